@@ -1,0 +1,1 @@
+"""Sources of observations, and the pure step that makes them records."""

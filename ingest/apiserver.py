@@ -1,0 +1,164 @@
+"""Requests to the API server: kubernetes-asyncio's client, unparsed answers, errors with what the server asks."""
+
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+import aiohttp
+import msgspec
+from kubernetes_asyncio.client.api_client import ApiClient
+
+from ingest.text import plain
+
+OK: Final = 200
+CREATED: Final = 201
+BAD_REQUEST: Final = 400
+UNAUTHORIZED: Final = 401
+FORBIDDEN: Final = 403
+NOT_FOUND: Final = 404
+CONFLICT: Final = 409
+GONE: Final = 410
+TOO_MANY_REQUESTS: Final = 429
+
+BODY_LIMIT_BYTES: Final = 1024 * 1024 * 1024
+"""An answer that is read whole; a list at version "0" of 150,000 pods comes as one page from the watch cache."""
+ERROR_BODY_LIMIT_BYTES: Final = 64 * 1024
+RETRY_AFTER_LIMIT_SECONDS: Final = 300.0
+
+KEEPALIVE_SECONDS: Final = 20
+"""A peer that is gone is noticed after this and three more probes."""
+
+TRANSPORT_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError)
+"""What a connection raises; certificates and unreadable HTTP are among them."""
+
+
+class _Cause(msgspec.Struct, frozen=True):
+    reason: str = ""
+
+
+class _Details(msgspec.Struct, frozen=True, rename="camel"):
+    causes: list[_Cause] | None = None
+    retry_after_seconds: float | None = None
+
+
+class Status(msgspec.Struct, frozen=True):
+    """Kubernetes' `Status`: an answer that is an error, or the object of a watch event of type ERROR."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: _Details | None = None
+
+
+class ApiError(Exception):
+    """The server answered with an error; the message is one safe line."""
+
+    def __init__(self, status: Status, retry_after_seconds: float = 0.0) -> None:
+        super().__init__(plain(f"{status.code} {status.reason or 'error'}: {status.message}"))
+        self.code = status.code
+        self._status = status
+        asked = (status.details and status.details.retry_after_seconds) or retry_after_seconds
+        self.retry_after_seconds = min(max(asked, 0.0), RETRY_AFTER_LIMIT_SECONDS)
+
+    @property
+    def expired(self) -> bool:
+        """The version is too old (F4)."""
+        return self.code == GONE or self._status.reason in {"Expired", "Gone"}
+
+    @property
+    def too_large_version(self) -> bool:
+        """The version is newer than the server's data, as after a restored backup."""
+        causes = (self._status.details and self._status.details.causes) or []
+        return (
+            any(cause.reason == "ResourceVersionTooLarge" for cause in causes)
+            or "Too large resource version" in self._status.message
+        )
+
+    @property
+    def throttled(self) -> bool:
+        return self.code == TOO_MANY_REQUESTS
+
+
+class TooLargeError(Exception):
+    """An answer is larger than what is read."""
+
+
+@asynccontextmanager
+async def get(
+    client: ApiClient,
+    path: str,
+    query: Mapping[str, str],
+    timeouts: aiohttp.ClientTimeout,
+) -> AsyncIterator[aiohttp.ClientResponse]:
+    """GET a path with the token of now; raises ApiError for any status but 200, and `TRANSPORT_ERRORS`."""
+    async with request(client, "GET", path, query=query, timeouts=timeouts) as response:
+        yield response
+
+
+@asynccontextmanager
+async def request(
+    client: ApiClient,
+    method: str,
+    path: str,
+    *,
+    timeouts: aiohttp.ClientTimeout,
+    query: Mapping[str, str] | None = None,
+    body: object = None,
+) -> AsyncIterator[aiohttp.ClientResponse]:
+    """Send a request whose body, if any, is JSON; raises ApiError for any status but 200 and 201."""
+    response: aiohttp.ClientResponse = await client.call_api(
+        path,
+        method,
+        query_params=list((query or {}).items()),
+        header_params={"Accept": "application/json"},
+        body=body,
+        auth_settings=["BearerToken"],
+        _preload_content=False,
+        _request_timeout=timeouts,
+    )
+    try:
+        if response.status not in {OK, CREATED}:
+            raise await api_error(response)
+        yield response
+    finally:
+        response.close()
+
+
+async def read_body(response: aiohttp.ClientResponse, limit_bytes: int = BODY_LIMIT_BYTES) -> bytes:
+    """Read an answer whole; raises TooLargeError past the limit."""
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
+        if size > limit_bytes:
+            raise TooLargeError(f"answer of more than {limit_bytes} bytes to {plain(response.url.path)}")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+async def api_error(response: aiohttp.ClientResponse) -> ApiError:
+    """The error that an answer tells, also where its body is no `Status`."""
+    body = (await response.content.read(ERROR_BODY_LIMIT_BYTES)).strip()
+    try:
+        status = msgspec.json.decode(body, type=Status)
+    except msgspec.MsgspecError:
+        status = Status(message=body.decode(errors="replace"))
+    status = msgspec.structs.replace(status, code=response.status, reason=status.reason or response.reason or "")
+    return ApiError(status, _seconds(response.headers.get("Retry-After", "")))
+
+
+def _seconds(text: str) -> float:
+    return float(text) if text.isascii() and text.isdigit() else 0.0
+
+
+def keep_alive(response: aiohttp.ClientResponse) -> None:
+    """Let the kernel notice a peer that is gone, also while nothing happens."""
+    transport = response.connection.transport if response.connection else None
+    sock = transport.get_extra_info("socket") if transport else None
+    if sock is None:
+        return
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_SECONDS)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)

@@ -1,0 +1,39 @@
+"""Waiting longer after each failure, as client-go's reflector does (delivery, Watches)."""
+
+from ingest.clock import Clock
+
+
+class Backoff:
+    """800 ms doubled to 30 s, times 1 to 2 by chance; from the start again after 2 minutes without a failure."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        initial_seconds: float = 0.8,
+        limit_seconds: float = 30.0,
+        reset_seconds: float = 120.0,
+        jitter: float = 1.0,
+    ) -> None:
+        self._clock = clock
+        self._initial_seconds = initial_seconds
+        self._limit_seconds = limit_seconds
+        self._reset_seconds = reset_seconds
+        self._jitter = jitter
+        self._next_seconds = initial_seconds
+        self._healthy_since = clock.monotonic()
+
+    def next_seconds(self) -> float:
+        """Seconds to wait after a failure that happened now."""
+        now = self._clock.monotonic()
+        if now - self._healthy_since > self._reset_seconds:
+            self._next_seconds = self._initial_seconds
+        base = self._next_seconds
+        self._next_seconds = min(base * 2, self._limit_seconds)
+        wait = base * (1 + self._jitter * self._clock.random())
+        self._healthy_since = now + wait
+        return wait
+
+    async def wait(self, at_least_seconds: float = 0.0) -> None:
+        """Sleep for the next delay, or for what the server asked where that is longer."""
+        await self._clock.sleep(max(self.next_seconds(), at_least_seconds))

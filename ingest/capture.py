@@ -1,0 +1,166 @@
+"""Capture files (contract 1), read and written: JSON Lines, plain or compressed with gzip or zstd."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from ingest.envelope import ERROR_TYPES, decode_line, encode_line, unreadable
+from ingest.lines import LINE_LIMIT_BYTES, DamagedError, Line, SourceError, SourceFile
+from ingest.observation import Observation, Observed, Position, Unreadable
+from ingest.packing import Compression, packer
+from ingest.text import plain
+
+__all__ = ["ERROR_TYPES", "CaptureWriter", "Compression", "SourceError", "read_capture"]
+
+HELD_LINES: Final = 1000
+"""A file that begins with so many lines of which none even looks like an observation is another kind of file."""
+
+_ENVELOPE_ERRORS: Final = frozenset({"missing_field", "wrong_type", "wrong_value", "unknown_resource"})
+
+
+def read_capture(file: SourceFile) -> Iterator[Observed | Unreadable]:
+    """Give what each line of a capture holds, in file order; a blank line is skipped.
+
+    Memory is bounded by the longest line that is allowed. Raises `SourceError` where the file is empty or where
+    nothing in it is an observation.
+    """
+    held: list[Unreadable] = []
+    is_capture = False
+    for entry in _entries(file):
+        if isinstance(entry, Observed) or (entry.ts is not None and entry.error_type in _ENVELOPE_ERRORS):
+            file.useful()
+            is_capture = True
+        elif not is_capture:
+            held.append(entry)
+            if len(held) > HELD_LINES:
+                break
+            continue
+        if held:
+            yield from held
+            held.clear()
+        yield entry
+    if not is_capture:
+        raise _no_capture(file.path, held)
+
+
+class CaptureWriter:
+    """Appends observations to a capture file, which may exist.
+
+    Each line is handed to the operating system at once, so that a process that is killed loses at most its last
+    line. `metadata.managedFields` is left out. A compressed file that a killed process left without its end is
+    written anew, up to its last complete line, when it is opened.
+    """
+
+    def __init__(self, path: Path, compression: Compression = "none") -> None:
+        """Open `path` for appending; raises `SourceError` where that cannot be done."""
+        self._packer = packer(compression)
+        try:
+            _mend(path, compression)
+            self._file = path.open("ab")
+        except OSError as error:
+            raise SourceError(f"{plain(path)}: cannot be written: {plain(error.strerror)}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def write(self, observation: Observation) -> None:
+        """Append one observation, whose `ts` is aware and whose `object` is valid JSON."""
+        self._file.write(self._packer.line(encode_line(observation)))
+        self._file.flush()
+
+    def close(self) -> None:
+        """End the compressed data and close the file."""
+        if not self._file.closed:
+            self._file.write(self._packer.end())
+            self._file.close()
+
+
+def _entries(file: SourceFile) -> Iterator[Observed | Unreadable]:
+    source = str(file.path)
+    try:
+        for line in file.lines():
+            yield _decode(line, Position(source, str(line.number)))
+    except DamagedError as error:
+        position = Position(source, str(error.partial.number))
+        partial = _decode(error.partial, position)
+        if isinstance(partial, Observed):
+            yield partial
+        yield unreadable(error.error_type, str(error), error.partial.data, position)
+
+
+def _decode(line: Line, position: Position) -> Observed | Unreadable:
+    data = line.data.removeprefix(b"\xef\xbb\xbf") if line.number == 1 else line.data
+    if line.too_long:
+        limit = f"the line is longer than {LINE_LIMIT_BYTES >> 20} MiB"
+        return unreadable("too_long", limit, data, position)
+    entry = decode_line(data, position)
+    if not line.ended and isinstance(entry, Unreadable) and entry.error_type == "not_utf8":
+        # cut in the middle of a character, perhaps
+        return decode_line(data.decode(errors="ignore").encode(), position)
+    return entry
+
+
+def _no_capture(path: Path, held: list[Unreadable]) -> SourceError:
+    if not held:
+        return SourceError(f"{plain(path)}: the file is empty")
+    first = held[0]
+    if first.raw[257:262] == b"ustar":
+        return SourceError(f"{plain(path)}: this is a tar archive; unpack it and give the folder")
+    return SourceError(
+        f"{plain(path)}: nothing in it is an observation, a capture is JSON Lines;"
+        f" line {first.position.place}: {first.reason}"
+    )
+
+
+def _mend(path: Path, compression: Compression) -> None:
+    """Make an existing file end where a line ends, so that what is appended can be read."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    with SourceFile(path) as file:
+        if file.compression != compression:
+            raise SourceError(
+                f"{plain(path)}: exists already, with compression {file.compression}; choose another name"
+            )
+        if compression == "none":
+            _end_last_line(path)
+        elif not _ends_well(file):
+            _copy_complete_lines(path, compression)
+
+
+def _end_last_line(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) != b"\n":
+            file.write(b"\n")
+
+
+def _ends_well(file: SourceFile) -> bool:
+    last = b""
+    try:
+        for chunk in file.chunks():
+            file.useful()
+            last = chunk[-1:]
+    except DamagedError:
+        return False
+    return last == b"\n"
+
+
+def _copy_complete_lines(path: Path, compression: Compression) -> None:
+    mended = path.with_name(path.name + ".mended")
+    packed = packer(compression)
+    with SourceFile(path) as file, mended.open("wb") as copy:
+        with contextlib.suppress(DamagedError):
+            for line in file.lines():
+                file.useful()
+                if line.ended and not line.too_long:
+                    copy.write(packed.line(line.data + b"\n"))
+        copy.write(packed.end())
+    mended.replace(path)

@@ -1,0 +1,108 @@
+"""Where the API server is and who we are: kubeconfig or service account, with tokens as they are now."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+from kubernetes_asyncio.client.configuration import Configuration
+from kubernetes_asyncio.config import ConfigException
+from kubernetes_asyncio.config.kube_config import KubeConfigLoader, load_kube_config
+
+from ingest.text import plain
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+EXEC_WITHOUT_EXPIRY_SECONDS: Final = 60.0
+"""How often a credential plugin is asked that does not say how long its token lasts."""
+
+
+class CredentialsError(ConnectionError):
+    """The token of now cannot be read; the request is tried again."""
+
+
+class KubeconfigError(ValueError):
+    """The cluster's address or credentials cannot be read; the message says what to do."""
+
+
+async def configuration(kubeconfig: Path | None = None, context: str | None = None) -> Configuration:
+    """Read how to reach the API server; tokens are looked up again for each request.
+
+    Without a path: the service account inside a pod, else `$KUBECONFIG`, else `~/.kube/config`.
+    Raises KubeconfigError.
+    """
+    if kubeconfig is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
+        return in_cluster(SERVICE_ACCOUNT)
+    path = _existing(str(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"))
+    result = Configuration()
+    try:
+        loader = await load_kube_config(path, context, result, persist_config=False)
+    except (ConfigException, AssertionError, AttributeError, KeyError, TypeError, ValueError, OSError) as error:
+        raise KubeconfigError(f"kubeconfig {plain(path)}: {plain(error) or 'is none'}: check the file") from error
+    result.refresh_api_key_hook = _KubeconfigToken(loader)
+    return result
+
+
+def _existing(path: str) -> str:
+    if not any(Path(part).expanduser().is_file() for part in path.split(os.pathsep)):
+        raise KubeconfigError(f"kubeconfig {plain(path)} does not exist: set kubeconfig or KUBECONFIG to a file")
+    return path
+
+
+def in_cluster(directory: Path) -> Configuration:
+    """The service account of the pod that this runs in; raises KubeconfigError."""
+    host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "")
+    if not host or not port:
+        raise KubeconfigError("KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set: set kubeconfig instead")
+    result = Configuration()
+    result.host = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    result.ssl_ca_cert = str(directory / "ca.crt")
+    hook = _ServiceAccountToken(directory / "token")
+    try:
+        hook(result)
+        (directory / "ca.crt").read_bytes()
+    except OSError as error:
+        raise KubeconfigError(f"service account: {error}: mount its token, or set kubeconfig") from error
+    result.refresh_api_key_hook = hook
+    return result
+
+
+class _ServiceAccountToken:
+    """Reads the projected token before each request: the kubelet replaces it about every 50 minutes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __call__(self, target: Configuration) -> None:
+        target.api_key["BearerToken"] = "Bearer " + self._path.read_text(encoding="ascii").strip()
+
+
+class _KubeconfigToken:
+    """Reads the token again before each request: a token file, a credential plugin or OIDC may have a new one."""
+
+    def __init__(self, loader: KubeConfigLoader) -> None:
+        self._loader = loader
+        self._lock = asyncio.Lock()
+        self._read_at = time.monotonic()
+
+    async def __call__(self, target: Configuration) -> None:
+        async with self._lock:
+            if self._is_due():
+                await self._read()
+        if token := getattr(self._loader, "token", ""):
+            target.api_key["BearerToken"] = token.strip()
+
+    async def _read(self) -> None:
+        try:
+            # the loader has no public way to load only the credentials again
+            await self._loader._load_authentication()  # noqa: SLF001
+        except Exception as error:
+            # a credential plugin may raise anything, and time heals most of it
+            raise CredentialsError(f"credentials of the kubeconfig: {plain(error)}") from error
+        self._read_at = time.monotonic()
+
+    def _is_due(self) -> bool:
+        user = self._loader._user  # noqa: SLF001
+        if user is not None and "exec" in user and not hasattr(self._loader, "exec_plugin_expiry"):
+            return time.monotonic() - self._read_at > EXEC_WITHOUT_EXPIRY_SECONDS
+        return True

@@ -1,0 +1,151 @@
+"""The objects of a file that somebody saved: a List, one object, or many behind each other, as JSON."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from ingest.envelope import ErrorType, explain
+
+Fields: TypeAlias = dict[str, msgspec.Raw]
+
+
+class Found(NamedTuple):
+    """One object."""
+
+    place: str
+    raw: bytes
+    """JSON."""
+    fields: Fields
+    kind: str
+    """Its own, or for an item of a typed List (`PodList`) that of the list; empty where neither says one."""
+    api_version: str
+    newest: datetime | None
+    """The newest time in its document."""
+
+
+class Bad(NamedTuple):
+    """A part of a file that holds no object."""
+
+    place: str
+    raw: bytes
+    error_type: ErrorType
+    reason: str
+
+
+Part: TypeAlias = Found | Bad
+
+FIELDS: Final = msgspec.json.Decoder(Fields)
+DECODE_ERRORS: Final = (RecursionError, UnicodeDecodeError, msgspec.DecodeError)
+"""What msgspec raises for bytes that are no JSON of the wanted type."""
+
+_ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
+_STRING: Final = msgspec.json.Decoder(str)
+_ITEMS_START: Final = re.compile(r'"items"\s*:\s*\[')
+_LIST_KIND: Final = re.compile(r'"kind"\s*:\s*"(\w+)List"')
+_BETWEEN: Final = re.compile(r"[\s,]*")
+
+
+class ListHead(NamedTuple):
+    """What a List says of all its items."""
+
+    place: str
+    """Of the List in its file; empty for the only one."""
+    kind: str
+    """Of the items; empty where they say it themselves."""
+    api_version: str
+    newest: datetime | None
+
+
+def json_parts(data: bytes) -> Iterator[Part]:
+    """Give the objects in JSON text, those of a List one by one, and what is none.
+
+    Of a List that is cut off every complete item is given. Objects that follow each other, as those of
+    `kubectl get -w -o json` do, begin at the beginning of a line.
+    """
+    try:
+        FIELDS.decode(data)
+        documents = [data]
+    except DECODE_ERRORS:
+        documents = re.split(rb"\n(?=\{)", data)
+    line = 1
+    for document in documents:
+        if document.strip():
+            yield from document_parts("" if len(documents) == 1 else f"line {line}", document)
+        line += document.count(b"\n") + 1
+
+
+def document_parts(place: str, document: bytes) -> Iterator[Part]:
+    """Give the object that one JSON document is, or the items of the List that it is."""
+    try:
+        fields = FIELDS.decode(document)
+    except DECODE_ERRORS as error:
+        yield from _broken_document(place, document, error)
+        return
+    if "items" not in fields:
+        kind, api_version = text_of(fields, "kind"), text_of(fields, "apiVersion")
+        yield Found(place or "1", document, fields, kind, api_version, newest_time(document))
+        return
+    head = list_head(place, fields, newest_time(document))
+    try:
+        items = _ITEMS.decode(fields["items"])
+    except msgspec.ValidationError as error:
+        if fields["items"] != b"null":
+            yield Bad(place or "1", document, "wrong_type", f"{error} of items")
+        return
+    for index, item in enumerate(items):
+        yield item_part(head, index, bytes(item))
+
+
+def list_head(place: str, fields: Fields, newest: datetime | None) -> ListHead:
+    return ListHead(place, text_of(fields, "kind").removesuffix("List"), text_of(fields, "apiVersion"), newest)
+
+
+def item_part(head: ListHead, index: int, raw: bytes) -> Part:
+    """Give item `index` of a List; an item of a typed List (`PodList`) may lack its own kind."""
+    place = f"{head.place} items[{index}]".lstrip()
+    try:
+        fields = FIELDS.decode(raw)
+    except DECODE_ERRORS as error:
+        return Bad(place, raw, *explain(error, raw))
+    kind, api_version = text_of(fields, "kind") or head.kind, text_of(fields, "apiVersion") or head.api_version
+    return Found(place, raw, fields, kind, api_version, head.newest)
+
+
+def text_of(fields: Fields, name: str) -> str:
+    """Give the field where it is a string; else an empty one."""
+    try:
+        return _STRING.decode(fields[name])
+    except (KeyError, UnicodeDecodeError, msgspec.DecodeError):
+        return ""
+
+
+def _broken_document(
+    place: str, document: bytes, error: RecursionError | UnicodeDecodeError | msgspec.DecodeError
+) -> Iterator[Part]:
+    """Give every complete item of a List that is cut off, and the rest as it is."""
+    error_type, reason = explain(error, document)
+    text = document.decode(errors="replace")
+    start = _ITEMS_START.search(text)
+    rest = 0
+    if start is not None and error_type == "cut_off":
+        kind = _LIST_KIND.search(text[: start.start()])
+        head = ListHead(place, kind[1] if kind else "", "", newest_time(document))
+        rest = start.end()
+        for index, (begin, end) in enumerate(_complete_values(text, rest)):
+            yield item_part(head, index, text[begin:end].encode())
+            rest = end
+    yield Bad(place or "1", text[rest:].encode() if rest else document, error_type, reason)
+
+
+def _complete_values(text: str, position: int) -> Iterator[tuple[int, int]]:
+    decoder = json.JSONDecoder()
+    while match := _BETWEEN.match(text, position):
+        try:
+            _, position = decoder.raw_decode(text, match.end())
+        except (RecursionError, ValueError):
+            return
+        yield match.end(), position

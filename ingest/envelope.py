@@ -1,0 +1,149 @@
+"""The lines of a capture file (contract 1): decoded to observations, and encoded."""
+
+import re
+from datetime import UTC, datetime
+from typing import Final, Literal, TypeAlias, get_args
+
+import msgspec
+
+from ingest.lines import KEPT_BYTES
+from ingest.observation import RESOURCES, Change, Observation, Observed, Origin, Position, Unreadable
+from ingest.text import plain
+
+ErrorType: TypeAlias = Literal[
+    "not_json",
+    "not_yaml",
+    "not_utf8",
+    "too_deep",  # JSON nested deeper than any object of Kubernetes
+    "too_long",  # a line of more than 16 MiB
+    "missing_field",
+    "wrong_type",  # of a field
+    "wrong_value",  # a time without a zone or not in 1970 to 2199; a source or a type that is none
+    "unknown_resource",
+    "cut_off",  # the end of a line, or of a compressed file, is missing
+    "damaged",  # compressed data that cannot be unpacked any further
+    "bomb",  # compressed data that unpack to nothing but size
+]
+ERROR_TYPES: Final[frozenset[str]] = frozenset(get_args(ErrorType))
+"""The vocabulary of `Unreadable.error_type`."""
+
+_DECODER: Final = msgspec.json.Decoder(Observation)
+_TIME_DECODER: Final = msgspec.json.Decoder(datetime)
+_STRING_DECODER: Final = msgspec.json.Decoder(str)
+_TS: Final = re.compile(rb'"ts"\s*:\s*("[0-9Tt:.+Zz-]{20,40}")')
+_CLUSTER: Final = re.compile(rb'"cluster"\s*:\s*("(?:[^"\\]|\\.){0,253}")')
+EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
+
+
+class _Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    ts: str
+    cluster: str
+    source: Origin
+    resource: str
+    type: Change
+    node: str = ""
+    object: msgspec.Raw
+
+
+_RAW_DECODER: Final = msgspec.json.Decoder(msgspec.Raw)
+_ENCODER: Final = msgspec.json.Encoder()
+_FIELDS_DECODER: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def decode_line(line: bytes, position: Position) -> Observed | Unreadable:
+    """Decode one line of a capture; a line that is no observation becomes an `Unreadable`, never an exception."""
+    try:
+        if not line.isascii():
+            line.decode()
+        observation = _DECODER.decode(line)
+    except (RecursionError, UnicodeDecodeError, msgspec.DecodeError) as error:
+        return unreadable(*explain(error, line), line, position)
+    ts = observation.ts
+    if observation.resource not in RESOURCES:
+        reason = f'the resource "{plain(observation.resource, 80)}" is unknown'
+        return unreadable("unknown_resource", reason, line, position)
+    if ts.tzinfo is None:
+        return unreadable("wrong_value", "the time has no zone - at `$.ts`", line, position)
+    if not EARLIEST <= ts < LATEST:
+        return unreadable("wrong_value", "the time is not in 1970 to 2199 - at `$.ts`", line, position)
+    if ts.tzinfo is not UTC:
+        observation = msgspec.structs.replace(observation, ts=ts.astimezone(UTC))
+    return Observed(observation, position, line)
+
+
+def explain(error: RecursionError | UnicodeDecodeError | msgspec.DecodeError, line: bytes) -> tuple[ErrorType, str]:
+    """Give error type and reason of what msgspec raised for `line`."""
+    if isinstance(error, RecursionError):
+        return "too_deep", "the JSON is nested too deep"
+    if isinstance(error, UnicodeDecodeError):
+        return "not_utf8", "the text is not UTF-8"
+    if isinstance(error, msgspec.ValidationError):
+        try:
+            _RAW_DECODER.decode(line)
+        except (RecursionError, msgspec.DecodeError) as deeper:
+            # a wrong type is told before the rest of the line is looked at
+            return explain(deeper, line)
+        return _invalid(str(error)), plain(error)
+    return "cut_off" if "truncated" in str(error) else "not_json", plain(error)
+
+
+def unreadable(error_type: ErrorType, reason: str, raw: bytes, position: Position) -> Unreadable:
+    """Give the dead letter of `raw`, with its first 64 KiB and the time and cluster that can still be found there."""
+    kept = raw[:KEPT_BYTES]
+    return Unreadable(position, error_type, reason, kept, _find_ts(kept), _find_cluster(kept))
+
+
+def encode_line(observation: Observation) -> bytes:
+    """Give the line of an observation, its line break included, `ts` with microseconds and `Z`."""
+    ts = observation.ts.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
+    line = _Line(
+        ts=f"{ts}Z",
+        cluster=observation.cluster,
+        source=observation.source,
+        resource=observation.resource,
+        type=observation.type,
+        node=observation.node,
+        object=_without_managed_fields(observation.object),
+    )
+    # outside of strings, where JSON allows no raw line break, one is nothing but white space
+    return _ENCODER.encode(line).replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
+
+
+def _invalid(message: str) -> ErrorType:
+    if "missing required field" in message:
+        return "missing_field"
+    return "wrong_value" if message.startswith("Invalid") else "wrong_type"
+
+
+def _without_managed_fields(raw: msgspec.Raw) -> msgspec.Raw:
+    data = bytes(raw)
+    if b'"managedFields"' not in data:
+        return raw
+    try:
+        fields = _FIELDS_DECODER.decode(data)
+        metadata = _FIELDS_DECODER.decode(fields["metadata"])
+    except (msgspec.ValidationError, KeyError):
+        return raw
+    metadata.pop("managedFields", None)
+    fields["metadata"] = msgspec.Raw(_ENCODER.encode(metadata))
+    return msgspec.Raw(_ENCODER.encode(fields))
+
+
+def _find_ts(raw: bytes) -> datetime | None:
+    found = _TS.search(raw)
+    if found is None:
+        return None
+    try:
+        ts = _TIME_DECODER.decode(found[1])
+    except msgspec.DecodeError:
+        return None
+    return ts.astimezone(UTC) if ts.tzinfo is not None and EARLIEST <= ts < LATEST else None
+
+
+def _find_cluster(raw: bytes) -> str:
+    found = _CLUSTER.search(raw)
+    try:
+        return "" if found is None else _STRING_DECODER.decode(found[1])
+    except (UnicodeDecodeError, msgspec.DecodeError):
+        return ""

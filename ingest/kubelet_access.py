@@ -1,0 +1,119 @@
+"""How a kubelet is reached: through the API server's node proxy, or directly at its own port."""
+
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+import aiohttp
+import msgspec
+from kubernetes_asyncio.client.api_client import ApiClient
+from kubernetes_asyncio.client.configuration import Configuration
+
+from ingest.apiserver import OK, api_error, get, read_body
+
+TIMEOUT: Final = aiohttp.ClientTimeout(total=9)
+"""Below the interval, so that a slow kubelet costs its own samples and no one else's."""
+BODY_LIMIT_BYTES: Final = 16 * 1024 * 1024 - 4096
+
+
+class Address(NamedTuple):
+    host: str
+    port: int
+
+
+class _NodeAddress(msgspec.Struct, frozen=True):
+    type: str
+    address: str
+
+
+class _Endpoint(msgspec.Struct, frozen=True, rename="pascal"):
+    port: int = 10250
+
+
+class _Endpoints(msgspec.Struct, frozen=True, rename="camel"):
+    kubelet_endpoint: _Endpoint = _Endpoint()
+
+
+class _Status(msgspec.Struct, frozen=True, rename="camel"):
+    addresses: list[_NodeAddress] | None = None
+    daemon_endpoints: _Endpoints = _Endpoints()
+
+
+class _Node(msgspec.Struct, frozen=True):
+    status: _Status = _Status()
+
+
+def kubelet_address(node: bytes | msgspec.Raw) -> Address | None:
+    """Where a Node says that its kubelet listens: its internal IP, else its host name; None where it says nothing."""
+    try:
+        status = msgspec.json.decode(node, type=_Node).status
+    except msgspec.MsgspecError:
+        return None
+    by_type = {address.type: address.address for address in reversed(status.addresses or [])}
+    host = by_type.get("InternalIP") or by_type.get("Hostname")
+    return Address(host, status.daemon_endpoints.kubelet_endpoint.port) if host else None
+
+
+class NodeProxy:
+    """Asks through the API server, which needs get on nodes/proxy and knows every kubelet's certificate."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def fetch(self, node: str, path: str) -> bytes:
+        """GET a path of a node's kubelet; raises ApiError, TooLargeError and transport errors."""
+        async with get(self._client, f"/api/v1/nodes/{quote(node, safe='')}/proxy/{path}", {}, TIMEOUT) as response:
+            return await read_body(response, BODY_LIMIT_BYTES)
+
+
+class DirectAccess:
+    """Asks each kubelet at its own address with our token or client certificate.
+
+    A kubelet's certificate is checked against `ca_file`, else the cluster's; `insecure` sends the token to whoever
+    answers and is never the default.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        address: Callable[[str], Address | None],
+        ca_file: Path | None = None,
+        *,
+        insecure: bool = False,
+    ) -> None:
+        self._configuration = configuration
+        self._address = address
+        self._tls = _tls(configuration, ca_file, insecure=insecure)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def fetch(self, node: str, path: str) -> bytes:
+        """As `NodeProxy.fetch`; raises ConnectionError for a node without an address."""
+        address = self._address(node)
+        if address is None:
+            raise ConnectionError("the node has no address")
+        host = f"[{address.host}]" if ":" in address.host else address.host
+        token = await self._configuration.get_api_key_with_prefix("BearerToken")
+        headers = {"Authorization": token} if token else {}
+        self._session = self._session or aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=self._tls, limit=0))
+        url = f"https://{host}:{address.port}/{path}"
+        async with self._session.get(url, headers=headers, timeout=TIMEOUT, allow_redirects=False) as response:
+            if response.status != OK:
+                raise await api_error(response)
+            return await read_body(response, BODY_LIMIT_BYTES)
+
+    async def close(self) -> None:
+        if self._session:
+            await self._session.close()
+
+
+def _tls(configuration: Configuration, ca_file: Path | None, *, insecure: bool) -> ssl.SSLContext:
+    """Raises OSError where the CA or our certificate cannot be read."""
+    context = ssl.create_default_context(cafile=str(ca_file) if ca_file else configuration.ssl_ca_cert)
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
+    return context

@@ -1,0 +1,190 @@
+"""Which of several replicas works: leader election by a Lease (coordination.k8s.io/v1), with client-go's rules.
+
+Clocks of different machines are never compared: a Lease is over when this process has seen it unchanged for its
+duration.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import datetime
+from typing import Final, Literal, NamedTuple
+
+import aiohttp
+import msgspec
+from kubernetes_asyncio.client.api_client import ApiClient
+
+from ingest.apiserver import CONFLICT, NOT_FOUND, TRANSPORT_ERRORS, ApiError, read_body, request
+from ingest.clock import Clock
+
+LEASE_SECONDS: Final = 15
+RENEW_DEADLINE_SECONDS: Final = 10.0
+RETRY_SECONDS: Final = 2.0
+JITTER: Final = 0.2
+
+_TIMEOUT: Final = aiohttp.ClientTimeout(total=5)
+
+
+class _Spec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    holder_identity: str = ""
+    lease_duration_seconds: int = LEASE_SECONDS
+    acquire_time: str = ""
+    renew_time: str = ""
+    lease_transitions: int = 0
+
+
+class _Metadata(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+
+
+class Lease(msgspec.Struct, frozen=True):
+    metadata: _Metadata
+    spec: _Spec = _Spec()
+
+
+class LeaseName(NamedTuple):
+    namespace: str
+    name: str
+
+
+class LeadershipLostError(Exception):
+    """The Lease could not be renewed in time, or another has it: stop at once."""
+
+
+def claim(
+    lease: Lease | None, identity: str, seen_unchanged_seconds: float
+) -> Literal["create", "take", "renew", "wait"]:
+    """What a replica may do with the Lease that it sees; `seen_unchanged_seconds` is measured on its own clock."""
+    if lease is None:
+        return "create"
+    if lease.spec.holder_identity == identity:
+        return "renew"
+    over = seen_unchanged_seconds >= lease.spec.lease_duration_seconds
+    return "take" if over or not lease.spec.holder_identity else "wait"
+
+
+class LeaderElection:
+    """One replica's part in the election; `identity` differs between replicas."""
+
+    def __init__(self, client: ApiClient, lease: LeaseName, identity: str, clock: Clock) -> None:
+        self._client = client
+        self._name = lease
+        self._identity = identity
+        self._clock = clock
+        self._seen: Lease | None = None
+        self._seen_at = clock.monotonic()
+        self._renewed_at = 0.0
+        self.leads = False
+
+    async def run(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Wait for the Lease, work while it is ours, and give it back at the end.
+
+        Raises LeadershipLostError when it is lost; the work is cancelled before that. What `work` raises is raised.
+        """
+        await self.acquire()
+        working = asyncio.ensure_future(work())
+        renewing = asyncio.ensure_future(self._keep())
+        try:
+            await asyncio.wait({working, renewing}, return_when=asyncio.FIRST_COMPLETED)
+            if renewing.done():
+                renewing.result()
+            working.result()
+        finally:
+            for task in (renewing, working):
+                task.cancel()
+            await asyncio.gather(renewing, working, return_exceptions=True)
+            await self._give_back()
+
+    async def acquire(self) -> None:
+        """Return when the Lease is ours."""
+        while not await self._try():
+            await self._clock.sleep(RETRY_SECONDS * (1 + JITTER * self._clock.random()))
+
+    async def _keep(self) -> None:
+        while True:
+            await self._clock.sleep(RETRY_SECONDS)
+            if await self._try():
+                continue
+            if not self.leads or self._clock.monotonic() - self._renewed_at > RENEW_DEADLINE_SECONDS:
+                self.leads = False
+                raise LeadershipLostError(f"lease {self._name.namespace}/{self._name.name} is lost")
+
+    async def _try(self) -> bool:
+        """Create, take or renew the Lease once; False where that did not succeed, for whatever reason."""
+        began = self._clock.monotonic()
+        try:
+            lease = await self._read()
+            self._note(lease)
+            action = claim(lease, self._identity, began - self._seen_at)
+            if action == "wait":
+                self.leads = False
+                return False
+            self._note(await self._write(lease, action))
+        except ApiError as error:
+            if error.code == CONFLICT:
+                return False
+            if not self.leads:
+                raise
+            return False
+        except (msgspec.MsgspecError, *TRANSPORT_ERRORS):
+            return False
+        self.leads, self._renewed_at = True, began
+        return True
+
+    def _note(self, lease: Lease | None) -> None:
+        if lease != self._seen:
+            self._seen, self._seen_at = lease, self._clock.monotonic()
+
+    async def _read(self) -> Lease | None:
+        try:
+            async with request(self._client, "GET", f"{self._path}/{self._name.name}", timeouts=_TIMEOUT) as response:
+                return msgspec.json.decode(await read_body(response), type=Lease)
+        except ApiError as error:
+            if error.code == NOT_FOUND:
+                return None
+            raise
+
+    async def _write(self, lease: Lease | None, action: Literal["create", "take", "renew"]) -> Lease:
+        now = _micro_time(self._clock.now())
+        if lease is None or action == "create":
+            spec = _Spec(self._identity, LEASE_SECONDS, now, now, 0)
+        elif action == "take":
+            spec = _Spec(self._identity, LEASE_SECONDS, now, now, lease.spec.lease_transitions + 1)
+        else:
+            spec = msgspec.structs.replace(lease.spec, renew_time=now, lease_duration_seconds=LEASE_SECONDS)
+        return await self._put(lease, spec)
+
+    async def _put(self, lease: Lease | None, spec: _Spec) -> Lease:
+        """Write the Lease; the version that was read makes a second writer fail with a conflict."""
+        version = lease.metadata.resource_version if lease else ""
+        body = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": msgspec.to_builtins(_Metadata(self._name.name, self._name.namespace, version)),
+            "spec": msgspec.to_builtins(spec),
+        }
+        method, path = ("PUT", f"{self._path}/{self._name.name}") if lease else ("POST", self._path)
+        async with request(self._client, method, path, body=body, timeouts=_TIMEOUT) as response:
+            return msgspec.json.decode(await read_body(response), type=Lease)
+
+    async def _give_back(self) -> None:
+        """Let another replica start at once instead of after the Lease's duration."""
+        if not self.leads or self._seen is None:
+            return
+        self.leads = False
+        free = msgspec.structs.replace(
+            self._seen.spec, holder_identity="", lease_duration_seconds=1, renew_time=_micro_time(self._clock.now())
+        )
+        with suppress(ApiError, msgspec.MsgspecError, *TRANSPORT_ERRORS):
+            await self._put(self._seen, free)
+
+    @property
+    def _path(self) -> str:
+        return f"/apis/coordination.k8s.io/v1/namespaces/{self._name.namespace}/leases"
+
+
+def _micro_time(at: datetime) -> str:
+    """MicroTime as the API server reads it."""
+    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

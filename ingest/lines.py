@@ -1,0 +1,183 @@
+"""Bytes of a file as lines: decompressed on the way, in bounded memory, whatever the file is."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Literal, NamedTuple, Self, TypeAlias
+
+from ingest.packing import UNPACK_ERRORS, Unpacker, compression_of, unpacker
+from ingest.text import plain
+
+Damage: TypeAlias = Literal["cut_off", "damaged", "bomb"]
+
+LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024
+"""A longer line is no observation: the largest object that etcd takes is 1.5 MiB, a summary of 500 pods 1.4 MiB."""
+KEPT_BYTES: Final = 64 * 1024
+"""What is kept of bytes that cannot be read."""
+WASTE_LIMIT_BYTES: Final = 256 * 1024 * 1024
+"""A compressed file that unpacks to so much in a row without one observation in it ..."""
+WASTE_RATIO: Final = 100
+"""... from so many times fewer bytes is a bomb."""
+
+_CHUNK_BYTES: Final = 256 * 1024
+_PACKED_BYTES: Final = 4096
+"""Small, because all that a damaged piece of input would have given is lost."""
+
+
+class SourceError(ValueError):
+    """A path that cannot be a source at all; the message tells a person what is wrong and what to do."""
+
+
+class Line(NamedTuple):
+    number: int
+    """The first is 1."""
+    data: bytes
+    """Without its line break; of a line that is too long the first `KEPT_BYTES`."""
+    ended: bool
+    """A line break followed."""
+    too_long: bool
+
+
+class DamagedError(ValueError):
+    """The rest of a compressed file cannot be read."""
+
+    partial = Line(1, b"", ended=False, too_long=False)
+    """The line that it stopped in."""
+
+    def __init__(self, error_type: Damage, reason: str) -> None:
+        super().__init__(reason)
+        self.error_type = error_type
+        """One of `ingest.envelope.ERROR_TYPES`."""
+
+
+class Meter:
+    """How far the reading of some files has come, in bytes as they lie there, compressed or not."""
+
+    def __init__(self, total_bytes: int = 0) -> None:
+        self.read_bytes = 0
+        self.total_bytes = total_bytes
+
+
+class SourceFile:
+    """An open file, read once from beginning to end, as chunks or as lines."""
+
+    def __init__(self, path: Path, meter: Meter | None = None) -> None:
+        """Open `path`; raises `SourceError` where that cannot be done."""
+        self.path = path
+        self.meter = Meter() if meter is None else meter
+        self.read_bytes = 0
+        """Of the file as it lies there, compressed or not."""
+        self._wasted_bytes = 0
+        self._useful_at = 0
+        try:
+            self._file = path.open("rb")
+            self.compression = compression_of(self._file.peek(4))
+        except FileNotFoundError:
+            raise SourceError(f"{plain(path)}: there is no such file or folder") from None
+        except (OSError, ValueError) as error:
+            raise SourceError(f"{plain(path)}: cannot be opened: {plain(error)}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def useful(self) -> None:
+        """Say that what was read last held an observation, so that the file is no bomb up to here."""
+        self._wasted_bytes = 0
+        self._useful_at = self.read_bytes
+
+    def chunks(self) -> Iterator[bytes]:
+        """Give the file's bytes, decompressed (told by content), in pieces of at most 256 KiB.
+
+        Raises `DamagedError` after everything before it, where a compressed file is cut off, damaged or a bomb.
+        """
+        packed = self.compression != "none"
+        data = self._read(_PACKED_BYTES if packed else _CHUNK_BYTES)
+        while data and not packed:
+            yield data
+            data = self._read(_CHUNK_BYTES)
+        while data:
+            compression = compression_of(data)
+            if compression == "none":
+                raise DamagedError("damaged", "the compressed data are followed by bytes that are none")
+            member = unpacker(compression)
+            yield from self._unpack(member, data)
+            data = self._next_member(member.unused_data)
+
+    def lines(self) -> Iterator[Line]:
+        """Give the lines that are not blank. Raises as `chunks`, after the last complete line."""
+        partial: list[bytes] = []
+        size = number = 0
+        damage: DamagedError | None = None
+        chunks = self.chunks()
+        while True:
+            try:
+                chunk = next(chunks, b"")
+            except DamagedError as error:
+                chunk, damage = b"", error
+            if not chunk:
+                break
+            first, *rest = chunk.split(b"\n")
+            partial.append(first)
+            size += len(first)
+            if size > LINE_LIMIT_BYTES:
+                partial = [b"".join(partial)[:KEPT_BYTES]]
+            if not rest:
+                continue
+            *whole, last = rest
+            for data in (b"".join(partial), *whole):
+                number += 1
+                if data and not data.isspace():
+                    yield Line(number, data, ended=True, too_long=size > LINE_LIMIT_BYTES)
+                size = 0
+            partial, size = [last], len(last)
+        line = Line(number + 1, b"".join(partial), ended=False, too_long=size > LINE_LIMIT_BYTES)
+        if damage is not None:
+            damage.partial = line
+            raise damage
+        if line.data and not line.data.isspace():
+            yield line
+
+    def _unpack(self, member: Unpacker, data: bytes) -> Iterator[bytes]:
+        while not member.eof:
+            try:
+                chunk = member.decompress(data, _CHUNK_BYTES)
+            except UNPACK_ERRORS as error:
+                raise DamagedError("damaged", f"the compressed data are damaged: {error}") from None
+            if chunk:
+                self._refuse_bomb(len(chunk))
+                yield chunk
+            if len(chunk) == _CHUNK_BYTES:
+                data = b""
+            elif not member.eof and not (data := self._read(_PACKED_BYTES)):
+                raise DamagedError("cut_off", "the file ends in the middle of its compressed data")
+
+    def _next_member(self, data: bytes) -> bytes:
+        """Give the beginning of what follows a member, without the zeros that may fill a file up."""
+        data = data.lstrip(b"\0")
+        while len(data) < _PACKED_BYTES and (more := self._read(_PACKED_BYTES)):
+            data = (data + more).lstrip(b"\0")
+        return data
+
+    def _refuse_bomb(self, unpacked_bytes: int) -> None:
+        self._wasted_bytes += unpacked_bytes
+        packed_bytes = self.read_bytes - self._useful_at
+        if self._wasted_bytes > max(WASTE_LIMIT_BYTES, WASTE_RATIO * packed_bytes):
+            raise DamagedError(
+                "bomb",
+                f"{packed_bytes} bytes unpack to more than {self._wasted_bytes >> 20} MiB without an observation"
+                " in them: a bomb; the rest of the file was not read",
+            )
+
+    def _read(self, size: int) -> bytes:
+        try:
+            data = self._file.read(size)
+        except OSError as error:
+            raise SourceError(f"{plain(self.path)}: cannot be read: {plain(error.strerror)}") from None
+        self.read_bytes += len(data)
+        self.meter.read_bytes += len(data)
+        return data

@@ -1,0 +1,91 @@
+"""The observation: one thing as it was received, and when (contract 1, the capture file)."""
+
+from datetime import datetime
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+Origin: TypeAlias = Literal["list", "watch", "kubelet", "agent"]
+Change: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "SNAPSHOT", "ERROR"]
+
+RESOURCES: Final = frozenset(
+    {
+        "nodes",
+        "pods",
+        "events",
+        "noderesourcetopologies",
+        "stats/summary",
+        "configz",
+        "metrics",
+        "cpu_manager_state",
+        "memory_manager_state",
+        "cpu_topology",
+    }
+)
+"""Resources of contract 1. A line of any other resource is a dead letter."""
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A line of a capture; `object` keeps the bytes as they were received.
+
+    `ts` is an aware UTC time; `node` is empty for what came from the API server.
+    """
+
+    ts: datetime
+    cluster: str
+    source: Origin
+    resource: str
+    type: Change
+    node: str = ""
+    object: msgspec.Raw
+
+
+class Position(NamedTuple):
+    """Where an observation came from, as a person finds it again."""
+
+    source: str
+    """A file's path, or a topic's name."""
+    place: str
+    """A line's number, or partition and offset."""
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.place}"
+
+
+class Observed(NamedTuple):
+    """An observation, where it was read, and the bytes of its line for a dead letter."""
+
+    observation: Observation
+    position: Position
+    raw: bytes
+
+
+class Unreadable(NamedTuple):
+    """Bytes of a source that are no observation; they become a row of `dead_letters`."""
+
+    position: Position
+    error_type: str
+    """A bounded vocabulary: see `ingest.capture`."""
+    reason: str
+    raw: bytes
+    ts: datetime | None = None
+    """When it was observed, where that could still be read."""
+    cluster: str = ""
+
+
+class BadRecord(ValueError):
+    """A record that cannot be decoded or makes no sense; the runtime dead-letters it.
+
+    `error_type` is one of a bounded vocabulary, the message is for a person.
+    """
+
+    def __init__(self, error_type: str, reason: str) -> None:
+        super().__init__(reason)
+        self.error_type = error_type
+
+
+class BadValue(BadRecord):
+    """A value of a record that cannot be; the rules raise it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("wrong_value", reason)

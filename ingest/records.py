@@ -1,0 +1,224 @@
+"""Records: the small typed form of an observation, and the contract of the topics.
+
+One record a message. `ts` is when it was observed (aware UTC); `kind` tells the type without decoding the rest.
+"""
+
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from ingest.objects import Event, KubeletConfiguration, Node, Pod
+
+ObjectChange: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True, gc=False):
+    """What every record has. `node` is empty for a record of the cluster's log."""
+
+    ts: datetime
+    cluster: str
+    node: str = ""
+
+
+class NodeRecord(Record, frozen=True, tag="node"):
+    change: ObjectChange
+    object: Node
+
+
+class PodRecord(Record, frozen=True, tag="pod"):
+    """A pod; bound pods are on their node's log, pods without a node on the cluster's."""
+
+    change: ObjectChange
+    object: Pod
+
+
+class PodPlacement(Record, frozen=True, tag="pod_placement"):
+    """On the cluster's log for each record of a bound pod: what the scheduler's view of it needs.
+
+    `node` is empty as for all of that log; `target` is the node.
+    """
+
+    change: ObjectChange
+    target: str
+    namespace: str
+    pod: str
+    uid: str
+    phase: str
+    created_at: datetime | None = None
+    bound_at: datetime | None = None
+    """Last transition of the condition PodScheduled."""
+    owner_kind: str = ""
+
+
+class EventRecord(Record, frozen=True, tag="event"):
+    """An Event; `node` is the node that it concerns, or empty (F1)."""
+
+    change: ObjectChange
+    object: Event
+
+
+class NodeSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """What `/stats/summary` says of the node; None where it says nothing. The names are the columns'."""
+
+    cpu_usage_nanocores: int | None = None
+    cpu_usage_core_nanoseconds: int | None = None
+    memory_available_bytes: int | None = None
+    memory_usage_bytes: int | None = None
+    memory_working_set_bytes: int | None = None
+    memory_rss_bytes: int | None = None
+    memory_page_faults: int | None = None
+    memory_major_page_faults: int | None = None
+    pods_memory_available_bytes: int | None = None
+    """Of the system container `pods`: the allocatable view (C1)."""
+    pods_memory_working_set_bytes: int | None = None
+    nodefs_available_bytes: int | None = None
+    nodefs_capacity_bytes: int | None = None
+    nodefs_used_bytes: int | None = None
+    nodefs_inodes_free: int | None = None
+    nodefs_inodes: int | None = None
+    nodefs_inodes_used: int | None = None
+    imagefs_available_bytes: int | None = None
+    imagefs_capacity_bytes: int | None = None
+    imagefs_used_bytes: int | None = None
+    imagefs_inodes_free: int | None = None
+    imagefs_inodes: int | None = None
+    imagefs_inodes_used: int | None = None
+    containerfs_available_bytes: int | None = None
+    containerfs_capacity_bytes: int | None = None
+    containerfs_used_bytes: int | None = None
+    containerfs_inodes_free: int | None = None
+    containerfs_inodes: int | None = None
+    containerfs_inodes_used: int | None = None
+    pids_max: int | None = None
+    pids_current: int | None = None
+    swap_available_bytes: int | None = None
+    swap_usage_bytes: int | None = None
+    cpu_psi_some_total_nanoseconds: int | None = None
+    cpu_psi_some_avg10_percent: float | None = None
+    cpu_psi_full_total_nanoseconds: int | None = None
+    cpu_psi_full_avg10_percent: float | None = None
+    memory_psi_some_total_nanoseconds: int | None = None
+    memory_psi_some_avg10_percent: float | None = None
+    memory_psi_full_total_nanoseconds: int | None = None
+    memory_psi_full_avg10_percent: float | None = None
+    io_psi_some_total_nanoseconds: int | None = None
+    io_psi_some_avg10_percent: float | None = None
+    io_psi_full_total_nanoseconds: int | None = None
+    io_psi_full_avg10_percent: float | None = None
+
+
+class PodColumns(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The pods of one sample by column: index i of every list is one pod. The names are the columns'.
+
+    `ephemeral_*`, `rootfs_*`, `logs_*` and `volumes_*` are bytes or inodes as the eviction manager adds them up (C4).
+    """
+
+    namespace: list[str]
+    pod: list[str]
+    uid: list[str]
+    cpu_usage_nanocores: list[int | None]
+    cpu_usage_core_nanoseconds: list[int | None]
+    memory_usage_bytes: list[int | None]
+    memory_working_set_bytes: list[int | None]
+    memory_rss_bytes: list[int | None]
+    memory_page_faults: list[int | None]
+    memory_major_page_faults: list[int | None]
+    ephemeral_used_bytes: list[int | None]
+    inodes_used: list[int | None]
+    rootfs_used_bytes: list[int]
+    rootfs_inodes_used: list[int]
+    logs_used_bytes: list[int]
+    logs_inodes_used: list[int]
+    volumes_used_bytes: list[int]
+    volumes_inodes_used: list[int]
+    processes: list[int | None]
+    swap_usage_bytes: list[int | None]
+    cpu_psi_some_total_nanoseconds: list[int | None]
+    cpu_psi_some_avg10_percent: list[float | None]
+    cpu_psi_full_total_nanoseconds: list[int | None]
+    cpu_psi_full_avg10_percent: list[float | None]
+    memory_psi_some_total_nanoseconds: list[int | None]
+    memory_psi_some_avg10_percent: list[float | None]
+    memory_psi_full_total_nanoseconds: list[int | None]
+    memory_psi_full_avg10_percent: list[float | None]
+    io_psi_some_total_nanoseconds: list[int | None]
+    io_psi_some_avg10_percent: list[float | None]
+    io_psi_full_total_nanoseconds: list[int | None]
+    io_psi_full_avg10_percent: list[float | None]
+
+
+class SummaryRecord(Record, frozen=True, tag="summary"):
+    """One `/stats/summary`: a node and its pods in one message."""
+
+    sample: NodeSample
+    pods: PodColumns
+
+
+class SettingsRecord(Record, frozen=True, tag="settings"):
+    """One `/configz`."""
+
+    config: KubeletConfiguration
+
+
+class Metric(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    name: str
+    labels: dict[str, str]
+    value: float
+
+
+class MetricsRecord(Record, frozen=True, tag="metrics"):
+    """The kubelet's metrics about NUMA, eviction and image GC (A9); no other is kept."""
+
+    metrics: list[Metric]
+
+
+class CpuManagerRecord(Record, frozen=True, tag="cpu_manager_state"):
+    """The kubelet's checkpoint as its JSON text; its checksum is checked by the rule (A1)."""
+
+    checkpoint: str
+
+
+class MemoryManagerRecord(Record, frozen=True, tag="memory_manager_state"):
+    checkpoint: str
+
+
+class Cpu(msgspec.Struct, frozen=True, gc=False):
+    cpu: int
+    core: int
+    socket: int
+    numa: int
+
+
+class CpuTopologyRecord(Record, frozen=True, tag="cpu_topology"):
+    cpus: list[Cpu]
+
+
+class NodeResourceTopologyRecord(Record, frozen=True, tag="noderesourcetopology"):
+    """A NodeResourceTopology (v1alpha1, v1alpha2, or crane's) as JSON text, less its managed fields."""
+
+    change: ObjectChange
+    object: str
+
+
+class SourceErrorRecord(Record, frozen=True, tag="source_error"):
+    """A source could not be read."""
+
+    resource: str
+    error: str
+
+
+AnyRecord: TypeAlias = (
+    NodeRecord
+    | PodRecord
+    | PodPlacement
+    | EventRecord
+    | SummaryRecord
+    | SettingsRecord
+    | MetricsRecord
+    | CpuManagerRecord
+    | MemoryManagerRecord
+    | CpuTopologyRecord
+    | NodeResourceTopologyRecord
+    | SourceErrorRecord
+)

@@ -1,0 +1,49 @@
+"""How a live source says that it could not read something."""
+
+from collections import Counter
+from typing import Final, TypeAlias
+
+import msgspec
+
+from ingest.clock import Clock
+from ingest.observation import Observation, Origin
+
+Tally: TypeAlias = Counter[tuple[str, str]]
+"""How often what happened on which stream; what can happen is a bounded vocabulary of each source."""
+
+REPEAT_SECONDS: Final = 300.0
+
+
+def error_observation(
+    clock: Clock, cluster: str, source: Origin, resource: str, error: str, node: str = ""
+) -> Observation:
+    """An observation of type ERROR, seen now; `error` is safe text."""
+    return Observation(
+        ts=clock.now(),
+        cluster=cluster,
+        source=source,
+        resource=resource,
+        type="ERROR",
+        node=node,
+        object=msgspec.Raw(msgspec.json.encode({"error": error})),
+    )
+
+
+class Failure:
+    """Whether one source fails, and whether that is to be told: at once, and then every 5 minutes."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._told_at = 0.0
+        self.text = ""
+        """Why it fails now; empty while it does not."""
+
+    def recovered(self) -> None:
+        self.text = ""
+
+    def is_to_be_told(self, text: str) -> bool:
+        now = self._clock.monotonic()
+        if text == self.text and now - self._told_at < REPEAT_SECONDS:
+            return False
+        self.text, self._told_at = text, now
+        return True

@@ -1,0 +1,96 @@
+"""What a file is, told by its beginning, and which files of a folder hold something that Leadsman reads."""
+
+import re
+from enum import Enum
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ingest.lines import DamagedError, SourceError, SourceFile
+from ingest.text import plain
+
+
+class FileKind(Enum):
+    CAPTURE = "capture"
+    JSON = "json"
+    """Objects of the API, or the answer of a kubelet."""
+    YAML = "yaml"
+    METRICS = "metrics"
+
+
+class Folder(NamedTuple):
+    captures: list[Path]
+    dumps: list[Path]
+
+
+_ENVELOPE: Final = re.compile(rb'^\s*\{\s*"(?:ts|cluster|source|resource|type|node)"\s*:\s*"', re.MULTILINE)
+_WATCH_EVENT: Final = re.compile(rb'\s*\{\s*"type"\s*:\s*"[A-Z]+"\s*,\s*"object"\s*:')
+_JSON: Final = re.compile(rb"\s*\{")
+_YAML: Final = re.compile(rb"(?:---\s*\n|#[^\n]*\n)*(?:apiVersion|kind|items|metadata):")
+_METRICS: Final = re.compile(rb"(?:# (?:HELP|TYPE) )?[a-zA-Z_:][\w:]*(?:\{[^}\n]*\})? [^\n]+\n")
+_STATE_FILES: Final = ("cpu_manager_state", "memory_manager_state")
+_MUST_GATHER_YAML: Final = re.compile(
+    r"(?:^|/)(?:cluster-scoped-resources/core/nodes(?:/[^/]+)?"
+    r"|cluster-scoped-resources/topology\.[^/]+/noderesourcetopologies(?:/[^/]+)?"
+    r"|namespaces/[^/]+/core/(?:pods|events)"
+    r"|namespaces/[^/]+/pods/[^/]+/[^/]+)\.yaml$"
+)
+_METRICS_NAME: Final = re.compile(r"(?:^|[._-])metrics(?:\.(?:txt|prom))?$")
+
+
+def file_kind(path: Path) -> FileKind:
+    """Tell what a file is from its first bytes; raises `SourceError` where it cannot be opened.
+
+    What is not clearly something else counts as a capture, whose reader says what is wrong with it. So does a pipe,
+    which can be read only once.
+    """
+    if path.exists() and not path.is_file():
+        return FileKind.CAPTURE
+    with SourceFile(path) as file:
+        try:
+            head = next(file.chunks(), b"")
+        except DamagedError:
+            return FileKind.CAPTURE
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        # PowerShell's `>` writes UTF-16
+        head = head[: len(head) & ~1].decode("utf-16", errors="replace").encode()
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    if _WATCH_EVENT.match(head):
+        return FileKind.JSON
+    if _ENVELOPE.search(head):
+        return FileKind.CAPTURE
+    if _JSON.match(head):
+        return FileKind.JSON
+    if _YAML.match(head):
+        return FileKind.YAML
+    return FileKind.METRICS if _METRICS.match(head) else FileKind.CAPTURE
+
+
+def folder_files(folder: Path) -> Folder:
+    """Give the captures of a folder and the files of a dump in it, each in order of name.
+
+    Raises `SourceError` where there are none.
+    """
+    captures: list[Path] = []
+    dumps: list[Path] = []
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        wanted = _wanted_kinds(path.relative_to(folder))
+        if wanted and (kind := file_kind(path)) in wanted:
+            (captures if kind is FileKind.CAPTURE else dumps).append(path)
+    if not captures and not dumps:
+        raise SourceError(
+            f"{plain(folder)}: nothing in this folder is known: no capture (*.jsonl, plain, .gz or .zst), no dump"
+            " of kubectl (*.json), no must-gather, no answer of a kubelet"
+        )
+    return Folder(captures, dumps)
+
+
+def _wanted_kinds(path: Path) -> frozenset[FileKind]:
+    """Tell from its name what a file in a folder may be; a dump has many gigabytes of logs beside its objects."""
+    name = path.name.removesuffix(".gz").removesuffix(".zst")
+    if name.endswith((".jsonl", ".ndjson")):
+        return frozenset({FileKind.CAPTURE, FileKind.JSON})
+    if name.endswith(".json") or name.endswith(_STATE_FILES):
+        return frozenset({FileKind.JSON})
+    if _MUST_GATHER_YAML.search(path.as_posix()):
+        return frozenset({FileKind.YAML})
+    return frozenset({FileKind.METRICS}) if _METRICS_NAME.search(name) else frozenset()

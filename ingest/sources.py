@@ -1,0 +1,69 @@
+"""Any files that hold observations, as one sequence in order of time."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from ingest.dumps import Snapshot, read_dump
+from ingest.lines import Meter
+from ingest.observation import Observed, Unreadable
+from ingest.order import merged
+from ingest.sniff import FileKind, file_kind
+
+Progress: TypeAlias = Callable[[int, int, int], None]
+"""Takes bytes read, bytes in all (both as they lie on disk, compressed or not), and observations so far."""
+
+_PROGRESS_EVERY: Final = 256
+
+
+def read_sources(
+    paths: Sequence[Path],
+    *,
+    cluster: str = "default",
+    node: str = "",
+    at: datetime | None = None,
+    progress: Progress | None = None,
+    skipped: Counter[str] | None = None,
+) -> Iterator[Observed | Unreadable]:
+    """Give everything that the paths hold, in order of `ts`, ties in the order of the paths (see `ingest.order`).
+
+    A path is a capture file, a file of `kubectl get` or of a kubelet's answer, or a folder: a `kubectl cluster-info
+    dump`, a must-gather, or one with any of these files. What a dump does not tell is taken from `cluster`, `node`
+    and `at` (aware); a capture needs none of them. `skipped` counts the kinds of a dump's objects that Leadsman
+    does not use. The same paths give the same sequence. Raises `SourceError` for a path that cannot be a source,
+    when its turn to be read comes.
+    """
+    meter = Meter()
+    snapshot = Snapshot(cluster=cluster, node=node, at=at, skipped=Counter() if skipped is None else skipped)
+    files = [entries for path in paths for entries in _read_path(path, meter, snapshot)]
+    observations = 0
+    number = 0
+    for number, entry in enumerate(merged(files), start=1):
+        observations += isinstance(entry, Observed)
+        if progress is not None and number % _PROGRESS_EVERY == 0:
+            progress(meter.read_bytes, meter.total_bytes, observations)
+        yield entry
+    if progress is not None:
+        progress(meter.read_bytes, meter.total_bytes, observations)
+
+
+def _read_path(path: Path, meter: Meter, snapshot: Snapshot) -> Iterator[Iterator[Observed | Unreadable]]:
+    """Give one sequence for each capture and one for all files of a dump together."""
+    if path.is_dir():
+        captures, dumps = folder_files(path)
+    elif file_kind(path) is FileKind.CAPTURE:
+        captures, dumps = [path], []
+    else:
+        captures, dumps = [], [path]
+    meter.total_bytes += sum(file.stat().st_size for file in (*captures, *dumps))
+    for capture in captures:
+        yield _read_capture(capture, meter)
+    if dumps:
+        yield read_dump(dumps, path, meter, snapshot)
+
+
+def _read_capture(path: Path, meter: Meter) -> Iterator[Observed | Unreadable]:
+    with SourceFile(path, meter) as file:
+        yield from read_capture(file)

@@ -1,0 +1,98 @@
+"""What a list or a watch tells, as steps of its stream."""
+
+from collections.abc import Iterable
+from typing import Final, Literal, NamedTuple, cast, get_args
+
+import msgspec
+
+from ingest.clock import Clock
+from ingest.filters import Inventory, Key, News, ObjectChange
+from ingest.observation import Observation
+from ingest.reports import Tally, error_observation
+from ingest.resources import Resource
+from ingest.text import plain
+from ingest.watch_events import Tombstone, WatchEvent
+
+_CHANGES: Final = frozenset(get_args(ObjectChange))
+
+
+class Seen(NamedTuple):
+    """One step of a stream."""
+
+    stream: str
+    version: str
+    """Where the stream may go on once this and all before it is acknowledged; empty while a list is incomplete."""
+    observation: Observation | None
+    """None where a step is no news: a bookmark, a heartbeat, the end of a list."""
+
+
+class Telling:
+    """Turns objects of one resource into steps; keeps what is known, and counts what is not told."""
+
+    def __init__(self, resource: Resource, cluster: str, clock: Clock, tally: Tally) -> None:
+        self._resource = resource
+        self._cluster = cluster
+        self._clock = clock
+        self._tally = tally
+        self._inventory = Inventory(resource)
+
+    def forget(self) -> None:
+        """Know of no object any more."""
+        self._inventory = Inventory(self._resource)
+
+    def listed(self, data: msgspec.Raw) -> tuple[Key | None, list[Seen]]:
+        """Which object of a list this is, None where it cannot be read, and what is news about it."""
+        try:
+            key, news = self._inventory.listed(data)
+        except msgspec.MsgspecError as problem:
+            return None, [self._unreadable(problem)]
+        return key, [self._step(thing, "list") for thing in news]
+
+    def vanished(self, present: Iterable[Key | None], version: str) -> list[Seen]:
+        """What a complete list at `version` no longer has."""
+        return [self._step(thing, "list") for thing in self._inventory.vanished(present, version)]
+
+    def watched(self, event: WatchEvent, version: str) -> list[Seen]:
+        """What an event of a watch tells; the last step carries the version."""
+        if event.type not in _CHANGES:
+            self.count("bookmark" if event.type == "BOOKMARK" else "unknown_type")
+            return [self.reached(version)]
+        try:
+            news = self._inventory.watched(cast(ObjectChange, event.type), event.object)
+        except msgspec.MsgspecError as problem:
+            return [self._unreadable(problem)._replace(version=version)]
+        if not news:
+            self.count("unchanged")
+            return [self.reached(version)]
+        return [self._step(thing, "watch")._replace(version=version) for thing in news]
+
+    def oversized(self, gravestone: Tombstone, version: str) -> list[Seen]:
+        """An object that was too large."""
+        self.count("oversized")
+        return [self.error(f"{self._resource.name}: {gravestone.text}")._replace(version=version)]
+
+    def reached(self, version: str) -> Seen:
+        """All up to this version is told."""
+        return Seen(self._resource.name, version, None)
+
+    def error(self, text: str) -> Seen:
+        observation = error_observation(self._clock, self._cluster, "watch", self._resource.name, text)
+        return Seen(self._resource.name, "", observation)
+
+    def count(self, happening: str) -> None:
+        self._tally[self._resource.name, happening] += 1
+
+    def _unreadable(self, problem: msgspec.MsgspecError) -> Seen:
+        self.count("undecodable")
+        return self.error(f"{self._resource.name}: an object cannot be read: {plain(problem)}")
+
+    def _step(self, news: News, source: Literal["list", "watch"]) -> Seen:
+        observation = Observation(
+            ts=self._clock.now(),
+            cluster=self._cluster,
+            source=source,
+            resource=self._resource.name,
+            type=news.change,
+            object=msgspec.Raw(news.object),
+        )
+        return Seen(self._resource.name, "", observation)

@@ -1,0 +1,108 @@
+"""Where a stream goes on after a restart: the version up to which all is acknowledged (delivery, Watches)."""
+
+import os
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from ingest.text import plain
+
+FORMAT: Final = 1
+
+
+class VersionStore(Protocol):
+    """Keeps the resourceVersion of each stream of one cluster."""
+
+    def load(self) -> dict[str, str]:
+        """The versions by stream; a stream that is missing starts anew."""
+
+    def save(self, versions: Mapping[str, str]) -> None:
+        """Replace what is kept, all of it or nothing."""
+
+
+class VersionsError(ValueError):
+    """The kept versions are not for this cluster or cannot be read; the message says what to do."""
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    format: int
+    cluster: str
+    versions: dict[str, str]
+
+
+class VersionFile:
+    """Keeps the versions in a small file that is replaced as a whole."""
+
+    def __init__(self, path: Path, cluster: str) -> None:
+        self._path = path
+        self._cluster = cluster
+
+    def load(self) -> dict[str, str]:
+        """Raises VersionsError where the file is damaged or another cluster's."""
+        try:
+            kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)
+        except FileNotFoundError:
+            return {}
+        except msgspec.MsgspecError as error:
+            raise VersionsError(f"{self._path}: {error}: delete it to start with new lists") from error
+        if kept.format != FORMAT or kept.cluster != self._cluster:
+            raise VersionsError(
+                f"{self._path} has the versions of cluster {plain(kept.cluster)} (format {kept.format}), not of "
+                f"{plain(self._cluster)}: name another file, or delete it to start with new lists"
+            )
+        return kept.versions
+
+    def save(self, versions: Mapping[str, str]) -> None:
+        """Raises OSError; the old file stays as it was then."""
+        kept = msgspec.json.encode(_Kept(FORMAT, self._cluster, dict(versions)))
+        written = self._path.with_name(self._path.name + ".new")
+        with written.open("wb") as file:
+            file.write(kept)
+            file.flush()
+            os.fsync(file.fileno())
+        written.replace(self._path)
+
+
+class Ticket:
+    """One step of a stream that is out for acknowledgement."""
+
+    __slots__ = ("acknowledged", "stream", "version")
+
+    def __init__(self, stream: str, version: str) -> None:
+        self.stream = stream
+        self.version = version
+        self.acknowledged = False
+
+
+class Acknowledgements:
+    """Which version each stream has reached: all steps before it are acknowledged, in whatever order that came."""
+
+    def __init__(self, versions: Mapping[str, str] | None = None) -> None:
+        self._reached = dict(versions or {})
+        self._out: dict[str, deque[Ticket]] = {}
+
+    def __len__(self) -> int:
+        """How many steps are out."""
+        return sum(len(tickets) for tickets in self._out.values())
+
+    def hand_out(self, stream: str, version: str) -> Ticket:
+        """Register the next step of a stream; an empty version is a step after which it cannot go on yet."""
+        ticket = Ticket(stream, version)
+        self._out.setdefault(stream, deque()).append(ticket)
+        return ticket
+
+    def acknowledge(self, ticket: Ticket) -> None:
+        """The step is safe; a second time changes nothing."""
+        ticket.acknowledged = True
+        tickets = self._out[ticket.stream]
+        while tickets and tickets[0].acknowledged:
+            version = tickets.popleft().version
+            if version:
+                self._reached[ticket.stream] = version
+
+    @property
+    def versions(self) -> dict[str, str]:
+        return dict(self._reached)

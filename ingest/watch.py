@@ -1,0 +1,259 @@
+"""List and watch one resource for ever, as client-go's reflector does (delivery, Watches; domain-reference F4).
+
+Three nested generators: for ever; list then watch; one HTTP call.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from typing import Final
+
+import aiohttp
+import msgspec
+from kubernetes_asyncio.client.api_client import ApiClient
+
+from ingest.apiserver import (
+    BAD_REQUEST,
+    FORBIDDEN,
+    NOT_FOUND,
+    TRANSPORT_ERRORS,
+    UNAUTHORIZED,
+    ApiError,
+    TooLargeError,
+    get,
+    keep_alive,
+)
+from ingest.backoff import Backoff
+from ingest.clock import Clock
+from ingest.filters import Key
+from ingest.listing import pages
+from ingest.reports import Failure, Tally
+from ingest.resources import Resource
+from ingest.splitter import LINE_LIMIT_BYTES, Oversized, split_lines
+from ingest.telling import Seen, Telling
+from ingest.text import plain
+from ingest.watch_events import StreamError, read_event, tombstone, version_of
+
+WATCH_TIMEOUT_SECONDS: Final = 300
+"""The server is asked to end a watch after one to two times this."""
+SILENCE_SECONDS: Final = 100.0
+"""A watch without a byte for so long is made anew at the same version; bookmarks come about every minute."""
+SHORT_WATCH_SECONDS: Final = 1.0
+CONNECT_SECONDS: Final = 15.0
+ABSENT_SECONDS: Final = 300.0
+"""How often a custom resource is looked for that the cluster does not have."""
+
+_RELIST_CODES: Final = frozenset({BAD_REQUEST, NOT_FOUND})
+
+
+class _CutError(Exception):
+    """A watch ended early without an error of the server's: wait, then go on at the same version."""
+
+
+_FAILURES: Final = (
+    _CutError,
+    StreamError,
+    ApiError,
+    TooLargeError,
+    msgspec.MsgspecError,
+    *TRANSPORT_ERRORS,
+)
+
+
+class Watch:
+    """One resource of one cluster. `version` is where to go on, as it was persisted; empty to start anew.
+
+    `contact` is called with the stream's name whenever the server is heard. The tally counts `unchanged`,
+    `bookmark`, `oversized`, `undecodable`, `unknown_type`, `list`, `gap`, `cut`, `silent` and `failure`.
+    """
+
+    def __init__(
+        self,
+        resource: Resource,
+        cluster: str,
+        client: ApiClient,
+        *,
+        clock: Clock,
+        tally: Tally,
+        version: str = "",
+        contact: Callable[[str], None] = lambda _: None,
+        silence_seconds: float = SILENCE_SECONDS,
+        line_limit_bytes: int = LINE_LIMIT_BYTES,
+    ) -> None:
+        self.resource = resource
+        self.failure = Failure(clock)
+        self.absent = False
+        """The cluster does not have this custom resource."""
+        self._client = client
+        self._clock = clock
+        self._contact = contact
+        self._silence_seconds = silence_seconds
+        self._line_limit_bytes = line_limit_bytes
+        self._backoff = Backoff(clock)
+        self._telling = Telling(resource, cluster, clock, tally)
+        self._paths = list(resource.paths)
+        self._paths_missing = 0
+        self._version = version
+        self._inventory_is_due = bool(version)
+        self._list_is_due = not version
+        self._version_is_unavailable = False
+        self._gap = ""
+        """Why versions may have been missed since the last one that was told; empty where none can have been."""
+
+    async def follow(self) -> AsyncGenerator[Seen, None]:
+        """Give what happens, for ever; what fails is told as ERROR observations and tried again."""
+        while True:
+            try:
+                async with aclosing(self._list_then_watch()) as steps:
+                    async for seen in steps:
+                        yield seen
+            except _FAILURES as problem:
+                wait_seconds, report = self._failed(problem)
+            if report:
+                self._telling.count("failure")
+            if report and self.failure.is_to_be_told(report):
+                yield self._telling.error(f"{self.resource.name} cannot be read: {report}")
+            if self.absent:
+                await self._clock.sleep(ABSENT_SECONDS)
+            else:
+                await self._backoff.wait(wait_seconds)
+
+    def _failed(self, problem: Exception) -> tuple[float, str]:
+        """Seconds that the server asks to wait, and what is to be told; decides whether a new list is due."""
+        if isinstance(problem, _CutError):
+            self._telling.count("cut")
+            return 0.0, ""
+        if isinstance(problem, StreamError):
+            if not problem.error.throttled:
+                self._gap, self._list_is_due = str(problem), True
+            return problem.error.retry_after_seconds, ""
+        if isinstance(problem, ApiError):
+            return problem.retry_after_seconds, self._refused(problem)
+        return 0.0, f"{type(problem).__name__}: {plain(problem)}"
+
+    def _refused(self, error: ApiError) -> str:
+        """Decide how to go on after an answer that is an error; give what is to be told of it."""
+        if error.code == NOT_FOUND and self.resource.optional:
+            self._list_is_due = True
+            self._paths.append(self._paths.pop(0))
+            self._paths_missing += 1
+            self.absent = self._paths_missing >= len(self._paths)
+            self._contact(self.resource.name)
+            return ""
+        if self._list_is_due and not self._version_is_unavailable and (error.expired or error.too_large_version):
+            self._version_is_unavailable = True
+            return ""
+        if not self._list_is_due and (error.expired or error.too_large_version or error.code in _RELIST_CODES):
+            self._gap, self._list_is_due = str(error), True
+            return ""
+        if error.code == FORBIDDEN:
+            return f"{error}: allow list and watch on {self.resource.name} in the ClusterRole"
+        if error.code == UNAUTHORIZED:
+            return f"{error}: check the credentials"
+        return str(error)
+
+    async def _list_then_watch(self) -> AsyncGenerator[Seen, None]:
+        if self._inventory_is_due:
+            await self._take_inventory()
+        if self._list_is_due:
+            async with aclosing(self._list()) as steps:
+                async for seen in steps:
+                    yield seen
+        while True:
+            async with aclosing(self._watch()) as steps:
+                async for seen in steps:
+                    yield seen
+
+    async def _take_inventory(self) -> None:
+        """Learn what was there at the version where the stream goes on; all of it was told before the restart."""
+        try:
+            async with aclosing(pages(self._client, self._paths[0], self._version, "Exact")) as listed:
+                async for page in listed:
+                    for data in page.objects:
+                        self._telling.listed(data)
+        except ApiError as error:
+            if not error.expired and not error.too_large_version:
+                raise
+            self._telling.forget()
+            self._gap, self._list_is_due = str(error), True
+        self._inventory_is_due = False
+
+    async def _list(self) -> AsyncGenerator[Seen, None]:
+        """List at the last version, or at what is cached, and where that was refused at the most recent."""
+        present: set[Key | None] = set()
+        told, version = 0, ""
+        at = "" if self._version_is_unavailable else self._version or "0"
+        match = "NotOlderThan" if at not in {"", "0"} else ""
+        async with aclosing(pages(self._client, self._paths[0], at, match)) as listed:
+            async for page in listed:
+                version = page.version
+                self._contact(self.resource.name)
+                for data in page.objects:
+                    key, news = self._telling.listed(data)
+                    present.add(key)
+                    for step in news:
+                        told += 1
+                        yield step
+        for step in self._telling.vanished(present, version):
+            told += 1
+            yield step
+        for step in self._listed_anew(version, told):
+            yield step
+
+    def _listed_anew(self, version: str, told: int) -> Iterator[Seen]:
+        """End a list: tell the gap that it closes, and where the stream goes on."""
+        if self._gap and (told or self.resource.deletion_is_news):
+            self._telling.count("gap")
+            yield self._telling.error(
+                f"gap: {self.resource.name} between version {plain(self._version)} and {plain(version)} "
+                f"may not have been seen ({self._gap}); a new list told {told} changes"
+            )
+        self._telling.count("list")
+        self._version, self._gap = version, ""
+        self._list_is_due = self._version_is_unavailable = False
+        yield self._telling.reached(version)
+
+    async def _watch(self) -> AsyncGenerator[Seen, None]:
+        """One HTTP call: watch from the last version until the server, the network or silence ends it."""
+        started, lines_read = self._clock.monotonic(), 0
+        timeouts = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=self._silence_seconds)
+        async with get(self._client, self._paths[0], self._query(), timeouts) as response:
+            keep_alive(response)
+            self._heard()
+            chunks = response.content.iter_any()
+            try:
+                async with aclosing(split_lines(chunks, self._line_limit_bytes)) as lines:
+                    async for line in lines:
+                        lines_read += 1
+                        self._heard()
+                        for step in self._told(line):
+                            yield step
+            except TimeoutError:
+                self._telling.count("silent")
+            except (aiohttp.ClientError, OSError) as problem:
+                raise _CutError from problem
+        if not lines_read and self._clock.monotonic() - started < SHORT_WATCH_SECONDS:
+            raise _CutError
+
+    def _query(self) -> dict[str, str]:
+        seconds = int(WATCH_TIMEOUT_SECONDS * (1 + self._clock.random()))
+        return {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._version,
+            "timeoutSeconds": str(seconds),
+        }
+
+    def _told(self, line: bytes | Oversized) -> list[Seen]:
+        """What one line of a watch tells; raises StreamError and msgspec.MsgspecError as `read_event`."""
+        if isinstance(line, Oversized):
+            gravestone = tombstone(line)
+            self._version = gravestone.version or self._version
+            return self._telling.oversized(gravestone, self._version)
+        event = read_event(line)
+        self._version = version_of(event) or self._version
+        return self._telling.watched(event, self._version)
+
+    def _heard(self) -> None:
+        self._paths_missing, self.absent = 0, False
+        self.failure.recovered()
+        self._contact(self.resource.name)

@@ -1,0 +1,78 @@
+"""The lines of a watch's body (domain-reference F4)."""
+
+import re
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ingest.apiserver import ApiError, Status
+from ingest.splitter import Oversized
+from ingest.text import plain
+
+
+class WatchEvent(msgspec.Struct, frozen=True, gc=False):
+    type: str
+    """ADDED, MODIFIED, DELETED, BOOKMARK, ERROR, or what a later version may add."""
+    object: msgspec.Raw
+
+
+class _VersionOnly(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    resource_version: str = ""
+
+
+class _Versioned(msgspec.Struct, frozen=True, gc=False):
+    metadata: _VersionOnly = _VersionOnly()
+
+
+class Tombstone(NamedTuple):
+    """What is known of an object that was too large to be read."""
+
+    text: str
+    version: str
+    """Empty where it cannot be told."""
+
+
+class StreamError(Exception):
+    """The server said within a watch that it cannot go on."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+_EVENT: Final = msgspec.json.Decoder(WatchEvent)
+_VERSIONED: Final = msgspec.json.Decoder(_Versioned)
+_STATUS: Final = msgspec.json.Decoder(Status)
+# the built-in kinds print these before anything that a user wrote; custom resources do not and give no match
+_HEAD: Final = re.compile(
+    rb'\{"type":"(?P<type>[A-Z]+)","object":\{"kind":"[A-Za-z]+","apiVersion":"[a-z0-9./]+","metadata":\{'
+    rb'"name":"(?P<name>[^"\\]+)",(?:"generateName":"[^"\\]*",)?(?:"namespace":"(?P<namespace>[^"\\]*)",)?'
+    rb'(?:"selfLink":"[^"\\]*",)?"uid":"[^"\\]*","resourceVersion":"(?P<version>[^"\\]+)"'
+)
+
+
+def read_event(line: bytes) -> WatchEvent:
+    """Decode a line; raises StreamError for an event of type ERROR, msgspec.MsgspecError for no event at all."""
+    event = _EVENT.decode(line)
+    if event.type == "ERROR":
+        raise StreamError(ApiError(_STATUS.decode(event.object)))
+    return event
+
+
+def version_of(event: WatchEvent) -> str:
+    """The version up to which the watch has told everything once this event is told; empty where it has none."""
+    try:
+        return _VERSIONED.decode(event.object).metadata.resource_version
+    except msgspec.MsgspecError:
+        return ""
+
+
+def tombstone(line: Oversized) -> Tombstone:
+    """Say of a line that was thrown away what its beginning tells."""
+    head = _HEAD.match(line.head)
+    size = f"an object of {line.size_bytes} bytes is too large to be read"
+    if head is None:
+        return Tombstone(size, "")
+    fields = {name: (value or b"").decode(errors="replace") for name, value in head.groupdict().items()}
+    name = "/".join(part for part in (fields["namespace"], fields["name"]) if part)
+    return Tombstone(f"{size}: {fields['type']} {plain(name)}, version {plain(fields['version'])}", fields["version"])

@@ -1,0 +1,89 @@
+"""The objects of a YAML file, as JSON: a must-gather has its nodes, pods and events so."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+import yaml
+
+from ingest.documents import FIELDS, Bad, Part, document_parts, item_part, list_head
+from ingest.envelope import ErrorType
+from ingest.newest import newest_time
+from ingest.text import plain
+
+_ITEMS: Final = re.compile(rb"^items:[ \t]*\n((?:(?:- |[ \t]).*\n?|\n)*)", re.MULTILINE)
+_ODD: Final = re.compile(rb"(?:^|[\s\[{,])\*[^\s*]|^[ \t?:-]{1000}", re.MULTILINE)
+"""What may be an alias, or deep nesting."""
+_DEPTH: Final = 500
+
+
+class _Loader(yaml.CSafeLoader):
+    """Leaves times and merge keys the text that they are: Kubernetes' YAML is JSON by another spelling."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - an attribute of the parent
+        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":merge"))]
+        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def yaml_parts(data: bytes) -> Iterator[Part]:
+    """Give the objects in YAML text, those of a List one by one, and what is none."""
+    documents = re.split(rb"^---(?=\s)", data, flags=re.MULTILINE)
+    line = 1
+    for document in documents:
+        if document.strip():
+            yield from _document_parts(f"line {line}", document)
+        line += document.count(b"\n")
+
+
+def _document_parts(place: str, document: bytes) -> Iterator[Part]:
+    items = _ITEMS.search(document)
+    if items is None:
+        raw = _to_json(place, document)
+        if isinstance(raw, Bad):
+            yield raw
+        else:
+            yield from document_parts(place, raw)
+        return
+    # a must-gather has thousands of pods in one List: item by item they need little memory
+    rest = _to_json(place, document[: items.start()] + document[items.end() :])
+    head = list_head("", {} if isinstance(rest, Bad) else FIELDS.decode(rest), newest_time(document))
+    for index, item in enumerate(re.split(rb"\n(?=- )", items[1].rstrip())):
+        raw = _to_json(f"items[{index}]", b"  " + item[2:])
+        yield raw if isinstance(raw, Bad) else item_part(head, index, raw)
+
+
+def _to_json(place: str, text: bytes) -> bytes | Bad:
+    try:
+        if odd := _oddity(text):
+            return Bad(place, text, *odd)
+        value = yaml.load(text, _Loader)  # noqa: S506 - a subclass of the safe loader
+        if not isinstance(value, dict):
+            return Bad(place, text, "wrong_type", f"expected an object, got {type(value).__name__}")
+        return msgspec.json.encode(value)
+    except RecursionError:
+        return Bad(place, text, "too_deep", "the YAML is nested too deep")
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1} of it" if mark else ""
+        return Bad(place, text, "not_yaml", f"{plain(getattr(error, 'problem', None) or 'not YAML')}{where}")
+    except (ValueError, TypeError, OverflowError) as error:
+        return Bad(place, text, "not_yaml", plain(error))
+
+
+def _oddity(text: bytes) -> tuple[ErrorType, str] | None:
+    """Tell what makes a document dangerous to load: the loader follows aliases, and crashes where it nests too deep.
+
+    A look at every event costs as much as loading, so it is taken only where the text may need it.
+    """
+    if not _ODD.search(text) and text.count(b"[") + text.count(b"{") < _DEPTH:
+        return None
+    depth = 0
+    for event in yaml.parse(text, _Loader):
+        if isinstance(event, yaml.AliasEvent):
+            return "bomb", "the YAML has aliases, which Kubernetes never writes"
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEPTH:
+            return "too_deep", "the YAML is nested too deep"
+    return None

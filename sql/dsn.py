@@ -1,0 +1,94 @@
+"""Where a database is: `chdb:///abs/dir`, `chdb://rel/dir`, or `http(s)://user:password@host:8123/database`."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeAlias
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+
+from sql.errors import BadDsn
+
+DEFAULT_DATABASE: Final = "leadsman"
+FORMS: Final = "chdb:///path/to/dir or http://user:password@host:8123/leadsman"
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The engine inside this process, over a folder."""
+
+    folder: Path
+    database: str = DEFAULT_DATABASE
+
+    def __str__(self) -> str:
+        return f"chdb://{self.folder}"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A ClickHouse server's HTTP interface. `str()` leaves the password out."""
+
+    host: str
+    port: int
+    secure: bool
+    database: str = DEFAULT_DATABASE
+    user: str = "default"
+    password: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.secure else 'http'}://{host}:{self.port}/{self.database}"
+
+
+Target: TypeAlias = Embedded | Server
+
+
+def parse_dsn(text: str) -> Target:
+    """What a DSN names. A query parameter `database` names another database than `leadsman`.
+
+    Raises BadDsn, whose message repeats nothing after `://`, for a password may be there.
+    """
+    try:
+        parts = urlsplit(text)
+        if parts.scheme == "chdb":
+            return _embedded(parts)
+        if parts.scheme in {"http", "https"}:
+            return _server(parts)
+    except BadDsn:
+        raise
+    except ValueError as error:
+        raise BadDsn(
+            f"the database's address ({text.partition(':')[0]}://...) cannot be read. Write {FORMS}"
+        ) from error
+    raise BadDsn(f"a database's address begins with chdb:, http: or https:. Write {FORMS}")
+
+
+def _embedded(parts: SplitResult) -> Embedded:
+    folder = f"{unquote(parts.netloc)}/{unquote(parts.path).lstrip('/')}"
+    if not folder.strip("/"):
+        raise BadDsn("chdb:// lacks the folder of the database. Write chdb:///path/to/dir")
+    if "?" in folder or "\0" in folder:
+        raise BadDsn("the folder of a database may not have a question mark or a NUL in its name")
+    return Embedded(Path(folder).expanduser().absolute(), _database(parts) or DEFAULT_DATABASE)
+
+
+def _server(parts: SplitResult) -> Server:
+    secure = parts.scheme == "https"
+    if not parts.hostname:
+        raise BadDsn(f"{parts.scheme}:// lacks the host. Write http://user:password@host:8123/leadsman")
+    return Server(
+        host=parts.hostname,
+        port=parts.port or (8443 if secure else 8123),
+        secure=secure,
+        database=_database(parts) or unquote(parts.path.strip("/")) or DEFAULT_DATABASE,
+        user=unquote(parts.username or "") or "default",
+        password=unquote(parts.password or ""),
+    )
+
+
+def _database(parts: SplitResult) -> str:
+    options = parse_qs(parts.query, keep_blank_values=True)
+    unknown = sorted(set(options) - {"database"})
+    if unknown:
+        raise BadDsn(
+            f"the database's address has an option that is not known: {unknown[0]}; the only one is database"
+        )
+    return options.get("database", [""])[-1]

@@ -1,0 +1,59 @@
+"""Batches into tables: columns are made and inserted on one thread of their own, while the next batch is folded."""
+
+from queue import Queue
+from threading import Thread
+from typing import Final
+
+from sql.database import Database
+from sql.schema import NODE_SAMPLES, POD_SAMPLES, node_samples, pod_samples, to_arrow
+from streams.batch import Batch
+from streams.findings import TABLES
+
+WAITING: Final = 2
+"""Batches that may wait; more of them make the runtime wait."""
+
+
+def land(database: Database, batch: Batch) -> None:
+    """Insert a batch, one insert a table."""
+    for row_type, rows in batch.rows.items():
+        database.insert(TABLES[row_type], to_arrow(row_type, rows))
+    if batch.summaries:
+        database.insert(NODE_SAMPLES, node_samples(batch.summaries))
+        database.insert(POD_SAMPLES, pod_samples(batch.keys, batch.pod_columns))
+
+
+class Lander:
+    """A sink whose inserts run on their own thread. The first failure is raised by the next `write` or `drain`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._waiting: Queue[Batch | None] = Queue(WAITING)
+        self._failure: BaseException | None = None
+        self._thread = Thread(target=self._land, name="lander", daemon=True)
+        self._thread.start()
+
+    def write(self, batch: Batch) -> None:
+        self._raise()
+        self._waiting.put(batch)
+
+    def drain(self) -> None:
+        self._waiting.join()
+        self._raise()
+
+    def close(self) -> None:
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _land(self) -> None:
+        while (batch := self._waiting.get()) is not None:
+            try:
+                if self._failure is None:
+                    land(self._database, batch)
+            except BaseException as failure:  # noqa: BLE001  # it is raised where the runtime looks next
+                self._failure = failure
+            finally:
+                self._waiting.task_done()
+
+    def _raise(self) -> None:
+        if self._failure is not None:
+            raise self._failure

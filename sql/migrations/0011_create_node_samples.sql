@@ -1,0 +1,58 @@
+CREATE TABLE IF NOT EXISTS node_samples
+(
+    cluster LowCardinality(String) COMMENT 'Name of the cluster',
+    ts DateTime64(6, 'UTC') COMMENT 'When it was observed' CODEC(Delta, ZSTD(1)),
+    node LowCardinality(String) COMMENT 'Name of the node',
+    cpu_usage_nanocores Nullable(Int64) COMMENT 'CPU use in nanocores' CODEC(T64, LZ4),
+    cpu_usage_core_nanoseconds Nullable(Int64) COMMENT 'CPU time used since start, in core-nanoseconds' CODEC(T64, LZ4),
+    memory_available_bytes Nullable(Int64) COMMENT 'Memory available in bytes: capacity less working set' CODEC(T64, LZ4),
+    memory_usage_bytes Nullable(Int64) COMMENT 'Memory use with caches, in bytes' CODEC(T64, LZ4),
+    memory_working_set_bytes Nullable(Int64) COMMENT 'Working set in bytes: usage less inactive file pages' CODEC(T64, LZ4),
+    memory_rss_bytes Nullable(Int64) COMMENT 'Anonymous memory in bytes' CODEC(T64, LZ4),
+    memory_page_faults Nullable(Int64) COMMENT 'Page faults since start' CODEC(T64, LZ4),
+    memory_major_page_faults Nullable(Int64) COMMENT 'Major page faults since start' CODEC(T64, LZ4),
+    pods_memory_available_bytes Nullable(Int64) COMMENT 'Memory available to pods in bytes: the allocatable view (system container pods)' CODEC(T64, LZ4),
+    pods_memory_working_set_bytes Nullable(Int64) COMMENT 'Working set of all pods in bytes (system container pods)' CODEC(T64, LZ4),
+    nodefs_available_bytes Nullable(Int64) COMMENT 'Available in bytes on the filesystem of the kubelet (nodefs)' CODEC(T64, LZ4),
+    nodefs_capacity_bytes Nullable(Int64) COMMENT 'Capacity in bytes of the filesystem of the kubelet (nodefs)' CODEC(T64, LZ4),
+    nodefs_used_bytes Nullable(Int64) COMMENT 'Used in bytes on the filesystem of the kubelet (nodefs)' CODEC(T64, LZ4),
+    nodefs_inodes_free Nullable(Int64) COMMENT 'Free inodes on the filesystem of the kubelet (nodefs)' CODEC(T64, LZ4),
+    nodefs_inodes Nullable(Int64) COMMENT 'Inodes of the filesystem of the kubelet (nodefs)' CODEC(T64, LZ4),
+    nodefs_inodes_used Nullable(Int64) COMMENT 'Used inodes on the filesystem of the kubelet (nodefs)' CODEC(T64, LZ4),
+    imagefs_available_bytes Nullable(Int64) COMMENT 'Available in bytes on the filesystem of images (imagefs)' CODEC(T64, LZ4),
+    imagefs_capacity_bytes Nullable(Int64) COMMENT 'Capacity in bytes of the filesystem of images (imagefs)' CODEC(T64, LZ4),
+    imagefs_used_bytes Nullable(Int64) COMMENT 'Used in bytes on the filesystem of images (imagefs)' CODEC(T64, LZ4),
+    imagefs_inodes_free Nullable(Int64) COMMENT 'Free inodes on the filesystem of images (imagefs)' CODEC(T64, LZ4),
+    imagefs_inodes Nullable(Int64) COMMENT 'Inodes of the filesystem of images (imagefs)' CODEC(T64, LZ4),
+    imagefs_inodes_used Nullable(Int64) COMMENT 'Used inodes on the filesystem of images (imagefs)' CODEC(T64, LZ4),
+    containerfs_available_bytes Nullable(Int64) COMMENT 'Available in bytes on the filesystem of writable layers (containerfs)' CODEC(T64, LZ4),
+    containerfs_capacity_bytes Nullable(Int64) COMMENT 'Capacity in bytes of the filesystem of writable layers (containerfs)' CODEC(T64, LZ4),
+    containerfs_used_bytes Nullable(Int64) COMMENT 'Used in bytes on the filesystem of writable layers (containerfs)' CODEC(T64, LZ4),
+    containerfs_inodes_free Nullable(Int64) COMMENT 'Free inodes on the filesystem of writable layers (containerfs)' CODEC(T64, LZ4),
+    containerfs_inodes Nullable(Int64) COMMENT 'Inodes of the filesystem of writable layers (containerfs)' CODEC(T64, LZ4),
+    containerfs_inodes_used Nullable(Int64) COMMENT 'Used inodes on the filesystem of writable layers (containerfs)' CODEC(T64, LZ4),
+    pids_max Nullable(Int64) COMMENT 'Process ids that the node can have' CODEC(T64, LZ4),
+    pids_current Nullable(Int64) COMMENT 'Process ids in use' CODEC(T64, LZ4),
+    swap_available_bytes Nullable(Int64) COMMENT 'Swap available in bytes' CODEC(T64, LZ4),
+    swap_usage_bytes Nullable(Int64) COMMENT 'Swap in use, in bytes' CODEC(T64, LZ4),
+    cpu_psi_some_total_nanoseconds Nullable(Int64) COMMENT 'Time in nanoseconds for which some task waited for CPU, since boot (PSI)' CODEC(T64, LZ4),
+    cpu_psi_some_avg10_percent Nullable(Float64) COMMENT 'Share of the last 10 s in percent for which some task waited for CPU (PSI)',
+    cpu_psi_full_total_nanoseconds Nullable(Int64) COMMENT 'Time in nanoseconds for which all tasks waited for CPU, since boot (PSI)' CODEC(T64, LZ4),
+    cpu_psi_full_avg10_percent Nullable(Float64) COMMENT 'Share of the last 10 s in percent for which all tasks waited for CPU (PSI)',
+    memory_psi_some_total_nanoseconds Nullable(Int64) COMMENT 'Time in nanoseconds for which some task waited for memory, since boot (PSI)' CODEC(T64, LZ4),
+    memory_psi_some_avg10_percent Nullable(Float64) COMMENT 'Share of the last 10 s in percent for which some task waited for memory (PSI)',
+    memory_psi_full_total_nanoseconds Nullable(Int64) COMMENT 'Time in nanoseconds for which all tasks waited for memory, since boot (PSI)' CODEC(T64, LZ4),
+    memory_psi_full_avg10_percent Nullable(Float64) COMMENT 'Share of the last 10 s in percent for which all tasks waited for memory (PSI)',
+    io_psi_some_total_nanoseconds Nullable(Int64) COMMENT 'Time in nanoseconds for which some task waited for I/O, since boot (PSI)' CODEC(T64, LZ4),
+    io_psi_some_avg10_percent Nullable(Float64) COMMENT 'Share of the last 10 s in percent for which some task waited for I/O (PSI)',
+    io_psi_full_total_nanoseconds Nullable(Int64) COMMENT 'Time in nanoseconds for which all tasks waited for I/O, since boot (PSI)' CODEC(T64, LZ4),
+    io_psi_full_avg10_percent Nullable(Float64) COMMENT 'Share of the last 10 s in percent for which all tasks waited for I/O (PSI)',
+    landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
+)
+ENGINE = ReplacingMergeTree
+PARTITION BY toYYYYMMDD(ts)
+ORDER BY (cluster, node, ts)
+SETTINGS
+    non_replicated_deduplication_window = 10000,
+    ttl_only_drop_parts = 1
+COMMENT 'What /stats/summary said of a node; null where it said nothing'

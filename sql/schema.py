@@ -1,0 +1,115 @@
+"""Rows and samples as Arrow tables: the columns of each table in contract 2, derived from its Python type."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from types import NoneType, UnionType
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+
+from ingest.records import NodeSample, PodColumns, SummaryRecord
+from streams.batch import SampleKey
+from streams.findings import TABLES, Row
+
+NODE_SAMPLES: Final = "node_samples"
+POD_SAMPLES: Final = "pod_samples"
+_TIME: Final = pa.timestamp("us", "UTC")
+_SCALARS: Final[dict[Any, pa.DataType]] = {
+    str: pa.string(),
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    datetime: _TIME,
+}
+_SAMPLE_KEY: Final[dict[str, Any]] = {"cluster": str, "ts": datetime, "node": str}
+_INT64: Final = (-(1 << 63), (1 << 63) - 1)
+
+
+def _field(name: str, hint: Any) -> "pa.Field[Any]":
+    inner = [part for part in get_args(hint) if part is not NoneType]
+    if get_origin(hint) in {Union, UnionType}:
+        return pa.field(name, _type(inner[0]), nullable=True)
+    return pa.field(name, _type(hint), nullable=False)
+
+
+def _type(hint: Any) -> pa.DataType:
+    arguments = get_args(hint)
+    if get_origin(hint) is list:
+        return pa.list_(_type(arguments[0]))
+    if get_origin(hint) is dict:
+        return pa.map_(_type(arguments[0]), _type(arguments[1]))
+    return _SCALARS[hint]
+
+
+def _sample_schema(fields: Mapping[str, Any]) -> pa.Schema:
+    return pa.schema([_field(name, hint) for name, hint in {**_SAMPLE_KEY, **fields}.items()])
+
+
+SCHEMAS: Final[Mapping[str, pa.Schema]] = {
+    **{
+        table: pa.schema([_field(name, hint) for name, hint in get_type_hints(row_type).items()])
+        for row_type, table in TABLES.items()
+    },
+    NODE_SAMPLES: _sample_schema(get_type_hints(NodeSample)),
+    POD_SAMPLES: _sample_schema({name: get_args(hint)[0] for name, hint in get_type_hints(PodColumns).items()}),
+}
+"""Of each table of contract 2 that is stored; columns in the table's own order."""
+
+
+def to_arrow(row_type: type[Row], rows: Sequence[Row]) -> pa.Table:
+    """Rows of one type as the columns of its table.
+
+    A number beyond 64 bits becomes the nearest that fits, and half of a surrogate pair a question mark: a cluster
+    may say both, and no row may stop the others.
+    """
+    schema = SCHEMAS[TABLES[row_type]]
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return _table(schema, columns)
+
+
+def node_samples(records: Sequence[SummaryRecord]) -> pa.Table:
+    """The rows of `node_samples`, one a record."""
+    keys = [[r.cluster for r in records], [r.ts for r in records], [r.node for r in records]]
+    samples = [r.sample for r in records]
+    return _table(
+        SCHEMAS[NODE_SAMPLES],
+        [*keys, *([getattr(sample, name) for sample in samples] for name in NodeSample.__struct_fields__)],
+    )
+
+
+def pod_samples(keys: Sequence[SampleKey], columns: Mapping[str, Sequence[object]]) -> pa.Table:
+    """The rows of `pod_samples`: `columns` holds the pods of all samples one after the other, `keys` says whose."""
+    schema = SCHEMAS[POD_SAMPLES]
+    repeats = pa.array([index for index, key in enumerate(keys) for _ in range(key.pods)], pa.int32())
+    shared = [
+        pa.array([getattr(key, field.name) for key in keys], field.type).take(repeats)
+        for field in list(schema)[: len(_SAMPLE_KEY)]
+    ]
+    return _table(schema, [*shared, *(columns[name] for name in PodColumns.__struct_fields__)])
+
+
+def _table(schema: pa.Schema, columns: Any) -> pa.Table:
+    arrays = [
+        column if isinstance(column, pa.Array) else _array(column, field.type)
+        for column, field in zip(columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> "pa.Array[Any]":
+    if pa.types.is_map(kind):
+        values = [sorted(value.items()) for value in values]
+    try:
+        return pa.array(values, kind)
+    except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):
+        return pa.array([_storable(value) for value in values], kind)
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, int):
+        return min(max(value, _INT64[0]), _INT64[1])
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, list | tuple):
+        return type(value)(_storable(part) for part in value)
+    return value

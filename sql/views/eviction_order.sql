@@ -1,0 +1,133 @@
+-- The ranking of domain-reference C4 for every signal of each node's latest sample; agrees with streams/rules/eviction_order.py.
+CREATE OR REPLACE VIEW eviction_order AS
+WITH
+    (one_bytes, one_inodes, other_bytes, other_inodes) ->
+        coalesce(one_bytes, 0) = 0
+        OR coalesce(other_bytes, 0) = 0
+        OR (one_bytes = other_bytes AND (coalesce(one_inodes, 0) = 0 OR coalesce(other_inodes, 0) = 0 OR one_inodes = other_inodes))
+        AS may_be_same,
+    sampled AS
+    (
+        SELECT
+            s.cluster AS cluster,
+            s.node AS node,
+            s.ts AS ts,
+            multiIf(
+                may_be_same(s.imagefs_capacity_bytes, s.imagefs_inodes, s.nodefs_capacity_bytes, s.nodefs_inodes), 'single',
+                may_be_same(s.containerfs_capacity_bytes, s.containerfs_inodes, s.imagefs_capacity_bytes, s.imagefs_inodes), 'separate_imagefs',
+                'split') AS layout,
+            arrayFilter((signal, observed) -> observed,
+                [
+                    'memory.available', 'allocatableMemory.available',
+                    'nodefs.available', 'nodefs.inodesFree',
+                    'imagefs.available', 'imagefs.inodesFree',
+                    'containerfs.available', 'containerfs.inodesFree',
+                    'pid.available'
+                ],
+                [
+                    s.memory_available_bytes IS NOT NULL AND s.memory_working_set_bytes IS NOT NULL,
+                    s.pods_memory_available_bytes IS NOT NULL AND s.pods_memory_working_set_bytes IS NOT NULL,
+                    s.nodefs_available_bytes IS NOT NULL AND s.nodefs_capacity_bytes IS NOT NULL,
+                    s.nodefs_inodes_free IS NOT NULL AND s.nodefs_inodes IS NOT NULL,
+                    s.imagefs_available_bytes IS NOT NULL AND s.imagefs_capacity_bytes IS NOT NULL,
+                    s.imagefs_inodes_free IS NOT NULL AND s.imagefs_inodes IS NOT NULL,
+                    s.containerfs_available_bytes IS NOT NULL AND s.containerfs_capacity_bytes IS NOT NULL,
+                    s.containerfs_inodes_free IS NOT NULL AND s.containerfs_inodes IS NOT NULL,
+                    s.pids_max IS NOT NULL AND s.pids_current IS NOT NULL
+                ]) AS signals
+        FROM node_samples AS s FINAL
+        WHERE (s.cluster, s.node, s.ts) IN (SELECT cluster, node, max(ts) FROM node_samples GROUP BY cluster, node)
+    ),
+    versions AS
+    (
+        SELECT
+            n.cluster AS cluster,
+            n.node AS node,
+            argMax(toUInt32OrNull(extract(n.kubelet_version, '^v?1\\.([0-9]{1,4})')), n.ts) AS minor
+        FROM nodes AS n FINAL
+        GROUP BY n.cluster, n.node
+    ),
+    living AS
+    (
+        SELECT
+            b.cluster AS cluster,
+            b.namespace AS namespace,
+            b.pod AS pod,
+            b.uid AS uid,
+            min(b.ts) AS known_at,
+            argMax((b.node, b.priority, b.critical, b.eviction_memory_request_bytes, b.eviction_ephemeral_request_bytes),
+                (b.ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], b.change))) AS latest,
+            argMax(b.change, (b.ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], b.change))) AS last_change
+        FROM pod_bindings AS b FINAL
+        GROUP BY b.cluster, b.namespace, b.pod, b.uid
+        HAVING last_change NOT IN ('finished', 'deleted')
+    ),
+    measured AS
+    (
+        SELECT
+            s.cluster AS cluster,
+            s.node AS node,
+            s.ts AS ts,
+            s.layout AS layout,
+            arrayJoin(s.signals) AS signal,
+            l.namespace AS namespace,
+            l.pod AS pod,
+            l.uid AS uid,
+            l.latest.2 AS priority,
+            l.latest.4 AS memory_request,
+            l.latest.5 AS ephemeral_request,
+            p.uid != '' AS has_stats,
+            coalesce(p.memory_working_set_bytes, 0) AS working_set,
+            coalesce(p.processes, 0) AS processes,
+            endsWith(signal, 'inodesFree') AS is_inodes,
+            if(is_inodes, p.rootfs_inodes_used, p.rootfs_used_bytes) AS rootfs,
+            if(is_inodes, p.logs_inodes_used + p.volumes_inodes_used, p.logs_used_bytes + p.volumes_used_bytes) AS logs_and_volumes,
+            multiIf(
+                signal IN ('memory.available', 'allocatableMemory.available'), working_set,
+                signal = 'pid.available', processes,
+                s.layout = 'split' AND startsWith(signal, 'imagefs.'), 0,
+                s.layout = 'separate_imagefs' AND startsWith(signal, 'nodefs.'), logs_and_volumes,
+                s.layout = 'separate_imagefs', rootfs,
+                rootfs + logs_and_volumes) AS used,
+            multiIf(
+                signal IN ('memory.available', 'allocatableMemory.available'), memory_request,
+                signal = 'pid.available' OR is_inodes, 0,
+                ephemeral_request) AS request,
+            if(is_inodes, ephemeral_request, request) AS discount,
+            signal = 'pid.available' AS is_pid,
+            v.minor IS NULL OR v.minor >= 20 AS counts_processes
+        FROM sampled AS s
+        INNER JOIN living AS l ON l.cluster = s.cluster AND l.latest.1 = s.node
+        LEFT JOIN
+        (
+            SELECT *
+            FROM pod_samples FINAL
+            WHERE (cluster, node, ts) IN (SELECT cluster, node, max(ts) FROM node_samples GROUP BY cluster, node)
+        ) AS p ON p.cluster = s.cluster AND p.node = s.node AND p.ts = s.ts AND p.uid = l.uid
+        LEFT JOIN versions AS v ON v.cluster = s.cluster AND v.node = s.node
+        WHERE l.known_at <= s.ts AND NOT l.latest.3
+    )
+SELECT
+    cluster,
+    node,
+    ts,
+    signal,
+    row_number() OVER (
+        PARTITION BY cluster, node, signal
+        ORDER BY
+            multiIf(NOT is_pid, toInt64(has_stats), priority),
+            multiIf(NOT is_pid, toInt64(has_stats AND used <= request), counts_processes, toInt64(has_stats), 0),
+            multiIf(NOT is_pid, priority, 0),
+            multiIf(NOT has_stats, 0, NOT is_pid, discount - used, counts_processes, -used, 0),
+            namespace, pod, uid
+    ) AS rank,
+    namespace,
+    pod,
+    uid,
+    toUInt8(has_stats AND NOT is_pid AND used > request) AS exceeds_request,
+    priority,
+    if(has_stats, used, NULL) AS usage,
+    request,
+    layout
+FROM measured
+COMMENT 'Which pod the kubelet evicts first for each signal (rank 1), from the latest sample of each node; usage is null for a pod without stats, which goes before all others'

@@ -1,0 +1,51 @@
+CREATE OR REPLACE VIEW forecast_accuracy AS
+WITH
+    signals AS
+    (
+        SELECT
+            s.cluster AS cluster,
+            s.ts AS ts,
+            s.node AS node,
+            s.signal AS signal,
+            t.1 AS threshold,
+            t.2 AS seconds,
+            t.3 AS met,
+            s.gc_first AS gc_first
+        FROM
+        (
+            SELECT
+                *,
+                arrayJoin([('hard', seconds_to_hard, hard_met), ('soft', seconds_to_soft, soft_met)]) AS t
+            FROM eviction_signals FINAL
+        ) AS s
+    ),
+    lasts AS
+    (
+        SELECT cluster, node, signal, max(ts) AS ts
+        FROM eviction_signals
+        GROUP BY cluster, node, signal
+    )
+SELECT
+    p.cluster AS cluster,
+    p.ts AS ts,
+    p.node AS node,
+    p.signal AS signal,
+    p.threshold AS threshold,
+    p.seconds AS predicted_seconds,
+    if(m.is_met, dateDiff('microsecond', p.ts, m.ts) / 1e6, NULL) AS actual_seconds,
+    predicted_seconds - actual_seconds AS error_seconds,
+    multiIf(
+        m.is_met, 'met',
+        dateDiff('microsecond', p.ts, l.ts) / 1e6 >= p.seconds, 'not_met',
+        'open') AS outcome,
+    p.gc_first AS gc_first
+FROM
+(
+    SELECT * FROM signals WHERE NOT met AND seconds IS NOT NULL
+) AS p
+ASOF LEFT JOIN
+(
+    SELECT cluster, ts, node, signal, threshold, 1 AS is_met FROM signals WHERE met
+) AS m ON m.cluster = p.cluster AND m.node = p.node AND m.signal = p.signal AND m.threshold = p.threshold AND p.ts < m.ts
+INNER JOIN lasts AS l ON l.cluster = p.cluster AND l.node = p.node AND l.signal = p.signal
+COMMENT 'Each forecast of a threshold beside what happened: met (the next time it was), not_met (its time passed), or open (its time is after the last sample); a positive error_seconds came too late'

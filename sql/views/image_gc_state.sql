@@ -1,0 +1,47 @@
+-- domain-reference B1; agrees with streams/rules/image_gc.py.
+CREATE OR REPLACE VIEW image_gc_state AS
+WITH
+    judged AS
+    (
+        SELECT
+            s.cluster AS cluster,
+            s.ts AS ts,
+            s.node AS node,
+            greatest(0, coalesce(s.imagefs_capacity_bytes, 0)) AS capacity_bytes,
+            greatest(0, least(coalesce(s.imagefs_available_bytes, 0), capacity_bytes)) AS available_bytes,
+            if(k.seen, k.image_gc_high_percent, 85) AS high_percent,
+            if(k.seen, k.image_gc_low_percent, 80) AS low_percent,
+            toUInt8(NOT k.seen) AS settings_assumed,
+            if(capacity_bytes > 0, 100 - toInt64(intDiv(toInt128(available_bytes) * 100, greatest(1, capacity_bytes))), NULL) AS usage_percent,
+            toInt64(intDiv(toInt128(capacity_bytes) * (100 - low_percent), 100)) - available_bytes AS above_low_bytes,
+            multiIf(
+                high_percent = 100 AND k.image_maximum_gc_age_seconds = 0, 'disabled',
+                capacity_bytes = 0, 'invalid_capacity',
+                usage_percent < high_percent, 'below_high',
+                'free') AS decision
+        FROM
+        (
+            SELECT cluster, ts, node, imagefs_capacity_bytes, imagefs_available_bytes
+            FROM node_samples FINAL
+        ) AS s
+        ASOF LEFT JOIN
+        (
+            SELECT cluster, ts, node, image_gc_high_percent, image_gc_low_percent, image_maximum_gc_age_seconds, 1 AS seen
+            FROM kubelet_settings FINAL
+        ) AS k ON k.cluster = s.cluster AND k.node = s.node AND s.ts >= k.ts
+    )
+SELECT
+    cluster,
+    ts,
+    node,
+    decision,
+    usage_percent,
+    high_percent,
+    low_percent,
+    toUInt8(decision = 'free') AS over_high,
+    if(decision = 'free', greatest(0, above_low_bytes), 0) AS wanted_bytes,
+    capacity_bytes,
+    available_bytes,
+    settings_assumed
+FROM judged
+COMMENT 'What the image GC of each kubelet would do at each sample: disabled, invalid_capacity, below_high or free; wanted_bytes is what it would free; settings_assumed is 1 where no /configz was seen and 85 and 80 are used'

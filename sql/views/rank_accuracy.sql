@@ -1,0 +1,22 @@
+CREATE OR REPLACE VIEW rank_accuracy AS
+SELECT
+    cluster,
+    ts,
+    node,
+    namespace,
+    pod,
+    uid,
+    resource,
+    signal,
+    predicted_at,
+    dateDiff('microsecond', predicted_at, ts) / 1e6 AS seconds_before,
+    ranked_pods,
+    predicted_rank,
+    predicted_rank - arrayCount(
+        gone -> gone.2 < predicted_rank AND gone.1 < (ts, uid),
+        groupArray(((ts, uid), predicted_rank)) OVER (PARTITION BY cluster, node, signal, predicted_at)
+    ) AS rank_when_evicted,
+    toUInt8(rank_when_evicted = 1) AS was_next
+FROM evictions FINAL
+WHERE cause = 'pressure' AND predicted_rank IS NOT NULL
+COMMENT 'Each pressure eviction with the rank that it had at the last sample before; rank_when_evicted leaves out pods of the same ranking that had gone before it, so 1 is right'

@@ -1,0 +1,1 @@
+"""What we conclude, one reducer a file."""

@@ -1,0 +1,160 @@
+"""How near each eviction signal is to its thresholds, and when it will cross them: table `eviction_signals`."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from ingest.objects import KubeletConfiguration
+from ingest.records import EventRecord, NodeRecord, Record, SettingsRecord, SummaryRecord
+from streams.findings import EvictionSignal
+from streams.reducer import Output, Reducer
+from streams.rules.duration import parse_duration
+from streams.rules.event_counting import message
+from streams.rules.image_gc import (
+    DEFAULT_HIGH_PERCENT,
+    acts_before_eviction,
+    gc_threshold_available_bytes,
+    is_disabled,
+)
+from streams.rules.messages import is_kubelet_start
+from streams.rules.signals import Layout, Observed, layout_of, observe
+from streams.rules.thresholds import NodeThresholds, SignalThresholds, effective_thresholds, threshold_value
+from streams.rules.trend import Window, extend, seconds_to, slope
+
+_NO_THRESHOLDS: Final = SignalThresholds()
+
+
+class State(msgspec.Struct, frozen=True):
+    config: KubeletConfiguration | None = None
+    kubelet_version: str = ""
+    windows: bool = False
+    layout: Layout = Layout.SINGLE
+    thresholds: NodeThresholds | None = None
+    """In force for configuration, version and layout; None until they are needed."""
+    trends: dict[str, Window] = {}
+    """By signal."""
+
+
+def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
+    match record:
+        case SummaryRecord():
+            return _sample(state, record)
+        case SettingsRecord():
+            return _settings(state, record), ()
+        case NodeRecord():
+            return _node(state, record), ()
+        case EventRecord() if _is_kubelet_start(record):
+            return msgspec.structs.replace(state, trends={}), ()
+        case _:
+            return state, ()
+
+
+def _settings(state: State, record: SettingsRecord) -> State:
+    """Raises BadRecord for a configuration that no kubelet would start with; the one before stays in force."""
+    if record.config == state.config:
+        return state
+    thresholds = effective_thresholds(record.config, state.kubelet_version, state.layout, windows=state.windows)
+    return msgspec.structs.replace(state, config=record.config, thresholds=thresholds)
+
+
+def _node(state: State, record: NodeRecord) -> State:
+    info = record.object.status.node_info
+    version, windows = info.kubelet_version, info.operating_system == "windows"
+    if (version, windows) == (state.kubelet_version, state.windows):
+        return state
+    return msgspec.structs.replace(state, kubelet_version=version, windows=windows, thresholds=None)
+
+
+def _is_kubelet_start(record: EventRecord) -> bool:
+    event = record.object
+    about = event.involved_object or event.regarding
+    return (
+        record.change == "ADDED"
+        and about is not None
+        and about.kind == "Node"
+        and is_kubelet_start(event.reason, message(event))
+    )
+
+
+def _sample(state: State, record: SummaryRecord) -> tuple[State, Sequence[Output]]:
+    layout = layout_of(record.sample)
+    thresholds = state.thresholds
+    if thresholds is None or layout is not state.layout:
+        thresholds = effective_thresholds(state.config, state.kubelet_version, layout, windows=state.windows)
+    gc_bytes = _image_gc_begins(state.config, record)
+    seconds = record.ts.timestamp()
+    trends = dict(state.trends)
+    rows: list[Output] = []
+    for signal, observed in observe(record.sample).items():
+        window = extend(trends.get(signal, ()), seconds, observed.available, observed.capacity)
+        trends[signal] = window
+        texts = thresholds.by_signal.get(signal, _NO_THRESHOLDS)
+        rows.append(_row(record, signal, observed, texts, window, layout, gc_bytes, thresholds.assumed))
+    return State(state.config, state.kubelet_version, state.windows, layout, thresholds, trends), rows
+
+
+def _row(
+    record: SummaryRecord,
+    signal: str,
+    observed: Observed,
+    texts: SignalThresholds,
+    window: Window,
+    layout: Layout,
+    gc_bytes: int | None,
+    assumed: bool,
+) -> EvictionSignal:
+    available, capacity = observed
+    hard = _value(texts.hard, capacity)
+    soft = _value(texts.soft, capacity)
+    trend = slope(window)
+    first = max((t for t in (hard, soft) if t is not None), default=None)
+    return EvictionSignal(
+        record.cluster,
+        record.ts,
+        record.node,
+        signal,
+        available,
+        capacity,
+        hard,
+        soft,
+        texts.soft_grace_seconds,
+        hard is not None and available < hard,
+        soft is not None and available < soft,
+        trend.per_second if trend else None,
+        seconds_to(soft, available, trend),
+        seconds_to(hard, available, trend),
+        gc_bytes is not None and first is not None and acts_before_eviction(signal, layout, first, gc_bytes),
+        assumed,
+    )
+
+
+@lru_cache(maxsize=65_536)
+def _value(text: str | None, capacity: int) -> int | None:
+    return None if text is None else threshold_value(text, capacity)
+
+
+def _image_gc_begins(config: KubeletConfiguration | None, record: SummaryRecord) -> int | None:
+    """Available bytes of the image file system below which image GC frees space; None where it never does.
+
+    A node whose image file system has no capacity is one whose image GC gives up (B1).
+    """
+    capacity = record.sample.imagefs_capacity_bytes
+    if not capacity:
+        return None
+    high = DEFAULT_HIGH_PERCENT
+    if config is not None and config.image_gc_high_threshold_percent is not None:
+        high = config.image_gc_high_threshold_percent
+    age = parse_duration(config.image_maximum_gc_age) if config is not None else 0.0
+    return None if is_disabled(high, age) else gc_threshold_available_bytes(capacity, high)
+
+
+REDUCER: Final = Reducer(
+    name="eviction_trend",
+    version=1,
+    log="node",
+    takes=(SummaryRecord, SettingsRecord, NodeRecord, EventRecord),
+    state=State,
+    step=step,
+)

@@ -1,0 +1,245 @@
+"""Why image garbage collection failed, whether it matters, and whether it works again: table `image_gc`.
+
+The verdict rests on count and spacing of the failures themselves, on the kubelet's starts and on later samples;
+`ImageGCFailed` may never appear (section G). The row of an episode grows while it lasts; that it ended is a row of
+its own.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from ingest.objects import Event, KubeletConfiguration
+from ingest.records import EventRecord, Record, SettingsRecord, SummaryRecord
+from streams.analytics.image_gc_episode import (
+    LOOP,
+    NEXT_RUN,
+    UNDECIDED,
+    Episode,
+    Failure,
+    Settings,
+    begin,
+    extend,
+    is_over,
+    verdict,
+)
+from streams.analytics.image_gc_explain import explain
+from streams.findings import ImageGc
+from streams.reducer import Output, Reducer
+from streams.rules.event_counting import Counted, Occurrences, event_count, event_time, message, occurrences
+from streams.rules.image_gc import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT, ImageGcDecision, decide
+from streams.rules.messages import is_kubelet_start
+from streams.rules.messages_image_gc import parse_image_gc
+
+MAX_NAMES: Final = 32
+
+
+class State(msgspec.Struct, frozen=True):
+    cluster: str = ""
+    node: str = ""
+    config: KubeletConfiguration | None = None
+    starts: tuple[datetime, ...] = ()
+    """Of the kubelet, those of the last quarter of an hour before the last."""
+    capacity: tuple[int, int] | None = None
+    """Available and capacity in bytes of the image file system in the last sample."""
+    counted: dict[str, Counted] = {}
+    """Events of image GC by namespace/name."""
+    episodes: dict[str, Episode] = {}
+    """Those not known to have ended, by reason."""
+    failed_at: datetime | None = None
+    """The last failure for whatever reason."""
+
+
+def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
+    if state.node != record.node:
+        state = msgspec.structs.replace(state, cluster=record.cluster, node=record.node)
+    match record:
+        case EventRecord(change="ADDED" | "MODIFIED"):
+            return _event(state, record)
+        case SettingsRecord(config=config) if config != state.config:
+            return _settings(msgspec.structs.replace(state, config=config), record.ts)
+        case SummaryRecord(sample=sample):
+            capacity = (sample.imagefs_available_bytes or 0, sample.imagefs_capacity_bytes or 0)
+            if capacity != state.capacity:
+                state = msgspec.structs.replace(state, capacity=capacity)
+            return _sample(state, record.ts)
+        case _:
+            return state, ()
+
+
+def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
+    """An undecided failure that was not heard of again is one that passed."""
+    rows: list[Output] = []
+    for reason, episode in state.episodes.items():
+        if not episode.verdict and watermark - episode.last_at >= UNDECIDED:
+            passed = "recovered" if episode.start_seen else "benign_startup"
+            state, row = _write(state, reason, episode, passed, watermark)
+            rows.append(row)
+    return state, rows
+
+
+def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
+    event = record.object
+    text = message(event)
+    at = event_time(event) or record.ts
+    if event.reason == "FailedCreatePodSandBox" and "sandbox image" in text:
+        return _sandbox_image_lost(state, at, record.ts)
+    about = event.involved_object or event.regarding
+    if about is None or about.kind != "Node":
+        return state, ()
+    if is_kubelet_start(event.reason, text):
+        starts = sorted({*state.starts, at})
+        return msgspec.structs.replace(state, starts=tuple(s for s in starts if starts[-1] - s <= LOOP)), ()
+    told = parse_image_gc(event.reason, text)
+    if told is None:
+        return state, ()
+    state, found = _count(state, event, at, added=record.change == "ADDED")
+    if not found.delta:
+        return state, ()
+    start = max((s for s in state.starts if s <= at), default=None)
+    consecutive = event.reason == "ImageGCFailed"
+    return _failed(state, Failure(told, at, start, found.delta, found.lower_bound, consecutive), record.ts)
+
+
+def _count(state: State, event: Event, at: datetime, *, added: bool) -> tuple[State, Occurrences]:
+    name = f"{event.metadata.namespace}/{event.metadata.name}"
+    now = Counted(event.metadata.uid, event_count(event), at.timestamp())
+    found = occurrences(event, added=added, before=state.counted.get(name), now=now)
+    counted = {**state.counted, name: now}
+    if len(counted) > MAX_NAMES:
+        del counted[next(iter(counted))]
+    return msgspec.structs.replace(state, counted=counted), found
+
+
+def _failed(state: State, failure: Failure, now: datetime) -> tuple[State, Sequence[Output]]:
+    settings, decision = _percents(state), _decision(state)
+    before = state.episodes.get(failure.told.reason)
+    if before is None or is_over(before, failure):
+        episode = begin(failure, settings, decision)
+    else:
+        episode = extend(before, failure, settings, decision)
+    state = msgspec.structs.replace(state, failed_at=max(failure.at, state.failed_at or failure.at))
+    return _judge(state, failure.told.reason, episode, now)
+
+
+def _settings(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
+    """New settings hold since the kubelet's last start, for it read them then."""
+    rows: list[Output] = []
+    for reason, episode in state.episodes.items():
+        if not state.starts or episode.last_at < state.starts[-1]:
+            continue
+        changed = msgspec.structs.replace(episode, settings=_percents(state), decision=_decision(state))
+        if changed != episode:
+            state, written = _judge(state, reason, changed, now)
+            rows += written
+    return state, rows
+
+
+def _sample(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
+    rows: list[Output] = []
+    for reason, episode in state.episodes.items():
+        if now > episode.last_at:
+            state, written = _evidence(state, reason, episode, now)
+            rows += written
+    return state, rows
+
+
+def _evidence(state: State, reason: str, episode: Episode, now: datetime) -> tuple[State, Sequence[Output]]:
+    """What a sample after its last failure says of an episode."""
+    decision = _decision(state)
+    works = decision is not None and decision.verdict in {"below_high", "disabled"}
+    serious = episode.verdict not in {"", "benign_startup", "recovered"}
+    if serious and works and state.failed_at is not None and now - state.failed_at >= NEXT_RUN:
+        row = _row(state, episode, "recovered", now)._replace(ts=now, result="success")
+        episodes = {k: v for k, v in state.episodes.items() if k != reason}
+        return msgspec.structs.replace(state, episodes=episodes), (row,)
+    if reason != "invalid_capacity" or state.capacity is None:
+        return state, ()
+    if state.capacity[1] and episode.capacity_seen_at is None:
+        return _judge(state, reason, msgspec.structs.replace(episode, capacity_seen_at=now), now)
+    if not state.capacity[1] and not episode.goes_on and now - episode.last_at >= NEXT_RUN:
+        return _judge(state, reason, msgspec.structs.replace(episode, goes_on=True), now)
+    return state, ()
+
+
+def _sandbox_image_lost(state: State, at: datetime, now: datetime) -> tuple[State, Sequence[Output]]:
+    """Image GC deletes an unused sandbox image too, and then no pod can start (section G)."""
+    episode = state.episodes.get("insufficient_freed")
+    if episode is None or episode.sandbox_image_lost_at is not None:
+        return state, ()
+    lost = msgspec.structs.replace(episode, sandbox_image_lost_at=at)
+    return _judge(state, "insufficient_freed", lost, now)
+
+
+def _percents(state: State) -> Settings:
+    config = state.config
+    high = config.image_gc_high_threshold_percent if config else None
+    low = config.image_gc_low_threshold_percent if config else None
+    return Settings(
+        DEFAULT_HIGH_PERCENT if high is None else high,
+        DEFAULT_LOW_PERCENT if low is None else low,
+        assumed=high is None,
+    )
+
+
+def _decision(state: State) -> ImageGcDecision | None:
+    """What a run would do by the last sample; None without one."""
+    if state.capacity is None:
+        return None
+    settings = _percents(state)
+    return decide(*state.capacity, settings.high_percent, settings.low_percent)
+
+
+def _judge(state: State, reason: str, episode: Episode, now: datetime) -> tuple[State, Sequence[Output]]:
+    """Keep an episode, and write its row where a verdict can be given."""
+    found = verdict(episode, state.starts)
+    if not found:
+        return msgspec.structs.replace(state, episodes={**state.episodes, reason: episode}), ()
+    state, row = _write(state, reason, episode, found, now)
+    return state, (row,)
+
+
+def _write(state: State, reason: str, episode: Episode, found: str, now: datetime) -> tuple[State, ImageGc]:
+    episode = msgspec.structs.replace(episode, verdict=found)
+    state = msgspec.structs.replace(state, episodes={**state.episodes, reason: episode})
+    return state, _row(state, episode, found, now)
+
+
+def _row(state: State, episode: Episode, found: str, now: datetime) -> ImageGc:
+    told, decision = episode.told, episode.decision
+    percent, wanted = told.usage_percent, told.wanted_bytes
+    if decision is not None and told.reason == "insufficient_freed":
+        percent = decision.usage_percent if percent is None else percent
+        wanted = (decision.wanted_bytes or None) if wanted is None else wanted
+    return ImageGc(
+        cluster=state.cluster,
+        ts=episode.first_at,
+        node=state.node,
+        verdict=found,
+        result=told.result,
+        reason=told.reason,
+        usage_percent=percent,
+        high_percent=episode.settings.high_percent,
+        low_percent=episode.settings.low_percent,
+        wanted_bytes=wanted,
+        freed_bytes=told.freed_bytes,
+        occurrences=episode.occurrences,
+        occurrences_lower_bound=episode.lower_bound,
+        last_at=episode.last_at,
+        explanation=explain(episode, found),
+        settings_assumed=episode.settings.assumed,
+        updated_at=now,
+    )
+
+
+REDUCER: Final = Reducer(
+    name="image_gc",
+    version=1,
+    log="node",
+    takes=(EventRecord, SettingsRecord, SummaryRecord),
+    state=State,
+    step=step,
+    expire=expire,
+)

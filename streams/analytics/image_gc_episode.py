@@ -1,0 +1,128 @@
+"""One trouble of a node's image garbage collection, from its first failure on, and what to think of it (B3)."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from streams.rules.image_gc import ImageGcDecision
+from streams.rules.messages_image_gc import ImageGcFailure
+
+AT_START: Final = timedelta(seconds=60)
+LOOP: Final = timedelta(minutes=15)
+LOOP_STARTS: Final = 3
+APART: Final = timedelta(minutes=4)
+"""Two failures after one start that are this far apart are two runs, not one burst."""
+NEXT_RUN: Final = timedelta(minutes=6)
+"""By then the run after a failure, five minutes later, has been."""
+UNDECIDED: Final = timedelta(minutes=11)
+SAME_RUN: Final = timedelta(seconds=10)
+"""ImageGCFailed tells again what an event of the same run has told."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A failed run as an event tells it."""
+
+    told: ImageGcFailure
+    at: datetime
+    start: datetime | None
+    """The kubelet's last start before it, where one was seen."""
+    delta: int
+    lower_bound: bool
+    consecutive: bool
+    """ImageGCFailed: the kubelet speaks so only from the second failure in a row on (B1)."""
+
+
+class Settings(msgspec.Struct, frozen=True, array_like=True):
+    """Of the kubelet: percent of the image file system, and whether they are the defaults for want of `/configz`."""
+
+    high_percent: int
+    low_percent: int
+    assumed: bool
+
+
+class Episode(msgspec.Struct, frozen=True):
+    """What is known of it so far."""
+
+    told: ImageGcFailure
+    first_at: datetime
+    last_at: datetime
+    since_start: datetime
+    """The first failure after the kubelet's last start."""
+    occurrences: int
+    lower_bound: bool
+    start_seen: bool
+    at_start: bool
+    """Every failure was within a minute of a start."""
+    goes_on: bool
+    """ImageGCFailed, or samples without a capacity, say so."""
+    settings: Settings
+    decision: ImageGcDecision | None
+    """What a run would do by the last sample before the last failure."""
+    capacity_seen_at: datetime | None = None
+    """The first later sample with a real capacity."""
+    sandbox_image_lost_at: datetime | None = None
+    verdict: str = ""
+    """As last written; empty while it is undecided."""
+
+
+def begin(failure: Failure, settings: Settings, decision: ImageGcDecision | None) -> Episode:
+    return Episode(
+        told=failure.told,
+        first_at=failure.at,
+        last_at=failure.at,
+        since_start=failure.at,
+        occurrences=failure.delta + failure.consecutive,
+        lower_bound=failure.lower_bound or failure.consecutive,
+        start_seen=failure.start is not None,
+        at_start=_is_at_start(failure),
+        goes_on=failure.consecutive,
+        settings=settings,
+        decision=decision,
+    )
+
+
+def extend(episode: Episode, failure: Failure, settings: Settings, decision: ImageGcDecision | None) -> Episode:
+    same_run = failure.consecutive and abs(failure.at - episode.last_at) <= SAME_RUN
+    restarted = failure.start is not None and failure.start > episode.last_at
+    return msgspec.structs.replace(
+        episode,
+        told=episode.told if same_run else failure.told,
+        first_at=min(failure.at, episode.first_at),
+        last_at=max(failure.at, episode.last_at),
+        since_start=failure.at if restarted else episode.since_start,
+        occurrences=episode.occurrences + (0 if same_run else failure.delta),
+        lower_bound=episode.lower_bound or failure.lower_bound,
+        start_seen=episode.start_seen or failure.start is not None,
+        at_start=episode.at_start and _is_at_start(failure),
+        goes_on=episode.goes_on or failure.consecutive,
+        settings=settings,
+        decision=decision,
+        capacity_seen_at=None,
+    )
+
+
+def is_over(episode: Episode, failure: Failure) -> bool:
+    """Whether a failure begins a new episode: the last was a start's, and long ago."""
+    return episode.verdict in {"benign_startup", "recovered"} and failure.at - episode.last_at > LOOP
+
+
+def verdict(episode: Episode, starts: tuple[datetime, ...]) -> str:
+    """What to think of it; empty while that cannot be said.
+
+    `starts` are the kubelet's of the last quarter of an hour.
+    """
+    if episode.told.reason != "invalid_capacity":
+        return "insufficient_freed" if episode.told.reason == "insufficient_freed" else "persistent"
+    around = [s for s in starts if episode.first_at - AT_START <= s <= episode.last_at]
+    if len(around) >= LOOP_STARTS:
+        return "restart_loop"
+    if episode.goes_on or episode.last_at - episode.since_start >= APART:
+        return "persistent"
+    if not episode.at_start and episode.capacity_seen_at is None:
+        return ""
+    return "recovered" if episode.start_seen and not episode.at_start else "benign_startup"
+
+
+def _is_at_start(failure: Failure) -> bool:
+    return failure.start is not None and failure.at - failure.start <= AT_START

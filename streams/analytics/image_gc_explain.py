@@ -1,0 +1,97 @@
+"""What an image-GC verdict means, in words for a person who is woken by it."""
+
+from datetime import datetime
+
+from streams.analytics.image_gc_episode import Episode
+
+
+def explain(episode: Episode, verdict: str) -> str:
+    """One paragraph: what happened, why it matters or not, what to do."""
+    match verdict:
+        case "benign_startup":
+            text = _benign(episode)
+        case "restart_loop":
+            text = (
+                f"The kubelet keeps restarting, and {_times(episode)} image GC read capacity 0 before the first "
+                "sample of the file system was there. Image GC is not the trouble; look at why the kubelet restarts."
+            )
+        case "persistent":
+            text = _persistent(episode)
+        case "insufficient_freed":
+            text = _insufficient(episode)
+        case _:
+            text = _recovered(episode)
+    return text + _sandbox(episode)
+
+
+def _times(episode: Episode) -> str:
+    times = "once" if episode.occurrences == 1 else f"{episode.occurrences} times"
+    return f"at least {times}" if episode.lower_bound else times
+
+
+def _clock(at: datetime) -> str:
+    return f"{at:%H:%M:%S}"
+
+
+def _benign(episode: Episode) -> str:
+    start = (
+        "within a minute of the kubelet's start"
+        if episode.start_seen
+        else "and the kubelet's start before it was not seen"
+    )
+    begin = (
+        f"Image GC read capacity 0 of the image file system {_times(episode)}, {start}: the first run is a race with "
+        "the first measurement of that file system."
+    )
+    if episode.capacity_seen_at is not None:
+        return f"{begin} The sample of {_clock(episode.capacity_seen_at)} has a real capacity. Nothing to do."
+    return (
+        f"{begin} No later sample has confirmed yet that the capacity is read; if it repeats, this verdict changes."
+    )
+
+
+def _persistent(episode: Episode) -> str:
+    if episode.told.reason == "invalid_capacity":
+        return (
+            f"Image GC reads capacity 0 of the image file system run after run ({_times(episode)}, since "
+            f"{_clock(episode.first_at)}) and gives up before it frees anything: imageGCHighThresholdPercent "
+            f"({episode.settings.high_percent} %) does not apply, and the disk fills until pods are evicted. The "
+            "kubelet does not know the device that images lie on: look at the container runtime and at its mount."
+        )
+    return (
+        f"Image GC fails run after run ({_times(episode)}, since {_clock(episode.first_at)}; reason "
+        f"{episode.told.reason}), so unused images stay. Look at the kubelet's log and at the container runtime."
+    )
+
+
+def _insufficient(episode: Episode) -> str:
+    settings, decision = episode.settings, episode.decision
+    percent = episode.told.usage_percent
+    if percent is None and decision is not None:
+        percent = decision.usage_percent
+    used = f"{percent} % of the image file system is used" if percent is not None else "The image file system is full"
+    assumed = ", the defaults, for no /configz was seen" if settings.assumed else ""
+    freed = episode.told.freed_bytes
+    result = f"freed {freed} bytes" if freed is not None else "freed too little"
+    return (
+        f"{used}, image GC begins at {settings.high_percent} % and wants to come down to {settings.low_percent} %"
+        f"{assumed}; it {result} ({_times(episode)}). What fills the disk is not unused images: look at the images "
+        "in use, at logs, volumes, and at what lies outside Kubernetes."
+    )
+
+
+def _recovered(episode: Episode) -> str:
+    return (
+        f"Image GC works again: the next run was not heard to fail, and the last sample leaves it nothing to do. "
+        f"It had failed {_times(episode)} from {_clock(episode.first_at)} to {_clock(episode.last_at)} "
+        f"(reason {episode.told.reason})."
+    )
+
+
+def _sandbox(episode: Episode) -> str:
+    if episode.sandbox_image_lost_at is None:
+        return ""
+    return (
+        f" Since {_clock(episode.sandbox_image_lost_at)} pods cannot start for want of their sandbox image: image GC "
+        "deletes an unused one too. Pull it again, or pin it."
+    )

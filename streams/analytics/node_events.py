@@ -1,0 +1,88 @@
+"""Every Event, with the occurrences that each observation of it adds: table `node_events`.
+
+The same step runs over the log of each node and, for events that concern none, over the cluster's.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+
+from ingest.objects import Event, EventSource, ObjectReference
+from ingest.records import EventRecord
+from streams.findings import NodeEvent
+from streams.reducer import Output, Reducer
+from streams.rules.event_counting import Bucket, Counted, draw, event_count, event_time, message, occurrences
+
+MAX_NAMES: Final = 1_000
+"""Names whose counts are remembered, past their DELETED too; the longest unseen is forgotten first."""
+_Value = TypeVar("_Value")
+
+
+class State(msgspec.Struct, frozen=True):
+    counters: dict[str, Counted] = {}
+    """By namespace/name."""
+    buckets: dict[str, Bucket] = {}
+    """By source, object and type (F3)."""
+
+
+def step(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
+    if record.change == "DELETED":
+        return state, ()
+    event = record.object
+    at = event_time(event) or record.ts
+    now = Counted(event.metadata.uid, event_count(event), at.timestamp())
+    name = f"{event.metadata.namespace}/{event.metadata.name}"
+    added = record.change == "ADDED"
+    found = occurrences(event, added=added, before=state.counters.get(name), now=now)
+    if not found.delta:
+        return state, ()
+    about = event.involved_object or event.regarding or ObjectReference()
+    component = _component(event)
+    bucket_key = "/".join((component, _host(event), about.kind, about.namespace, about.name, event.type))
+    bucket = draw(state.buckets.get(bucket_key), now.at, found.delta)
+    row = NodeEvent(
+        cluster=record.cluster,
+        ts=at,
+        observed_at=record.ts,
+        node=record.node,
+        namespace=event.metadata.namespace,
+        name=event.metadata.name,
+        object_kind=about.kind,
+        object_name=about.name,
+        object_uid=about.uid,
+        reason=event.reason,
+        type=event.type,
+        message=message(event),
+        count=now.total,
+        occurrences=found.delta,
+        occurrences_lower_bound=found.lower_bound or bucket.tokens < 1,
+        component=component,
+    )
+    counters = remember(state.counters, name, now)
+    return State(counters, remember(state.buckets, bucket_key, bucket)), (row,)
+
+
+def remember(known: Mapping[str, _Value], key: str, value: _Value) -> dict[str, _Value]:
+    """The same with `key` as its newest entry, at most MAX_NAMES long."""
+    kept = {k: v for k, v in known.items() if k != key}
+    if len(kept) >= MAX_NAMES:
+        del kept[next(iter(kept))]
+    kept[key] = value
+    return kept
+
+
+def _component(event: Event) -> str:
+    source = event.source or event.deprecated_source or EventSource()
+    return source.component or event.reporting_component or event.reporting_controller
+
+
+def _host(event: Event) -> str:
+    source = event.source or event.deprecated_source or EventSource()
+    return source.host or event.reporting_instance
+
+
+REDUCER: Final = Reducer(name="node_events", version=1, log="node", takes=(EventRecord,), state=State, step=step)
+CLUSTER_REDUCER: Final = Reducer(
+    name="cluster_events", version=1, log="cluster", takes=(EventRecord,), state=State, step=step
+)

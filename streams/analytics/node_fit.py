@@ -1,0 +1,114 @@
+"""What each node has, what is asked of it and what is used: table `node_fit`.
+
+Requests are counted as `kubectl describe node` does: pods that Succeeded or Failed do not count (D2).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from ingest.records import NodeRecord, NodeSample, PodRecord, Record, SummaryRecord
+from streams.findings import NodeFit
+from streams.reducer import Output, Reducer
+from streams.rules.quantity import in_base_units
+from streams.rules.requests import effective_requests
+
+FINISHED: Final = frozenset({"Succeeded", "Failed"})
+_NANOCORES_PER_MILLICORE: Final = 1_000_000
+
+
+class State(msgspec.Struct, frozen=True):
+    capacity: dict[str, int] = {}
+    allocatable: dict[str, int] = {}
+    pods: dict[str, dict[str, int]] = {}
+    """Effective requests of each pod that counts, by uid."""
+    requested: dict[str, int] = {}
+    """Their sum."""
+    used: dict[str, int] = {}
+    """By the last sample."""
+
+
+def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
+    match record:
+        case SummaryRecord():
+            state = msgspec.structs.replace(state, used=_used(record.sample))
+        case PodRecord():
+            changed = _pod(state, record)
+            if changed is state:
+                return state, ()
+            state = changed
+        case NodeRecord(change="DELETED"):
+            return State(), ()
+        case NodeRecord(object=node):
+            capacity, allocatable = in_base_units(node.status.capacity), in_base_units(node.status.allocatable)
+            if (capacity, allocatable) == (state.capacity, state.allocatable):
+                return state, ()
+            state = msgspec.structs.replace(state, capacity=capacity, allocatable=allocatable)
+    return state, _rows(state, record)
+
+
+def _pod(state: State, record: PodRecord) -> State:
+    uid = record.object.metadata.uid
+    gone = record.change == "DELETED" or record.object.status.phase in FINISHED
+    requests = None if gone else effective_requests(record.object)
+    if requests == state.pods.get(uid):
+        return state
+    pods = {k: v for k, v in state.pods.items() if k != uid}
+    if requests is not None:
+        pods[uid] = requests
+    return msgspec.structs.replace(state, pods=pods, requested=_sum(pods))
+
+
+def _sum(pods: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for requests in pods.values():
+        for resource, amount in requests.items():
+            total[resource] = total.get(resource, 0) + amount
+    return total
+
+
+def _used(sample: NodeSample) -> dict[str, int]:
+    """Use of the whole node, what is outside pods too; ephemeral-storage is what the node's file system has used."""
+    cpu = sample.cpu_usage_nanocores
+    used = {
+        "cpu": None if cpu is None else cpu // _NANOCORES_PER_MILLICORE,
+        "memory": sample.memory_working_set_bytes,
+        "ephemeral-storage": sample.nodefs_used_bytes,
+    }
+    return {resource: amount for resource, amount in used.items() if amount is not None}
+
+
+def _rows(state: State, record: Record) -> list[Output]:
+    pods = len(state.pods)
+    rows: list[Output] = []
+    for resource, allocatable in state.allocatable.items():
+        capacity = state.capacity.get(resource, 0)
+        requested = pods if resource == "pods" else state.requested.get(resource, 0)
+        if not (capacity or allocatable or requested):
+            continue
+        rows.append(
+            NodeFit(
+                record.cluster,
+                record.ts,
+                record.node,
+                resource,
+                capacity,
+                allocatable,
+                requested,
+                pods if resource == "pods" else state.used.get(resource),
+                allocatable - requested,
+                pods,
+            )
+        )
+    return rows
+
+
+REDUCER: Final = Reducer(
+    name="node_fit",
+    version=1,
+    log="node",
+    takes=(SummaryRecord, PodRecord, NodeRecord),
+    state=State,
+    step=step,
+)

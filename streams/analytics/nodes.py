@@ -1,0 +1,51 @@
+"""Nodes as they were seen to change, their heartbeats left out: table `nodes`."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from ingest.objects import Node
+from ingest.records import NodeRecord
+from streams.findings import NodeRow
+from streams.reducer import Output, Reducer
+from streams.rules.quantity import in_base_units
+from streams.rules.zone import zone_key
+
+
+class State(msgspec.Struct, frozen=True):
+    last: NodeRow | None = None
+
+
+def step(state: State, record: NodeRecord) -> tuple[State, Sequence[Output]]:
+    row = _row(record)
+    if state.last is not None and row == state.last._replace(ts=row.ts):
+        return state, ()
+    return State(row), (row,)
+
+
+def _row(record: NodeRecord) -> NodeRow:
+    node = record.object
+    return NodeRow(
+        cluster=record.cluster,
+        ts=record.ts,
+        node=record.node,
+        uid=node.metadata.uid,
+        created_at=node.metadata.creation_timestamp,
+        kubelet_version=node.status.node_info.kubelet_version,
+        zone_key=zone_key(node.metadata.labels),
+        unschedulable=node.spec.unschedulable,
+        deleted=record.change == "DELETED",
+        ready=_ready(node),
+        taints=sorted(f"{t.key}={t.value}:{t.effect}" for t in node.spec.taints or ()),
+        capacity=in_base_units(node.status.capacity),
+        allocatable=in_base_units(node.status.allocatable),
+    )
+
+
+def _ready(node: Node) -> bool | None:
+    status = next((c.status for c in node.status.conditions or () if c.type == "Ready"), "Unknown")
+    return {"True": True, "False": False}.get(status)
+
+
+REDUCER: Final = Reducer(name="nodes", version=1, log="node", takes=(NodeRecord,), state=State, step=step)

@@ -1,0 +1,106 @@
+"""Pods as they are bound to nodes, change and end: table `pod_bindings`.
+
+The same step runs over the log of each node (bound pods) and over the cluster's (pending ones).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from ingest.objects import Pod
+from ingest.records import PodPlacement, PodRecord
+from streams.findings import PodBinding
+from streams.reducer import Output, Reducer
+from streams.rules.qos import qos_class
+from streams.rules.requests import (
+    cpu_limit,
+    effective_requests,
+    eviction_requests,
+    exclusive_cpus,
+    is_critical,
+    memory_limit,
+)
+
+FINISHED: Final = frozenset({"Succeeded", "Failed"})
+
+
+class State(msgspec.Struct, frozen=True):
+    pods: dict[str, PodBinding] = {}
+    """The last row of each pod that was not deleted, by uid."""
+
+
+def step(state: State, record: PodRecord | PodPlacement) -> tuple[State, Sequence[Output]]:
+    if isinstance(record, PodPlacement):
+        return _without(state, record.uid), ()
+    uid = record.object.metadata.uid
+    last = state.pods.get(uid)
+    row = _row(record, last)
+    if record.change == "DELETED":
+        return _without(state, uid), (row,)
+    if last is not None and row == last._replace(ts=row.ts, change=row.change):
+        return state, ()
+    return State({**state.pods, uid: row}), (row,)
+
+
+def _without(state: State, uid: str) -> State:
+    if uid not in state.pods:
+        return state
+    return State({k: v for k, v in state.pods.items() if k != uid})
+
+
+def _change(record: PodRecord, last: PodBinding | None) -> str:
+    if record.change == "DELETED":
+        return "deleted"
+    if record.object.status.phase in FINISHED:
+        return "finished"
+    if not record.node:
+        return "pending"
+    return "bound" if last is None else "updated"
+
+
+def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
+    pod = record.object
+    metadata = pod.metadata
+    owner = next((o for o in metadata.owner_references or () if o.controller), None)
+    requests = effective_requests(pod)
+    ranked = eviction_requests(pod)
+    return PodBinding(
+        cluster=record.cluster,
+        ts=record.ts,
+        change=_change(record, last),
+        node=record.node,
+        namespace=metadata.namespace,
+        pod=metadata.name,
+        uid=metadata.uid,
+        qos_class=qos_class(pod),
+        priority=pod.spec.priority or 0,
+        critical=is_critical(pod),
+        cpu_request_millicores=requests.get("cpu", 0),
+        cpu_limit_millicores=cpu_limit(pod),
+        memory_request_bytes=requests.get("memory", 0),
+        memory_limit_bytes=memory_limit(pod),
+        ephemeral_request_bytes=requests.get("ephemeral-storage", 0),
+        eviction_memory_request_bytes=ranked.get("memory", 0),
+        eviction_ephemeral_request_bytes=ranked.get("ephemeral-storage", 0),
+        exclusive_cpus=exclusive_cpus(pod),
+        requests=dict(sorted(requests.items())),
+        phase=pod.status.phase,
+        reason=_reason(pod),
+        owner_kind=owner.kind if owner else "",
+        owner_name=owner.name if owner else "",
+        created_at=metadata.creation_timestamp,
+    )
+
+
+def _reason(pod: Pod) -> str:
+    """The status' own reason, or why the pod is not scheduled."""
+    if pod.status.reason or pod.status.phase != "Pending":
+        return pod.status.reason
+    return next((c.reason for c in pod.status.conditions or () if c.type == "PodScheduled"), "")
+
+
+REDUCER: Final = Reducer(name="pod_bindings", version=1, log="node", takes=(PodRecord,), state=State, step=step)
+CLUSTER_REDUCER: Final = Reducer(
+    name="pending_pods", version=1, log="cluster", takes=(PodRecord, PodPlacement), state=State, step=step
+)

@@ -1,0 +1,30 @@
+"""Every analytic there is. A new one is one file beside this one, and one line here."""
+
+from typing import Any, Final
+
+from streams.analytics import (
+    eviction_trend,
+    evictions,
+    image_gc,
+    kubelet_settings,
+    node_events,
+    node_fit,
+    nodes,
+    pod_bindings,
+    pressure_changes,
+)
+from streams.reducer import Reducer
+
+REDUCERS: Final[tuple[Reducer[Any], ...]] = (
+    nodes.REDUCER,
+    node_events.REDUCER,
+    node_events.CLUSTER_REDUCER,
+    pod_bindings.REDUCER,
+    pod_bindings.CLUSTER_REDUCER,
+    kubelet_settings.REDUCER,
+    eviction_trend.REDUCER,
+    evictions.REDUCER,
+    pressure_changes.REDUCER,
+    image_gc.REDUCER,
+    node_fit.REDUCER,
+)

@@ -1,0 +1,119 @@
+"""What a replay leaves behind, so that the next one goes on where it ended and takes nothing twice.
+
+A database remembers, for each cluster, a digest of every observation that was replayed into it (by the hour of event
+time) and the states of its logs. An observation whose digest is known is skipped. A replay that begins where the
+last one ended goes on with its states; one that lies before it starts from nothing and leaves them alone.
+"""
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple, Protocol
+
+import msgspec
+import xxhash
+
+from ingest.observation import Observation, Unreadable
+from streams.fold import LogKey, LogState
+from streams.reducer import Reducer
+
+_LOADED_HOURS: Final = 4
+_SECONDS_PER_HOUR: Final = 3600
+
+
+class Entry(NamedTuple):
+    """One stored value; a later `save` of the same cluster, kind and key replaces it."""
+
+    cluster: str
+    kind: str
+    key: str
+    value: bytes
+
+
+class Checkpoints(Protocol):
+    """Where entries are kept; `save` stores all of one call or none."""
+
+    def load(self, cluster: str, kind: str, key: str | None = None) -> Mapping[str, bytes]: ...
+
+    def save(self, entries: Sequence[Entry]) -> None: ...
+
+
+def digest(item: Observation | Unreadable) -> int:
+    """64 bits that tell an observation from every other of its cluster."""
+    if isinstance(item, Unreadable):
+        return xxhash.xxh3_64_intdigest(item.raw, seed=1)
+    envelope = f"{item.ts.isoformat()}\0{item.source}\0{item.resource}\0{item.type}\0{item.node}"
+    return xxhash.xxh3_64_intdigest(bytes(item.object), seed=xxhash.xxh3_64_intdigest(envelope.encode()))
+
+
+class Seen:
+    """Digests of the observations that a database holds, a few hours of event time in memory at once."""
+
+    def __init__(self, store: Checkpoints) -> None:
+        self._store = store
+        self._hours: OrderedDict[tuple[str, str], set[int]] = OrderedDict()
+        self._unsaved: set[tuple[str, str]] = set()
+
+    def add(self, cluster: str, ts: datetime | None, value: int) -> bool:
+        """Remember a digest; False where it was known already."""
+        hour = str(int(ts.timestamp()) // _SECONDS_PER_HOUR) if ts else ""
+        known = self._hour(cluster, hour)
+        if value in known:
+            return False
+        known.add(value)
+        self._unsaved.add((cluster, hour))
+        return True
+
+    def entries(self) -> list[Entry]:
+        """What `save` must store for all that was added since the last call; frees the hours that are past."""
+        entries = [
+            Entry(cluster, "seen", hour, array("Q", sorted(self._hours[cluster, hour])).tobytes())
+            for cluster, hour in sorted(self._unsaved)
+        ]
+        self._unsaved.clear()
+        while len(self._hours) > _LOADED_HOURS:
+            self._hours.popitem(last=False)
+        return entries
+
+    def _hour(self, cluster: str, hour: str) -> set[int]:
+        key = (cluster, hour)
+        if key in self._hours:
+            if len(self._hours) > 1:
+                self._hours.move_to_end(key)
+            return self._hours[key]
+        stored = self._store.load(cluster, "seen", hour).get(hour, b"")
+        self._hours[key] = set(array("Q", stored))
+        return self._hours[key]
+
+
+class _StoredLog(msgspec.Struct, array_like=True):
+    minute: int
+    states: dict[str, tuple[int, msgspec.Raw]]
+    """Version and msgpack of each reducer's state."""
+
+
+class StateCodec:
+    """States of a log to bytes and back; a state of another version is dropped, never misread."""
+
+    def __init__(self, reducers: Sequence[Reducer[Any]]) -> None:
+        self._reducers = {r.name: r for r in reducers}
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._decoders = {r.name: msgspec.msgpack.Decoder(r.state).decode for r in reducers}
+        self._stored = msgspec.msgpack.Decoder(_StoredLog).decode
+
+    def entry(self, key: LogKey, log: LogState) -> Entry:
+        states = {
+            name: (self._reducers[name].version, msgspec.Raw(self._encode(state)))
+            for name, state in sorted(log.states.items())
+        }
+        return Entry(key.cluster, "state", key.node, self._encode(_StoredLog(log.minute, states)))
+
+    def log(self, value: bytes) -> LogState:
+        stored = self._stored(value)
+        states = {
+            name: self._decoders[name](state)
+            for name, (version, state) in stored.states.items()
+            if name in self._reducers and version == self._reducers[name].version
+        }
+        return LogState(minute=stored.minute, states=states)

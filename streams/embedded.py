@@ -1,0 +1,175 @@
+"""The runtime without Kafka: observations in, batches out, in one process."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from ingest.normalize import normalize
+from ingest.observation import BadRecord, Observation, Observed, Position, Unreadable
+from ingest.records import Record, SummaryRecord
+from streams.batch import Batch, Sink
+from streams.checkpoints import Checkpoints, Entry, Seen, StateCodec, digest
+from streams.findings import DeadLetter
+from streams.fold import Fold, LogKey, LogState, Rejected
+from streams.reducer import Reducer
+
+BATCH_ROWS: Final = 20_000
+CHECKPOINT_EVERY: Final = 100_000
+"""Observations between two checkpoints of a long replay."""
+SEAM: Final = timedelta(seconds=10)
+"""How far before the end of the last replay the next one may begin and still go on with its states."""
+PAYLOAD_BYTES: Final = 64 * 1024
+_EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+
+@dataclass(slots=True)
+class ReplayReport:
+    """What a replay did. `apart` are clusters whose observations lie before those already in the database."""
+
+    read: int = 0
+    known: int = 0
+    outside: int = 0
+    """Not between `since` and `until`."""
+    first: datetime | None = None
+    last: datetime | None = None
+    clusters: set[str] = field(default_factory=set)
+    apart: set[str] = field(default_factory=set)
+    rows: Counter[str] = field(default_factory=Counter)
+    dead_letters: Counter[str] = field(default_factory=Counter)
+    first_dead_letter: DeadLetter | None = None
+
+
+class Replay:
+    """Replays observations into a sink. One use: `run` once."""
+
+    def __init__(self, reducers: Sequence[Reducer[Any]], sink: Sink, checkpoints: Checkpoints) -> None:
+        self.report = ReplayReport()
+        self._fold = Fold(reducers)
+        self._codec = StateCodec(reducers)
+        self._sink = sink
+        self._checkpoints = checkpoints
+        self._seen = Seen(checkpoints)
+        self._logs: dict[LogKey, LogState] = {}
+        self._changed: set[LogKey] = set()
+        self._until: dict[str, datetime] = {}
+        self._batch = Batch()
+
+    def run(
+        self,
+        items: Iterable[Observed | Unreadable],
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        on_batch: Callable[[ReplayReport], None] = lambda _: None,
+    ) -> ReplayReport:
+        """Replay all; `since` is inclusive, `until` exclusive. Rows are stored when it returns."""
+        for item in items:
+            self.report.read += 1
+            if isinstance(item, Unreadable):
+                self._bury_unreadable(item)
+            else:
+                self._observe(item, since, until)
+            if self._batch.size >= BATCH_ROWS:
+                self._flush()
+                on_batch(self.report)
+            if self.report.read % CHECKPOINT_EVERY == 0:
+                self._checkpoint()
+        self._checkpoint()
+        return self.report
+
+    def _observe(self, item: Observed, since: datetime | None, until: datetime | None) -> None:
+        observation = item.observation
+        ts, cluster = observation.ts, observation.cluster
+        if (since and ts < since) or (until and ts >= until):
+            self.report.outside += 1
+            return
+        if not self._seen.add(cluster, ts, digest(observation)):
+            self.report.known += 1
+            return
+        self._advance(cluster, ts)
+        try:
+            for record in normalize(observation):
+                self._take(record, item)
+        except BadRecord as error:
+            self._bury(observation, item, error.error_type, str(error))
+
+    def _advance(self, cluster: str, ts: datetime) -> None:
+        if cluster not in self._until:
+            self._resume(cluster, ts)
+        self._until[cluster] = max(self._until[cluster], ts)
+        report = self.report
+        report.first = min(report.first or ts, ts)
+        report.last = max(report.last or ts, ts)
+
+    def _resume(self, cluster: str, ts: datetime) -> None:
+        """Decide whether this replay goes on where the last one of the cluster ended."""
+        self.report.clusters.add(cluster)
+        self._until[cluster] = ts
+        stored = self._checkpoints.load(cluster, "until").get("")
+        if stored is None:
+            return
+        if ts < datetime.fromisoformat(stored.decode()) - SEAM:
+            self.report.apart.add(cluster)
+            return
+        for node, value in self._checkpoints.load(cluster, "state").items():
+            self._logs[LogKey(cluster, node)] = self._codec.log(value)
+
+    def _take(self, record: Record, item: Observed) -> None:
+        key = LogKey(record.cluster, record.node)
+        log = self._logs.get(key)
+        if log is None:
+            log = self._logs[key] = LogState()
+        self._changed.add(key)
+        if isinstance(record, SummaryRecord):
+            self._batch.add_summary(record)
+        for output in self._fold.step(log, record):
+            if isinstance(output, Record):
+                self._take(output, item)
+            elif isinstance(output, Rejected):
+                self._bury(item.observation, item, output.error.error_type, str(output.error))
+            else:
+                self._batch.add((output,))
+
+    def _bury(self, observation: Observation, item: Observed, error_type: str, reason: str) -> None:
+        self._dead_letter(observation.cluster, observation.ts, item.position, error_type, reason, item.raw)
+
+    def _bury_unreadable(self, item: Unreadable) -> None:
+        if not self._seen.add(item.cluster, item.ts, digest(item)):
+            self.report.known += 1
+            return
+        self._dead_letter(item.cluster, item.ts or _EPOCH, item.position, item.error_type, item.reason, item.raw)
+
+    def _dead_letter(
+        self, cluster: str, ts: datetime, position: Position, error_type: str, reason: str, raw: bytes
+    ) -> None:
+        payload = raw[:PAYLOAD_BYTES].decode(errors="replace")
+        letter = DeadLetter(cluster, ts, position.source, str(position), error_type, reason, payload)
+        self.report.dead_letters[error_type] += 1
+        self.report.first_dead_letter = self.report.first_dead_letter or letter
+        self._batch.add((letter,))
+
+    def _flush(self) -> None:
+        if not self._batch.size:
+            return
+        for row_type, rows in self._batch.rows.items():
+            self.report.rows[row_type.__name__] += len(rows)
+        self._sink.write(self._batch)
+        self._batch = Batch()
+
+    def _checkpoint(self) -> None:
+        """Store all rows, then, at once, what makes the next replay go on after them."""
+        self._flush()
+        self._sink.drain()
+        entries = self._seen.entries()
+        for cluster in sorted(self.report.clusters - self.report.apart):
+            entries.append(Entry(cluster, "until", "", self._until[cluster].isoformat().encode()))
+        entries += [
+            self._codec.entry(key, self._logs[key])
+            for key in sorted(self._changed)
+            if key.cluster not in self.report.apart
+        ]
+        self._changed.clear()
+        if entries:
+            self._checkpoints.save(entries)

@@ -1,0 +1,239 @@
+"""The row types of contract 2: one NamedTuple a table, its fields in the order and with the names of the columns.
+
+All times are aware UTC. Units are in the names; where they are not, a resource's base unit holds: bytes, inodes,
+processes, pods, and millicores for cpu. A row replaces an earlier one of the same natural key (`ORDER BY`); where
+a finding grows while it is watched, `updated_at` tells its last version.
+"""
+
+from datetime import datetime
+from typing import Final, NamedTuple, TypeAlias
+
+
+class NodeRow(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    uid: str
+    created_at: datetime | None
+    kubelet_version: str
+    zone_key: str
+    unschedulable: bool
+    deleted: bool
+    ready: bool | None
+    """None where the node has no Ready condition or it is Unknown."""
+    taints: list[str]
+    """`key=value:effect` each."""
+    capacity: dict[str, int]
+    allocatable: dict[str, int]
+
+
+class NodeEvent(NamedTuple):
+    cluster: str
+    ts: datetime
+    """When it last occurred, by the event's own times (F1)."""
+    observed_at: datetime
+    node: str
+    namespace: str
+    name: str
+    object_kind: str
+    object_name: str
+    object_uid: str
+    reason: str
+    type: str
+    message: str
+    count: int  # type: ignore[assignment]  # contract 2 names the column so; tuple.count is not used
+    occurrences: int
+    occurrences_lower_bound: bool
+    component: str
+
+
+class PodBinding(NamedTuple):
+    cluster: str
+    ts: datetime
+    change: str
+    node: str
+    namespace: str
+    pod: str
+    uid: str
+    qos_class: str
+    priority: int
+    critical: bool
+    """Static, mirror, or priority of at least 2,000,000,000: never evicted under pressure (C3)."""
+    cpu_request_millicores: int
+    cpu_limit_millicores: int | None
+    """None where a container has no limit."""
+    memory_request_bytes: int
+    memory_limit_bytes: int | None
+    ephemeral_request_bytes: int
+    eviction_memory_request_bytes: int
+    """What the ranking compares with: overhead only where the request is not zero (C4)."""
+    eviction_ephemeral_request_bytes: int
+    exclusive_cpus: int
+    requests: dict[str, int]
+    """Every requested resource, effective (D2)."""
+    phase: str
+    reason: str
+    owner_kind: str
+    owner_name: str
+    created_at: datetime | None
+
+
+class KubeletSetting(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    image_gc_high_percent: int
+    image_gc_low_percent: int
+    image_minimum_gc_age_seconds: float
+    image_maximum_gc_age_seconds: float
+    eviction_hard: dict[str, str]
+    eviction_soft: dict[str, str]
+    eviction_soft_grace_seconds: dict[str, float]
+    eviction_minimum_reclaim: dict[str, str]
+    eviction_pressure_transition_seconds: float
+    eviction_max_pod_grace_seconds: int
+    cpu_manager_policy: str
+    memory_manager_policy: str
+    topology_manager_policy: str
+    topology_manager_scope: str
+    reserved_cpus: str
+    system_reserved: dict[str, str]
+    kube_reserved: dict[str, str]
+
+
+class DeadLetter(NamedTuple):
+    cluster: str
+    ts: datetime
+    """The observation's; the epoch where it could not be read."""
+    source: str
+    position: str
+    error_type: str
+    reason: str
+    payload: str
+    """The first 64 KiB of what was received, as text."""
+
+
+class EvictionSignal(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    signal: str
+    available: int
+    capacity: int
+    hard_threshold: int | None
+    soft_threshold: int | None
+    soft_grace_seconds: float | None
+    hard_met: bool
+    soft_met: bool
+    slope_per_second: float | None
+    """Of `available`; None where the samples do not support one."""
+    seconds_to_soft: float | None
+    seconds_to_hard: float | None
+    gc_first: bool
+    thresholds_assumed: bool
+    """No `configz` was seen: the defaults of that kubelet version."""
+
+
+class Eviction(NamedTuple):
+    cluster: str
+    ts: datetime
+    """When the first witness saw it."""
+    node: str
+    namespace: str
+    pod: str
+    uid: str
+    cause: str
+    resource: str
+    signal: str
+    """Empty where no witness or sample tells it."""
+    threshold: int | None
+    available: int | None
+    predicted_rank: int | None
+    predicted_at: datetime | None
+    """The sample that the rank was predicted from."""
+    ranked_pods: int | None
+    tied_pods: int | None
+    """Pods that the kubelet's comparison cannot tell apart, this one counted: their ranks may be swapped."""
+    pod_usage: int | None
+    """What the ranking compared, at that sample."""
+    pods_usage_ratio: float | None
+    """What all pods used together, of all that was used: near 0 means that no pod explains the pressure."""
+    evidence: str
+    message: str
+    updated_at: datetime
+
+
+class PressureChange(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    condition: str
+    status: bool
+    lasted_seconds: float | None
+    """Of the state that ended; None where its beginning was not seen."""
+    kubelet_restart: bool
+    evidence: str
+    updated_at: datetime
+
+
+class ImageGc(NamedTuple):
+    cluster: str
+    ts: datetime
+    """The first occurrence of the episode."""
+    node: str
+    verdict: str
+    result: str
+    reason: str
+    usage_percent: int | None
+    high_percent: int
+    low_percent: int
+    wanted_bytes: int | None
+    freed_bytes: int | None
+    occurrences: int
+    occurrences_lower_bound: bool
+    last_at: datetime
+    explanation: str
+    settings_assumed: bool
+    updated_at: datetime
+
+
+class NodeFit(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    resource: str
+    capacity: int
+    allocatable: int
+    requested: int
+    used: int | None
+    free: int
+    """allocatable - requested; negative where the node is over-committed."""
+    pods: int
+
+
+Row: TypeAlias = (
+    NodeRow
+    | NodeEvent
+    | PodBinding
+    | KubeletSetting
+    | DeadLetter
+    | EvictionSignal
+    | Eviction
+    | PressureChange
+    | ImageGc
+    | NodeFit
+)
+
+TABLES: Final[dict[type[Row], str]] = {
+    NodeRow: "nodes",
+    NodeEvent: "node_events",
+    PodBinding: "pod_bindings",
+    KubeletSetting: "kubelet_settings",
+    DeadLetter: "dead_letters",
+    EvictionSignal: "eviction_signals",
+    Eviction: "evictions",
+    PressureChange: "pressure_changes",
+    ImageGc: "image_gc",
+    NodeFit: "node_fit",
+}
+"""Where a row lands. `node_samples` and `pod_samples` are columns already when they arrive: see `streams.samples`."""

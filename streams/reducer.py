@@ -1,0 +1,37 @@
+"""What an analytic is: a pure step over the records of one log, with a state per key."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from ingest.records import Record
+from streams.findings import Row
+
+State = TypeVar("State", bound=msgspec.Struct)
+Output: TypeAlias = Row | Record
+"""A row lands in its table; a record goes to the cluster's log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reducer(Generic[State]):
+    """An analytic. `step` and `expire` read no clock, do no I/O and never mutate what they are given.
+
+    Time is event time: `record.ts`. `expire` is called with the key's own event time before the first record of
+    each new minute of it, so its outcome depends on the log alone; None forgets the key. `step` raises
+    `ingest.observation.BadRecord` for a record that makes no sense; its state is then as it was.
+    """
+
+    name: str
+    """The analytic's one word: module, state table, test, scenario."""
+    version: int
+    """Of the state's shape; a state of another version is dropped and rebuilt."""
+    log: Literal["node", "cluster"]
+    """`node`: one state for each cluster and node, over that node's log. `cluster`: one for each cluster."""
+    takes: tuple[type[Record], ...]
+    state: type[State]
+    """A frozen msgspec Struct whose fields all have defaults: `state()` is the state of a key never seen."""
+    step: Callable[[State, Any], tuple[State, Sequence[Output]]]
+    expire: Callable[[State, datetime], tuple[State | None, Sequence[Output]]] = lambda state, _: (state, ())

@@ -1,0 +1,1 @@
+"""Rules of Kubernetes as pure functions; each cites the section of the domain reference it follows."""

@@ -1,0 +1,179 @@
+"""`/var/lib/kubelet/cpu_manager_state`: read, verify, write (domain-reference A1).
+
+Kubernetes: pkg/kubelet/cm/cpumanager/state/checkpoint.go.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from ingest.observation import BadValue
+from streams.rules.cpuset import InvalidCpuSet, parse_cpuset
+
+Version: TypeAlias = Literal[1, 2, 3]
+
+_FNV_OFFSET: Final = 2166136261
+_FNV_PRIME: Final = 16777619
+_V3_TYPES: Final = ("CPUManagerCheckpointV3", "CPUManagerCheckpoint")
+"""A1 gives V3 the name of V2; the kubelet's own test vectors (2284712151) hash it as `CPUManagerCheckpointV3`."""
+
+
+class BadCheckpoint(BadValue):
+    """A checkpoint that is no JSON object, or with a wrong checksum, CPU list or field type."""
+
+
+class CpuManagerState(NamedTuple):
+    """A `cpu_manager_state`. CPU lists are kept as the file has them, because its checksum is over their text."""
+
+    policy: str
+    """`none` or `static`."""
+    default_cpuset: str
+    """The shared pool. It contains the reserved CPUs unless `strict-cpu-reservation`; empty with policy none."""
+    entries: dict[str, dict[str, str]]
+    """By pod uid, then container; V1 knows no pods: its container ids stand under the pod uid ``""``."""
+    pod_entries: dict[str, str]
+    """By pod uid (V3 only)."""
+    version: Version
+
+    def exclusive_cpus(self) -> frozenset[int]:
+        """The union of all entries: CPUs of a finished init container stand under two keys (A1)."""
+        lists = [cpus for containers in self.entries.values() for cpus in containers.values()]
+        return frozenset().union(*map(parse_cpuset, [*lists, *self.pod_entries.values()]))
+
+    def all_cpus(self) -> frozenset[int]:
+        """Shared and exclusive CPUs: the online ones, unless `strict-cpu-reservation`. Empty with policy none."""
+        return parse_cpuset(self.default_cpuset) | self.exclusive_cpus()
+
+
+def fnv1a_32(text: str) -> int:
+    """FNV-1a, 32 bits, of the text's UTF-8."""
+    value = _FNV_OFFSET
+    for byte in text.encode(errors="surrogatepass"):
+        value = ((value ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
+    return value
+
+
+def spew_map(entries: Mapping[str, str]) -> str:
+    """A Go map as the kubelet prints it before hashing: keys sorted, separated by a space, `map[]` when empty."""
+    return f"map[{' '.join(f'{key}:{value}' for key, value in sorted(entries.items()))}]"
+
+
+def checksum(state: CpuManagerState) -> int:
+    """The checksum that the kubelet writes for this state in its version's format."""
+    return fnv1a_32(_spew(state, _V3_TYPES[0]))
+
+
+def parse_cpu_manager_state(text: str) -> CpuManagerState:
+    """The state in `text`, keys in any case, its checksum verified (0 or absent passes for V1 and V2).
+
+    Where the entries do not tell the version it is the one whose checksum fits. Raises BadCheckpoint.
+    """
+    fields = json_fields(text, ("policyname", "defaultcpuset", "entries", "podentries", "checksum"))
+    entries, is_v1 = _entries(fields.get("entries"))
+    pod_entries = {
+        uid: typed(folded(entry).get("cpuset"), str, "", f"podEntries of {uid!r}")
+        for uid, entry in typed(fields.get("podentries"), dict, {}, "podEntries").items()
+    }
+    stored = typed(fields.get("checksum"), int, 0, "checksum")
+    versions: tuple[Version, ...] = (1,) if is_v1 else (3,) if pod_entries else (2, 3) if entries else (2, 1, 3)
+    for version in versions:
+        state = CpuManagerState(
+            policy=typed(fields.get("policyname"), str, "", "policyName"),
+            default_cpuset=typed(fields.get("defaultcpuset"), str, "", "defaultCpuSet"),
+            entries=entries,
+            pod_entries=pod_entries,
+            version=version,
+        )
+        _check_lists(state)
+        if _fits(state, stored):
+            return state
+    raise BadCheckpoint(f"cpu_manager_state has checksum {stored}, its content does not")
+
+
+def write_cpu_manager_state(state: CpuManagerState) -> str:
+    """The file as the kubelet writes it: one line, empty maps left out, the checksum of the state's version."""
+    document: dict[str, object] = {"policyName": state.policy, "defaultCpuSet": state.default_cpuset}
+    if state.entries:
+        document["entries"] = state.entries.get("", {}) if state.version == 1 else state.entries
+    if state.pod_entries:
+        document["podEntries"] = {uid: {"cpuSet": cpus} for uid, cpus in state.pod_entries.items()}
+    return msgspec.json.encode(document | {"checksum": checksum(state)}).decode()
+
+
+def json_fields(text: str, names: tuple[str, ...]) -> dict[str, Any]:
+    """The members of a JSON object by lower-case name, as Go matches them; null counts as absent.
+
+    Raises BadCheckpoint where `text` is no JSON object or has none of `names`.
+    """
+    try:
+        document = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        raise BadCheckpoint(f"checkpoint is not JSON: {error}") from None
+    fields = folded(document)
+    if not any(name in fields for name in names):
+        raise BadCheckpoint(f"checkpoint has none of {', '.join(names)}")
+    return fields
+
+
+def folded(value: object) -> dict[str, Any]:
+    """The members of a JSON object by lower-case name; raises BadCheckpoint for any other value."""
+    if not isinstance(value, dict):
+        raise BadCheckpoint(f"checkpoint has a {type(value).__name__} where an object belongs")
+    return {str(key).lower(): member for key, member in value.items() if member is not None}
+
+
+def typed(value: object, kind: type, default: Any, name: str) -> Any:
+    """`value` if it is of `kind`, `default` if it is absent; raises BadCheckpoint otherwise or below 0."""
+    if value is None:
+        return default
+    if type(value) is not kind or (kind is int and not isinstance(value, bool) and value < 0):  # type: ignore[operator]
+        raise BadCheckpoint(f"{name} is {value!r:.80}, not a {kind.__name__}")
+    return value
+
+
+def _entries(value: object) -> tuple[dict[str, dict[str, str]], bool]:
+    raw = typed(value, dict, {}, "entries")
+    if raw and all(isinstance(member, str) for member in raw.values()):
+        return {"": dict(raw)}, True
+    entries = {
+        uid: {name: typed(cpus, str, "", f"entry of {name!r}") for name, cpus in typed(c, dict, {}, "entry").items()}
+        for uid, c in raw.items()
+    }
+    return entries, False
+
+
+def _check_lists(state: CpuManagerState) -> None:
+    try:
+        state.all_cpus()
+    except InvalidCpuSet as error:
+        raise BadCheckpoint(f"cpu_manager_state has an impossible CPU list: {error}") from None
+
+
+def _fits(state: CpuManagerState, stored: int) -> bool:
+    if stored == 0:
+        return state.version != 3  # noqa: PLR2004  the version's own number
+    names = _V3_TYPES if state.version == 3 else ("CPUManagerCheckpoint",)  # noqa: PLR2004  the version's own number
+    return any(fnv1a_32(_spew(state, name)) == stored for name in names)
+
+
+def _spew(state: CpuManagerState, v3_type: str) -> str:
+    go_type, entries_type, entries, pods = "CPUManagerCheckpoint", "map[string]map[string]string", "", ""
+    match state.version:
+        case 1:
+            entries_type, entries = "map[string]string", spew_map(state.entries.get("", {}))
+        case 2 | 3:
+            entries = spew_map({uid: spew_map(containers) for uid, containers in state.entries.items()})
+    if state.version == 3:  # noqa: PLR2004  the version's own number
+        go_type = v3_type
+        by_pod = {uid: _spew_cpus(cpus) for uid, cpus in state.pod_entries.items()}
+        pods = f" PodEntries:(state.PodCPUAssignments){spew_map(by_pod)}"
+    return (
+        f"(*state.{go_type}){{PolicyName:(string){state.policy} DefaultCPUSet:(string){state.default_cpuset} "
+        f"Entries:({entries_type}){entries}{pods} Checksum:(checksum.Checksum)0}}"
+    )
+
+
+def _spew_cpus(cpus: str) -> str:
+    elements = " ".join(f"{cpu}:{{}}" for cpu in sorted(parse_cpuset(cpus)))
+    return f"{{CPUSet:(cpuset.CPUSet){{elems:(map[int]struct {{}})map[{elements}]}}}}"

@@ -1,0 +1,25 @@
+"""What a container of a pod's spec asks for, as the API server completes it (domain-reference D1, D2)."""
+
+from collections.abc import Iterator
+
+from ingest.objects import Container, Pod, ResourceList, Resources
+
+
+def is_sidecar(init_container: Container) -> bool:
+    """Tell whether an init container keeps running beside the pod's containers."""
+    return init_container.restart_policy == "Always"
+
+
+def all_containers(pod: Pod) -> Iterator[Container]:
+    """Yield the init containers (sidecars among them), then the containers."""
+    yield from pod.spec.init_containers or ()
+    yield from pod.spec.containers
+
+
+def declared_requests(resources: Resources | None) -> ResourceList:
+    """Return the requests, each missing one taken from its limit: the API server's defaulting, for raw manifests."""
+    return declared_limits(resources) | ((resources and resources.requests) or {})
+
+
+def declared_limits(resources: Resources | None) -> ResourceList:
+    return (resources and resources.limits) or {}

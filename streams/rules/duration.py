@@ -1,0 +1,59 @@
+"""Go durations, as the kubelet's configuration prints them (`5m0s`)."""
+
+import re
+from typing import Final
+
+from ingest.observation import BadValue
+
+_PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
+_NANOSECONDS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_LONGEST_TEXT: Final = 128
+_LONGEST_NANOSECONDS: Final = 2**63 - 1
+_SHOWN: Final = 64
+
+
+class InvalidDuration(BadValue):
+    """A text that is no duration; the message names it, shortened and escaped."""
+
+    def __init__(self, text: str) -> None:
+        shown = repr(text[:_SHOWN]) + ("..." if len(text) > _SHOWN else "")
+        super().__init__(f"{shown} is no duration (such as 5m0s, 1h or 100ms)")
+
+
+def parse_duration(text: str) -> float:
+    """Return a duration in seconds; the empty text, a setting that was not printed, is 0.
+
+    Raises InvalidDuration, also for what Go cannot hold (more than 292 years) and for more than 128 characters.
+    """
+    if text in {"", "0", "+0", "-0"}:
+        return 0.0
+    if len(text) > _LONGEST_TEXT:
+        raise InvalidDuration(text)
+    unsigned = text[1:] if text[0] in "+-" else text
+    nanoseconds = _nanoseconds(text, unsigned)
+    if nanoseconds > _LONGEST_NANOSECONDS:
+        raise InvalidDuration(text)
+    return (-nanoseconds if text[0] == "-" else nanoseconds) / 10**9
+
+
+def _nanoseconds(text: str, unsigned: str) -> int:
+    total = 0
+    position = 0
+    while position < len(unsigned) or position == 0:
+        match = _PART.match(unsigned, position)
+        if match is None or not (match[1] or match[2]):
+            raise InvalidDuration(text)
+        fraction = match[2] or ""
+        # Go drops what is finer than a nanosecond.
+        total += int(match[1] + fraction) * _NANOSECONDS[match[3]] // 10 ** len(fraction)
+        position = match.end()
+    return total

@@ -1,0 +1,92 @@
+"""How often an Event occurred, from the counts of its object (domain-reference F1, F2, F3)."""
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from ingest.objects import Event
+
+BURST: Final = 25.0
+REFILL_SECONDS: Final = 300.0
+"""The recorder's token bucket of each source and object (F3)."""
+COMBINED: Final = "(combined from similar events): "
+
+
+class Counted(NamedTuple):
+    """What was last seen of an Event's name. `at` in seconds since the epoch."""
+
+    uid: str
+    total: int
+    at: float
+
+
+class Bucket(NamedTuple):
+    """Tokens left in a recorder's bucket, as far as the events that passed it tell."""
+
+    tokens: float
+    at: float
+
+
+class Occurrences(NamedTuple):
+    """The delta that an observation adds; `lower_bound` where the true number can be higher."""
+
+    delta: int
+    lower_bound: bool
+
+
+def event_time(event: Event) -> datetime | None:
+    """When it last occurred: the first of its times that is set (F1)."""
+    series = event.series.last_observed_time if event.series else None
+    return (
+        series
+        or event.last_timestamp
+        or event.deprecated_last_timestamp
+        or event.event_time
+        or event.first_timestamp
+        or event.deprecated_first_timestamp
+        or event.metadata.creation_timestamp
+    )
+
+
+def event_count(event: Event) -> int:
+    """The count that the object states, at least 1."""
+    series = event.series.count if event.series else 0
+    return max(1, series, event.count or 0, event.deprecated_count or 0)
+
+
+def occurrences(event: Event, *, added: bool, before: Counted | None, now: Counted) -> Occurrences:
+    """How many occurrences a version of an Event adds to those counted `before` of the same name (F2).
+
+    0 for a repeated delivery, a relist, or a version older than the one before.
+    """
+    vague = event.series is not None or message(event).startswith(COMBINED)
+    if before is None:
+        return _first(event, added=added, now=now, vague=vague)
+    if now.at < before.at or (now.at == before.at and now.total <= before.total):
+        return Occurrences(0, lower_bound=False)
+    if now.total > before.total:
+        return Occurrences(now.total - before.total, lower_bound=vague)
+    if now.total < before.total:
+        return Occurrences(now.total, lower_bound=vague)
+    return Occurrences(0 if now.uid == before.uid else 1, lower_bound=True)
+
+
+def _first(event: Event, *, added: bool, now: Counted, vague: bool) -> Occurrences:
+    """An Event never seen before: a count above 1 may have been counted in a life before this object's (F2)."""
+    first = event.first_timestamp or event.deprecated_first_timestamp
+    last = event.last_timestamp or event.deprecated_last_timestamp
+    if now.total == 1 or (added and first is not None and first == last):
+        return Occurrences(now.total, lower_bound=vague)
+    return Occurrences(1, lower_bound=True)
+
+
+def draw(bucket: Bucket | None, at: float, count: int) -> Bucket:
+    """The bucket after `count` events have passed it; with less than one token left, the next is dropped unseen."""
+    if bucket is None:
+        return Bucket(max(0.0, BURST - count), at)
+    refilled = min(BURST, bucket.tokens + max(0.0, at - bucket.at) / REFILL_SECONDS)
+    return Bucket(max(0.0, refilled - count), max(at, bucket.at))
+
+
+def message(event: Event) -> str:
+    """The text of core/v1 (`message`) or of events.k8s.io/v1 (`note`)."""
+    return event.message or event.note or ""

@@ -1,0 +1,214 @@
+"""The order in which the kubelet would evict the pods of a node (domain-reference C3, C4).
+
+QoS class is never compared. The kubelet's own sort is unstable, so which of two equal pods it takes is open;
+here ties are broken by namespace, name and uid, for one answer only.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from streams.rules import signals
+from streams.rules.signals import Layout
+from streams.rules.version import is_at_least
+
+SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
+
+
+class RankedPod(NamedTuple):
+    """What the ranking compares of a pod: bytes, inodes and processes in use; requests as in C4.
+
+    Without stats (`has_stats` false) the used amounts are not looked at.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    priority: int
+    memory_request_bytes: int
+    ephemeral_request_bytes: int
+    has_stats: bool
+    memory_working_set_bytes: int = 0
+    rootfs_used_bytes: int = 0
+    rootfs_inodes_used: int = 0
+    logs_used_bytes: int = 0
+    logs_inodes_used: int = 0
+    volumes_used_bytes: int = 0
+    volumes_inodes_used: int = 0
+    processes: int = 0
+    critical: bool = False
+    """Static, mirror, or of system-critical priority: never evicted under pressure (C3)."""
+
+
+class Standing(NamedTuple):
+    """How a pod stands for a signal. Usage is None for a pod without stats, which goes before all others."""
+
+    usage: int | None
+    request: int
+    exceeds_request: bool
+
+
+class _Measure(NamedTuple):
+    usage: Callable[[RankedPod], int]
+    request: Callable[[RankedPod], int]
+    discount: Callable[[RankedPod], int]
+    """What is taken from usage when two pods that both exceed, or both do not, are compared."""
+
+
+def _no_request(_: RankedPod) -> int:
+    return 0
+
+
+def _memory_request(pod: RankedPod) -> int:
+    return pod.memory_request_bytes
+
+
+def _ephemeral_request(pod: RankedPod) -> int:
+    return pod.ephemeral_request_bytes
+
+
+def _writable_layer_bytes(pod: RankedPod) -> int:
+    return pod.rootfs_used_bytes
+
+
+def _writable_layer_inodes(pod: RankedPod) -> int:
+    return pod.rootfs_inodes_used
+
+
+def _logs_and_volumes_bytes(pod: RankedPod) -> int:
+    return pod.logs_used_bytes + pod.volumes_used_bytes
+
+
+def _logs_and_volumes_inodes(pod: RankedPod) -> int:
+    return pod.logs_inodes_used + pod.volumes_inodes_used
+
+
+def _all_bytes(pod: RankedPod) -> int:
+    return pod.rootfs_used_bytes + pod.logs_used_bytes + pod.volumes_used_bytes
+
+
+def _all_inodes(pod: RankedPod) -> int:
+    return pod.rootfs_inodes_used + pod.logs_inodes_used + pod.volumes_inodes_used
+
+
+def _images_only(_: RankedPod) -> int:
+    return 0
+
+
+_MEMORY: Final = _Measure(lambda pod: pod.memory_working_set_bytes, _memory_request, _memory_request)
+_PROCESSES: Final = _Measure(lambda pod: pod.processes, _no_request, _no_request)
+
+_BYTES: Final = (signals.NODEFS_AVAILABLE, signals.IMAGEFS_AVAILABLE, signals.CONTAINERFS_AVAILABLE)
+_INODES: Final = (signals.NODEFS_INODES_FREE, signals.IMAGEFS_INODES_FREE, signals.CONTAINERFS_INODES_FREE)
+_BYTES_USED: Final = {
+    Layout.SINGLE: (_all_bytes, _all_bytes, _all_bytes),
+    Layout.SEPARATE_IMAGEFS: (_logs_and_volumes_bytes, _writable_layer_bytes, _writable_layer_bytes),
+    Layout.SPLIT: (_all_bytes, _images_only, _all_bytes),
+}
+_INODES_USED: Final = {
+    Layout.SINGLE: (_all_inodes, _all_inodes, _all_inodes),
+    Layout.SEPARATE_IMAGEFS: (_logs_and_volumes_inodes, _writable_layer_inodes, _writable_layer_inodes),
+    Layout.SPLIT: (_all_inodes, _images_only, _all_inodes),
+}
+
+
+def _measures(layout: Layout) -> dict[str, _Measure]:
+    measures = {
+        signals.MEMORY_AVAILABLE: _MEMORY,
+        signals.ALLOCATABLE_MEMORY_AVAILABLE: _MEMORY,
+        signals.PID_AVAILABLE: _PROCESSES,
+    }
+    for signal, usage in zip(_BYTES, _BYTES_USED[layout], strict=True):
+        measures[signal] = _Measure(usage, _ephemeral_request, _ephemeral_request)
+    for signal, usage in zip(_INODES, _INODES_USED[layout], strict=True):
+        # Any inode exceeds, yet the comparison takes the ephemeral-storage request's bytes from it (C4).
+        measures[signal] = _Measure(usage, _no_request, _ephemeral_request)
+    return measures
+
+
+_MEASURES: Final = {layout: _measures(layout) for layout in Layout}
+
+_Key: TypeAlias = tuple[bool | int, bool | int, bool | int, int, str, str, str, int]
+_COMPARED: Final = 4
+"""The part of a key that the kubelet compares; namespace, name and uid after it break ties."""
+
+
+def standing(signal: str, layout: Layout, pod: RankedPod) -> Standing:
+    """Usage and request that the ranking for `signal` compares, and whether usage exceeds the request.
+
+    Bytes for memory and disks, inodes, or processes. Processes have no request that the kubelet would compare:
+    their request is 0 and never exceeded. Raises KeyError for an unknown signal.
+    """
+    measure = _MEASURES[layout][signal]
+    request = measure.request(pod)
+    if not pod.has_stats:
+        return Standing(None, request, exceeds_request=False)
+    usage = measure.usage(pod)
+    return Standing(usage, request, signal != signals.PID_AVAILABLE and usage > request)
+
+
+def rank(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_version: str = "") -> list[int]:
+    """Indices of `pods` in the order of eviction for `signal`, the first to go first; critical pods are left out.
+
+    Raises KeyError for an unknown signal.
+    """
+    return [key[-1] for key in sorted(_keys(signal, layout, pods, kubelet_version))]
+
+
+def tied(signal: str, layout: Layout, pods: Sequence[RankedPod], uid: str, kubelet_version: str = "") -> int:
+    """How many of the ranked pods the kubelet's comparison cannot tell from that of `uid`, itself counted.
+
+    Which of them goes first is open. 0 for a pod that is not ranked. Raises KeyError for an unknown signal.
+    """
+    keys = _keys(signal, layout, pods, kubelet_version)
+    compared = next((key[:_COMPARED] for key in keys if pods[key[-1]].uid == uid), None)
+    return sum(1 for key in keys if key[:_COMPARED] == compared)
+
+
+def _keys(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_version: str) -> list[_Key]:
+    if signal != signals.PID_AVAILABLE:
+        return _usage_keys(_MEASURES[layout][signal], pods)
+    if is_at_least(kubelet_version, 20):
+        return _process_keys(pods)
+    return _priority_keys(pods)
+
+
+def _usage_keys(measure: _Measure, pods: Sequence[RankedPod]) -> list[_Key]:
+    """Missing stats, then exceeding, then lower priority, then the larger usage above the request."""
+    usage_of, request_of, discount_of = measure
+    keys: list[_Key] = []
+    for index, pod in enumerate(pods):
+        if pod.critical:
+            continue
+        if pod.has_stats:
+            usage = usage_of(pod)
+            within_request, excess = usage <= request_of(pod), usage - discount_of(pod)
+        else:
+            within_request, excess = False, 0
+        keys.append((pod.has_stats, within_request, pod.priority, -excess, pod.namespace, pod.name, pod.uid, index))
+    return keys
+
+
+def _process_keys(pods: Sequence[RankedPod]) -> list[_Key]:
+    """Lower priority, then missing stats, then more processes (1.20 and later)."""
+    return [
+        (
+            pod.priority,
+            pod.has_stats,
+            False,
+            -pod.processes if pod.has_stats else 0,
+            pod.namespace,
+            pod.name,
+            pod.uid,
+            index,
+        )
+        for index, pod in enumerate(pods)
+        if not pod.critical
+    ]
+
+
+def _priority_keys(pods: Sequence[RankedPod]) -> list[_Key]:
+    return [
+        (pod.priority, False, False, 0, pod.namespace, pod.name, pod.uid, index)
+        for index, pod in enumerate(pods)
+        if not pod.critical
+    ]

@@ -1,0 +1,181 @@
+"""What the kubelet's texts about evictions say (domain-reference C5), over all versions.
+
+Texts are hostile: nothing here raises, and an unknown text is None. Amounts are exact, in base units: bytes for
+memory and ephemeral-storage, else inodes or processes.
+"""
+
+import re
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from ingest.objects import EventAnnotations
+from streams.rules.messages import LONGEST_MESSAGE, plain, without_rejection
+from streams.rules.quantity import INT64_MAX, NANO, InvalidQuantity, nano_units
+
+_RESOURCE: Final = "(memory|ephemeral-storage|inodes|pids)"
+_QUANTITY: Final = "(-?[0-9]{1,32}[A-Za-z]{0,2}[0-9]{0,3})"
+_CONTAINER: Final = "([a-z0-9][-a-z0-9]{0,62})"
+_POD: Final = "([a-z0-9][-a-z0-9.]{0,252})"
+# A sentence's full stop is followed by a space, or ends the text, whose trailing space was taken.
+_STOP: Final = r"\.(?: |$)"
+_LARGER: Final = f"{_QUANTITY}, request is {_QUANTITY}, has larger consumption of [-a-z]{{1,32}}{_STOP}"
+
+
+class Offender(NamedTuple):
+    """A container, or a pod with pod-level requests (1.34 and later), that uses more than it requested."""
+
+    kind: Literal["container", "pod"]
+    name: str
+    usage: int
+    request: int
+
+
+class PressureEviction(NamedTuple):
+    """A running pod evicted because the node was low on a resource."""
+
+    resource: str
+    threshold: int | None = None
+    """None before 1.26."""
+    available: int | None = None
+    offenders: tuple[Offender, ...] = ()
+    complete: bool = True
+    """False where the text goes on in a way that is not known, or was cut off."""
+
+
+class AdmissionRejection(NamedTuple):
+    """A pod that was not admitted because its node had these conditions: no eviction of a running pod."""
+
+    conditions: tuple[str, ...]
+
+
+LimitKind: TypeAlias = Literal["emptydirfs.limit", "ephemeralpodfs.limit", "ephemeralcontainerfs.limit"]
+
+
+class LimitEviction(NamedTuple):
+    """A pod evicted for its own limit of local storage; `kind` is the kubelet's metric label."""
+
+    kind: LimitKind
+    name: str
+    """Of the volume or container; empty for the whole pod."""
+    limit: int | None
+    """Bytes; None where the text's is no whole number of them."""
+
+
+Eviction: TypeAlias = PressureEviction | AdmissionRejection | LimitEviction
+
+_LOW_ON: Final = re.compile(f"The node was low on resource: {_RESOURCE}{_STOP}")
+_QUANTITIES: Final = re.compile(f"Threshold quantity: {_QUANTITY}, available: {_QUANTITY}{_STOP}")
+_POD_OFFENDS: Final = re.compile(f"Pod {_POD} was using {_LARGER}")
+_CONTAINER_OFFENDS: Final = re.compile(f"Container {_CONTAINER} was using {_LARGER}")
+_CONTAINER_EXCEEDS: Final = re.compile(
+    f"Container {_CONTAINER} was using {_QUANTITY}, which exceeds its request of {_QUANTITY}{_STOP}"
+)
+# The first is of kubelets before 1.15 (seen in clusters of 2020).
+_HAD_CONDITION: Final = re.compile(
+    r"The node (?:was low on resource|had condition): \[([A-Za-z]{1,64}(?: [A-Za-z]{1,64}){0,15})\]\."
+)
+_LIMITS: Final[tuple[tuple[LimitKind, re.Pattern[str]], ...]] = (
+    (
+        "emptydirfs.limit",
+        re.compile(
+            rf'Usage of EmptyDir volume "(?P<name>{_CONTAINER})" exceeds the limit "(?P<limit>{_QUANTITY})"\.'
+        ),
+    ),
+    (
+        "ephemeralpodfs.limit",
+        re.compile(
+            rf"Pod ephemeral local storage usage exceeds the total limit of containers (?P<limit>{_QUANTITY})\."
+        ),
+    ),
+    (
+        "ephemeralcontainerfs.limit",
+        re.compile(
+            rf"Container (?P<name>{_CONTAINER}) exceeded its local ephemeral storage limit "
+            rf'"(?P<limit>{_QUANTITY})"\.'
+        ),
+    ),
+)
+_RECLAIM: Final = re.compile(f"Attempting to reclaim {_RESOURCE}")
+
+
+def parse_evicted(message: str) -> Eviction | None:
+    """What a message of reason Evicted says, of an event, a pod's status, or its condition DisruptionTarget."""
+    text = plain(message)
+    return _pressure(text) or _limit(text) or _rejection(without_rejection(text))
+
+
+def parse_threshold_met(message: str) -> str | None:
+    """The resource that an EvictionThresholdMet event says is reclaimed."""
+    match = _RECLAIM.fullmatch(plain(message))
+    return match[1] if match else None
+
+
+def offenders_of(annotations: EventAnnotations) -> tuple[Offender, ...]:
+    """Pod and containers above their requests by an Evicted event's annotations, whose requests are not told: 0.
+
+    Nothing where names and usages do not pair.
+    """
+    return (
+        *_annotated("pod", annotations.offending_pod, annotations.offending_pod_usage),
+        *_annotated("container", annotations.offending_containers, annotations.offending_containers_usage),
+    )
+
+
+def _pressure(text: str) -> PressureEviction | None:
+    low_on = _LOW_ON.match(text)
+    if low_on is None:
+        return None
+    position = low_on.end()
+    threshold = available = None
+    if quantities := _QUANTITIES.match(text, position):
+        threshold, available = _whole(quantities[1]), _whole(quantities[2])
+        position = quantities.end()
+    offenders, position = _offenders(text, position)
+    return PressureEviction(low_on[1], threshold, available, offenders, complete=position == len(text))
+
+
+def _offenders(text: str, position: int) -> tuple[tuple[Offender, ...], int]:
+    """The sentences about pod and containers from `position`, and where the first other text begins."""
+    offenders = []
+    while position < len(text):
+        pod = _POD_OFFENDS.match(text, position)
+        match = pod or _CONTAINER_OFFENDS.match(text, position) or _CONTAINER_EXCEEDS.match(text, position)
+        usage, request = (_whole(match[2]), _whole(match[3])) if match else (None, None)
+        if match is None or usage is None or request is None:
+            break
+        offenders.append(Offender("pod" if pod else "container", match[1], usage, request))
+        position = match.end()
+    return tuple(offenders), position
+
+
+def _limit(text: str) -> LimitEviction | None:
+    for kind, pattern in _LIMITS:
+        if match := pattern.fullmatch(text):
+            named = match.groupdict()
+            return LimitEviction(kind, named.get("name", ""), _whole(named["limit"]))
+    return None
+
+
+def _rejection(text: str) -> AdmissionRejection | None:
+    match = _HAD_CONDITION.fullmatch(text)
+    return AdmissionRejection(tuple(match[1].split(" "))) if match else None
+
+
+def _annotated(kind: Literal["container", "pod"], names: str, usages: str) -> list[Offender]:
+    if names.count(",") != usages.count(",") or max(len(names), len(usages)) > LONGEST_MESSAGE:
+        return []
+    amounts = map(_whole, usages.split(","))
+    return [
+        Offender(kind, name, usage, 0)
+        for name, usage in zip(names.split(","), amounts, strict=True)
+        if name and usage is not None
+    ]
+
+
+def _whole(quantity: str) -> int | None:
+    """A quantity in base units; None where it is not a whole number of them within 64 bits."""
+    try:
+        nanos = nano_units(quantity)
+    except InvalidQuantity:
+        return None
+    value, rest = divmod(nanos, NANO)
+    return value if rest == 0 and abs(value) <= INT64_MAX else None

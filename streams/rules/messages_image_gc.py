@@ -1,0 +1,138 @@
+"""What the kubelet's texts about image garbage collection say (domain-reference B1 to B3), over all versions.
+
+Texts are hostile: nothing here raises, and no number is given that the text does not tell. Words for result and
+reason are those of KEP-6053.
+"""
+
+import re
+from fractions import Fraction
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from streams.rules.messages import plain, whole_number
+
+Result: TypeAlias = Literal["success", "error", "partial", "noop"]
+Reason: TypeAlias = Literal[
+    "stats_error", "invalid_capacity", "delete_error", "insufficient_freed", "detect_error", "unknown"
+]
+
+
+class ImageGcFailure(NamedTuple):
+    """A failed run of image GC; a number is None where the text does not tell it."""
+
+    result: Result
+    """`partial` where something was freed, `noop` where nothing was eligible, `error` where the run broke off."""
+    reason: Reason
+    wanted_bytes: int | None = None
+    """Never told from 1.35 on."""
+    freed_bytes: int | None = None
+    usage_percent: int | None = None
+    """1.35 and later."""
+    capacity_bytes_rounded: int | None = None
+    """1.35 and later; the text has it to one decimal of its unit."""
+
+
+_NUMBER: Final = "([0-9]{1,19})"
+_FREED_LESS: Final = (
+    # seen 1.5 to 1.25; the oldest without "bytes"
+    re.compile(
+        r"failed to garbage collect required amount of images\. "
+        rf"Wanted to free {_NUMBER}(?: bytes)?, but freed {_NUMBER}(?: bytes)?"
+    ),
+    # 1.26 to 1.34
+    re.compile(
+        r"Failed to garbage collect required amount of images\. "
+        rf"Attempted to free {_NUMBER} bytes, but only found {_NUMBER} bytes eligible to free\."
+    ),
+)
+# 1.35 and later; where the error was taken for a printf format, "% o" is damaged.
+_INSUFFICIENT: Final = re.compile(
+    r"Insufficient free disk space on the node's image filesystem "
+    r"\((100|[0-9]{1,2})%(?: o|!o\(MISSING\))f ([0-9]{1,15}(?:\.[0-9])?) (B|KiB|MiB|GiB|TiB) used\)\. "
+    rf"Failed to free sufficient space by deleting unused images \(freed {_NUMBER} bytes\)\."
+)
+_UNITS: Final = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "TiB": 1024**4}
+_INVALID_CAPACITY: Final = re.compile(
+    r"invalid capacity 0 on (?:image filesystem|device \"[^\"]{0,4096}\" at mount point \"[^\"]{0,4096}\")"
+)
+_DELETE_ERRORS: Final = re.compile(
+    f"wanted to free {_NUMBER} bytes, but freed {_NUMBER} bytes space with errors in image deletion: "
+)
+_STATS_ERRORS: Final = (
+    "get filesystem info: ",
+    "imageFs information is unavailable",
+    "failed to get imageFs info: ",
+    "failed to get image stats: ",
+    "missing image stats: ",
+    "no imagefs label for configured runtime",
+    "unable to find data in memory cache",
+    "unable to find data for container ",
+)
+_INVALID_IMAGE_ID: Final = ("InvalidImageID", "ImageID is not valid, skipping, ImageID: %v")
+
+
+def parse_image_gc(reason: str, message: str) -> ImageGcFailure | None:
+    """What an event of reason FreeDiskSpaceFailed, InvalidDiskCapacity or ImageGCFailed says; None for others.
+
+    Where the text is not known the event's reason alone tells as much as it can.
+    """
+    if reason not in _BY_REASON_ALONE:
+        return None
+    return parse_error(message) or _BY_REASON_ALONE[reason]
+
+
+def parse_error(message: str) -> ImageGcFailure | None:
+    """What an error text of image GC says, of whatever event or log; None for an unknown one."""
+    text = plain(message)
+    if _INVALID_CAPACITY.fullmatch(text):
+        return ImageGcFailure("error", "invalid_capacity")
+    if match := _DELETE_ERRORS.match(text):
+        return ImageGcFailure(
+            "error", "delete_error", wanted_bytes=whole_number(match[1]), freed_bytes=whole_number(match[2])
+        )
+    if text.startswith(_STATS_ERRORS):
+        return ImageGcFailure("error", "stats_error")
+    return _freed_less(text) or _insufficient(text)
+
+
+def is_invalid_image_id(reason: str) -> bool:
+    """Whether an event says that an image was skipped for its id; in 1.29 to 1.35 the reason is a sentence."""
+    return reason in _INVALID_IMAGE_ID
+
+
+_BY_REASON_ALONE: Final = {
+    "FreeDiskSpaceFailed": ImageGcFailure("partial", "insufficient_freed"),
+    "InvalidDiskCapacity": ImageGcFailure("error", "invalid_capacity"),
+    "ImageGCFailed": ImageGcFailure("error", "unknown"),
+}
+
+
+def _freed_less(text: str) -> ImageGcFailure | None:
+    for pattern in _FREED_LESS:
+        if match := pattern.fullmatch(text):
+            freed = whole_number(match[2])
+            return ImageGcFailure(
+                _result(freed), "insufficient_freed", wanted_bytes=whole_number(match[1]), freed_bytes=freed
+            )
+    return None
+
+
+def _insufficient(text: str) -> ImageGcFailure | None:
+    match = _INSUFFICIENT.match(text)
+    if match is None:
+        return None
+    freed = whole_number(match[4])
+    return ImageGcFailure(
+        _result(freed),
+        "insufficient_freed",
+        freed_bytes=freed,
+        usage_percent=int(match[1]),
+        capacity_bytes_rounded=_bytes(match[2], match[3]),
+    )
+
+
+def _result(freed_bytes: int | None) -> Result:
+    return "noop" if freed_bytes == 0 else "partial"
+
+
+def _bytes(number: str, unit: str) -> int | None:
+    return whole_number(str(round(Fraction(number) * _UNITS[unit])))

@@ -1,0 +1,150 @@
+"""Hints of the kubelet's CPU, memory and device managers, and how the Topology Manager merges them (A2, A8).
+
+Kubernetes: pkg/kubelet/cm/{cpumanager/policy_static,memorymanager/policy_static,devicemanager/topology_hints,
+topologymanager/policy}.go. A NUMA affinity is a set of NUMA node ids; None is "any will do".
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, product
+from typing import NamedTuple, TypeAlias
+
+from streams.rules.memory_checkpoint import MemoryNode
+
+Affinity: TypeAlias = frozenset[int]
+
+
+class Hint(NamedTuple):
+    affinity: Affinity | None
+    preferred: bool
+
+
+Hints: TypeAlias = tuple[Hint, ...] | None
+"""Of one resource: None has no opinion; an empty tuple says that nothing can serve it."""
+
+
+def affinities(numa_nodes: Iterable[int]) -> Iterator[Affinity]:
+    """Every non-empty set of the NUMA nodes, the smaller ones first."""
+    ids = sorted(numa_nodes)
+    for size in range(1, len(ids) + 1):
+        yield from map(frozenset, combinations(ids, size))
+
+
+def amount_hints(total: Mapping[int, int], available: Mapping[int, int], requested: int) -> Hints:
+    """Hints for CPUs or devices: by NUMA node what the machine has and what is free, and what is requested.
+
+    Every set of NUMA nodes whose free amounts suffice is a hint; preferred are those of the size that the machine,
+    were it empty, would need. Nothing requested: no opinion. CPUs that the kubelet reserves belong to `total`.
+    """
+    if requested <= 0:
+        return None
+    smallest = next((len(a) for a in affinities(total) if _sum(total, a) >= requested), len(total))
+    return tuple(
+        Hint(affinity, len(affinity) == smallest)
+        for affinity in affinities(total)
+        if _sum(available, affinity) >= requested
+    )
+
+
+def memory_hints(machine: Mapping[int, MemoryNode], requested: Mapping[str, int]) -> Hints:
+    """Hints of the memory manager's Static policy for bytes by memory type; the same for each type.
+
+    A NUMA node that serves a container alone cannot join a group, nor one of a group serve alone or in another.
+    """
+    wanted = {kind: size for kind, size in requested.items() if size > 0}
+    if not wanted:
+        return None
+    able = [a for a in affinities(machine) if _has_memory(machine, a, wanted, "allocatable")]
+    smallest = min(map(len, able), default=len(machine))
+    return tuple(
+        Hint(affinity, len(affinity) == smallest)
+        for affinity in able
+        if _can_group(machine, affinity) and _has_memory(machine, affinity, wanted, "free")
+    )
+
+
+def merge(
+    numa_nodes: Iterable[int],
+    resources: Sequence[Hints],
+    *,
+    single_numa: bool = False,
+    distances: Mapping[int, Mapping[int, int]] | None = None,
+) -> Hint:
+    """The best of all permutations of the resources' hints: preferred before not, then narrow before wide.
+
+    Of equally narrow ones the lower NUMA ids win, or, with `distances` (option prefer-closest-numa-nodes), those at
+    the smallest average distance. `single_numa` is the filter of that policy: only preferred hints of one NUMA node.
+    """
+    everything = frozenset(numa_nodes)
+    filled = [_opinion(hints) for hints in resources]
+    if single_numa:
+        filled = [tuple(hint for hint in hints if _is_single(hint)) for hints in filled]
+    widest_needed = max((_narrowest(hints, everything) for hints in filled), default=len(everything))
+    best: Hint | None = None
+    for permutation in product(*filled):
+        candidate = _merged(everything, permutation)
+        if candidate.affinity and (best is None or _is_better(best, candidate, widest_needed, distances)):
+            best = candidate
+    if best is None:
+        return Hint(everything, preferred=False)
+    return Hint(None, best.preferred) if single_numa and best.affinity == everything else best
+
+
+def _opinion(hints: Hints) -> tuple[Hint, ...]:
+    if hints is None:
+        return (Hint(None, preferred=True),)
+    return hints or (Hint(None, preferred=False),)
+
+
+def _is_single(hint: Hint) -> bool:
+    return hint.preferred and (hint.affinity is None or len(hint.affinity) == 1)
+
+
+def _narrowest(hints: tuple[Hint, ...], everything: Affinity) -> int:
+    return min((len(everything if h.affinity is None else h.affinity) for h in hints), default=0)
+
+
+def _merged(everything: Affinity, permutation: Sequence[Hint]) -> Hint:
+    opinions = [hint.affinity for hint in permutation if hint.affinity is not None]
+    same = all(affinity == opinions[0] for affinity in opinions)
+    return Hint(everything.intersection(*opinions), same and all(hint.preferred for hint in permutation))
+
+
+def _is_better(
+    best: Hint, candidate: Hint, widest_needed: int, distances: Mapping[int, Mapping[int, int]] | None
+) -> bool:
+    if best.preferred != candidate.preferred:
+        return candidate.preferred
+    size, new_size = len(best.affinity or ()), len(candidate.affinity or ())
+    if size == new_size:
+        return _tie_break(candidate, distances) < _tie_break(best, distances)
+    if candidate.preferred or size > widest_needed:
+        return new_size < size
+    # Neither is preferred: an affinity as wide as the most demanding resource needs is best, a wider one is worst.
+    return size < new_size <= widest_needed
+
+
+def _tie_break(hint: Hint, distances: Mapping[int, Mapping[int, int]] | None) -> tuple[float, int]:
+    affinity = hint.affinity or frozenset()
+    mask = sum(1 << numa for numa in affinity)
+    if not distances:
+        return (0.0, mask)
+    pairs = [distances.get(a, {}).get(b, 0) for a in affinity for b in affinity]
+    return (sum(pairs) / len(pairs) if pairs else 0.0, mask)
+
+
+def _sum(amounts: Mapping[int, int], affinity: Affinity) -> int:
+    return sum(amounts.get(numa, 0) for numa in affinity)
+
+
+def _has_memory(machine: Mapping[int, MemoryNode], affinity: Affinity, wanted: Mapping[str, int], field: str) -> bool:
+    return all(
+        sum(getattr(machine[numa].tables[kind], field) for numa in affinity if kind in machine[numa].tables) >= size
+        for kind, size in wanted.items()
+    )
+
+
+def _can_group(machine: Mapping[int, MemoryNode], affinity: Affinity) -> bool:
+    nodes = [machine[numa] for numa in affinity]
+    if len(nodes) == 1:
+        return len(nodes[0].cells) <= 1
+    return all(node.assignments == 0 or frozenset(node.cells) == affinity for node in nodes)

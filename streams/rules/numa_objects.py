@@ -1,0 +1,251 @@
+"""API objects and annotations that tell about NUMA nodes: NodeResourceTopology, koordinator, Volcano, Crane
+(domain-reference A4, A5, A6). Every function raises BadRecord for what it cannot read.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
+
+import msgspec
+
+from ingest.objects import PodAnnotations, Quantity
+from ingest.observation import BadRecord
+from ingest.records import Cpu
+from streams.rules.cpuset import InvalidCpuSet, parse_cpuset
+from streams.rules.numa_sources import CRANE, KOORDINATOR, NRT, VOLCANO, Amount, Holder, NumaView, NumaZone, numa_id
+from streams.rules.numa_wire import (
+    Crane,
+    CranePolicy,
+    CraneResources,
+    CraneZone,
+    KoordinatorAlloc,
+    KoordinatorPolicy,
+    KoordinatorReservation,
+    KoordinatorStatus,
+    KoordinatorTopology,
+    Metadata,
+    Nrt,
+    NrtAnnotations,
+    Resource,
+    TypeMeta,
+    Volcano,
+    VolcanoPolicies,
+    Zone,
+)
+from streams.rules.quantity import NANO, InvalidQuantity, base_units, nano_units
+
+T = TypeVar("T")
+
+_ZONE_PREFIXES: Final = ("node-", "node")
+_POLICY_NAMES: Final = {
+    "None": ("none", ""),
+    "BestEffort": ("best-effort", "container"),
+    "BestEffortContainerLevel": ("best-effort", "container"),
+    "BestEffortPodLevel": ("best-effort", "pod"),
+    "Restricted": ("restricted", "container"),
+    "RestrictedContainerLevel": ("restricted", "container"),
+    "RestrictedPodLevel": ("restricted", "pod"),
+    "SingleNUMANode": ("single-numa-node", "container"),
+    "SingleNUMANodeContainerLevel": ("single-numa-node", "container"),
+    "SingleNUMANodePodLevel": ("single-numa-node", "pod"),
+}
+"""`topologyPolicies` of the NRT in the kubelet's words: policy and scope."""
+
+
+def parse_topology_object(text: str) -> NumaView:
+    """The view in the JSON of a NodeResourceTopology (of Kubernetes' or Crane's group) or a Volcano Numatopology."""
+    meta = decoded(text, TypeMeta, "topology object")
+    group = meta.api_version.partition("/")[0]
+    if group == "topology.crane.io":
+        return _crane(decoded(text, Crane, "crane topology"))
+    if group == "nodeinfo.volcano.sh":
+        return _volcano(decoded(text, Volcano, "Numatopology"))
+    if group in {"topology.node.k8s.io", ""}:
+        nrt = decoded(text, Nrt, "NodeResourceTopology")
+        annotations = nrt.metadata.annotations
+        return _koordinator(nrt, annotations) if annotations and annotations.cpu_topology else _node_zones(nrt)
+    raise BadRecord("bad_numa_source", f"{group[:64]!r} is no API group of a node's topology")
+
+
+def koordinator_cpus(annotations: PodAnnotations) -> frozenset[int]:
+    """The CPUs that koordinator's scheduler gave a pod (A5); empty where it gave none."""
+    if not annotations.koordinator_resource_status:
+        return frozenset()
+    status = decoded(annotations.koordinator_resource_status, KoordinatorStatus, "resource-status")
+    return _cpu_list(status.cpuset)
+
+
+def crane_cpus(annotations: PodAnnotations) -> dict[int, int]:
+    """Exclusive CPUs by NUMA node that Crane's scheduler gave a pod (A6): its counts, unless the pod's policy shares
+    them (`none`, `numa`, `immovable`).
+    """
+    if not annotations.crane_topology_result or annotations.crane_cpu_policy not in {"", "exclusive"}:
+        return {}
+    zones = decoded(annotations.crane_topology_result, list[CraneZone], "topology-result")
+    return {
+        numa_id(zone.name, _ZONE_PREFIXES): _cpus(zone.resources.capacity["cpu"])
+        for zone in zones
+        if zone.type == "Node" and zone.resources and zone.resources.capacity and "cpu" in zone.resources.capacity
+    }
+
+
+def decoded(text: str, kind: type[T], what: str) -> T:
+    """`text` as JSON of this type; raises BadRecord."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        raise BadRecord("bad_numa_source", f"{what}: {error}") from None
+
+
+def _node_zones(nrt: Nrt) -> NumaView:
+    zones = tuple(sorted(_zone(zone) for zone in nrt.zones or () if zone.type == "Node"))
+    if len({zone.numa_node for zone in zones}) < len(zones):
+        raise BadRecord("bad_numa_source", "NodeResourceTopology names a NUMA node twice")
+    policy, scope = _policy(nrt)
+    return NumaView(
+        source=NRT,
+        fidelity="count",
+        producer=_producer(nrt.metadata),
+        zones=zones,
+        topology_manager_policy=policy,
+        topology_manager_scope=scope,
+    )
+
+
+def _zone(zone: Zone) -> NumaZone:
+    resources = {resource.name: resource for resource in zone.resources or ()}
+    numa = numa_id(zone.name, _ZONE_PREFIXES)
+    amounts = {name: _amount(r, base_units) for name, r in resources.items() if name != "cpu"}
+    distances = {numa_id(c.name, _ZONE_PREFIXES): _distance(c.value) for c in zone.costs or ()}
+    if "cpu" not in resources:
+        # A NUMA node of memory alone: it has no CPUs, which is not the same as unknown.
+        return NumaZone(numa, 0, 0, 0, amounts, distances)
+    cpu = _amount(resources["cpu"], _cpus)
+    exclusive = None if cpu.available is None else cpu.allocatable - cpu.available
+    return NumaZone(numa, cpu.capacity, cpu.capacity - cpu.allocatable, exclusive, amounts, distances)
+
+
+def _amount(resource: Resource, parse: Callable[[Quantity], int]) -> Amount:
+    first = resource.allocatable if resource.capacity is None else resource.capacity
+    second = resource.capacity if resource.allocatable is None else resource.allocatable
+    if first is None or second is None:
+        raise BadRecord("bad_numa_source", f"{resource.name[:64]!r} of a zone has neither capacity nor allocatable")
+    try:
+        capacity, allocatable = parse(first), parse(second)
+        available = None if resource.available is None else parse(resource.available)
+    except InvalidQuantity as error:
+        raise BadRecord("bad_numa_source", f"{resource.name[:64]!r} of a zone: {error}") from None
+    if not 0 <= (available or 0) <= allocatable <= capacity:
+        raise BadRecord(
+            "bad_numa_source",
+            f"{resource.name[:64]!r} of a zone has capacity {capacity}, allocatable {allocatable}, "
+            f"available {available}: more than there is",
+        )
+    return Amount(capacity, allocatable, available)
+
+
+def _policy(nrt: Nrt) -> tuple[str, str]:
+    policy, scope = _POLICY_NAMES.get((nrt.topology_policies or [""])[0], ("", ""))
+    attributes = {attribute.name: str(attribute.value) for attribute in nrt.attributes or ()}
+    return attributes.get("topologyManagerPolicy", policy), attributes.get("topologyManagerScope", scope)
+
+
+def _koordinator(nrt: Nrt, annotations: NrtAnnotations) -> NumaView:
+    detail = decoded(annotations.cpu_topology, KoordinatorTopology, "cpu-topology").detail
+    policy = decoded(annotations.cpu_manager_policy or "{}", KoordinatorPolicy, "cpu-manager-policy")
+    reservation = decoded(annotations.reservation or "{}", KoordinatorReservation, "reservation")
+    allocs = decoded(annotations.pod_cpu_allocs or "null", list[KoordinatorAlloc] | None, "pod-cpu-allocs")  # type: ignore[arg-type]
+    topology_policy, scope = _policy(nrt)
+    return NumaView(
+        source=KOORDINATOR,
+        fidelity="exact",
+        producer=_producer(nrt.metadata) or "koordinator",
+        cpus=tuple(Cpu(cpu=c.id, core=c.core, socket=c.socket, numa=c.node) for c in detail),
+        reserved=_cpu_list(policy.reserved_cpus) | _cpu_list(reservation.reserved_cpus),
+        holders=tuple(Holder(a.namespace, a.name, a.uid, "", _cpu_list(a.cpuset)) for a in allocs or () if a.cpuset),
+        cpu_manager_policy=policy.policy,
+        topology_manager_policy=topology_policy,
+        topology_manager_scope=scope,
+    )
+
+
+def _volcano(numatopology: Volcano) -> NumaView:
+    spec = numatopology.spec
+    cpus = tuple(
+        Cpu(cpu=numa_id(cpu), core=where.core, socket=where.socket, numa=where.numa)
+        for cpu, where in (spec.cpu_detail or {}).items()
+    )
+    holders = tuple(
+        Holder(pod.namespace, pod.name, pod.uid, container.name, _cpu_list(container.allocations["cpu"]))
+        for pod in spec.pod_allocations or ()
+        for container in pod.container_allocations or ()
+        if container.allocations and container.allocations.get("cpu")
+    )
+    exclusive = frozenset[int]().union(*(holder.cpus for holder in holders))
+    allocatable = _cpu_list(str((spec.numares or {}).get("cpu", {}).get("allocatable", "")))
+    told = spec.pod_allocations is not None
+    policies = spec.policies or VolcanoPolicies()
+    return NumaView(
+        source=VOLCANO,
+        fidelity="exact" if told else "none",
+        producer=_producer(numatopology.metadata) or "volcano",
+        cpus=cpus,
+        reserved=frozenset(c.cpu for c in cpus) - allocatable - exclusive if allocatable and told else None,
+        holders=holders,
+        cpu_manager_policy=policies.cpu,
+        topology_manager_policy=policies.topology,
+        quirk="" if told else "Numatopology has no podAllocations: which CPUs are exclusive is unknown",
+    )
+
+
+def _crane(crane: Crane) -> NumaView:
+    policy = crane.crane_manager_policy or CranePolicy()
+    return NumaView(
+        source=CRANE,
+        fidelity="count",
+        producer=_producer(crane.metadata) or "crane",
+        zones=tuple(sorted(_crane_zone(zone) for zone in crane.zones or () if zone.type == "Node")),
+        cpu_manager_policy=policy.cpu_manager_policy.lower(),
+        topology_manager_policy=policy.topology_manager_policy,
+    )
+
+
+def _crane_zone(zone: CraneZone) -> NumaZone:
+    resources = zone.resources or CraneResources()
+    numa = numa_id(zone.name, _ZONE_PREFIXES)
+    if "cpu" not in (resources.capacity or {}):
+        return NumaZone(numa)
+    cpus = _cpus((resources.capacity or {})["cpu"])
+    allocatable = _cpus((resources.allocatable or {}).get("cpu", cpus))
+    reserved = cpus - allocatable if resources.reserved_cpu_nums is None else resources.reserved_cpu_nums
+    if not 0 <= reserved <= cpus:
+        raise BadRecord("bad_numa_source", f"a zone reserves {reserved} of {cpus} CPUs")
+    return NumaZone(numa, cpus, reserved)
+
+
+def _producer(metadata: Metadata) -> str:
+    labels: Mapping[str, str] = metadata.labels or {}
+    return labels.get("app.kubernetes.io/managed-by", "")
+
+
+def _cpus(quantity: Quantity) -> int:
+    try:
+        nanos = nano_units(quantity)
+    except InvalidQuantity as error:
+        raise BadRecord("bad_numa_source", str(error)) from None
+    if nanos % NANO or nanos < 0:
+        raise BadRecord("bad_numa_source", f"{quantity!r:.64} is no whole number of CPUs")
+    return nanos // NANO
+
+
+def _cpu_list(text: str) -> frozenset[int]:
+    try:
+        return parse_cpuset(text)
+    except InvalidCpuSet as error:
+        raise BadRecord("bad_numa_source", str(error)) from None
+
+
+def _distance(value: str | int) -> int:
+    text = str(value)
+    if not (text.isascii() and text.isdecimal()):
+        raise BadRecord("bad_numa_source", f"{text[:64]!r} is no distance between NUMA nodes")
+    return int(text[:9])

@@ -1,0 +1,155 @@
+"""The one shape of what tells where exclusive CPUs lie, and the kubelet's metrics (domain-reference A9, A10).
+
+The parsers of API objects are in `numa_objects`; the checkpoint's is `checkpoint`.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from ingest.observation import BadRecord
+from ingest.records import Cpu, Metric
+
+Fidelity: TypeAlias = Literal["exact", "count", "none"]
+"""`exact`: CPU ids and their NUMA nodes; `count`: CPUs per NUMA node; `none`: CPUs of the node, no NUMA node."""
+
+CHECKPOINT: Final = "cpu_manager_state"
+KOORDINATOR: Final = "koordinator"
+VOLCANO: Final = "volcano"
+METRICS: Final = "kubelet_metrics"
+NRT: Final = "noderesourcetopology"
+CRANE: Final = "crane"
+POD_SPEC: Final = "pod_spec"
+
+PREFERENCE: Final = (CHECKPOINT, KOORDINATOR, VOLCANO, METRICS, NRT, CRANE, POD_SPEC)
+"""Between sources of one fidelity the earlier wins: the kubelet itself before what others derive from it."""
+
+_PER_NUMA: Final = "kubelet_cpu_manager_allocation_per_numa"
+_TOTAL: Final = "kubelet_cpu_manager_exclusive_cpu_allocation_count"
+_MOST_NUMA_NODES: Final = 16
+_MOST_NUMA_ID: Final = 4096
+
+
+class Amount(NamedTuple):
+    """A resource of a NUMA node in its base unit."""
+
+    capacity: int
+    allocatable: int
+    available: int | None
+    """None where the source does not say."""
+
+
+class NumaZone(NamedTuple):
+    """What a source says of one NUMA node; None where it does not say."""
+
+    numa_node: int
+    cpus: int | None = None
+    reserved_cpus: int | None = None
+    exclusive_cpus: int | None = None
+    resources: dict[str, Amount] = {}  # noqa: RUF012  a NamedTuple's default; nobody mutates it
+    """All but cpu, by the API's name."""
+    distances: dict[int, int] = {}  # noqa: RUF012  as above
+    """To each NUMA node, 10 is local (ACPI)."""
+
+
+class Holder(NamedTuple):
+    """A container that holds CPUs exclusively; what its source does not tell is empty."""
+
+    namespace: str
+    pod: str
+    uid: str
+    container: str
+    cpus: frozenset[int]
+
+
+class NumaView(NamedTuple):
+    """What one source says of a node."""
+
+    source: str
+    fidelity: Fidelity
+    """The best that this source can give; a CPU id is exact only together with a topology."""
+    producer: str = ""
+    """Who wrote it, where it says: exporters do not agree (A4)."""
+    cpus: tuple[Cpu, ...] = ()
+    """The topology, where the source tells it."""
+    reserved: frozenset[int] | None = None
+    zones: tuple[NumaZone, ...] = ()
+    holders: tuple[Holder, ...] = ()
+    exclusive_cpus: int | None = None
+    """Of the whole node, where the source tells it apart from zones and holders."""
+    cpu_manager_policy: str = ""
+    topology_manager_policy: str = ""
+    topology_manager_scope: str = ""
+    quirk: str = ""
+    """In words: what of the source was corrected or is not usable, and why."""
+
+
+def numa_id(text: str, prefixes: tuple[str, ...] = ("",)) -> int:
+    """The id at the end of a NUMA node's name; raises BadRecord where `text` is no such name."""
+    for prefix in prefixes:
+        digits = text.removeprefix(prefix)
+        if text.startswith(prefix) and digits.isascii() and digits.isdecimal() and int(digits[:5]) < _MOST_NUMA_ID:
+            return int(digits[:5])
+    raise BadRecord("bad_numa_source", f"{text[:64]!r} is no NUMA node's name")
+
+
+def metrics_view(metrics: Sequence[Metric]) -> NumaView | None:
+    """The kubelet's gauges of exclusive CPUs, or None where it has none (before 1.33).
+
+    A gauge keeps its last value when its NUMA node lets go of the last pinned CPU (A9): where the gauges together
+    exceed `exclusive_cpu_allocation_count`, those that must be stale count as 0, and where that is not clear none
+    is believed. A NUMA node without a gauge holds nothing. Raises BadRecord.
+    """
+    gauges = {numa_id(m.labels.get("numa_node", "")): _count(m.value) for m in metrics if m.name == _PER_NUMA}
+    total = next((_count(m.value) for m in metrics if m.name == _TOTAL), None)
+    if not gauges and total is None:
+        return None
+    believed = _without_stale(gauges, total)
+    return NumaView(
+        source=METRICS,
+        fidelity="count",
+        zones=tuple(
+            NumaZone(numa, exclusive_cpus=None if believed is None else believed[numa]) for numa in sorted(gauges)
+        ),
+        exclusive_cpus=total if total is not None else sum(gauges.values()),
+        quirk="" if believed == gauges else _quirk(gauges, total, believed),
+    )
+
+
+def stale_gauges(view: NumaView, metrics: Sequence[Metric]) -> dict[int, int]:
+    """The gauges that the view of these metrics did not believe, by NUMA node: what the kubelet still shows."""
+    shown = {numa_id(m.labels.get("numa_node", "")): _count(m.value) for m in metrics if m.name == _PER_NUMA}
+    return {
+        zone.numa_node: shown[zone.numa_node] for zone in view.zones if zone.exclusive_cpus != shown[zone.numa_node]
+    }
+
+
+def _without_stale(gauges: dict[int, int], total: int | None) -> dict[int, int] | None:
+    if total is None or sum(gauges.values()) == total:
+        return gauges
+    if len(gauges) > _MOST_NUMA_NODES:
+        return None
+    fitting = [
+        live
+        for size in range(len(gauges) + 1)
+        for live in combinations(sorted(gauges), size)
+        if sum(gauges[numa] for numa in live) == total and all(gauges[numa] for numa in live)
+    ]
+    if len(fitting) != 1:
+        return None
+    return {numa: value if numa in fitting[0] else 0 for numa, value in gauges.items()}
+
+
+def _quirk(gauges: dict[int, int], total: int | None, believed: dict[int, int] | None) -> str:
+    shown = ", ".join(f"{numa}: {value}" for numa, value in sorted(gauges.items()))
+    text = f"{_PER_NUMA} shows {{{shown}}}, {_TOTAL} shows {total}: "
+    if believed is None:
+        return text + "no subset of the gauges tells which are stale"
+    stale = ", ".join(str(numa) for numa in sorted(gauges) if gauges[numa] != believed[numa])
+    return text + f"the gauge keeps its value after the last release, so NUMA node {stale} holds 0"
+
+
+def _count(value: float) -> int:
+    if not (value >= 0 and value.is_integer() and value < 2**31):
+        raise BadRecord("bad_numa_source", f"{value} is no count of CPUs")
+    return int(value)

@@ -1,0 +1,146 @@
+"""The part that Leadsman reads of the API objects and annotations that tell about NUMA nodes, with their own names
+(domain-reference A4, A5, A6).
+"""
+
+from typing import Any
+
+import msgspec
+
+from ingest.objects import Quantity
+
+
+class Object(msgspec.Struct, kw_only=True, rename="camel"):
+    """Base of the types below; fields that are not named here are dropped."""
+
+
+class Named(Object):
+    name: str
+    value: str | int
+
+
+class Resource(Object):
+    name: str
+    capacity: Quantity | None = None
+    allocatable: Quantity | None = None
+    available: Quantity | None = None
+
+
+class Zone(Object):
+    name: str
+    type: str = "Node"
+    costs: list[Named] | None = None
+    resources: list[Resource] | None = None
+
+
+class NrtAnnotations(Object, rename=None):
+    cpu_topology: str = msgspec.field(default="", name="node.koordinator.sh/cpu-topology")
+    pod_cpu_allocs: str = msgspec.field(default="", name="node.koordinator.sh/pod-cpu-allocs")
+    cpu_manager_policy: str = msgspec.field(default="", name="kubelet.koordinator.sh/cpu-manager-policy")
+    reservation: str = msgspec.field(default="", name="node.koordinator.sh/reservation")
+
+
+class Metadata(Object):
+    name: str = ""
+    labels: dict[str, str] | None = None
+    annotations: NrtAnnotations | None = None
+
+
+class Nrt(Object):
+    metadata: Metadata = Metadata()
+    topology_policies: list[str] | None = None
+    attributes: list[Named] | None = None
+    zones: list[Zone] | None = None
+
+
+class KoordinatorCpu(Object):
+    id: int
+    core: int
+    socket: int
+    node: int
+
+
+class KoordinatorTopology(Object):
+    detail: list[KoordinatorCpu]
+
+
+class KoordinatorAlloc(Object):
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    cpuset: str = ""
+
+
+class KoordinatorPolicy(Object):
+    policy: str = ""
+    reserved_cpus: str = msgspec.field(default="", name="reservedCPUs")
+
+
+class KoordinatorReservation(Object):
+    reserved_cpus: str = msgspec.field(default="", name="reservedCPUs")
+
+
+class KoordinatorStatus(Object):
+    cpuset: str = ""
+
+
+class VolcanoPolicies(Object, rename=None):
+    cpu: str = msgspec.field(default="", name="CPUManagerPolicy")
+    topology: str = msgspec.field(default="", name="TopologyManagerPolicy")
+
+
+class VolcanoCpu(Object):
+    numa: int = 0
+    socket: int = 0
+    core: int = 0
+
+
+class VolcanoContainer(Object):
+    name: str = ""
+    allocations: dict[str, str] | None = None
+
+
+class VolcanoPod(Object):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    container_allocations: list[VolcanoContainer] | None = None
+
+
+class VolcanoSpec(Object):
+    policies: VolcanoPolicies | None = None
+    numares: dict[str, dict[str, Any]] | None = None
+    cpu_detail: dict[str, VolcanoCpu] | None = None
+    pod_allocations: list[VolcanoPod] | None = None
+
+
+class Volcano(Object):
+    metadata: Metadata = Metadata()
+    spec: VolcanoSpec = VolcanoSpec()
+
+
+class CraneResources(Object):
+    capacity: dict[str, Quantity] | None = None
+    allocatable: dict[str, Quantity] | None = None
+    reserved_cpu_nums: int | None = msgspec.field(default=None, name="reservedCPUNums")
+
+
+class CraneZone(Object):
+    name: str
+    type: str = "Node"
+    resources: CraneResources | None = None
+
+
+class CranePolicy(Object):
+    cpu_manager_policy: str = ""
+    topology_manager_policy: str = ""
+
+
+class Crane(Object):
+    metadata: Metadata = Metadata()
+    crane_manager_policy: CranePolicy | None = None
+    zones: list[CraneZone] | None = None
+
+
+class TypeMeta(Object):
+    api_version: str = ""
+    kind: str = ""

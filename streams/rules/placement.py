@@ -1,0 +1,266 @@
+"""What if: the same pods placed again, in the order of their arrival, by another strategy (domain-reference A5, A8).
+
+Counts of whole physical cores and loose hyper-threads stand for the CPUs: which core it is makes no difference to
+any number that is asked for.
+"""
+
+from bisect import bisect_left, insort
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from streams.rules.numa_fit import NumaNumbers, counted_numbers
+
+Strategy: TypeAlias = Literal["most_allocated", "least_allocated", "distribute_evenly", "gang"]
+STRATEGIES: Final[tuple[Strategy, ...]] = ("most_allocated", "least_allocated", "distribute_evenly", "gang")
+
+
+class Claim(NamedTuple):
+    """The exclusive CPUs of a pod. Tuples of claims sort in the order of arrival."""
+
+    arrived_at: datetime
+    uid: str
+    cpus: tuple[int, ...]
+    """Of each of its containers that is placed on its own."""
+    group: str = ""
+    """The pod group (gang) that is kept together; empty where the pod belongs to none."""
+
+
+class Bin(NamedTuple):
+    """What a NUMA node offers before any pod is placed: CPUs without the reserved ones."""
+
+    numa_node: int
+    whole_cores: int
+    """Physical cores of which no thread is reserved."""
+    loose_cpus: int
+    """Threads that are not reserved, on cores of which another thread is."""
+    threads_per_core: int
+
+    @property
+    def cpus(self) -> int:
+        return self.whole_cores * self.threads_per_core + self.loose_cpus
+
+
+class NodeBins(NamedTuple):
+    node: str
+    bins: tuple[Bin, ...]
+    single_numa: bool = False
+    """The Topology Manager's policy lets no container span NUMA nodes."""
+
+
+class Placed(NamedTuple):
+    """Where everything lies after a strategy placed it."""
+
+    numbers: dict[str, tuple[NumaNumbers, ...]]
+    """By node; reserved CPUs and the cores that they lie on are left out of `cpus` and `cores`."""
+    spanning_pods: int
+    unplaced_pods: int
+
+
+def place(nodes: Sequence[NodeBins], claims: Iterable[Claim], strategy: Strategy) -> Placed:
+    """Every claim on the nodes, in the order of arrival (claims at one time by uid).
+
+    `most_allocated`: the fullest node with a NUMA node that still fits, and there the fullest such NUMA node, whole
+    cores first. `least_allocated`: the emptiest node and NUMA node, one thread of each core first (SpreadByPCPUs).
+    `distribute_evenly`: the emptiest node, the CPUs split over its NUMA nodes. `gang`: as most_allocated, but a pod
+    group is placed as one when its first pod arrives: on one NUMA node, else on one node, else pod by pod.
+    A container that fits no NUMA node spans those of a node that allows it; a pod that fits nowhere stays unplaced.
+    """
+    cluster = _Cluster(nodes, strategy)
+    plans = [plan for batch in _batches(claims, strategy) for plan in cluster.place_batch(batch)]
+    return Placed(
+        numbers=cluster.numbers(),
+        spanning_pods=sum(plan is not None and plan.spans for plan in plans),
+        unplaced_pods=sum(plan is None for plan in plans),
+    )
+
+
+class _Plan(NamedTuple):
+    """CPUs of each room (by index) that a claim would take, and whether a container gets those of several."""
+
+    shares: tuple[int, ...]
+    spans: bool
+
+
+class _Room:
+    """A NUMA node while it is being filled."""
+
+    __slots__ = ("bin", "loose", "whole")
+
+    def __init__(self, bin_: Bin) -> None:
+        self.bin = bin_
+        self.whole = bin_.whole_cores
+        self.loose = bin_.loose_cpus
+
+    @property
+    def free(self) -> int:
+        return self.whole * self.bin.threads_per_core + self.loose
+
+    def take(self, cpus: int, *, spread: bool) -> None:
+        threads = self.bin.threads_per_core
+        opened = min(self.whole, cpus if spread else cpus // threads)
+        taken = opened if spread else opened * threads
+        self.whole -= opened
+        self.loose += opened * threads - taken
+        while cpus - taken > self.loose:
+            self.whole -= 1
+            self.loose += threads
+        self.loose -= cpus - taken
+
+
+class _Node:
+    """A node while it is being filled."""
+
+    __slots__ = ("allocatable", "name", "rooms", "single_numa", "strategy")
+
+    def __init__(self, shape: NodeBins, strategy: Strategy) -> None:
+        self.name = shape.node
+        self.strategy = strategy
+        self.rooms = [_Room(each) for each in shape.bins]
+        self.single_numa = shape.single_numa
+        self.allocatable = sum(each.cpus for each in shape.bins)
+
+    @property
+    def fit(self) -> int:
+        return max((room.free for room in self.rooms), default=0)
+
+    def rank(self) -> tuple[float, str]:
+        """Sorts nodes from the emptiest to the fullest; a node without CPUs counts as full."""
+        free = sum(room.free for room in self.rooms)
+        return (1 - free / self.allocatable if self.allocatable else 1.0, self.name)
+
+    def plan(self, containers: Sequence[int], *, spanning: bool) -> _Plan | None:
+        """How this node would serve containers of so many CPUs; None where it cannot."""
+        free = [room.free for room in self.rooms]
+        before = tuple(free)
+        spans = False
+        for cpus in sorted(containers, reverse=True):
+            shares = self._shares(free, cpus, spanning=spanning and not self.single_numa)
+            if shares is None:
+                return None
+            spans = spans or sum(share > 0 for share in shares) > 1
+            free = [available - share for available, share in zip(free, shares, strict=True)]
+        return _Plan(tuple(was - now for was, now in zip(before, free, strict=True)), spans)
+
+    def plan_on_one_numa_node(self, containers: Sequence[int]) -> _Plan | None:
+        shares = _on_one([room.free for room in self.rooms], sum(containers), fullest_first=True)
+        return None if shares is None else _Plan(tuple(shares), spans=False)
+
+    def take(self, shares: Sequence[int]) -> None:
+        for room, share in zip(self.rooms, shares, strict=True):
+            if share:
+                room.take(share, spread=self.strategy == "least_allocated")
+
+    def _shares(self, free: list[int], cpus: int, *, spanning: bool) -> list[int] | None:
+        if self.strategy == "distribute_evenly" and not self.single_numa:
+            return _split_evenly(free, cpus)
+        if spanning:
+            return _split_widest(free, cpus)
+        return _on_one(free, cpus, fullest_first=self.strategy in {"most_allocated", "gang"})
+
+
+class _Cluster:
+    """Nodes by what still fits one of their NUMA nodes, so that a claim looks at few of them."""
+
+    def __init__(self, nodes: Sequence[NodeBins], strategy: Strategy) -> None:
+        self.nodes = {shape.node: _Node(shape, strategy) for shape in nodes}
+        self.fullest_first = strategy in {"most_allocated", "gang"}
+        self.splits = strategy == "distribute_evenly"
+        self.by_fit: defaultdict[int, list[tuple[float, str]]] = defaultdict(list)
+        for node in self.nodes.values():
+            insort(self.by_fit[node.fit], node.rank())
+
+    def place_batch(self, batch: Sequence[Claim]) -> list[_Plan | None]:
+        if len(batch) > 1:
+            containers = [cpus for claim in batch for cpus in claim.cpus]
+            found = self._find(sum(containers), lambda node: node.plan_on_one_numa_node(containers))
+            if found is None:
+                found = self._find(max(containers, default=0), lambda node: node.plan(containers, spanning=False))
+            if found is not None:
+                self._take(*found)
+                return [found[1], *([_Plan((), spans=False)] * (len(batch) - 1))]
+        return [self._place(claim) for claim in batch]
+
+    def numbers(self) -> dict[str, tuple[NumaNumbers, ...]]:
+        return {
+            name: tuple(
+                counted_numbers(
+                    room.bin.numa_node, room.bin.cpus, 0, room.bin.cpus - room.free, room.bin.whole_cores
+                )._replace(free_cores=room.whole)
+                for room in node.rooms
+            )
+            for name, node in self.nodes.items()
+        }
+
+    def _place(self, claim: Claim) -> _Plan | None:
+        needed = 0 if self.splits else max(claim.cpus, default=0)
+        found = self._find(needed, lambda node: node.plan(claim.cpus, spanning=False))
+        if found is None and not self.splits:
+            found = self._find(0, lambda node: node.plan(claim.cpus, spanning=True))
+        if found is None:
+            return None
+        self._take(*found)
+        return found[1]
+
+    def _find(self, needed: int, plan: Callable[[_Node], _Plan | None]) -> tuple[_Node, _Plan] | None:
+        """The first node in the strategy's order that has a plan; looks only where `needed` CPUs fit a NUMA node."""
+        best: tuple[tuple[float, str], _Node, _Plan] | None = None
+        for fit, ranks in self.by_fit.items():
+            if fit < needed:
+                continue
+            for ratio, name in reversed(ranks) if self.fullest_first else ranks:
+                order = (-ratio if self.fullest_first else ratio, name)
+                if best is not None and order >= best[0]:
+                    break
+                planned = plan(self.nodes[name])
+                if planned is not None:
+                    best = (order, self.nodes[name], planned)
+                    break
+        return None if best is None else best[1:]
+
+    def _take(self, node: _Node, plan: _Plan) -> None:
+        ranks = self.by_fit[node.fit]
+        del ranks[bisect_left(ranks, node.rank())]
+        node.take(plan.shares)
+        insort(self.by_fit[node.fit], node.rank())
+
+
+def _on_one(free: list[int], cpus: int, *, fullest_first: bool) -> list[int] | None:
+    fitting = [i for i, available in enumerate(free) if available >= cpus]
+    if not fitting:
+        return None
+    chosen = min(fitting, key=lambda i: (free[i] if fullest_first else -free[i], i))
+    return [cpus if i == chosen else 0 for i in range(len(free))]
+
+
+def _split_widest(free: list[int], cpus: int) -> list[int] | None:
+    shares = [0] * len(free)
+    for i in sorted(range(len(free)), key=lambda i: (-free[i], i)):
+        shares[i] = min(cpus, free[i])
+        cpus -= shares[i]
+    return None if cpus else shares
+
+
+def _split_evenly(free: list[int], cpus: int) -> list[int] | None:
+    if sum(free) < cpus:
+        return None
+    shares = [0] * len(free)
+    while cpus:
+        left = sorted((i for i in range(len(free)) if free[i] > shares[i]), key=lambda i: (shares[i] - free[i], i))
+        share = max(1, cpus // len(left))
+        for i in left:
+            part = min(share, free[i] - shares[i], cpus)
+            shares[i] += part
+            cpus -= part
+    return shares
+
+
+def _batches(claims: Iterable[Claim], strategy: Strategy) -> list[list[Claim]]:
+    ordered = sorted(claims)
+    if strategy != "gang":
+        return [[claim] for claim in ordered]
+    batches: dict[tuple[str, str], list[Claim]] = {}
+    for claim in ordered:
+        batches.setdefault((claim.group, "" if claim.group else claim.uid), []).append(claim)
+    return list(batches.values())

@@ -1,0 +1,47 @@
+"""The QoS class of a pod (domain-reference D1)."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from ingest.objects import Pod, ResourceList, Resources
+from streams.rules.containers import all_containers, declared_limits, declared_requests
+from streams.rules.quantity import nano_units
+
+GUARANTEED: Final = "Guaranteed"
+BURSTABLE: Final = "Burstable"
+BEST_EFFORT: Final = "BestEffort"
+
+_CLASSES: Final = frozenset({GUARANTEED, BURSTABLE, BEST_EFFORT})
+_COMPARED: Final = ("cpu", "memory")
+
+
+def qos_class(pod: Pod) -> str:
+    """Return `Guaranteed`, `Burstable` or `BestEffort`: what the status says, else what the spec makes of it.
+
+    Raises `quantity.InvalidQuantity`.
+    """
+    if pod.status.qos_class in _CLASSES:
+        return pod.status.qos_class
+    if pod.spec.resources is not None:
+        return _class_of([pod.spec.resources])
+    return _class_of([container.resources for container in all_containers(pod)])
+
+
+def _class_of(resources: Iterable[Resources | None]) -> str:
+    requests: Counter[str] = Counter()
+    limits: Counter[str] = Counter()
+    limited_everywhere = True
+    for each in resources:
+        requests.update(_positive(declared_requests(each)))
+        own_limits = _positive(declared_limits(each))
+        limits.update(own_limits)
+        limited_everywhere = limited_everywhere and len(own_limits) == len(_COMPARED)
+    if not requests and not limits:
+        return BEST_EFFORT
+    return GUARANTEED if limited_everywhere and requests == limits else BURSTABLE
+
+
+def _positive(resources: ResourceList) -> dict[str, int]:
+    amounts = {name: nano_units(resources[name]) for name in _COMPARED if name in resources}
+    return {name: nanos for name, nanos in amounts.items() if nanos > 0}

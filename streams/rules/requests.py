@@ -1,0 +1,202 @@
+"""What a pod asks a node for: effective requests and limits (domain-reference D2, C4, A8, C3).
+
+Amounts come out in base units, cpu in millicores, each rounded up once from the exact sum. Every function raises
+`quantity.InvalidQuantity`.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
+
+from ingest.objects import Container, ContainerStatus, Pod, ResourceList
+from streams.rules.containers import all_containers, declared_limits, declared_requests, is_sidecar
+from streams.rules.qos import GUARANTEED, qos_class
+from streams.rules.quantity import NANO, nano_to_base_units, nano_to_millicores, nano_units
+
+_Amounts: TypeAlias = dict[str, int]
+"""Nano-units by resource."""
+
+CRITICAL_PRIORITY: Final = 2_000_000_000
+
+
+class _Reported(NamedTuple):
+    """What a pod's status says of its resources."""
+
+    containers: dict[str, ContainerStatus]
+    resize_infeasible: bool
+
+
+def effective_requests(pod: Pod) -> dict[str, int]:
+    """Return what the scheduler reserves for a pod, overhead included (D2)."""
+    return _in_units(_sum(_requests_without_overhead(pod), _nanos(pod.spec.overhead)))
+
+
+def effective_limits(pod: Pod) -> dict[str, int]:
+    """Return the sum of the limits that are declared, overhead added to each that is not zero (D2).
+
+    A container without a limit counts as zero here; `cpu_limit` and `memory_limit` tell whether the pod has one.
+    """
+    limits = _limits_without_overhead(pod)
+    return _in_units(_sum(limits, _where_present(_nanos(pod.spec.overhead), limits)))
+
+
+def eviction_requests(pod: Pod) -> dict[str, int]:
+    """Return the requests that the eviction ranking compares usage with: overhead only where one is asked (C4)."""
+    requests = _requests_without_overhead(pod)
+    return _in_units(_sum(requests, _where_present(_nanos(pod.spec.overhead), requests)))
+
+
+def cpu_limit(pod: Pod) -> int | None:
+    """Return the pod's cpu limit in millicores, None where a container has none and the pod itself neither (D3)."""
+    return _declared_everywhere(pod, "cpu")
+
+
+def memory_limit(pod: Pod) -> int | None:
+    """Return the pod's memory limit in bytes, None where a container has none and the pod itself neither (D3)."""
+    return _declared_everywhere(pod, "memory")
+
+
+def exclusive_cpus(pod: Pod) -> int:
+    """Return how many CPUs the static CPU Manager pins for a pod, were it that node's policy (A8).
+
+    Only containers of Guaranteed pods that ask for a whole number of CPUs count, and no pod with resources of its
+    own (but for an alpha gate of 1.36). CPUs of an init container that finished are taken over by those that
+    follow, so they count once.
+    """
+    if qos_class(pod) != GUARANTEED or _has_pod_level_resources(pod):
+        return 0
+    reported = _reported(pod)
+    pinned = _effective(pod, lambda container: _whole_cpus(container, reported))
+    return nano_to_base_units(pinned.get("cpu", 0))
+
+
+def is_critical(pod: Pod) -> bool:
+    """Tell whether pressure never evicts a pod: static, mirror, or of a system priority (C3)."""
+    annotations = pod.metadata.annotations
+    if annotations is not None and (annotations.config_mirror or annotations.config_source not in {"", "api"}):
+        return True
+    return pod.spec.priority is not None and pod.spec.priority >= CRITICAL_PRIORITY
+
+
+def _requests_without_overhead(pod: Pod) -> _Amounts:
+    reported = _reported(pod)
+    requests = _effective(pod, lambda container: _container_requests(container, reported))
+    if pod.spec.resources is None:
+        return requests
+    own_requests = _pod_level(pod.spec.resources.requests)
+    own_limits = _pod_level(pod.spec.resources.limits)
+    # The API server fills in a pod's missing request from its containers before it looks at the pod's limit.
+    return own_limits | requests | own_requests
+
+
+def _limits_without_overhead(pod: Pod) -> _Amounts:
+    reported = _reported(pod)
+    limits = _effective(pod, lambda container: _container_limits(container, reported))
+    return limits | _pod_level(declared_limits(pod.spec.resources))
+
+
+def _effective(pod: Pod, amounts_of: Callable[[Container], _Amounts]) -> _Amounts:
+    """Add up what runs together, at the moment that needs most of each resource."""
+    sidecars: _Amounts = {}
+    starting: _Amounts = {}
+    for container in pod.spec.init_containers or ():
+        for name, amount in amounts_of(container).items():
+            step = sidecars.get(name, 0) + amount
+            starting[name] = max(starting.get(name, 0), step)
+            if is_sidecar(container):
+                sidecars[name] = step
+    return _max(_sum(sidecars, *map(amounts_of, pod.spec.containers)), starting)
+
+
+def _reported(pod: Pod) -> _Reported:
+    statuses = (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
+    pending = [each for each in pod.status.conditions or () if each.type == "PodResizePending"]
+    return _Reported(
+        containers={status.name: status for status in statuses},
+        resize_infeasible=bool(pending) and pending[0].reason == "Infeasible",
+    )
+
+
+def _container_requests(container: Container, reported: _Reported) -> _Amounts:
+    status = reported.containers.get(container.name)
+    spec = declared_requests(container.resources)
+    if status is None:
+        return _nanos(spec)
+    actual = status.resources.requests if status.resources else None
+    return _resized(spec, [status.allocated_resources, actual], infeasible=reported.resize_infeasible)
+
+
+def _container_limits(container: Container, reported: _Reported) -> _Amounts:
+    status = reported.containers.get(container.name)
+    spec = declared_limits(container.resources)
+    if status is None or status.resources is None:
+        return _nanos(spec)
+    return _resized(spec, [status.resources.limits], infeasible=reported.resize_infeasible)
+
+
+def _resized(spec: ResourceList, seen: list[ResourceList | None], *, infeasible: bool) -> _Amounts:
+    """While a resize is under way the larger amount counts; one that cannot happen does not count."""
+    known = [_nanos(each) for each in seen if each is not None]
+    return _max(*known) if known and infeasible else _max(_nanos(spec), *known)
+
+
+def _whole_cpus(container: Container, reported: _Reported) -> _Amounts:
+    """Return a container's exclusive CPUs by what the kubelet allocated to it, else by its spec."""
+    status = reported.containers.get(container.name)
+    allocated = status.allocated_resources if status else None
+    requests = declared_requests(container.resources) if allocated is None else allocated
+    cpu = nano_units(requests.get("cpu", 0))
+    return {} if cpu % NANO else {"cpu": cpu}
+
+
+def _declared_everywhere(pod: Pod, resource: str) -> int | None:
+    limit = effective_limits(pod).get(resource, 0)
+    in_pod = nano_units(declared_limits(pod.spec.resources).get(resource, 0)) > 0
+    in_containers = all(
+        nano_units(declared_limits(each.resources).get(resource, 0)) > 0 for each in all_containers(pod)
+    )
+    return limit if limit and (in_pod or in_containers) else None
+
+
+def _has_pod_level_resources(pod: Pod) -> bool:
+    resources = pod.spec.resources
+    return resources is not None and bool(_pod_level(resources.requests) or _pod_level(resources.limits))
+
+
+def _pod_level(resources: ResourceList | None) -> _Amounts:
+    return {
+        name: amount
+        for name, amount in _nanos(resources).items()
+        if name in {"cpu", "memory"} or name.startswith("hugepages-")
+    }
+
+
+def _nanos(resources: ResourceList | None) -> _Amounts:
+    return {name: nano_units(text) for name, text in (resources or {}).items()}
+
+
+def _where_present(addition: _Amounts, amounts: _Amounts) -> _Amounts:
+    return {name: amount for name, amount in addition.items() if amounts.get(name)}
+
+
+def _sum(*terms: _Amounts) -> _Amounts:
+    total: _Amounts = {}
+    for term in terms:
+        for name, amount in term.items():
+            total[name] = total.get(name, 0) + amount
+    return total
+
+
+def _max(*terms: _Amounts) -> _Amounts:
+    largest: _Amounts = {}
+    for term in terms:
+        for name, amount in term.items():
+            largest[name] = max(largest.get(name, amount), amount)
+    return largest
+
+
+def _in_units(amounts: _Amounts) -> dict[str, int]:
+    return {name: _in_unit(name, amount) for name, amount in amounts.items()}
+
+
+def _in_unit(name: str, amount: int) -> int:
+    return nano_to_millicores(amount) if name == "cpu" else nano_to_base_units(amount)

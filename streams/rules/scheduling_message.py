@@ -1,0 +1,141 @@
+"""What the scheduler says when it finds no node for a pod, in the words of every version (domain-reference E2, G)."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+TEXT_LIMIT: Final = 256 * 1024
+"""Characters that are read; what is longer counts as truncated. The text of a real failure is a few hundred."""
+CUT: Final = " ..."
+"""How an event's note of more than 1024 characters ends."""
+
+_COMBINED: Final = "(combined from similar events): "
+_NO_NODES: Final = "no nodes available to schedule pods"
+_DELETING: Final = "skip schedule deleting pod"
+_NODES: Final = re.compile(r"0/([0-9]{1,9}) nodes are available:?")
+_NEXT_REASON: Final = re.compile(r", (?=[0-9]{1,9} )")
+_REASON: Final = re.compile(r"([0-9]{1,9}) (.*)", re.DOTALL)
+_PREEMPTION: Final = re.compile(r"(?<= )preemption: ")
+_HALF_COUNT: Final = re.compile(r"(?:^|,) ?[0-9]{0,9}$")
+
+Kind: TypeAlias = Literal["no_fit", "no_nodes", "deleting"]
+
+
+class Preemption(NamedTuple):
+    """What became of preemption (1.24 and later): its own histogram, or why it was not tried."""
+
+    nodes_total: int | None
+    reasons: Mapping[str, int]
+    text: str
+    """What is no histogram: "not eligible due to preemptionPolicy=Never"."""
+
+
+class SchedulingMessage(NamedTuple):
+    """A FailedScheduling text taken apart.
+
+    `reasons` counts nodes by reason; a node can have several, so `reason_sum` can be above `nodes_total`, the N of
+    "0/N nodes". Where the text is `truncated` all of them are lower bounds.
+    """
+
+    kind: Kind
+    nodes_total: int
+    reasons: Mapping[str, int]
+    reason_sum: int
+    prefilter: str
+    """Why no node was even looked at (1.26 and later); it stands beside the histogram in 1.26 to 1.28."""
+    post_filter: str
+    """What other plugins say after the histogram: "no new claims to deallocate" (1.36)."""
+    preemption: Preemption | None
+    truncated: bool
+
+    @property
+    def oldest_minor(self) -> int:
+        """The oldest Kubernetes 1.x that can have written it: 24 where it tells of preemption, else 0."""
+        if self.prefilter:
+            return 26
+        return 24 if self.preemption is not None or self.post_filter else 0
+
+
+def parse(text: str) -> SchedulingMessage | None:
+    """Take a text apart; None where it is no failure to find a node (a timeout, a binding error, another language).
+
+    Linear in the text's length. Reasons may contain commas: they end only before ", " and a number.
+    """
+    truncated = len(text) > TEXT_LIMIT
+    text = text[:TEXT_LIMIT].strip().removeprefix(_COMBINED)
+    if text.endswith(CUT):
+        truncated, text = True, _HALF_COUNT.sub("", text.removesuffix(CUT))
+    if text.startswith(_DELETING):
+        return _without_nodes("deleting", truncated)
+    if text.startswith(_NO_NODES):
+        return _without_nodes("no_nodes", truncated)
+    found = _NODES.match(text)
+    if found is None:
+        return None
+    rest = text[found.end() :]
+    marker = _PREEMPTION.search(rest)
+    about_nodes = _sentences(rest[: marker.start()] if marker else rest, truncated=truncated and marker is None)
+    preemption = _preemption(rest[marker.end() :], truncated=truncated) if marker else None
+    return SchedulingMessage(
+        kind="no_fit",
+        nodes_total=int(found[1]),
+        reasons=about_nodes.reasons,
+        reason_sum=sum(about_nodes.reasons.values()),
+        prefilter=about_nodes.before,
+        post_filter=about_nodes.after,
+        preemption=preemption,
+        truncated=truncated,
+    )
+
+
+def _without_nodes(kind: Kind, truncated: bool) -> SchedulingMessage:
+    return SchedulingMessage(kind, 0, {}, 0, "", "", None, truncated)
+
+
+class _Sentences(NamedTuple):
+    before: str
+    reasons: dict[str, int]
+    after: str
+
+
+def _sentences(text: str, *, truncated: bool) -> _Sentences:
+    """Part the sentences before a histogram, the histogram, and those after it."""
+    sentences = _bare(text).split(". ")
+    counted = [_REASON.match(sentence) is not None for sentence in sentences]
+    first = counted.index(True) if True in counted else len(sentences)
+    last = counted.index(False, first) if False in counted[first:] else len(sentences)
+    if first == last and text.rstrip().endswith(","):
+        # A comma leads over to the next plugin's words, so the last sentence is one of those, histogram or not.
+        first = last = len(sentences) - 1
+    return _Sentences(
+        before=". ".join(sentences[:first]).rstrip("."),
+        reasons=_histogram(", ".join(sentences[first:last]), truncated=truncated and last == len(sentences)),
+        after=". ".join(sentences[last:]).rstrip("."),
+    )
+
+
+def _bare(text: str) -> str:
+    """Without the blanks and full stops around it (none, one or two, by version)."""
+    return text.strip().rstrip(".,").strip()
+
+
+def _histogram(text: str, *, truncated: bool) -> dict[str, int]:
+    """Nodes by reason. Of a truncated text the last reason is marked, for it may be cut."""
+    reasons: dict[str, int] = {}
+    parts = _NEXT_REASON.split(text)
+    for i, part in enumerate(parts):
+        found = _REASON.match(part)
+        if found is None:
+            continue
+        reason = found[2] + CUT if truncated and i == len(parts) - 1 else found[2]
+        reasons[reason] = reasons.get(reason, 0) + int(found[1])
+    return reasons
+
+
+def _preemption(text: str, *, truncated: bool) -> Preemption:
+    found = _NODES.match(text)
+    if found is None:
+        return Preemption(None, {}, _bare(text))
+    parts = _sentences(text[found.end() :], truncated=truncated)
+    words = ". ".join(part for part in (parts.before, parts.after) if part)
+    return Preemption(int(found[1]), parts.reasons, words)

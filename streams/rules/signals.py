@@ -1,0 +1,134 @@
+"""Eviction signals as the kubelet observes them (domain-reference C1)."""
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+from ingest.records import NodeSample
+
+MEMORY_AVAILABLE: Final = "memory.available"
+ALLOCATABLE_MEMORY_AVAILABLE: Final = "allocatableMemory.available"
+NODEFS_AVAILABLE: Final = "nodefs.available"
+NODEFS_INODES_FREE: Final = "nodefs.inodesFree"
+IMAGEFS_AVAILABLE: Final = "imagefs.available"
+IMAGEFS_INODES_FREE: Final = "imagefs.inodesFree"
+CONTAINERFS_AVAILABLE: Final = "containerfs.available"
+CONTAINERFS_INODES_FREE: Final = "containerfs.inodesFree"
+PID_AVAILABLE: Final = "pid.available"
+
+SIGNALS: Final[tuple[str, ...]] = (
+    MEMORY_AVAILABLE,
+    ALLOCATABLE_MEMORY_AVAILABLE,
+    NODEFS_AVAILABLE,
+    NODEFS_INODES_FREE,
+    IMAGEFS_AVAILABLE,
+    IMAGEFS_INODES_FREE,
+    CONTAINERFS_AVAILABLE,
+    CONTAINERFS_INODES_FREE,
+    PID_AVAILABLE,
+)
+"""Every signal. The kubelet acts on memory first (C3); the order of the others is ours, for it sorts no further."""
+
+CONDITIONS: Final[dict[str, str]] = {
+    MEMORY_AVAILABLE: "MemoryPressure",
+    ALLOCATABLE_MEMORY_AVAILABLE: "MemoryPressure",
+    NODEFS_AVAILABLE: "DiskPressure",
+    NODEFS_INODES_FREE: "DiskPressure",
+    IMAGEFS_AVAILABLE: "DiskPressure",
+    IMAGEFS_INODES_FREE: "DiskPressure",
+    CONTAINERFS_AVAILABLE: "DiskPressure",
+    CONTAINERFS_INODES_FREE: "DiskPressure",
+    PID_AVAILABLE: "PIDPressure",
+}
+"""The node condition that a met threshold of the signal sets."""
+
+RESOURCES: Final[dict[str, str]] = {
+    MEMORY_AVAILABLE: "memory",
+    ALLOCATABLE_MEMORY_AVAILABLE: "memory",
+    NODEFS_AVAILABLE: "ephemeral-storage",
+    NODEFS_INODES_FREE: "inodes",
+    IMAGEFS_AVAILABLE: "ephemeral-storage",
+    IMAGEFS_INODES_FREE: "inodes",
+    CONTAINERFS_AVAILABLE: "ephemeral-storage",
+    CONTAINERFS_INODES_FREE: "inodes",
+    PID_AVAILABLE: "pids",
+}
+"""The starved resource, as events and messages name it (C5)."""
+
+
+class Layout(Enum):
+    """How a node's file systems are shared between pods' data, images and writable layers (C3, C4)."""
+
+    SINGLE = "single"
+    """One file system for all."""
+    SEPARATE_IMAGEFS = "separate_imagefs"
+    """Images and writable layers on one of their own."""
+    SPLIT = "split"
+    """Images on one of their own, writable layers on the node's."""
+
+
+class Observed(NamedTuple):
+    """What is left of a signal and of how much: bytes, inodes or processes."""
+
+    available: int
+    capacity: int
+
+
+def observe(sample: NodeSample) -> dict[str, Observed]:
+    """The signals that the sample supports, in the order of `SIGNALS`.
+
+    A signal of which any input is missing is not observed and so never met (C1).
+    """
+    left_and_whole = {
+        MEMORY_AVAILABLE: _memory(sample.memory_available_bytes, sample.memory_working_set_bytes),
+        ALLOCATABLE_MEMORY_AVAILABLE: _memory(
+            sample.pods_memory_available_bytes, sample.pods_memory_working_set_bytes
+        ),
+        NODEFS_AVAILABLE: (sample.nodefs_available_bytes, sample.nodefs_capacity_bytes),
+        NODEFS_INODES_FREE: (sample.nodefs_inodes_free, sample.nodefs_inodes),
+        IMAGEFS_AVAILABLE: (sample.imagefs_available_bytes, sample.imagefs_capacity_bytes),
+        IMAGEFS_INODES_FREE: (sample.imagefs_inodes_free, sample.imagefs_inodes),
+        CONTAINERFS_AVAILABLE: (sample.containerfs_available_bytes, sample.containerfs_capacity_bytes),
+        CONTAINERFS_INODES_FREE: (sample.containerfs_inodes_free, sample.containerfs_inodes),
+        PID_AVAILABLE: _processes(sample.pids_max, sample.pids_current),
+    }
+    return {
+        signal: Observed(available, capacity)
+        for signal, (available, capacity) in left_and_whole.items()
+        if available is not None and capacity is not None
+    }
+
+
+def _memory(available_bytes: int | None, working_set_bytes: int | None) -> tuple[int | None, int | None]:
+    if available_bytes is None or working_set_bytes is None:
+        return None, None
+    return available_bytes, available_bytes + working_set_bytes
+
+
+def _processes(pids_max: int | None, pids_current: int | None) -> tuple[int | None, int | None]:
+    if pids_max is None or pids_current is None:
+        return None, None
+    return pids_max - pids_current, pids_max
+
+
+def layout_of(sample: NodeSample) -> Layout:
+    """The layout as one sample shows it.
+
+    File systems of equal capacity and equally many inodes are taken as one; what is available may differ, because
+    they are sampled at different moments. So two disks of the very same size look like one. A file system that
+    the sample does not know (capacity missing or 0) counts as the node's.
+    """
+    nodefs = (sample.nodefs_capacity_bytes, sample.nodefs_inodes)
+    imagefs = (sample.imagefs_capacity_bytes, sample.imagefs_inodes)
+    containerfs = (sample.containerfs_capacity_bytes, sample.containerfs_inodes)
+    if _may_be_same(imagefs, nodefs):
+        return Layout.SINGLE
+    if _may_be_same(containerfs, imagefs):
+        return Layout.SEPARATE_IMAGEFS
+    return Layout.SPLIT
+
+
+def _may_be_same(one: tuple[int | None, int | None], other: tuple[int | None, int | None]) -> bool:
+    """Whether nothing known of two file systems, as (capacity bytes, inodes), tells them apart."""
+    if not one[0] or not other[0]:
+        return True
+    return one[0] == other[0] and (not one[1] or not other[1] or one[1] == other[1])

@@ -1,0 +1,206 @@
+"""Eviction thresholds that are in force on a node (domain-reference C2)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from ingest.objects import KubeletConfiguration
+from ingest.observation import BadValue
+from streams.rules import signals
+from streams.rules.allocatable import percent_of
+from streams.rules.duration import InvalidDuration, parse_duration
+from streams.rules.quantity import InvalidQuantity, base_units
+from streams.rules.signals import Layout
+from streams.rules.version import is_at_least
+
+DEFAULT_PRESSURE_TRANSITION_SECONDS: Final = 300.0
+
+_IGNORED: Final = ("0%", "100%")
+_SHOWN: Final = 64
+
+
+class BadThreshold(BadValue):
+    """A setting with which no kubelet would start; the message names the signal and the value."""
+
+
+class SignalThresholds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A signal's thresholds as texts, quantity or percent; None where there is none. See `threshold_value`."""
+
+    hard: str | None = None
+    soft: str | None = None
+    soft_grace_seconds: float | None = None
+    """How long the soft threshold must be met before pods are evicted; None without a soft threshold."""
+    minimum_reclaim: str | None = None
+
+
+class NodeThresholds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The thresholds of a node. `by_signal` has only signals with a threshold, in the order of `signals.SIGNALS`."""
+
+    by_signal: dict[str, SignalThresholds] = {}
+    assumed: bool = False
+    """The hard ones are the version's defaults, because no configuration told them."""
+
+
+def effective_thresholds(
+    config: KubeletConfiguration | None,
+    kubelet_version: str = "",
+    layout: Layout = Layout.SINGLE,
+    *,
+    windows: bool = False,
+) -> NodeThresholds:
+    """The thresholds that a kubelet with `config` uses; without one, or without `evictionHard` in it, its defaults.
+
+    An empty `evictionHard` means no hard threshold, a missing one the defaults. An unknown version (empty) counts
+    as the newest. Raises BadThreshold for what no kubelet would start with.
+    """
+    settings = config or KubeletConfiguration()
+    by_signal = _configured(settings, default_hard(kubelet_version, windows=windows))
+    by_signal |= _allocatable_memory(settings, by_signal)
+    by_signal = _with_containerfs(settings, kubelet_version, layout, by_signal)
+    return NodeThresholds(
+        by_signal={signal: by_signal[signal] for signal in signals.SIGNALS if signal in by_signal},
+        assumed=settings.eviction_hard is None,
+    )
+
+
+def default_hard(kubelet_version: str, *, windows: bool = False) -> dict[str, str]:
+    """The hard thresholds of a kubelet that was told none."""
+    if windows:
+        return {
+            signals.MEMORY_AVAILABLE: "500Mi",
+            signals.NODEFS_AVAILABLE: "10%",
+            signals.IMAGEFS_AVAILABLE: "15%",
+        }
+    defaults = {
+        signals.MEMORY_AVAILABLE: "100Mi",
+        signals.NODEFS_AVAILABLE: "10%",
+        signals.NODEFS_INODES_FREE: "5%",
+        signals.IMAGEFS_AVAILABLE: "15%",
+    }
+    # Absent in 1.28.0, present in 1.30.0; 1.29 was not read and counts with the older.
+    if is_at_least(kubelet_version, 30):
+        defaults[signals.IMAGEFS_INODES_FREE] = "5%"
+    return defaults
+
+
+def threshold_value(text: str, capacity: int) -> int:
+    """A threshold or minimum reclaim in the signal's unit (bytes, inodes, processes), of `capacity` where a percent.
+
+    A quantity between two integers is rounded up, which changes no comparison. Raises BadThreshold.
+    """
+    try:
+        return percent_of(capacity, text) if text.endswith("%") else base_units(text)
+    except InvalidQuantity as error:
+        raise BadThreshold(str(error)) from error
+
+
+def is_met(available: int, capacity: int, threshold: str) -> bool:
+    """Whether a threshold is met: strictly less is left than it says. Raises BadThreshold."""
+    return available < threshold_value(threshold, capacity)
+
+
+def is_resolved(available: int, capacity: int, threshold: str, minimum_reclaim: str | None = None) -> bool:
+    """Whether a threshold that was met no longer is: as much more is left as the minimum reclaim says.
+
+    Raises BadThreshold.
+    """
+    reclaim = threshold_value(minimum_reclaim, capacity) if minimum_reclaim is not None else 0
+    return available >= threshold_value(threshold, capacity) + reclaim
+
+
+def _configured(settings: KubeletConfiguration, defaults: Mapping[str, str]) -> dict[str, SignalThresholds]:
+    hard = _checked_thresholds(_merged(settings, defaults))
+    soft = _checked_thresholds(settings.eviction_soft or {})
+    grace = {
+        signal: _grace_seconds(signal, text) for signal, text in (settings.eviction_soft_grace_period or {}).items()
+    }
+    reclaim = settings.eviction_minimum_reclaim or {}
+    for signal, text in reclaim.items():
+        _check_not_negative(signal, text)
+    for signal in soft:
+        if signal not in grace:
+            raise _bad(signal, "a soft threshold needs a period in evictionSoftGracePeriod")
+    return {
+        signal: SignalThresholds(
+            hard=hard.get(signal),
+            soft=soft.get(signal),
+            soft_grace_seconds=grace[signal] if signal in soft else None,
+            minimum_reclaim=reclaim.get(signal),
+        )
+        for signal in hard.keys() | soft.keys()
+    }
+
+
+def _merged(settings: KubeletConfiguration, defaults: Mapping[str, str]) -> Mapping[str, str]:
+    if settings.eviction_hard is None:
+        return defaults
+    if settings.merge_default_eviction_settings:
+        return {**defaults, **settings.eviction_hard}
+    return settings.eviction_hard
+
+
+def _checked_thresholds(texts: Mapping[str, str]) -> dict[str, str]:
+    """All but those that mean ignore."""
+    for signal, text in texts.items():
+        value_of_hundred = _check_not_negative(signal, text)
+        if value_of_hundred == 0 and not text.endswith("%"):
+            raise _bad(signal, f"{text[:_SHOWN]!r} must be positive")
+    return {signal: text for signal, text in texts.items() if text not in _IGNORED}
+
+
+def _check_not_negative(signal: str, text: str) -> int:
+    """The value for a capacity of 100."""
+    if signal not in signals.CONDITIONS:
+        raise _bad(signal, "no such signal")
+    try:
+        value = threshold_value(text, 100)
+    except BadThreshold as error:
+        raise _bad(signal, str(error)) from error
+    if value < 0:
+        raise _bad(signal, f"{text[:_SHOWN]!r} must not be negative")
+    return value
+
+
+def _grace_seconds(signal: str, text: str) -> float:
+    if signal not in signals.CONDITIONS:
+        raise _bad(signal, "no such signal")
+    try:
+        seconds = parse_duration(text)
+    except InvalidDuration as error:
+        raise _bad(signal, str(error)) from error
+    if seconds < 0:
+        raise _bad(signal, f"grace period {text[:_SHOWN]!r} must not be negative")
+    return seconds
+
+
+def _bad(signal: str, problem: str) -> BadThreshold:
+    return BadThreshold(f"eviction threshold of {signal[:_SHOWN]!r}: {problem}")
+
+
+def _allocatable_memory(
+    config: KubeletConfiguration, by_signal: Mapping[str, SignalThresholds]
+) -> dict[str, SignalThresholds]:
+    """The copy of the hard memory threshold for the pods' own cgroup."""
+    memory = by_signal.get(signals.MEMORY_AVAILABLE)
+    enforced = ["pods"] if config.enforce_node_allocatable is None else config.enforce_node_allocatable
+    if memory is None or memory.hard is None or "pods" not in enforced:
+        return {}
+    copy = SignalThresholds(hard=memory.hard, minimum_reclaim=memory.minimum_reclaim)
+    return {signals.ALLOCATABLE_MEMORY_AVAILABLE: copy}
+
+
+def _with_containerfs(
+    config: KubeletConfiguration, kubelet_version: str, layout: Layout, by_signal: Mapping[str, SignalThresholds]
+) -> dict[str, SignalThresholds]:
+    """The kubelet never uses containerfs thresholds of the user, only those of the file system that it lies on."""
+    separate_disk_gc = (config.feature_gates or {}).get("KubeletSeparateDiskGC", is_at_least(kubelet_version, 31))
+    on_imagefs = layout is Layout.SEPARATE_IMAGEFS
+    sources = {
+        signals.CONTAINERFS_AVAILABLE: signals.IMAGEFS_AVAILABLE if on_imagefs else signals.NODEFS_AVAILABLE,
+        signals.CONTAINERFS_INODES_FREE: signals.IMAGEFS_INODES_FREE if on_imagefs else signals.NODEFS_INODES_FREE,
+    }
+    others = {signal: each for signal, each in by_signal.items() if signal not in sources}
+    if not separate_disk_gc:
+        return others
+    return others | {signal: by_signal[source] for signal, source in sources.items() if source in by_signal}

@@ -1,0 +1,94 @@
+"""Which CPUs, physical cores and NUMA nodes a machine has (domain-reference A1, A7)."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ingest.records import Cpu
+from streams.rules.cpuset import parse_cpuset
+
+
+class InvalidTopology(ValueError):
+    """CPUs that cannot be those of one machine."""
+
+
+class NumaNode(NamedTuple):
+    numa_node: int
+    cpus: frozenset[int]
+    cores: tuple[frozenset[int], ...]
+    """The CPUs of each physical core (hyper-thread siblings together), ordered by (package, core)."""
+
+
+class NumaTopology(NamedTuple):
+    """A machine's NUMA nodes that have CPUs, by id. Ids can be sparse, CPU ids interleaved."""
+
+    numa_nodes: tuple[NumaNode, ...]
+
+    @property
+    def cpus(self) -> frozenset[int]:
+        return frozenset().union(*(node.cpus for node in self.numa_nodes))
+
+    @property
+    def threads_per_core(self) -> int:
+        """As the kubelet's CPUsPerCore: all CPUs over all cores, whole."""
+        cores = sum(len(node.cores) for node in self.numa_nodes)
+        return len(self.cpus) // cores if cores else 1
+
+    def numa_nodes_of(self, cpus: frozenset[int]) -> tuple[int, ...]:
+        return tuple(node.numa_node for node in self.numa_nodes if node.cpus & cpus)
+
+
+def numa_topology(cpus: Iterable[Cpu]) -> NumaTopology:
+    """The NUMA nodes of the online `cpus`; a NUMA node without any does not appear.
+
+    A physical core is keyed by (package, core) on its NUMA node, because `core_id` is unique only within a package.
+    Raises InvalidTopology for a CPU that is named twice or an id below 0.
+    """
+    listed = list(cpus)
+    repeated = [cpu for cpu, times in Counter(each.cpu for each in listed).items() if times > 1]
+    if repeated:
+        raise InvalidTopology(f"CPU {repeated[0]} is in the topology more than once")
+    cores: defaultdict[int, defaultdict[tuple[int, int], set[int]]] = defaultdict(lambda: defaultdict(set))
+    for each in listed:
+        if min(each.cpu, each.core, each.socket, each.numa) < 0:
+            raise InvalidTopology(f"CPU {each.cpu} has an id below 0 in the topology")
+        cores[each.numa][each.socket, each.core].add(each.cpu)
+    return NumaTopology(
+        tuple(
+            NumaNode(
+                numa_node=numa,
+                cpus=frozenset().union(*by_core.values()),
+                cores=tuple(frozenset(by_core[key]) for key in sorted(by_core)),
+            )
+            for numa, by_core in sorted(cores.items())
+        )
+    )
+
+
+def lowest_cpus(topology: NumaTopology, count: int) -> frozenset[int]:
+    """The CPUs that the kubelet reserves where only an amount is configured (A1): whole cores from the lowest
+    NUMA node, package and core on, then single threads of the next core.
+
+    Kubernetes: pkg/kubelet/cm/cpumanager/{policy_static,cpu_assignment}.go, on a machine with nothing allocated.
+    """
+    taken: list[int] = []
+    for node in topology.numa_nodes:
+        for core in node.cores:
+            taken.extend(sorted(core))
+    return frozenset(taken[: max(0, count)])
+
+
+def reserved_cpus(topology: NumaTopology, reserved_system_cpus: str, reserved_millicores: int) -> frozenset[int]:
+    """The online CPUs that no container gets exclusively: `reservedSystemCPUs` where set, else those of the system
+    and kube reservations together, rounded up to whole CPUs (A1).
+
+    Raises `cpuset.InvalidCpuSet`.
+    """
+    if reserved_system_cpus:
+        return parse_cpuset(reserved_system_cpus) & topology.cpus
+    return lowest_cpus(topology, whole_cpus(reserved_millicores))
+
+
+def whole_cpus(millicores: int) -> int:
+    """Millicores rounded up to CPUs."""
+    return -(-millicores // 1000)

@@ -1,0 +1,198 @@
+"""What a scheduler of some version would have seen of a cluster's nodes, arrival by arrival (domain-reference E1)."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from ingest.objects import NodeLabels
+from ingest.records import NodeRecord
+from streams.rules import node_tree
+from streams.rules.node_tree import NodeTree
+from streams.rules.version import minor_version
+from streams.rules.zone import zone_key
+
+TOGETHER: Final = timedelta(seconds=1)
+"""Changes that are no further apart than this reach the scheduler before it takes its next snapshot."""
+OLDEST_MINOR: Final = 17
+"""Before 1.17 there was no list to lose a node from."""
+
+
+class BadOperations(ValueError):
+    """Operations that cannot be replayed. The message says which one, by its index, and what is allowed."""
+
+
+class Arrival(NamedTuple):
+    """A node arrives, or moves to another zone."""
+
+    node: str
+    zone_key: str
+
+
+class Removal(NamedTuple):
+    node: str
+
+
+class Snapshot(NamedTuple):
+    """The scheduler rebuilds its list; `ts` is None where the operations have no times."""
+
+    ts: datetime | None = None
+
+
+Operation: TypeAlias = Arrival | Removal | Snapshot
+
+
+class Simulated(NamedTuple):
+    """A snapshot: the names as that version lists them, and as the repaired algorithm would have."""
+
+    ts: datetime | None
+    names: list[str]
+    lost: list[str]
+    repaired: list[str]
+    repaired_lost: list[str]
+
+
+class _Op(msgspec.Struct, frozen=True, gc=False):
+    op: Literal["add", "remove", "snapshot"]
+    node: str = ""
+    region: str | None = None
+    zone: str | None = None
+
+
+def parse_operations(text: bytes) -> list[Operation]:
+    """Read `[{"op": "add"|"remove", "node": ..., "region": ..., "zone": ...}, {"op": "snapshot"}, ...]`.
+
+    Region and zone may be left out. Raises BadOperations.
+    """
+    try:
+        items = msgspec.json.decode(text, type=list[msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BadOperations(f"no JSON list of operations: {error}") from None
+    return [_operation(index, item) for index, item in enumerate(items)]
+
+
+def _operation(index: int, item: msgspec.Raw) -> Operation:
+    try:
+        op = msgspec.json.decode(item, type=_Op)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BadOperations(
+            f'operation {index}: {error}; allowed are {{"op": "add" or "remove", "node": text, "region": text, '
+            f'"zone": text}} and {{"op": "snapshot"}}'
+        ) from None
+    if op.op == "snapshot":
+        return Snapshot()
+    if not op.node:
+        raise BadOperations(f'operation {index}: "{op.op}" needs a "node", the name of a node')
+    if op.op == "remove":
+        return Removal(op.node)
+    return Arrival(op.node, zone_key(NodeLabels(region=op.region, zone=op.zone)))
+
+
+def operations_of(records: Iterable[NodeRecord]) -> dict[str, list[Operation]]:
+    """Arrivals, removals and zone changes of each cluster in the order of their times, a snapshot after each burst.
+
+    Heartbeats change nothing. A scheduler takes a snapshot after every burst as long as it has pods to place.
+    """
+    by_cluster: dict[str, list[Operation]] = {}
+    zones: dict[tuple[str, str], str] = {}
+    last: dict[str, datetime] = {}
+    for record in sorted(records, key=lambda record: record.ts):
+        change = _change(record, zones)
+        if change is None:
+            continue
+        operations = by_cluster.setdefault(record.cluster, [])
+        before = last.get(record.cluster)
+        if before is not None and record.ts - before > TOGETHER:
+            operations.append(Snapshot(before))
+        last[record.cluster] = record.ts
+        operations.append(change)
+    for cluster, operations in by_cluster.items():
+        operations.append(Snapshot(last[cluster]))
+    return by_cluster
+
+
+def _change(record: NodeRecord, zones: dict[tuple[str, str], str]) -> Arrival | Removal | None:
+    """What a record changes in the tree, if anything; `zones` is kept up to date."""
+    name = record.object.metadata.name
+    key = (record.cluster, name)
+    if record.change == "DELETED":
+        return Removal(name) if zones.pop(key, None) is not None else None
+    zone = zone_key(record.object.metadata.labels)
+    if zones.get(key) == zone:
+        return None
+    zones[key] = zone
+    return Arrival(name, zone)
+
+
+def simulate(operations: Sequence[Operation], version: str = "1.18.4") -> list[Simulated]:
+    """Replay operations on a scheduler of that version; one result for each snapshot.
+
+    A snapshot is one rebuild of the list: 1.17 does it every cycle, 1.18 in the first cycle after a change.
+    Raises BadOperations, for a node that leaves without having come, and UnknownVersion (also before 1.17).
+    """
+    release = minor_version(version)
+    if release is not None and release < (1, OLDEST_MINOR):
+        raise node_tree.UnknownVersion(f"{version[:80]!r}: the scheduler has a list of nodes since 1.{OLDEST_MINOR}")
+    keeps_cursors = node_tree.affected(version) != "none"
+    tree = NodeTree()
+    results: list[Simulated] = []
+    for index, operation in enumerate(operations):
+        if isinstance(operation, Snapshot):
+            tree, result = _take(tree, operation.ts, keeps_cursors=keeps_cursors)
+            results.append(result)
+        else:
+            tree = _apply(tree, index, operation)
+    return results
+
+
+def _apply(tree: NodeTree, index: int, change: Arrival | Removal) -> NodeTree:
+    old_zone = node_tree.zone_of(tree, change.node)
+    if isinstance(change, Removal):
+        if old_zone is None:
+            raise BadOperations(
+                f"operation {index}: node {change.node!r} is not there; only one that was added can leave"
+            )
+        return node_tree.remove(tree, change.node, old_zone)
+    if old_zone is None:
+        return node_tree.add(tree, change.node, change.zone_key)
+    return node_tree.update(tree, change.node, old_zone, change.zone_key)
+
+
+def _take(tree: NodeTree, ts: datetime | None, *, keeps_cursors: bool) -> tuple[NodeTree, Simulated]:
+    repaired = node_tree.listed(tree)
+    names = repaired
+    if keeps_cursors:
+        tree, names = node_tree.snapshot(tree)
+    there = sorted(name for zone in tree.zones for name in zone.nodes)
+    return tree, Simulated(ts, names, _missing(there, names), repaired, _missing(there, repaired))
+
+
+def _missing(there: Sequence[str], names: Sequence[str]) -> list[str]:
+    seen = set(names)
+    return [name for name in there if name not in seen]
+
+
+def names_line(result: Simulated) -> str:
+    """The names of a snapshot as one JSON list: what `--ops` prints."""
+    return msgspec.json.encode(result.names).decode()
+
+
+def report(results: Sequence[Simulated]) -> Iterator[str]:
+    """For people, a line for each snapshot. Names are in JSON, for they may hold anything."""
+    for number, result in enumerate(results, 1):
+        when = f" at {result.ts.isoformat()}" if result.ts is not None else ""
+        yield f"snapshot {number}{when}: {len(result.names)} nodes, {_losses(result)}"
+
+
+def _losses(result: Simulated) -> str:
+    repaired = f"repaired: loses {_json(result.repaired_lost) if result.repaired_lost else 'none'}"
+    if not result.lost:
+        return f"loses none ({repaired})"
+    twice = sorted(name for name, count in Counter(result.names).items() if count > 1)
+    return f"loses {_json(result.lost)}, has {_json(twice)} more than once ({repaired})"
+
+
+def _json(names: Sequence[str]) -> str:
+    return msgspec.json.encode(names).decode()

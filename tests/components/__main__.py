@@ -1,0 +1,63 @@
+"""`PYTHONPATH=tests python -m components prepare [NAME ...]`: have the components before the tests run."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from components.cache import ComponentMissing, say
+from components.containerd import containerd_programs
+from components.extras import alertmanager_program, kwok_program, toxiproxy_program
+from components.image import worker_archive
+from components.kafka import kafka_libraries
+from components.kubelet import why_no_kubelet
+from components.kubernetes import etcd_program, kubernetes_programs
+
+NEEDED: Final[Mapping[str, Callable[[], Path]]] = {
+    "kafka": kafka_libraries,
+    "etcd": etcd_program,
+    "containerd": containerd_programs,
+    "worker-image": worker_archive,
+    "kubernetes": kubernetes_programs,
+}
+"""What `make test` provides; the ones that take long are last."""
+
+ON_REQUEST: Final[Mapping[str, Callable[[], Path]]] = {
+    "toxiproxy": toxiproxy_program,
+    "alertmanager": alertmanager_program,
+    "kwok": kwok_program,
+}
+
+ALL: Final = {**NEEDED, **ON_REQUEST}
+
+
+def prepare(names: list[str]) -> int:
+    """Provide the components; how many of them cannot be had here is returned, and why is said."""
+    missing = 0
+    for name in names or NEEDED:
+        try:
+            say(f"{name}: {ALL[name]()}")
+        except ComponentMissing as why:
+            missing += 1
+            say(f"{name}: MISSING. {why}")
+    if reason := why_no_kubelet():
+        say(f"the tests with a real kubelet will be skipped: {reason}")
+    return missing
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m components", description="The real components of the tests.")
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("prepare", help="fetch and build what is not in the cache yet")
+    command.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"of {', '.join(ALL)}; without one {', '.join(NEEDED)}"
+    )
+    names = parser.parse_args().names
+    if unknown := sorted(set(names) - set(ALL)):
+        parser.error(f"no component is named {', '.join(unknown)}; there are {', '.join(ALL)}")
+    sys.exit(1 if prepare(names) else 0)
+
+
+if __name__ == "__main__":
+    main()

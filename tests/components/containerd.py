@@ -1,0 +1,119 @@
+"""containerd with its own root, state, socket and network, for the pods of a test's kubelet."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from components.cache import tool
+from components.debian import unpacked
+from components.image import IMAGE, worker_archive
+from components.processes import Process, eventually
+
+PACKAGES: Final = ("containerd", "runc", "containernetworking-plugins")
+SUBNET: Final = "198.51.100.0/24"
+"""For documentation (RFC 5737): the pods have addresses, and no host of this number exists."""
+
+CONFIG: Final = """\
+version = 2
+root = "{folder}/root"
+state = "{folder}/state"
+
+[grpc]
+  address = "{folder}/containerd.sock"
+
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{image}"
+  restrict_oom_score_adj = true
+  netns_mounts_under_state_dir = true
+  stream_server_address = "127.0.0.1"
+
+[plugins."io.containerd.grpc.v1.cri".cni]
+  bin_dir = "{programs}/usr/lib/cni"
+  conf_dir = "{folder}/cni"
+
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+  BinaryName = "{programs}/usr/sbin/runc"
+  Root = "{folder}/runc"
+  SystemdCgroup = false
+"""
+# restrict_oom_score_adj: without CAP_SYS_RESOURCE every sandbox fails otherwise (real-components.md)
+
+
+def containerd_programs() -> Path:
+    """containerd, runc and the CNI plugins of this machine's Debian release, unpacked."""
+    return unpacked("containerd", PACKAGES)
+
+
+class Containerd:
+    """A containerd in `folder` (a short path: its sockets' names may not exceed 107 bytes)."""
+
+    def __init__(self, folder: Path, bridge: str) -> None:
+        self.folder = folder
+        self.socket = folder / "containerd.sock"
+        self._bridge = bridge
+        programs = containerd_programs()
+        self._bin = programs / "usr" / "bin"
+        config = folder / "containerd.toml"
+        config.write_text(CONFIG.format(folder=folder, programs=programs, image=IMAGE))
+        self._write_network()
+        path = f"{self._bin}:{programs}/usr/sbin:{os.environ['PATH']}"
+        argv = [str(self._bin / "containerd"), "--config", str(config)]
+        self.process = Process("containerd", argv, folder / "containerd.log", {"PATH": path})
+
+    def start(self) -> None:
+        """Start; returns when it answers and has the worker's image."""
+        self.process.start()
+        self.process.await_ready(lambda: self.ctr("version", check=False).returncode == 0)
+        self.import_image()
+
+    def import_image(self) -> None:
+        """Import the worker's image, again when image garbage collection took it."""
+        self.ctr("images", "import", str(worker_archive()))
+
+    def ctr(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """One call of containerd's own client in the kubelet's namespace."""
+        command = [str(self._bin / "ctr"), "-a", str(self.socket), "-n", "k8s.io", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=check, timeout=120)
+
+    def stop(self) -> None:
+        """Stop containerd, its shims, its network and its mounts; the containers' processes have ended before."""
+        for container in self.ctr("tasks", "list", "-q", check=False).stdout.split():
+            self.ctr("tasks", "delete", "-f", container, check=False)
+        self.process.stop()
+        for pid in self._shims():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        eventually("the shims of containerd end", lambda: not self._shims())
+        subprocess.run([tool("ip"), "link", "delete", self._bridge], capture_output=True, check=False)
+        unmount_below(self.folder)
+
+    def _shims(self) -> list[int]:
+        """Processes that were started with our socket as an argument, which only our containerd does."""
+        ours = str(self.socket).encode()
+        found = []
+        for file in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                if b"containerd-shim" in (line := file.read_bytes()).split(b"\0")[0] and ours in line.split(b"\0"):
+                    found.append(int(file.parent.name))
+        return found
+
+    def _write_network(self) -> None:
+        ranges = {"type": "host-local", "subnet": SUBNET, "dataDir": str(self.folder / "addresses")}
+        bridge = {"type": "bridge", "bridge": self._bridge, "isGateway": False, "ipMasq": False, "ipam": ranges}
+        network = {"cniVersion": "0.4.0", "name": self._bridge, "plugins": [bridge]}
+        (self.folder / "cni").mkdir()
+        (self.folder / "cni" / "10-bridge.conflist").write_text(json.dumps(network))
+
+
+def unmount_below(folder: Path) -> None:
+    """Unmount everything that is mounted below `folder`, the innermost first."""
+    mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    for mount in sorted((m for m in mounts if m.startswith(f"{folder}/")), key=len, reverse=True):
+        subprocess.run([tool("umount"), "--lazy", mount], capture_output=True, check=False)

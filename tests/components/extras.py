@@ -1,0 +1,26 @@
+"""Smaller programs for load and failure tests: built on the first call, started by the tests that want them."""
+
+from pathlib import Path
+
+from components.cache import cached
+from components.golang import install_program
+
+
+def toxiproxy_program() -> Path:
+    """Toxiproxy: connections that are slow, cut or reset; controlled by its HTTP API (`-host`, `-port`)."""
+    return _installed("toxiproxy", "github.com/Shopify/toxiproxy/v2/cmd/server", "v2.12.0")
+
+
+def alertmanager_program() -> Path:
+    """Alertmanager 0.27.0, the last whose module has its built web assets (real-components.md)."""
+    return _installed("alertmanager", "github.com/prometheus/alertmanager/cmd/alertmanager", "v0.27.0")
+
+
+def kwok_program() -> Path:
+    """kwok: thousands of Ready nodes and Running pods on a real API server."""
+    return _installed("kwok", "sigs.k8s.io/kwok/cmd/kwok", "v0.8.0")
+
+
+def _installed(name: str, package: str, version: str) -> Path:
+    folder = cached(name, version, lambda unfinished: install_program(package, version, unfinished))
+    return folder / "bin" / package.rsplit("/", 1)[-1]

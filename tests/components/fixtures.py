@@ -1,0 +1,47 @@
+"""The components as pytest fixtures, one of each for a test session."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from components.cache import require
+from components.containerd import containerd_programs
+from components.image import worker_archive
+from components.kafka import Kafka, kafka_libraries
+from components.kubelet import NODE, RealNode, why_no_kubelet
+from components.kubernetes import Cluster, etcd_program, kubernetes_programs
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """A running Kafka; `kafka.bootstrap_servers` for clients. A test that stops it starts it again."""
+    require(kafka_libraries)
+    broker = Kafka(tmp_path_factory.mktemp("kafka"))
+    try:
+        yield broker.start()
+    finally:
+        broker.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A running control plane; `cluster.kubeconfig()` for clients. A test that stops a part starts it again."""
+    require(kubernetes_programs, etcd_program)
+    control_plane = Cluster(tmp_path_factory.mktemp("cluster"), nodes=(NODE,))
+    try:
+        yield control_plane.start()
+    finally:
+        control_plane.stop()
+
+
+@pytest.fixture(scope="session")
+def real_node(request: pytest.FixtureRequest) -> Iterator[RealNode]:
+    """A Ready node of `cluster` with a real kubelet. Where no kubelet can run the test skips, under CI too."""
+    if reason := why_no_kubelet():
+        pytest.skip(reason)
+    require(containerd_programs, worker_archive)
+    node = RealNode(request.getfixturevalue("cluster"))
+    try:
+        yield node.start()
+    finally:
+        node.stop()

@@ -1,0 +1,140 @@
+"""Apache Kafka as one KRaft node that is broker and controller (real-components.md), from Maven Central."""
+
+import shutil
+import socket
+import struct
+import subprocess
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from components.cache import ComponentMissing, cached, run_step, tool
+from components.processes import HOST, Process, free_port
+
+VERSION: Final = "4.1.1"
+LOG4J_VERSION: Final = "2.24.3"
+
+POM: Final = f"""\
+<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>leadsman.tests</groupId>
+  <artifactId>kafka-runtime</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{VERSION}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId>
+      <version>{LOG4J_VERSION}</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
+MESSAGE_BYTES_AT_MOST: Final = 8 * 1024 * 1024
+"""Of one message: an object of 3 MB from the API server has to fit (issue 5, what it must show 4)."""
+
+
+def kafka_libraries() -> Path:
+    """The folder of Kafka's jars, fetched on the first call."""
+
+    def build(folder: Path) -> None:
+        (folder / "pom.xml").write_text(POM)
+        copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder / 'libs'}"]
+        run_step(f"Kafka {VERSION}: fetching its jars (43 MB)", ["mvn", "-q", "-B", *copy], folder)
+        if not list(folder.glob(f"libs/kafka_2.13-{VERSION}.jar")):
+            raise ComponentMissing(f"Maven fetched no kafka_2.13-{VERSION}.jar")
+
+    return cached("kafka", VERSION, build) / "libs"
+
+
+class Kafka:
+    """One Kafka node on free loopback ports; its data is in `folder` and survives `kill` and `restart`.
+
+    `settings` go over those of `server.properties` here; topics are made on purpose only, unless they say
+    `auto.create.topics.enable=true`.
+    """
+
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None, heap_mib: int = 512) -> None:
+        self.port = free_port()
+        self.bootstrap_servers = f"{HOST}:{self.port}"
+        self._java = [tool("java"), f"-Xmx{heap_mib}m", "-Dlog4j2.level=WARN", "-cp", f"{kafka_libraries()}/*"]
+        self._data = folder / "kafka-data"
+        self._properties = folder / "server.properties"
+        defaults = _settings(self.port, free_port(), self._data)
+        self._properties.write_text("".join(f"{k}={v}\n" for k, v in {**defaults, **(settings or {})}.items()))
+        command = [*self._java, "kafka.Kafka", str(self._properties)]
+        self.process = Process("Kafka", command, folder / "kafka.log")
+
+    def start(self) -> "Kafka":
+        """Start, formatting the storage the first time; returns when the broker answers for itself."""
+        if not self._data.exists():
+            self._format()
+        self.process.start()
+        self.process.await_ready(lambda: _knows_a_broker(self.port))
+        return self
+
+    def stop(self) -> None:
+        """A controlled shutdown."""
+        self.process.stop()
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.process.kill()
+
+    def restart(self) -> None:
+        """A controlled shutdown, then the same ports and data again."""
+        self.stop()
+        self.start()
+
+    def _format(self) -> None:
+        cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        command = [*self._java, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._properties)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            shutil.rmtree(self._data, ignore_errors=True)
+            raise RuntimeError(f"Kafka's storage was not formatted:\n{done.stdout}{done.stderr}")
+
+
+def _settings(port: int, controller_port: int, data: Path) -> dict[str, str]:
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": str(data),
+        "auto.create.topics.enable": "false",
+        "broker.session.timeout.ms": "3000",  # a killed node comes back only when its last life's session is over
+        "broker.heartbeat.interval.ms": "500",
+        "group.initial.rebalance.delay.ms": "0",
+        "offsets.topic.replication.factor": "1",
+        "offsets.topic.num.partitions": "4",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "transaction.state.log.num.partitions": "4",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "message.max.bytes": str(MESSAGE_BYTES_AT_MOST),
+        "replica.fetch.max.bytes": str(MESSAGE_BYTES_AT_MOST),
+        "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
+    }
+
+
+def _knows_a_broker(port: int) -> bool:
+    """Whether the metadata that the node answers with (Kafka protocol, Metadata v0) names a broker: itself."""
+    client = b"leadsman-tests"
+    request = struct.pack(">hhih", 3, 0, 1, len(client)) + client + struct.pack(">i", 0)
+    try:
+        with socket.create_connection((HOST, port), timeout=2) as connection:
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            answer = connection.makefile("rb").read(12)
+    except OSError:
+        return False
+    return len(answer) == 12 and struct.unpack(">iii", answer)[2] > 0

@@ -1,0 +1,189 @@
+"""A real node: the kubelet of `kubernetes`, with containerd and real containers (real-components.md)."""
+
+import contextlib
+import json
+import os
+import shutil
+import ssl
+import tempfile
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from components import cgroups
+from components.containerd import Containerd, unmount_below
+from components.image import IMAGE
+from components.kubernetes import ApiError, Cluster
+from components.processes import HOST, NotReady, Process, eventually, free_port
+
+NODE: Final = "real-node-1"
+
+CONFIG: Final[Mapping[str, object]] = MappingProxyType(
+    {
+        "kind": "KubeletConfiguration",
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "address": HOST,
+        "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
+        "authorization": {"mode": "AlwaysAllow"},
+        "cgroupDriver": "cgroupfs",
+        "failCgroupV1": False,
+        "failSwapOn": False,
+        "makeIPTablesUtilChains": False,
+        "oomScoreAdj": 0,  # a lower one needs CAP_SYS_RESOURCE
+        "cpuManagerPolicy": "static",
+        "reservedSystemCPUs": "0",
+        "topologyManagerPolicy": "best-effort",
+        "nodeStatusUpdateFrequency": "2s",
+        "syncFrequency": "10s",
+        "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+        "evictionPressureTransitionPeriod": "10s",
+        "imageGCHighThresholdPercent": 99,  # the disk of a test machine may be nearly full
+        "imageGCLowThresholdPercent": 98,
+    }
+)
+"""What a test does not say otherwise: CPU 0 is reserved, a Guaranteed pod of whole CPUs is pinned to the others."""
+
+SYSCTLS: Final = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops")
+"""What a kubelet sets for the whole machine (with `kernel.keys.*`, which it only raises); put back at the end."""
+
+
+def why_no_kubelet() -> str:
+    """Why a kubelet cannot run on this machine at all; empty when nothing speaks against it."""
+    if os.geteuid() != 0:
+        return "a kubelet needs root"
+    if (os.cpu_count() or 1) < 2:  # one for the system, one to pin
+        return "a kubelet that pins CPUs needs two of them"
+    if not cgroups.hierarchies() or not os.access(cgroups.hierarchies()[0], os.W_OK):
+        return "no cgroup file system can be written here"
+    if not Path("/dev/kmsg").exists():
+        return "a kubelet needs /dev/kmsg"
+    return ""
+
+
+class RealNode:
+    """A node named NODE of `cluster`, which was made with `nodes=(NODE,)`. `config` goes over CONFIG.
+
+    All that it keeps is in a folder of its own, its pods are in a cgroup of its own: `stop` leaves nothing.
+    """
+
+    def __init__(self, cluster: Cluster, config: Mapping[str, object] | None = None) -> None:
+        self.cluster = cluster
+        self.name = NODE
+        self.port = free_port()
+        self.url = f"https://{HOST}:{self.port}"
+        self.folder = Path(tempfile.mkdtemp(prefix="leadsman-node-"))
+        self._cgroup = self.folder.name
+        self._config = {**CONFIG, **(config or {}), **self._own()}
+        self.containerd = Containerd(self.folder, bridge=f"lm{os.getpid()}"[:15])
+        self.kubelet = Process("kubelet", self._command(), self.folder / "kubelet.log")
+        self._sysctls: dict[str, str] = {}
+
+    def start(self) -> "RealNode":
+        """Start containerd and the kubelet; returns when the node is Ready and has no taint."""
+        self._sysctls = {name: Path("/proc/sys", name).read_text() for name in SYSCTLS}
+        cgroups.make(self._cgroup)
+        self.containerd.start()
+        self.start_kubelet()
+        return self
+
+    def start_kubelet(self) -> None:
+        """Start the kubelet; its pods, if it has any, went on without it."""
+        self.kubelet.start()
+        self.kubelet.await_ready(self._is_ready)
+
+    def restart_kubelet(self, config: Mapping[str, object] | None = None) -> None:
+        """Stop the kubelet and start it again, with `config` over what it had."""
+        self.kubelet.stop()
+        self._config = {**self._config, **(config or {})}
+        self._write_config()
+        self.start_kubelet()
+
+    def stop(self) -> None:
+        """Remove the pods, the containers, the processes, mounts and cgroups, and the folder."""
+        with contextlib.suppress(ApiError, OSError, NotReady):
+            self._delete_pods()
+        self.kubelet.stop()
+        cgroups.end_processes(self._cgroup)
+        self.containerd.stop()
+        cgroups.end_processes(self._cgroup)
+        cgroups.remove(self._cgroup)
+        unmount_below(self.folder)
+        for name, value in self._sysctls.items():
+            Path("/proc/sys", name).write_text(value)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def ask(self, path: str) -> bytes:
+        """What the kubelet answers on `path`, as `/stats/summary`, `/configz`, `/metrics`."""
+        trusting = ssl._create_unverified_context()  # noqa: S323  # the kubelet signed its certificate itself
+        with urllib.request.urlopen(self.url + path, timeout=10, context=trusting) as answer:  # noqa: S310  # https
+            return bytes(answer.read())
+
+    def run_pod(self, name: str, *command: str, requests: Mapping[str, str], limits: Mapping[str, str]) -> None:
+        """Make a pod of one container `w` of the worker's image, as `run_pod("a", "grow", "1000", "64", ...)`."""
+        container = {
+            "name": "w",
+            "image": IMAGE,
+            "imagePullPolicy": "Never",
+            "args": list(command),
+            "resources": {"requests": dict(requests), "limits": dict(limits)},
+        }
+        spec = {"containers": [container], "terminationGracePeriodSeconds": 1}
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+        self.cluster.request("POST", "/api/v1/namespaces/default/pods", body)
+
+    def pod(self, name: str) -> Any:
+        """The pod `default/name` as the API server has it."""
+        return self.cluster.request("GET", f"/api/v1/namespaces/default/pods/{name}")
+
+    def await_phase(self, name: str, phase: str, timeout_seconds: float = 60.0) -> Any:
+        """The pod, when its phase is `phase`; NotReady when the time is over."""
+        reached = f"pod {name} is {phase}\n{self.kubelet.last_lines()}"
+        eventually(reached, lambda: self.pod(name)["status"]["phase"] == phase, timeout_seconds)
+        return self.pod(name)
+
+    def cpu_manager_state(self) -> Any:
+        """The CPU manager's checkpoint: domain-reference A1."""
+        return json.loads((self.folder / "kubelet" / "cpu_manager_state").read_text())
+
+    def _own(self) -> dict[str, object]:
+        return {
+            "port": self.port,
+            "healthzPort": 0,
+            "cgroupRoot": f"/{self._cgroup}",
+            "podLogsDir": str(self.folder / "logs"),
+            "containerRuntimeEndpoint": f"unix://{self.folder}/containerd.sock",
+            "volumePluginDir": str(self.folder / "plugins"),
+        }
+
+    def _write_config(self) -> None:
+        (self.folder / "kubelet.json").write_text(json.dumps(self._config))
+
+    def _command(self) -> list[str]:
+        self._write_config()
+        return [
+            str(self.cluster.program("kubelet")),
+            f"--config={self.folder / 'kubelet.json'}",
+            f"--kubeconfig={self.cluster.kubeconfig(f'system:node:{NODE}')}",
+            f"--root-dir={self.folder / 'kubelet'}",
+            f"--cert-dir={self.folder / 'pki'}",
+            f"--hostname-override={NODE}",
+        ]
+
+    def _is_ready(self) -> bool:
+        try:
+            node = self.cluster.request("GET", f"/api/v1/nodes/{NODE}")
+            self.ask("/healthz")
+        except (ApiError, OSError):
+            return False
+        conditions = {c["type"]: c["status"] for c in node["status"].get("conditions", ())}
+        return conditions.get("Ready") == "True" and not node["spec"].get("taints")
+
+    def _delete_pods(self) -> None:
+        pods = "/api/v1/pods"
+        for pod in self.cluster.request("GET", pods)["items"]:
+            meta = pod["metadata"]
+            path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
+            self.cluster.request("DELETE", path, {"gracePeriodSeconds": 1})
+        eventually("the node's pods are deleted", lambda: not self.cluster.request("GET", pods)["items"])

@@ -1,0 +1,121 @@
+"""Start, await and stop the processes of a component: exactly those that were started, and by their own id."""
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+HOST: Final = "127.0.0.1"
+PORTS: Final = range(15_000, 30_000)
+"""Below the range of which Linux takes ports for outgoing connections: a port stays ours over a restart."""
+
+LAST_BYTES: Final = 4_000
+
+
+class NotReady(RuntimeError):
+    """A component exited or did not answer in time; the message has the end of its log."""
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that nothing listens on now."""
+    while True:
+        port = random.choice(PORTS)  # noqa: S311  # no secret: several test processes only have to differ
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((HOST, port))
+            return port
+
+
+class Process:
+    """A program that is started again and again with the same command; its output is appended to one log file."""
+
+    def __init__(self, name: str, argv: Sequence[str], log: Path, env: Mapping[str, str] | None = None) -> None:
+        self.name = name
+        self.log = log
+        self._argv = list(argv)
+        self._env = {**os.environ, **(env or {})}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The id of the running process; NotReady when it does not run."""
+        if self._process is None or self._process.poll() is not None:
+            raise NotReady(f"{self.name} does not run\n{self.last_lines()}")
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start the program in a process group of its own; it ends with this process, however this one ends."""
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [*_ends_with_parent(), *self._argv],
+                env=self._env,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def await_ready(self, ready: Callable[[], bool], timeout_seconds: float = 60.0) -> None:
+        """Return when `ready()` is true; NotReady when the program exits before that, or the time is over."""
+        deadline = time.monotonic() + timeout_seconds
+        while not ready():
+            if self._process is None or self._process.poll() is not None:
+                raise NotReady(f"{self.name} exited before it was ready\n{self.last_lines()}")
+            if time.monotonic() > deadline:
+                raise NotReady(f"{self.name} was not ready in {timeout_seconds:.0f} s\n{self.last_lines()}")
+            time.sleep(0.05)
+
+    def stop(self, timeout_seconds: float = 30.0) -> None:
+        """SIGTERM, and SIGKILL if it still runs after `timeout_seconds`. Stopping what is stopped does nothing."""
+        self._end(signal.SIGTERM, timeout_seconds)
+
+    def kill(self) -> None:
+        """SIGKILL: what a test does that asks what survives it."""
+        self._end(signal.SIGKILL, 10.0)
+
+    def pause(self) -> None:
+        """SIGSTOP: connections stay open and nothing answers."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT, after `pause`."""
+        os.kill(self.pid, signal.SIGCONT)
+
+    def _end(self, how: signal.Signals, timeout_seconds: float) -> None:
+        process, self._process = self._process, None
+        if process is None or process.poll() is not None:
+            return
+        process.send_signal(how)
+        process.send_signal(signal.SIGCONT)
+        try:
+            process.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def last_lines(self) -> str:
+        """The end of the log, for a message to a person."""
+        if not self.log.exists():
+            return ""
+        return self.log.read_bytes()[-LAST_BYTES:].decode(errors="replace")
+
+
+def _ends_with_parent() -> list[str]:
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
+
+
+def eventually(what: str, holds: Callable[[], bool], timeout_seconds: float = 30.0) -> None:
+    """Return when `holds()` is true; NotReady naming `what` when the time is over."""
+    deadline = time.monotonic() + timeout_seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise NotReady(f"not within {timeout_seconds:.0f} s: {what}")
+        time.sleep(0.05)

@@ -1,0 +1,48 @@
+/* The one program of the test images: it waits, grows its memory, fills a file, or ends. Linked statically. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MIB (1024 * 1024)
+
+static void leave(int signal_number) { (void)signal_number; _exit(0); }
+
+static void wait_forever(void) {
+    for (;;) pause();
+}
+
+/* Touch one MiB every `micros` until `most` MiB are held. */
+static void grow(long micros, long most) {
+    for (long held = 0; held < most; held++) {
+        char *block = malloc(MIB);
+        if (block == NULL) break;
+        memset(block, 1, MIB);
+        usleep(micros);
+    }
+}
+
+/* Append one MiB to `path` every `micros` until it has `most` MiB. */
+static int fill(const char *path, long micros, long most) {
+    static char block[MIB];
+    memset(block, 1, MIB);
+    FILE *file = fopen(path, "w");
+    if (file == NULL) return 1;
+    for (long written = 0; written < most; written++) {
+        if (fwrite(block, MIB, 1, file) != 1 || fflush(file) != 0) return 1;
+        usleep(micros);
+    }
+    return fclose(file);
+}
+
+int main(int count, char **words) {
+    signal(SIGTERM, leave);
+    signal(SIGINT, leave);
+    const char *what = count > 1 ? words[1] : "wait";
+    if (strcmp(what, "exit") == 0) return count > 2 ? atoi(words[2]) : 0;
+    if (strcmp(what, "spin") == 0) for (volatile long turns = 0;; turns++) {}
+    if (strcmp(what, "grow") == 0 && count > 3) grow(atol(words[2]), atol(words[3]));
+    if (strcmp(what, "fill") == 0 && count > 4 && fill(words[2], atol(words[3]), atol(words[4])) != 0) return 1;
+    wait_forever();
+}

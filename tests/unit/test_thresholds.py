@@ -1,0 +1,280 @@
+"""Effective eviction thresholds (domain-reference C2, D4)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.objects import KubeletConfiguration
+from streams.rules.signals import SIGNALS, Layout
+from streams.rules.thresholds import (
+    BadThreshold,
+    NodeThresholds,
+    SignalThresholds,
+    default_hard,
+    effective_thresholds,
+    is_met,
+    is_resolved,
+    threshold_value,
+)
+
+MI = 2**20
+
+
+def _hard(thresholds: NodeThresholds) -> dict[str, str | None]:
+    return {signal: each.hard for signal, each in thresholds.by_signal.items()}
+
+
+def test_without_configuration_the_defaults_of_1_36_are_assumed() -> None:
+    thresholds = effective_thresholds(None, "v1.36.3")
+    assert thresholds.assumed
+    assert _hard(thresholds) == {
+        "memory.available": "100Mi",
+        "allocatableMemory.available": "100Mi",
+        "nodefs.available": "10%",
+        "nodefs.inodesFree": "5%",
+        "imagefs.available": "15%",
+        "imagefs.inodesFree": "5%",
+        "containerfs.available": "10%",
+        "containerfs.inodesFree": "5%",
+    }
+
+
+def test_there_is_no_default_for_processes_and_no_default_soft_threshold() -> None:
+    thresholds = effective_thresholds(None, "v1.36.3").by_signal
+    assert "pid.available" not in thresholds
+    assert {each.soft for each in thresholds.values()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("version", "has_default"), [("v1.28.0", False), ("v1.30.0", True), ("v1.36.3+k3s1", True), ("", True)]
+)
+def test_imagefs_inodes_have_a_default_from_1_30_on(version: str, has_default: bool) -> None:
+    assert ("imagefs.inodesFree" in effective_thresholds(None, version).by_signal) is has_default
+
+
+@pytest.mark.parametrize(("version", "has_signal"), [("v1.30.14", False), ("v1.31.0", True), ("", True)])
+def test_containerfs_has_thresholds_from_1_31_on(version: str, has_signal: bool) -> None:
+    assert ("containerfs.available" in effective_thresholds(None, version).by_signal) is has_signal
+
+
+def test_the_feature_gate_decides_about_containerfs() -> None:
+    on = KubeletConfiguration(feature_gates={"KubeletSeparateDiskGC": True})
+    off = KubeletConfiguration(feature_gates={"KubeletSeparateDiskGC": False})
+    assert "containerfs.available" in effective_thresholds(on, "v1.29.0").by_signal
+    assert "containerfs.available" not in effective_thresholds(off, "v1.36.0").by_signal
+
+
+def test_windows_defaults_to_500Mi_of_memory_and_no_inodes() -> None:  # noqa: N802 - a unit's own case
+    assert default_hard("v1.36.3", windows=True) == {
+        "memory.available": "500Mi",
+        "nodefs.available": "10%",
+        "imagefs.available": "15%",
+    }
+    assert _hard(effective_thresholds(None, "v1.36.3", windows=True))["memory.available"] == "500Mi"
+
+
+def test_one_hard_threshold_of_the_user_drops_all_other_defaults() -> None:
+    thresholds = effective_thresholds(KubeletConfiguration(eviction_hard={"nodefs.available": "5%"}), "v1.36.3")
+    assert not thresholds.assumed
+    assert _hard(thresholds) == {"nodefs.available": "5%", "containerfs.available": "5%"}
+
+
+def test_merged_defaults_fill_what_the_user_left_out() -> None:
+    config = KubeletConfiguration(eviction_hard={"nodefs.available": "5%"}, merge_default_eviction_settings=True)
+    hard = _hard(effective_thresholds(config, "v1.33.0"))
+    assert hard["nodefs.available"] == "5%"
+    assert hard["memory.available"] == "100Mi"
+    assert hard["imagefs.available"] == "15%"
+
+
+def test_an_empty_evictionHard_is_not_a_missing_one() -> None:  # noqa: N802 - Kubernetes' name
+    empty = effective_thresholds(KubeletConfiguration(eviction_hard={}), "v1.36.3")
+    missing = effective_thresholds(KubeletConfiguration(), "v1.36.3")
+    assert (empty.by_signal, empty.assumed) == ({}, False)
+    assert missing == effective_thresholds(None, "v1.36.3")
+
+
+@pytest.mark.parametrize("ignored", ["0%", "100%"])
+def test_0_and_100_percent_mean_no_threshold(ignored: str) -> None:
+    config = KubeletConfiguration(
+        eviction_hard={"nodefs.available": ignored, "memory.available": "1Gi"},
+        eviction_soft={"nodefs.available": ignored},
+    )
+    assert set(effective_thresholds(config, "v1.36.3").by_signal) == {
+        "memory.available",
+        "allocatableMemory.available",
+    }
+
+
+def test_a_merged_default_does_not_come_back_where_the_user_switched_it_off() -> None:
+    config = KubeletConfiguration(eviction_hard={"nodefs.available": "0%"}, merge_default_eviction_settings=True)
+    assert "nodefs.available" not in effective_thresholds(config, "v1.36.3").by_signal
+
+
+def test_a_soft_threshold_comes_with_its_grace_and_reclaim() -> None:
+    # Of the recording's middle part (domain-reference G), with a minimum reclaim added.
+    config = KubeletConfiguration(
+        eviction_hard={"memory.available": "15Gi"},
+        eviction_soft={"memory.available": "17Gi"},
+        eviction_soft_grace_period={"memory.available": "1m30s"},
+        eviction_minimum_reclaim={"memory.available": "500Mi"},
+    )
+    assert effective_thresholds(config, "v1.36.3").by_signal["memory.available"] == SignalThresholds(
+        hard="15Gi", soft="17Gi", soft_grace_seconds=90.0, minimum_reclaim="500Mi"
+    )
+
+
+def test_allocatable_memory_copies_the_hard_threshold_alone() -> None:
+    config = KubeletConfiguration(
+        eviction_hard={"memory.available": "15Gi"},
+        eviction_soft={"memory.available": "17Gi"},
+        eviction_soft_grace_period={"memory.available": "30s"},
+        eviction_minimum_reclaim={"memory.available": "10%"},
+    )
+    assert effective_thresholds(config).by_signal["allocatableMemory.available"] == SignalThresholds(
+        hard="15Gi", minimum_reclaim="10%"
+    )
+
+
+@pytest.mark.parametrize(
+    ("enforced", "copied"), [(None, True), (["pods"], True), (["pods", "kube-reserved"], True), (["none"], False)]
+)
+def test_allocatable_memory_has_a_threshold_where_pods_are_enforced(enforced: list[str] | None, copied: bool) -> None:
+    config = KubeletConfiguration(enforce_node_allocatable=enforced)
+    assert ("allocatableMemory.available" in effective_thresholds(config).by_signal) is copied
+
+
+@pytest.mark.parametrize(
+    ("layout", "available", "inodes"),
+    [
+        (Layout.SINGLE, "7%", "3%"),
+        (Layout.SPLIT, "7%", "3%"),
+        (Layout.SEPARATE_IMAGEFS, "9%", "4%"),
+    ],
+)
+def test_containerfs_thresholds_are_those_of_the_file_system_it_lies_on(
+    layout: Layout, available: str, inodes: str
+) -> None:
+    config = KubeletConfiguration(
+        eviction_hard={
+            "nodefs.available": "7%",
+            "nodefs.inodesFree": "3%",
+            "imagefs.available": "9%",
+            "imagefs.inodesFree": "4%",
+            "containerfs.available": "50%",
+            "containerfs.inodesFree": "50%",
+        }
+    )
+    hard = _hard(effective_thresholds(config, "v1.36.3", layout))
+    assert (hard["containerfs.available"], hard["containerfs.inodesFree"]) == (available, inodes)
+
+
+def test_containerfs_of_the_user_is_dropped_where_its_file_system_has_no_threshold() -> None:
+    config = KubeletConfiguration(eviction_hard={"containerfs.available": "50%", "memory.available": "1Gi"})
+    assert "containerfs.available" not in effective_thresholds(config, "v1.36.3").by_signal
+
+
+def test_containerfs_takes_over_soft_grace_and_reclaim() -> None:
+    config = KubeletConfiguration(
+        eviction_hard={},
+        eviction_soft={"imagefs.available": "20%"},
+        eviction_soft_grace_period={"imagefs.available": "2m"},
+        eviction_minimum_reclaim={"imagefs.available": "2Gi"},
+    )
+    by_signal = effective_thresholds(config, "v1.36.3", Layout.SEPARATE_IMAGEFS).by_signal
+    assert by_signal["containerfs.available"] == SignalThresholds(
+        soft="20%", soft_grace_seconds=120.0, minimum_reclaim="2Gi"
+    )
+
+
+def test_signals_are_in_the_kubelets_order() -> None:
+    config = KubeletConfiguration(eviction_hard=dict.fromkeys(reversed(SIGNALS), "10%"))
+    assert tuple(effective_thresholds(config).by_signal) == SIGNALS
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        KubeletConfiguration(eviction_hard={"memory.available": "101%"}),
+        KubeletConfiguration(eviction_hard={"memory.available": "-5%"}),
+        KubeletConfiguration(eviction_hard={"memory.available": "x%"}),
+        KubeletConfiguration(eviction_hard={"memory.available": "%"}),
+        KubeletConfiguration(eviction_hard={"memory.available": ""}),
+        KubeletConfiguration(eviction_hard={"memory.available": "100 MB"}),
+        KubeletConfiguration(eviction_hard={"memory.available": "0"}),
+        KubeletConfiguration(eviction_hard={"memory.available": "-1Gi"}),
+        KubeletConfiguration(eviction_hard={"disk.available": "1Gi"}),
+        KubeletConfiguration(eviction_soft={"memory.available": "1Gi"}),
+        KubeletConfiguration(
+            eviction_soft={"memory.available": "1Gi"}, eviction_soft_grace_period={"nodefs.available": "1m"}
+        ),
+        KubeletConfiguration(
+            eviction_soft={"memory.available": "1Gi"}, eviction_soft_grace_period={"memory.available": "soon"}
+        ),
+        KubeletConfiguration(
+            eviction_soft={"memory.available": "1Gi"}, eviction_soft_grace_period={"memory.available": "-1m"}
+        ),
+        KubeletConfiguration(eviction_minimum_reclaim={"memory.available": "-1Gi"}),
+        KubeletConfiguration(eviction_minimum_reclaim={"memory.available": "lots"}),
+        KubeletConfiguration(eviction_minimum_reclaim={"disk.available": "1Gi"}),
+    ],
+)
+def test_a_setting_with_which_no_kubelet_starts_is_refused(config: KubeletConfiguration) -> None:
+    with pytest.raises(BadThreshold, match=r"'(memory|nodefs|disk)\.available'"):
+        effective_thresholds(config, "v1.36.3")
+
+
+def test_a_percent_goes_through_float32() -> None:
+    # Recomputed on a real node (D4 [V]): capacity 82533764Ki at 10 % leaves 76063116777, where 0.1 would give ...903.
+    capacity = 82533764 * 1024
+    assert capacity - threshold_value("10%", capacity) == 76063116777
+    # The recording's node (G): 264212084Ki at 5 % leaves 257025515114.
+    assert 264212084 * 1024 - threshold_value("5%", 264212084 * 1024) == 257025515114
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("100Mi", 100 * MI), ("68088Mi", 68088 * MI), ("1500", 1500), ("1G", 10**9), ("0.5", 1)]
+)
+def test_a_quantity_is_itself_whatever_the_capacity(text: str, value: int) -> None:
+    assert threshold_value(text, 7) == value
+
+
+@pytest.mark.parametrize("text", ["", "ten", "10 %", "1e%", "NaN%", "inf%", "²%", "9" * 400 + "%", "9" * 400])
+def test_a_text_that_is_no_amount_is_refused(text: str) -> None:
+    with pytest.raises(BadThreshold):
+        threshold_value(text, 100)
+
+
+def test_a_threshold_is_met_only_strictly_below() -> None:
+    assert not is_met(100 * MI, 2**40, "100Mi")
+    assert is_met(100 * MI - 1, 2**40, "100Mi")
+
+
+def test_a_threshold_that_was_met_is_resolved_only_above_the_minimum_reclaim() -> None:
+    # 10 % of 1000 and 50 more.
+    assert not is_resolved(149, 1000, "10%", "50")
+    assert is_resolved(150, 1000, "10%", "50")
+    assert not is_resolved(149, 1000, "10%", "5%")
+    assert is_resolved(150, 1000, "10%", "5%")
+
+
+@given(available=st.integers(0, 2**50), capacity=st.integers(1, 2**50), percent=st.integers(1, 99))
+def test_without_minimum_reclaim_resolved_is_not_met(available: int, capacity: int, percent: int) -> None:
+    assert is_resolved(available, capacity, f"{percent}%") is not is_met(available, capacity, f"{percent}%")
+
+
+@given(
+    st.dictionaries(st.sampled_from([*SIGNALS, "x"]), st.text(max_size=6)),
+    st.dictionaries(st.sampled_from(SIGNALS), st.text("0123456789.%KMGi-hms", max_size=6)),
+)
+def test_any_configuration_gives_thresholds_or_one_kind_of_error(hard: dict[str, str], soft: dict[str, str]) -> None:
+    config = KubeletConfiguration(
+        eviction_hard=hard, eviction_soft=soft, eviction_soft_grace_period=dict.fromkeys(soft, "1m")
+    )
+    try:
+        thresholds = effective_thresholds(config, "v1.36.3")
+    except BadThreshold:
+        return
+    for each in thresholds.by_signal.values():
+        for text in (each.hard, each.soft):
+            assert text is None or threshold_value(text, 2**40) >= 0

@@ -1,0 +1,485 @@
+"""The views, on rows reasoned by hand; where a rule exists in Python too, on random rows that both must agree on."""
+
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from components.rows import T0, dicts, row, store, store_samples, summary
+from ingest.records import NodeSample
+from sql.database import Database
+from streams.findings import (
+    Eviction,
+    EvictionSignal,
+    KubeletSetting,
+    NodeFit,
+    NodeRow,
+    PodBinding,
+    PressureChange,
+)
+from streams.rules import signals
+from streams.rules.cgroup import pod_cgroup, runtime_weight_of_shares
+from streams.rules.eviction_order import RankedPod, rank, standing
+from streams.rules.image_gc import decide
+from streams.rules.signals import layout_of, observe
+
+GIB = 1 << 30
+MIB = 1 << 20
+
+
+def after(seconds: float) -> datetime:
+    return T0 + timedelta(seconds=seconds)
+
+
+def binding(pod: str, **values: Any) -> PodBinding:
+    given = {"ts": after(-60), "change": "bound", "node": "n", "namespace": "ns", "pod": pod, "uid": f"u-{pod}"}
+    return row(PodBinding, **(given | values))
+
+
+def pod(name: str, **values: Any) -> dict[str, Any]:
+    return {"namespace": "ns", "pod": name, "uid": f"u-{name}", **values}
+
+
+def order(db: Database, signal: str, node: str = "n") -> list[str]:
+    found = dicts(
+        db,
+        "SELECT pod FROM eviction_order WHERE node = {node:String} AND signal = {signal:String} ORDER BY rank",
+        node=node,
+        signal=signal,
+    )
+    return [one["pod"] for one in found]
+
+
+MEMORY = {"memory_available_bytes": GIB, "memory_working_set_bytes": 3 * GIB}
+
+
+def test_memory_order_is_exceeding_then_priority_then_excess(database: Database) -> None:
+    # domain-reference C4: exceeding its request, then lower priority, then the larger usage above the request.
+    store(
+        database,
+        binding("within", eviction_memory_request_bytes=2 * GIB),
+        binding("small-excess", eviction_memory_request_bytes=100 * MIB),
+        binding("large-excess", eviction_memory_request_bytes=100 * MIB),
+        binding("important", eviction_memory_request_bytes=0, priority=1000),
+        binding("critical", eviction_memory_request_bytes=0, critical=True),
+        binding("no-stats"),
+    )
+    pods = [
+        pod("within", memory_working_set_bytes=GIB),
+        pod("small-excess", memory_working_set_bytes=150 * MIB),
+        pod("large-excess", memory_working_set_bytes=300 * MIB),
+        pod("important", memory_working_set_bytes=2 * GIB),
+        pod("critical", memory_working_set_bytes=2 * GIB),
+    ]
+    store_samples(database, summary(T0, "n", pods, **MEMORY))
+    assert order(database, "memory.available") == ["no-stats", "large-excess", "small-excess", "important", "within"]
+
+
+def test_a_usage_equal_to_the_request_does_not_exceed_it(database: Database) -> None:
+    store(database, binding("equal", eviction_memory_request_bytes=GIB))
+    store_samples(database, summary(T0, "n", [pod("equal", memory_working_set_bytes=GIB)], **MEMORY))
+    found = dicts(database, "SELECT rank, exceeds_request, priority, usage, request FROM eviction_order")
+    assert found == [{"rank": 1, "exceeds_request": 0, "priority": 0, "usage": GIB, "request": GIB}]
+
+
+def test_eviction_order_takes_the_latest_sample_of_each_node(database: Database) -> None:
+    store(database, binding("a"), binding("b"), binding("other", node="m"))
+    store_samples(
+        database,
+        summary(
+            after(0), "n", [pod("a", memory_working_set_bytes=9), pod("b", memory_working_set_bytes=1)], **MEMORY
+        ),
+        summary(
+            after(10), "n", [pod("a", memory_working_set_bytes=1), pod("b", memory_working_set_bytes=9)], **MEMORY
+        ),
+        summary(after(5), "m", [pod("other", memory_working_set_bytes=1)], **MEMORY),
+    )
+    assert order(database, "memory.available") == ["b", "a"]
+    assert order(database, "memory.available", "m") == ["other"]
+
+
+def test_eviction_order_leaves_out_pods_that_ended_or_came_after_the_sample(database: Database) -> None:
+    store(
+        database,
+        binding("lives"),
+        binding("deleted"),
+        binding("deleted", ts=after(1), change="deleted"),
+        binding("finished"),
+        binding("finished", ts=after(1), change="finished"),
+        binding("new", ts=after(1)),
+    )
+    names = ("lives", "deleted", "finished")
+    store_samples(database, summary(T0, "n", [pod(n, memory_working_set_bytes=1) for n in names], **MEMORY))
+    assert order(database, "memory.available") == ["lives"]
+
+
+def test_eviction_order_has_only_the_signals_that_the_sample_observes(database: Database) -> None:
+    # C1: a signal with any missing input is not observed.
+    store(database, binding("a"))
+    store_samples(database, summary(T0, "n", [pod("a")], memory_available_bytes=1, pids_max=9, pids_current=1))
+    assert [one["signal"] for one in dicts(database, "SELECT signal FROM eviction_order")] == ["pid.available"]
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"), [("v1.19.16", ["a", "b"]), ("v1.20.0", ["b", "a"]), ("", ["b", "a"])]
+)
+def test_processes_count_since_1_20(database: Database, version: str, expected: list[str]) -> None:
+    store(database, row(NodeRow, node="n", kubelet_version=version), binding("a"), binding("b"))
+    pods = [pod("a", processes=1), pod("b", processes=9)]
+    store_samples(database, summary(T0, "n", pods, pids_max=99, pids_current=10))
+    assert order(database, "pid.available") == expected
+
+
+def test_eviction_order_agrees_with_the_rule_for_every_signal_and_layout(database: Database) -> None:
+    rng = random.Random(4)  # noqa: S311 - cases, not secrets
+    records, bindings, expected = [], [], {}
+    for number in range(60):
+        node = f"node-{number}"
+        sample = _random_sample(rng)
+        pods = [_random_pod(rng, f"{node}-{i}") for i in range(rng.randrange(1, 9))]
+        measured = [_columns(one) for one in pods if one.has_stats]
+        records.append(summary(T0, node, measured, **sample))
+        bindings += [_bound(one, node) for one in pods]
+        known = NodeSample(**sample)
+        layout = layout_of(known)
+        for signal in observe(known):
+            ranked = [(pods[i], standing(signal, layout, pods[i])) for i in rank(signal, layout, pods)]
+            expected[node, signal] = [(p.uid, s.usage, s.request, int(s.exceeds_request)) for p, s in ranked]
+    store_samples(database, *records)
+    store(database, *bindings)
+    found: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
+    for one in dicts(database, "SELECT * FROM eviction_order ORDER BY node, signal, rank"):
+        found.setdefault((one["node"], one["signal"]), []).append(
+            (one["uid"], one["usage"], one["request"], one["exceeds_request"])
+        )
+    assert found == {key: value for key, value in expected.items() if value}
+
+
+def _random_sample(rng: random.Random) -> dict[str, Any]:
+    maybe = lambda: rng.choice([None, 0, 100, 100, 200, 300])  # noqa: E731 - one word
+    return {name: maybe() for name in NodeSample.__struct_fields__ if "psi" not in name and "cpu" not in name}
+
+
+def _random_pod(rng: random.Random, name: str) -> RankedPod:
+    few = lambda: rng.randrange(4)  # noqa: E731 - one word
+    return RankedPod(
+        namespace=rng.choice(["a", "é", "z"]),
+        name=rng.choice(["p", "q"]),
+        uid=name,
+        priority=rng.choice([-5, 0, 0, 7]),
+        memory_request_bytes=few(),
+        ephemeral_request_bytes=few(),
+        has_stats=rng.random() < 0.8,
+        memory_working_set_bytes=few(),
+        rootfs_used_bytes=few(),
+        rootfs_inodes_used=few(),
+        logs_used_bytes=few(),
+        logs_inodes_used=few(),
+        volumes_used_bytes=few(),
+        volumes_inodes_used=few(),
+        processes=few(),
+        critical=rng.random() < 0.2,
+    )
+
+
+def _columns(one: RankedPod) -> dict[str, Any]:
+    return {**one._asdict(), "pod": one.name}
+
+
+def _bound(one: RankedPod, node: str) -> PodBinding:
+    return binding(
+        one.name,
+        node=node,
+        namespace=one.namespace,
+        uid=one.uid,
+        priority=one.priority,
+        critical=one.critical,
+        eviction_memory_request_bytes=one.memory_request_bytes,
+        eviction_ephemeral_request_bytes=one.ephemeral_request_bytes,
+    )
+
+
+def test_every_signal_of_the_rule_is_in_the_view() -> None:
+    from sql.migrate import VIEWS  # noqa: PLC0415 - this test alone reads the text
+
+    text = (VIEWS / "eviction_order.sql").read_text("utf-8")
+    assert [signal for signal in signals.SIGNALS if f"'{signal}'" not in text] == []
+
+
+def test_pod_cgroups_agree_with_the_rule(database: Database) -> None:
+    rng = random.Random(3)  # noqa: S311 - cases, not secrets
+    amounts = [0, 1, 2, 3, 100, 250, 999, 1000, 1500, 4000, 256_000, 300_000]
+    pods = [
+        binding(
+            f"p{number}",
+            qos_class=rng.choice(["BestEffort", "Burstable", "Guaranteed"]),
+            cpu_request_millicores=rng.choice(amounts),
+            cpu_limit_millicores=rng.choice([None, *amounts]),
+            memory_limit_bytes=rng.choice([None, 0, GIB]),
+        )
+        for number in range(300)
+    ]
+    store(database, *pods)
+    expected = {}
+    for one in pods:
+        values = pod_cgroup(
+            one.qos_class, one.cpu_request_millicores, one.cpu_limit_millicores, one.memory_limit_bytes
+        )
+        expected[one.pod] = {**values._asdict(), "runtime_cpu_weight": runtime_weight_of_shares(values.cpu_shares)}
+    columns = ", ".join(next(iter(expected.values())))
+    found = {one.pop("pod"): one for one in dicts(database, f"SELECT pod, {columns} FROM pod_cgroups")}
+    assert found == expected
+
+
+def test_pod_cgroups_of_the_reference(database: Database) -> None:
+    # D3 [V]: 100m is weight 4 by the kubelet and 17 by new runtimes, 1 CPU 39 and 100, 4 CPU 157 and 303.
+    store(
+        database,
+        *(binding(f"{m}m", qos_class="Burstable", cpu_request_millicores=m) for m in (100, 1000, 4000)),
+        binding("pending", change="pending", node=""),
+        binding("gone"),
+        binding("gone", ts=T0, change="deleted"),
+    )
+    found = dicts(
+        database, "SELECT pod, cpu_shares, cpu_weight, runtime_cpu_weight FROM pod_cgroups ORDER BY cpu_shares"
+    )
+    assert [tuple(one.values()) for one in found] == [
+        ("100m", 102, 4, 17),
+        ("1000m", 1024, 39, 100),
+        ("4000m", 4096, 157, 303),
+    ]
+
+
+def test_the_latest_binding_gives_the_cgroup(database: Database) -> None:
+    store(
+        database,
+        binding("a", qos_class="Burstable", cpu_request_millicores=1000),
+        binding("a", ts=T0, change="updated", qos_class="Burstable", cpu_request_millicores=2000),
+    )
+    assert dicts(database, "SELECT cpu_shares FROM pod_cgroups") == [{"cpu_shares": 2048}]
+
+
+def test_image_gc_state_agrees_with_the_rule(database: Database) -> None:
+    rng = random.Random(2)  # noqa: S311 - cases, not secrets
+    records, settings, expected = [], [], {}
+    for number in range(300):
+        node = f"node-{number}"
+        capacity = rng.choice([None, 0, 1, 99, 1000, 264212084 * 1024])
+        available = rng.choice([None, 0, rng.randrange(1, 2000), (capacity or 0) * rng.randrange(101) // 100])
+        known = rng.random() < 0.7
+        high, low, age = rng.choice([85, 100, 50]), rng.choice([80, 20]), rng.choice([0.0, 60.0])
+        if known:
+            settings.append(
+                row(
+                    KubeletSetting,
+                    ts=after(-rng.randrange(9)),
+                    node=node,
+                    image_gc_high_percent=high,
+                    image_gc_low_percent=low,
+                    image_maximum_gc_age_seconds=age,
+                )
+            )
+        records.append(summary(T0, node, imagefs_capacity_bytes=capacity, imagefs_available_bytes=available))
+        decision = decide(available, capacity, high, low, age) if known else decide(available, capacity)
+        expected[node] = (
+            decision.verdict,
+            decision.usage_percent,
+            int(decision.over_high),
+            decision.wanted_bytes,
+            int(not known),
+        )
+    store_samples(database, *records)
+    store(database, *settings)
+    found = database.query(
+        "SELECT node, decision, usage_percent, over_high, wanted_bytes, settings_assumed FROM image_gc_state"
+    )
+    assert {one[0]: one[1:] for one in found.rows} == expected
+
+
+def test_image_gc_state_uses_the_settings_of_its_time(database: Database) -> None:
+    store(
+        database,
+        row(KubeletSetting, ts=after(5), node="n", image_gc_high_percent=50, image_gc_low_percent=40),
+        row(KubeletSetting, ts=after(15), node="n", image_gc_high_percent=90, image_gc_low_percent=40),
+    )
+    disk = {"imagefs_capacity_bytes": 1000, "imagefs_available_bytes": 300}
+    store_samples(database, *(summary(after(s), "n", **disk) for s in (0, 10, 20)))
+    found = database.query(
+        "SELECT usage_percent, high_percent, decision, wanted_bytes, settings_assumed FROM image_gc_state ORDER BY ts"
+    )
+    # 70 % used: under the default 85; over 50, and 1000*(100-40)/100 - 300 = 300 bytes to free; under 90.
+    assert found.rows == [
+        (70, 85, "below_high", 0, 1),
+        (70, 50, "free", 300, 0),
+        (70, 90, "below_high", 0, 0),
+    ]
+
+
+def rejection(seconds: float, uid: str, **values: Any) -> Eviction:
+    given = {"ts": after(seconds), "node": "n", "namespace": "ns", "uid": uid, "cause": "admission"}
+    return row(Eviction, **(given | {"resource": "DiskPressure"} | values))
+
+
+def test_rejections_less_than_a_minute_apart_are_one_storm(database: Database) -> None:
+    store(
+        database,
+        rejection(0, "a"),
+        rejection(0, "b"),
+        rejection(59.9, "c"),
+        rejection(119.9, "d"),
+        rejection(0, "x", node="m"),
+        rejection(1, "evicted", cause="pressure"),
+        binding("p", uid="a", owner_kind="ReplicaSet", owner_name="hog-1"),
+        binding("q", uid="b", owner_kind="ReplicaSet", owner_name="hog-1"),
+    )
+    found = dicts(database, "SELECT * FROM admission_storms ORDER BY node, started_at")
+    assert [(s["node"], s["started_at"], s["ended_at"], s["pods"], s["owners"]) for s in found] == [
+        ("m", T0, T0, 1, []),
+        ("n", T0, after(59.9), 3, ["ReplicaSet/hog-1"]),
+        ("n", after(119.9), after(119.9), 1, []),
+    ]
+    assert {s["condition"] for s in found} == {"DiskPressure"}
+
+
+def pressure(seconds: float, status: bool, **values: Any) -> PressureChange:
+    given = {"ts": after(seconds), "node": "n", "condition": "DiskPressure", "status": status}
+    return row(PressureChange, **(given | values))
+
+
+def test_oscillation_counts_changes_and_time_by_the_hour(database: Database) -> None:
+    # Pressure 12:50 to 12:55, relief for 2 minutes, pressure 12:57 to 13:10.
+    store(
+        database,
+        pressure(50 * 60, True),
+        pressure(55 * 60, False),
+        pressure(57 * 60, True),
+        pressure(70 * 60, False),
+        row(KubeletSetting, ts=T0, node="n", eviction_pressure_transition_seconds=30.0),
+    )
+    found = dicts(database, "SELECT * FROM pressure_oscillation ORDER BY ts")
+    assert [(h["ts"], h["changes"], h["pressure_seconds"], h["longest_relief_seconds"]) for h in found] == [
+        (T0, 3, 480.0, 120.0),
+        (after(3600), 1, 600.0, None),
+    ]
+    # The condition outlives the pressure by the transition period of 30 s: 150 s would have bridged the relief.
+    assert [(h["transition_seconds"], h["joining_transition_seconds"], h["settings_assumed"]) for h in found] == [
+        (30.0, 150.0, 0),
+        (30.0, None, 0),
+    ]
+
+
+def test_a_kubelet_restart_is_no_oscillation(database: Database) -> None:
+    store(database, pressure(0, False, kubelet_restart=True), pressure(5, False, kubelet_restart=True))
+    assert dicts(database, "SELECT * FROM pressure_oscillation") == []
+
+
+def test_pressure_that_goes_on_lasts_until_the_last_sample(database: Database) -> None:
+    store(database, pressure(0, True))
+    store_samples(database, summary(after(90), "n"))
+    found = dicts(database, "SELECT changes, pressure_seconds, settings_assumed FROM pressure_oscillation")
+    assert found == [{"changes": 1, "pressure_seconds": 90.0, "settings_assumed": 1}]
+
+
+def forecast(seconds: float, to_hard: float | None, met: bool = False, **values: Any) -> EvictionSignal:
+    given = {"ts": after(seconds), "node": "n", "signal": "memory.available", "hard_met": met}
+    return row(EvictionSignal, **(given | {"seconds_to_hard": to_hard} | values))
+
+
+def test_a_forecast_is_compared_with_when_the_threshold_was_met(database: Database) -> None:
+    store(
+        database,
+        forecast(0, 25.0),
+        forecast(10, None),
+        forecast(20, 15.0),
+        forecast(30, 0.0, met=True),
+        forecast(40, 5.0),
+        forecast(50, 100.0),
+    )
+    found = dicts(database, "SELECT * FROM forecast_accuracy ORDER BY ts")
+    assert [(f["ts"], f["threshold"], f["actual_seconds"], f["error_seconds"], f["outcome"]) for f in found] == [
+        (T0, "hard", 30.0, -5.0, "met"),
+        (after(20), "hard", 10.0, 5.0, "met"),
+        (after(40), "hard", None, None, "not_met"),
+        (after(50), "hard", None, None, "open"),
+    ]
+
+
+def test_a_soft_and_a_hard_threshold_are_judged_apart(database: Database) -> None:
+    store(
+        database,
+        forecast(0, 20.0, seconds_to_soft=10.0),
+        forecast(10, 10.0, soft_met=True),
+        forecast(20, 0.0, met=True, soft_met=True),
+    )
+    found = dicts(
+        database, "SELECT threshold, error_seconds FROM forecast_accuracy WHERE ts = {t:DateTime64(6)}", t=T0
+    )
+    assert sorted(tuple(f.values()) for f in found) == [("hard", 0.0), ("soft", 0.0)]
+
+
+def evicted(seconds: float, uid: str, predicted: int | None) -> Eviction:
+    return row(
+        Eviction,
+        ts=after(seconds),
+        node="n",
+        uid=uid,
+        cause="pressure",
+        signal="memory.available",
+        predicted_rank=predicted,
+        predicted_at=None if predicted is None else T0,
+        ranked_pods=None if predicted is None else 9,
+    )
+
+
+def test_a_rank_is_right_when_all_before_it_had_gone(database: Database) -> None:
+    store(database, evicted(1, "a", 1), evicted(2, "b", 2), evicted(3, "c", 4), evicted(4, "d", None))
+    found = dicts(database, "SELECT uid, rank_when_evicted, was_next, seconds_before FROM rank_accuracy ORDER BY ts")
+    assert [tuple(one.values()) for one in found] == [("a", 1, 1, 1.0), ("b", 1, 1, 2.0), ("c", 2, 0, 3.0)]
+
+
+def fit(seconds: float, resource: str, node: str = "n", **values: Any) -> NodeFit:
+    return row(NodeFit, ts=after(seconds), node=node, resource=resource, **values)
+
+
+def test_the_latest_fit_is_that_of_the_nodes_latest_row(database: Database) -> None:
+    store(
+        database,
+        fit(0, "cpu", free=1),
+        fit(0, "example.com/gpu", free=1),
+        fit(10, "cpu", free=2),
+        fit(0, "cpu", node="deleted"),
+        row(NodeRow, ts=after(1), node="deleted", deleted=True),
+        row(NodeRow, ts=after(1), node="n"),
+    )
+    found = dicts(database, "SELECT node, resource, free FROM node_fit_latest")
+    assert found == [{"node": "n", "resource": "cpu", "free": 2}]
+
+
+def test_history_keeps_the_extremes_and_the_last_of_five_minutes(database: Database) -> None:
+    store_samples(
+        database,
+        summary(after(0), "n", [pod("a", memory_working_set_bytes=7)], memory_available_bytes=5),
+        summary(after(290), "n", [pod("a", memory_working_set_bytes=3)], memory_available_bytes=4),
+        summary(after(300), "n", memory_available_bytes=9),
+    )
+    store_samples(database, summary(after(10), "n", [pod("a", memory_working_set_bytes=9)], memory_available_bytes=1))
+    nodes = database.query(
+        "SELECT ts, memory_available_bytes_min, memory_available_bytes_max, memory_available_bytes_last "
+        "FROM node_history ORDER BY ts"
+    )
+    assert nodes.rows == [(T0, 1, 5, 4), (after(300), 9, 9, 9)]
+    pods = database.query("SELECT memory_working_set_bytes_min, memory_working_set_bytes_max FROM pod_history")
+    assert pods.rows == [(3, 9)]
+
+
+def test_views_show_a_replaced_row_once(database: Database) -> None:
+    seen = rejection(0, "a", evidence="event", updated_at=T0)
+    store(database, seen)
+    store(database, seen._replace(evidence="both", updated_at=after(9)))
+    assert dicts(database, "SELECT pods FROM admission_storms") == [{"pods": 1}]
+
+
+def test_times_of_a_view_are_utc(database: Database) -> None:
+    store(database, rejection(0, "a"))
+    assert dicts(database, "SELECT started_at FROM admission_storms")[0]["started_at"].tzinfo == UTC

@@ -1,0 +1,430 @@
+"""The list-and-watch loop against a fake API server; rules: delivery "Watches", domain-reference F4."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from fakes.apiserver import Answer, FakeApiServer, bookmark, event, listing, pod, refusal, watching
+from fakes.clock import FakeClock
+
+from ingest.reports import Tally
+from ingest.resources import EVENTS, NODE_RESOURCE_TOPOLOGIES, PODS, Resource
+from ingest.telling import Seen
+from ingest.watch import ABSENT_SECONDS, Watch
+
+pytestmark = pytest.mark.asyncio
+
+PODS_PATH = "/api/v1/pods"
+EVENTS_PATH = "/api/v1/events"
+
+
+class Stage:
+    """A fake server, a clock, and a watch that runs against them."""
+
+    def __init__(self, server: FakeApiServer) -> None:
+        self.server = server
+        self.clock = FakeClock()
+        self.tally: Tally = Counter()
+        self.heard: list[str] = []
+
+    async def steps(self, count: int, resource: Resource = PODS, **options: Any) -> list[Seen]:
+        """The first steps of a new watch."""
+        taken: list[Seen] = []
+        async with self.server.client(options.pop("token", "")) as client, asyncio.timeout(10):
+            watch = Watch(
+                resource,
+                "lab",
+                client,
+                clock=self.clock.clock,
+                tally=self.tally,
+                contact=self.heard.append,
+                **options,
+            )
+            async with aclosing(watch.follow()) as stream:
+                async for seen in stream:
+                    taken.append(seen)
+                    if len(taken) == count:
+                        break
+        return taken
+
+
+@asynccontextmanager
+async def _stage() -> AsyncIterator[Stage]:
+    async with FakeApiServer().running() as server:
+        yield Stage(server)
+
+
+def _told(steps: list[Seen]) -> list[tuple[str, str]]:
+    """Type and object name of each news."""
+    return [
+        (seen.observation.type, msgspec.json.decode(seen.observation.object)["metadata"]["name"])
+        for seen in steps
+        if seen.observation and seen.observation.type != "ERROR"
+    ]
+
+
+def _errors(steps: list[Seen]) -> list[str]:
+    return [
+        msgspec.json.decode(seen.observation.object)["error"]
+        for seen in steps
+        if seen.observation and seen.observation.type == "ERROR"
+    ]
+
+
+def _versions(steps: list[Seen]) -> list[str]:
+    return [seen.version for seen in steps]
+
+
+def _too_old() -> Answer:
+    return refusal(410, "Expired", "too old resource version: 1 (2)")
+
+
+async def test_first_list_takes_what_is_cached_and_the_watch_goes_on_from_its_version() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [listing("7", [pod("a", "3")]), watching(event("ADDED", pod("b", "9")))]
+        steps = await stage.steps(3)
+        first, second = stage.server.asked(PODS_PATH)
+    assert _told(steps) == [("ADDED", "a"), ("ADDED", "b")]
+    assert first == {"resourceVersion": "0", "limit": "500"}
+    assert (second["watch"], second["resourceVersion"], second["allowWatchBookmarks"]) == ("true", "7", "true")
+
+
+async def test_sources_are_list_and_watch_and_bytes_are_kept_as_received() -> None:
+    async with _stage() as stage:
+        spaced = b'{"type":"ADDED","object":{"metadata":{"name":"b" ,"uid":"1","resourceVersion":"9"},"x":[1 ,2]}}\n'
+        stage.server.script[PODS_PATH] = [listing("7", [pod("a", "3")]), watching(spaced)]
+        listed, _, watched = await stage.steps(3)
+    assert listed.observation is not None
+    assert watched.observation is not None
+    assert (listed.observation.source, watched.observation.source) == ("list", "watch")
+    assert (
+        bytes(watched.observation.object) == b'{"metadata":{"name":"b" ,"uid":"1","resourceVersion":"9"},"x":[1 ,2]}'
+    )
+
+
+async def test_a_version_is_reached_only_when_the_whole_list_was_told() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", [pod("a", "3")], token="t"),
+            listing("7", [pod("b", "4")]),
+            watching(event("ADDED", pod("c", "9"))),
+        ]
+        steps = await stage.steps(4)
+        queries = stage.server.asked(PODS_PATH)
+    assert _versions(steps) == ["", "", "7", "9"]
+    assert queries[1] == {"limit": "500", "continue": "t"}
+
+
+async def test_a_list_whose_rest_expired_is_asked_for_whole_and_tells_nothing_twice() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", [pod("a", "3")], token="t"),
+            refusal(410, "Expired", "The provided continue parameter is too old"),
+            listing("8", [pod("a", "3"), pod("b", "4")]),
+            watching(event("ADDED", pod("c", "9"))),
+        ]
+        steps = await stage.steps(4)
+        queries = stage.server.asked(PODS_PATH)
+    assert _told(steps) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
+    assert queries[2] == {"resourceVersion": "0"}
+
+
+async def test_after_410_the_list_is_at_the_last_version_and_tells_what_vanished_and_the_gap() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", [pod("gone", "3", "n1"), pod("same", "4"), pod("changed", "5")]),
+            watching(
+                event("MODIFIED", pod("changed", "9", phase="Pending")), event("ERROR", _status(410, "Expired"))
+            ),
+            listing("20", [pod("same", "4"), pod("changed", "15", phase="Failed"), pod("new", "16")]),
+            watching(),
+        ]
+        steps = await stage.steps(10)
+        queries = stage.server.asked(PODS_PATH)
+    assert _told(steps)[4:] == [("MODIFIED", "changed"), ("ADDED", "new"), ("DELETED", "gone")]
+    assert queries[2] == {"resourceVersion": "9", "resourceVersionMatch": "NotOlderThan", "limit": "500"}
+    assert len(_errors(steps)) == 1
+    assert "between version 9 and 20" in _errors(steps)[0]
+    assert _versions(steps)[-1] == "20"
+
+
+async def test_a_synthetic_deleted_has_what_was_kept_of_the_object_and_the_version_of_the_list() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", [pod("gone", "3", "n1")]),
+            _too_old(),
+            listing("20", []),
+            watching(),
+        ]
+        steps = await stage.steps(3)
+    assert steps[2].observation is not None
+    thing = msgspec.json.decode(steps[2].observation.object)
+    assert steps[2].observation.type == "DELETED"
+    assert thing["metadata"] == {
+        "name": "gone",
+        "namespace": "default",
+        "uid": "uid-gone",
+        "resourceVersion": "20",
+    }
+    assert thing["spec"]["nodeName"] == "n1"
+    assert "env" not in thing["spec"]["containers"][0]
+
+
+async def test_a_pod_that_was_made_anew_under_its_name_is_deleted_and_added() -> None:
+    async with _stage() as stage:
+        other = pod("a", "15")
+        other["metadata"]["uid"] = "another"
+        stage.server.script[PODS_PATH] = [
+            listing("7", [pod("a", "3")]),
+            _too_old(),
+            listing("20", [other]),
+            watching(),
+        ]
+        steps = await stage.steps(4)
+    assert _told(steps) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
+
+
+async def test_410_for_the_list_at_the_last_version_leads_to_the_most_recent() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", []),
+            _too_old(),
+            _too_old(),
+            listing("20", [pod("a", "15")]),
+            watching(),
+        ]
+        steps = await stage.steps(4)
+        queries = stage.server.asked(PODS_PATH)
+    assert [query.get("resourceVersion") for query in queries] == ["0", "7", "7", None]
+    assert _told(steps) == [("ADDED", "a")]
+
+
+async def test_too_large_resource_version_leads_to_a_list_at_the_most_recent() -> None:
+    too_large = refusal(
+        504, "Timeout", "Too large resource version: 7, current: 3", causes=[{"reason": "ResourceVersionTooLarge"}]
+    )
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", []),
+            too_large,
+            too_large,
+            listing("3", [pod("a", "2")]),
+            watching(),
+        ]
+        steps = await stage.steps(4)
+        queries = stage.server.asked(PODS_PATH)
+    assert [query.get("resourceVersion") for query in queries] == ["0", "7", "7", None]
+    assert _versions(steps)[-1] == "3"
+
+
+async def test_429_waits_as_long_as_the_server_asks_and_keeps_the_version() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", []),
+            refusal(429, "TooManyRequests", "later", {"Retry-After": "17"}),
+            watching(bookmark("8")),
+        ]
+        steps = await stage.steps(3)
+        queries = stage.server.asked(PODS_PATH)
+    assert stage.clock.slept == [17.0]
+    assert queries[2]["resourceVersion"] == "7"
+    assert _versions(steps)[-1] == "8"
+    assert "429" in _errors(steps)[0]
+
+
+async def test_429_within_a_watch_keeps_the_version_and_tells_no_gap() -> None:
+    async with _stage() as stage:
+        busy = event("ERROR", _status(429, "TooManyRequests"))
+        stage.server.script[PODS_PATH] = [listing("7", []), watching(busy), watching(bookmark("8"))]
+        steps = await stage.steps(2)
+        assert stage.server.asked(PODS_PATH)[2]["resourceVersion"] == "7"
+    assert _errors(steps) == []
+
+
+async def test_a_storm_of_410_backs_off_from_800_ms_to_30_s() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [answer for _ in range(8) for answer in (listing("7", []), _too_old())]
+        await stage.steps(15)
+    assert stage.clock.slept[:7] == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0]
+
+
+async def test_watches_that_end_at_once_back_off() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [listing("7", []), *[watching(hang=False)] * 3, watching(bookmark("8"))]
+        await stage.steps(2)
+    assert stage.clock.slept == [0.8, 1.6, 3.2]
+
+
+async def test_bookmarks_move_the_version_from_which_a_cut_watch_goes_on() -> None:
+    async with _stage() as stage:
+        cut = Answer(bookmark("30"), cut=True)
+        stage.server.script[PODS_PATH] = [listing("7", []), cut, watching(event("ADDED", pod("a", "31")))]
+        steps = await stage.steps(3)
+        queries = stage.server.asked(PODS_PATH)
+    assert queries[2]["resourceVersion"] == "30"
+    assert _told(steps) == [("ADDED", "a")]
+    assert _errors(steps) == []
+    assert stage.tally["pods", "bookmark"] == 1
+
+
+async def test_half_a_line_of_a_cut_watch_is_dropped() -> None:
+    async with _stage() as stage:
+        line = event("ADDED", pod("a", "31"))
+        stage.server.script[PODS_PATH] = [listing("7", []), Answer(line[:50], cut=True), watching(line)]
+        steps = await stage.steps(2)
+    assert _told(steps) == [("ADDED", "a")]
+
+
+async def test_a_watch_that_hangs_is_made_anew_at_the_same_version_without_an_error() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [listing("7", []), watching(), watching(bookmark("8"))]
+        stage.clock.seconds = 5
+        steps = await stage.steps(2, silence_seconds=0.05)
+        queries = stage.server.asked(PODS_PATH)
+    assert [query["resourceVersion"] for query in queries[1:]][:2] == ["7", "7"]
+    assert stage.tally["pods", "silent"] == 1
+    assert _errors(steps) == []
+
+
+async def test_an_oversized_object_is_a_counted_tombstone_and_the_stream_goes_on() -> None:
+    large = pod("large", "30")
+    large["spec"]["containers"][0]["args"] = ["x" * 70_000]
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", []),
+            watching(event("ADDED", large), event("ADDED", pod("b", "31"))),
+        ]
+        steps = await stage.steps(3, line_limit_bytes=66_000)
+    assert _told(steps) == [("ADDED", "b")]
+    assert stage.tally["pods", "oversized"] == 1
+    assert _errors(steps) == [
+        f"pods: an object of {len(event('ADDED', large)) - 1} bytes is too large to be read: ADDED default/large, version 30"
+    ]
+    assert _versions(steps) == ["7", "30", "31"]
+
+
+async def test_an_object_that_is_none_is_told_and_the_stream_goes_on() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", [{"metadata": {"name": 5}}]),
+            watching(event("ADDED", {"metadata": 1}), event("ADDED", pod("b", "31"))),
+        ]
+        steps = await stage.steps(4)
+    assert _told(steps) == [("ADDED", "b")]
+    assert stage.tally["pods", "undecodable"] == 2
+    assert len(_errors(steps)) == 2
+
+
+async def test_forbidden_is_told_once_with_the_remedy_and_tried_again() -> None:
+    forbidden = refusal(403, "Forbidden", 'pods is forbidden: User "x" cannot list')
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [forbidden, forbidden, forbidden, listing("7", []), watching(bookmark("8"))]
+        steps = await stage.steps(3)
+    assert len(_errors(steps)) == 1
+    assert "403 Forbidden" in _errors(steps)[0]
+    assert "allow list and watch on pods" in _errors(steps)[0]
+    assert _versions(steps) == ["", "7", "8"]
+
+
+async def test_an_error_that_stays_is_told_again_after_5_minutes() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [refusal(403, "Forbidden", "no")]
+        steps = await stage.steps(2)
+    assert len(_errors(steps)) == 2
+    assert 300 <= stage.clock.seconds < 400
+
+
+async def test_a_refused_connection_is_told_and_heals() -> None:
+    async with FakeApiServer().running() as ended:
+        pass
+    stage = Stage(ended)
+    (step,) = await stage.steps(1)
+    assert "ClientConnectorError" in _errors([step])[0]
+
+
+async def test_a_custom_resource_is_looked_for_in_each_version_and_its_absence_is_no_error() -> None:
+    crane = NODE_RESOURCE_TOPOLOGIES.paths[2]
+    async with _stage() as stage:
+        thing = {"metadata": {"name": "n1", "uid": "u", "resourceVersion": "3"}}
+        stage.server.script[crane] = [refusal(404, "NotFound", ""), listing("7", [thing]), watching(bookmark("8"))]
+        steps = await stage.steps(3, NODE_RESOURCE_TOPOLOGIES)
+    assert _errors(steps) == []
+    assert _told(steps) == [("ADDED", "n1")]
+    assert ABSENT_SECONDS in stage.clock.slept
+    assert stage.heard
+
+
+async def test_a_restart_goes_on_at_its_version_and_tells_nothing_twice() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", [pod("a", "3"), pod("gone", "4")]),
+            watching(
+                event("MODIFIED", pod("a", "8")), event("DELETED", pod("gone", "9")), event("ADDED", pod("b", "10"))
+            ),
+        ]
+        steps = await stage.steps(3, version="7")
+        queries = stage.server.asked(PODS_PATH)
+    assert queries[0] == {"resourceVersion": "7", "resourceVersionMatch": "Exact", "limit": "500"}
+    assert queries[1]["resourceVersion"] == "7"
+    assert _told(steps) == [("DELETED", "gone"), ("ADDED", "b")]
+    assert _errors(steps) == []
+
+
+async def test_a_restart_after_the_history_is_gone_tells_the_gap() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [_too_old(), listing("20", [pod("a", "15")]), watching()]
+        steps = await stage.steps(3, version="7")
+    assert _told(steps) == [("ADDED", "a")]
+    assert "between version 7 and 20" in _errors(steps)[0]
+
+
+async def test_an_events_410_without_any_change_is_no_gap() -> None:
+    """A quiet events stream has no bookmarks and its version is compacted after 5 minutes (F4)."""
+    thing = {"metadata": {"name": "e", "namespace": "default", "uid": "u", "resourceVersion": "3"}}
+    async with _stage() as stage:
+        stage.server.script[EVENTS_PATH] = [listing("7", [thing]), _too_old(), listing("20", [thing]), watching()]
+        steps = await stage.steps(3, EVENTS)
+    assert _told(steps) == [("ADDED", "e")]
+    assert _errors(steps) == []
+    assert _versions(steps) == ["", "7", "20"]
+
+
+async def test_an_event_that_vanished_from_a_list_is_not_told_as_deleted() -> None:
+    old = {"metadata": {"name": "e", "namespace": "default", "uid": "u", "resourceVersion": "3"}}
+    async with _stage() as stage:
+        stage.server.script[EVENTS_PATH] = [listing("7", [old]), _too_old(), listing("20", []), watching()]
+        steps = await stage.steps(3, EVENTS)
+    assert _told(steps) == [("ADDED", "e")]
+
+
+async def test_each_request_has_the_token_of_now() -> None:
+    async with _stage() as stage:
+        tokens = iter(["one", "two", "three"])
+        stage.server.script[PODS_PATH] = [listing("7", []), watching(bookmark("8"))]
+        async with stage.server.client("zero") as client, asyncio.timeout(10):
+            client.configuration.refresh_api_key_hook = lambda target: target.api_key.update(
+                BearerToken=f"Bearer {next(tokens)}"
+            )
+            watch = Watch(PODS, "lab", client, clock=stage.clock.clock, tally=stage.tally)
+            async with aclosing(watch.follow()) as stream:
+                assert [(await anext(stream)).version for _ in range(2)] == ["7", "8"]
+    assert [request.authorization for request in stage.server.requests] == ["Bearer one", "Bearer two"]
+
+
+async def test_the_server_is_asked_to_end_a_watch_after_5_to_10_minutes() -> None:
+    asked = []
+    for chance in (0.0, 0.999):
+        async with _stage() as stage:
+            stage.clock.chance = chance
+            stage.server.script[PODS_PATH] = [listing("7", []), watching(bookmark("8"))]
+            await stage.steps(2)
+            asked.append(int(stage.server.asked(PODS_PATH)[1]["timeoutSeconds"]))
+    assert asked == [300, 599]
+
+
+def _status(code: int, reason: str) -> dict[str, Any]:
+    return {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": "m"}

@@ -1,0 +1,39 @@
+"""The zone key of domain-reference E1."""
+
+import msgspec
+import pytest
+
+from ingest.objects import NodeLabels
+from streams.rules.zone import zone_key
+
+ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
+BETA_REGION = "failure-domain.beta.kubernetes.io/region"
+
+
+@pytest.mark.parametrize(
+    ("labels", "key"),
+    [
+        ({}, ""),
+        ({ZONE: "a", REGION: "r"}, "r:\x00:a"),
+        ({ZONE: "a"}, ":\x00:a"),
+        ({REGION: "r"}, "r:\x00:"),
+        ({BETA_ZONE: "b", BETA_REGION: "s"}, "s:\x00:b"),
+        ({BETA_ZONE: "b", ZONE: "a", BETA_REGION: "s", REGION: "r"}, "s:\x00:b"),
+        ({BETA_ZONE: "b", REGION: "r"}, "r:\x00:b"),
+        ({ZONE: "", REGION: ""}, ""),
+    ],
+)
+def test_zone_key_of_labels(labels: dict[str, str], key: str) -> None:
+    assert zone_key(msgspec.convert(labels, NodeLabels)) == key
+
+
+def test_an_empty_beta_label_hides_the_stable_one() -> None:
+    hidden = {BETA_ZONE: "", ZONE: "a", BETA_REGION: "", REGION: "r"}
+    assert zone_key(msgspec.convert(hidden, NodeLabels)) == ""
+    assert zone_key(msgspec.convert({BETA_ZONE: "", ZONE: "a", REGION: "r"}, NodeLabels)) == "r:\x00:"
+
+
+def test_a_node_without_labels_has_the_empty_zone_key() -> None:
+    assert zone_key(None) == ""
