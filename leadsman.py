@@ -1,0 +1,309 @@
+"""The `leadsman` command: wires the rooms together and holds nothing else."""
+
+import csv
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final, NoReturn
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ingest.capture import SourceError
+from ingest.inspect import inspect as inspect_sources
+from ingest.inspect import render
+from ingest.progress import progress_bar
+from ingest.sources import read_sources
+from ingest.text import plain
+from sql.checkpoints import DatabaseCheckpoints
+from sql.database import Database, Result, connect
+from sql.digest import digest as digest_tables
+from sql.errors import BadDsn, DatabaseError, QueryFailed, SchemaError
+from sql.landing import Lander
+from sql.migrate import migrate as migrate_database
+from sql.queries import BadParameter, UnknownQuery, saved_queries, saved_query
+from sql.queries import run as run_saved
+from sql.retention import RAW_TABLES, ROLLUP_TABLES, keep
+from sql.settle import settle
+from sql.story import tell
+from streams.analytics.registry import REDUCERS
+from streams.embedded import Replay, ReplayReport
+
+EXIT_USAGE: Final = 2
+EXIT_BAD_INPUT: Final = 3
+EXIT_NO_SOURCE: Final = 4
+EXIT_NO_DATABASE: Final = 5
+EXIT_SCHEMA: Final = 6
+EXIT_QUERY: Final = 7
+EXIT_INTERRUPTED: Final = 130
+EXITS: Final = """
+Exit status: 0 done; 2 wrong usage; 3 done, but some input was bad (see dead_letters); 4 nothing usable in the source;
+5 the database cannot be used; 6 its schema is newer, or a migration changed or is missing; 7 a query was refused.
+"""
+
+app = typer.Typer(
+    name="leadsman",
+    help="Tells what is left under the keel of a Kubernetes node.\n\n" + EXITS,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+out = Console(highlight=False, markup=False)
+err = Console(stderr=True, highlight=False, markup=False)
+
+
+class Format(StrEnum):
+    """How `query` prints."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+Dsn = Annotated[
+    str,
+    typer.Option(
+        "--db",
+        envvar="LEADSMAN_DB",
+        metavar="DSN",
+        help="chdb:///absolute/folder, chdb://relative/folder, or http(s)://user:password@host:8123/database.",
+    ),
+]
+DEFAULT_DSN: Final = "chdb://leadsman-db"
+Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Captures, kubectl dumps, must-gather folders.")]
+Cluster = Annotated[str, typer.Option(help="Name of the cluster, for dumps, which do not tell it.")]
+Node = Annotated[str, typer.Option(help="The node that a kubelet's answer is of, where the file does not tell it.")]
+
+
+def _time(text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no time; write 2026-11-21T04:19:00Z") from None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+At = Annotated[
+    datetime | None,
+    typer.Option("--at", parser=_time, metavar="TIME", help="When a dump was taken, where it does not tell it."),
+]
+
+
+@app.command(epilog="Example: leadsman replay examples/node-pressure-k8s-1.36.jsonl.gz --db chdb://leadsman-db")
+def replay(
+    paths: Paths,
+    db: Dsn = DEFAULT_DSN,
+    since: Annotated[
+        datetime | None, typer.Option(parser=_time, metavar="TIME", help="Leave out what was observed before.")
+    ] = None,
+    until: Annotated[
+        datetime | None, typer.Option(parser=_time, metavar="TIME", help="Leave out what was observed from then on.")
+    ] = None,
+    cluster: Cluster = "default",
+    node: Node = "",
+    at: At = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Replay captures and dumps into a database, and say what happened.
+
+    What the database holds already is skipped, so a capture can be replayed again, or in pieces in their order.
+    """
+    skipped: Counter[str] = Counter()
+    with _database(db) as database:
+        migrate_database(database)
+        lander = Lander(database)
+        run = Replay(REDUCERS, lander, DatabaseCheckpoints(database))
+        with progress_bar(quiet=quiet) as progress:
+            items = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
+            report = run.run(items, since=since, until=until)
+        lander.close()
+        settle(database)
+        if not quiet:
+            _print_report(report, skipped)
+            for cluster_name in sorted(report.clusters):
+                tell(database, cluster_name, out, _called_as(db))
+    if report.dead_letters:
+        _print_dead_letters(report)
+        raise typer.Exit(EXIT_BAD_INPUT)
+
+
+@app.command(
+    epilog="Examples: leadsman query; leadsman query eviction_causes --format json; "
+    "leadsman query --sql 'SELECT node, max(ts) FROM node_samples GROUP BY node'"
+)
+def query(
+    name: Annotated[str | None, typer.Argument(help="A saved query; without one, all are listed.")] = None,
+    sql: Annotated[str | None, typer.Option("--sql", metavar="TEXT", help="Your own query instead.")] = None,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", metavar="K=V", help="A value for {k:Type} in the query.")
+    ] = None,
+    format_: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    db: Dsn = DEFAULT_DSN,
+) -> None:
+    """Ask a saved question, or your own, in SQL."""
+    if name is None and sql is None:
+        _list_queries()
+        return
+    if name is not None and sql is not None:
+        raise typer.BadParameter("give a saved query's name or --sql, not both")
+    given = dict(_pair(text) for text in param or ())
+    with _database(db) as database:
+        if sql is not None:
+            result = database.query(sql, given)
+        else:
+            result = run_saved(database, saved_query(name or ""), given)
+    _print_result(result, format_)
+
+
+@app.command(epilog="Example: leadsman migrate --db http://default@localhost:8123/leadsman --keep-samples-days 14")
+def migrate(
+    db: Dsn = DEFAULT_DSN,
+    keep_samples_days: Annotated[
+        int | None, typer.Option(min=0, help="Keep raw samples so long after they landed; 0 keeps them for ever.")
+    ] = None,
+    keep_rollups_days: Annotated[
+        int | None, typer.Option(min=0, help="Keep five-minute roll-ups so long; 0 keeps them for ever.")
+    ] = None,
+) -> None:
+    """Bring a database to this version's schema, and change how long it keeps samples.
+
+    A server keeps raw samples 7 days and roll-ups 90 days after they landed; an embedded database keeps all.
+    """
+    with _database(db) as database:
+        applied = migrate_database(database)
+        for tables, days in ((RAW_TABLES, keep_samples_days), (ROLLUP_TABLES, keep_rollups_days)):
+            if days is not None:
+                keep(database, tables, days or None)
+    out.print("\n".join(f"applied {each}" for each in applied) or "nothing to apply")
+
+
+@app.command(epilog="Example: leadsman inspect examples/node-pressure-k8s-1.36.jsonl.gz")
+def inspect(paths: Paths, cluster: Cluster = "default", node: Node = "", at: At = None) -> None:
+    """Say what a source holds: resources, time range, nodes, gaps, errors. Nothing is written."""
+    with progress_bar() as progress:
+        inspection = inspect_sources(paths, cluster=cluster, node=node, at=at, progress=progress)
+    out.print(render(inspection))
+    if inspection.unreadable:
+        raise typer.Exit(EXIT_BAD_INPUT)
+
+
+@app.command(epilog="Example: diff <(leadsman digest --db chdb://one) <(leadsman digest --db chdb://two)")
+def digest(db: Dsn = DEFAULT_DSN) -> None:
+    """Print row count and hash of each table, and nothing else, to compare two databases."""
+    with _database(db) as database:
+        for each in digest_tables(database):
+            typer.echo(f"{each.table} {each.rows} {each.hash}")
+
+
+def main() -> NoReturn:
+    """Run the command; a mistake of the user's is one sentence, not a traceback."""
+    try:
+        app()
+    except SourceError as error:
+        _fail(str(error), EXIT_NO_SOURCE)
+    except SchemaError as error:
+        _fail(str(error), EXIT_SCHEMA)
+    except (BadDsn, BadParameter, UnknownQuery) as error:
+        _fail(str(error), EXIT_USAGE)
+    except QueryFailed as error:
+        _fail(str(error), EXIT_QUERY)
+    except DatabaseError as error:
+        _fail(str(error), EXIT_NO_DATABASE)
+    except KeyboardInterrupt:
+        _fail("interrupted", EXIT_INTERRUPTED)
+    sys.exit(0)
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    err.print(f"leadsman: {plain(message)}", soft_wrap=True)
+    sys.exit(status)
+
+
+@contextmanager
+def _database(dsn: str) -> Iterator[Database]:
+    with connect(dsn) as database:
+        yield database
+
+
+def _called_as(dsn: str) -> str:
+    """The command as the reader typed it, with the database where it is not the default."""
+    return sys.argv[0] if dsn == DEFAULT_DSN else f"LEADSMAN_DB={dsn} {sys.argv[0]}"
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise typer.BadParameter(f"{text!r} is no K=V", param_hint="--param")
+    return key, value
+
+
+def _list_queries() -> None:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for each in saved_queries():
+        parameters = " ".join(f"{p.name}={p.default}" for p in each.parameters)
+        table.add_row(each.name, each.description + (f"  [--param {parameters}]" if parameters else ""))
+    out.print(table)
+
+
+def _print_result(result: Result, format_: Format) -> None:
+    match format_:
+        case Format.JSON:
+            rows = [dict(zip(result.column_names, row, strict=True)) for row in result.rows]
+            typer.echo(msgspec.json.format(msgspec.json.encode(rows, order="sorted"), indent=2))
+        case Format.CSV:
+            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer.writerow(result.column_names)
+            writer.writerows(result.rows)
+        case Format.TABLE:
+            table = Table(box=None, pad_edge=False, header_style="bold")
+            for column in result.column_names:
+                table.add_column(Text(plain(column)))
+            for row in result.rows:
+                table.add_row(*(Text(plain(_cell(value))) for value in row))
+            out.print(table)
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return "-"
+        case datetime():
+            return value.isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
+        case float():
+            return f"{value:.6g}"
+        case _:
+            return str(value)
+
+
+def _print_report(report: ReplayReport, skipped: Counter[str]) -> None:
+    new = report.read - report.known - report.outside
+    out.print(f"{report.read} observations read, {new} new, {report.known} known already.")
+    if report.outside:
+        out.print(f"{report.outside} are not between --since and --until.")
+    for cluster in sorted(report.apart):
+        out.print(
+            f"Cluster {plain(cluster)}: these lie before what the database holds of it, and were folded by "
+            "themselves; at the seam, counts are lower bounds."
+        )
+    if skipped:
+        kinds = ", ".join(f"{count} {plain(kind)}" for kind, count in sorted(skipped.items()))
+        out.print(f"Left out of the dump, for Leadsman does not use them: {kinds}.")
+
+
+def _print_dead_letters(report: ReplayReport) -> None:
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.dead_letters.items()))
+    first = report.first_dead_letter
+    where = f"; the first at {plain(first.position)}: {plain(first.reason)}" if first else ""
+    err.print(f"leadsman: some input was bad: {kinds}{where}. They are in the table dead_letters.", soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()

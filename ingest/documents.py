@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from ingest.envelope import ErrorType, explain
+from ingest.newest import newest_time
 
 Fields: TypeAlias = dict[str, msgspec.Raw]
 

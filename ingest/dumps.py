@@ -1,13 +1,22 @@
 """What people already have, as observations: saved answers of kubectl and kubelets, and folders of them."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ingest.lines import Meter
-from ingest.observation import Observed, Unreadable
+import msgspec
+
+from ingest.documents import Bad, Found, Part, json_parts
+from ingest.envelope import unreadable
+from ingest.lines import DamagedError, Meter, SourceError, SourceFile
+from ingest.newest import newest_time
+from ingest.observation import Observation, Observed, Position, Unreadable
+from ingest.recognize import Thing, node_in_path, recognize
+from ingest.sniff import FileKind, file_kind
+from ingest.text import plain
+from ingest.yaml_documents import yaml_parts
 
 DUMP_LIMIT_BYTES: Final = 512 * 1024 * 1024
 """A file of a dump is read whole; a capture is not."""

@@ -45,6 +45,7 @@ class _Unreadable(ValueError):
 class Kubelets:
     """Polls one kubelet in each task that runs `poll`; at most `in_flight` requests are out at a time.
 
+    A quarter of them is for kubelets that failed last time, so that many that hang do not hold up the others.
     `heard` is called with the node's name for each statistic. The tally counts `observation`, `failure` and
     `restart` under `kubelet`.
     """
@@ -67,7 +68,8 @@ class Kubelets:
         self._clock = clock
         self._tally = tally
         self._pace = pace
-        self._free = asyncio.Semaphore(in_flight)
+        self._free = asyncio.Semaphore(max(1, in_flight - in_flight // 4))
+        self._free_for_failing = asyncio.Semaphore(max(1, in_flight // 4))
         self._heard = heard
 
     async def poll(self, node: str) -> None:
@@ -98,7 +100,7 @@ class Kubelets:
 
     async def _ask(self, kubelet: "_Kubelet", resource: str, read: Callable[[bytes], bytes]) -> bytes:
         kubelet.asking = resource
-        async with self._free:
+        async with self._free_for_failing if kubelet.failure.text else self._free:
             body = await self._fetch(kubelet.node, resource)
         kubelet.asked(resource)
         await self._emit(
@@ -187,4 +189,6 @@ def _reason(problem: Exception) -> str:
             FORBIDDEN: ": allow get on nodes/proxy, nodes/stats and nodes/metrics in the ClusterRole",
         }
         return f"{problem}{remedy.get(problem.code, '')}"
+    if isinstance(problem, TimeoutError):
+        return "the kubelet did not answer in time"
     return f"{type(problem).__name__}: {plain(problem)}"

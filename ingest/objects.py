@@ -158,6 +158,8 @@ class NodeLabels(_Object, frozen=True, rename=None):
     beta_region: str | None = msgspec.field(default=None, name="failure-domain.beta.kubernetes.io/region")
     beta_zone: str | None = msgspec.field(default=None, name="failure-domain.beta.kubernetes.io/zone")
     os: str = msgspec.field(default="", name="kubernetes.io/os")
+    control_plane: str | None = msgspec.field(default=None, name="node-role.kubernetes.io/control-plane")
+    master: str | None = msgspec.field(default=None, name="node-role.kubernetes.io/master")
     koordinator_cpu_bind_policy: str = msgspec.field(default="", name="node.koordinator.sh/cpu-bind-policy")
     koordinator_numa_allocate_strategy: str = msgspec.field(
         default="", name="node.koordinator.sh/numa-allocate-strategy"

@@ -9,6 +9,8 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
+__all__ = ["UNPACK_ERRORS", "Compression", "Packer", "Unpacker", "compression_of", "packer", "unpacker", "zstd"]
+
 Compression: TypeAlias = Literal["none", "gzip", "zstd"]
 
 UNPACK_ERRORS: Final = (zlib.error, zstd.ZstdError)

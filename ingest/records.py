@@ -201,6 +201,50 @@ class NodeResourceTopologyRecord(Record, frozen=True, tag="noderesourcetopology"
     object: str
 
 
+class NumaBin(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a NUMA node offers to exclusive CPUs: whole physical cores, and loose threads of cores partly reserved."""
+
+    numa_node: int
+    whole_cores: int
+    loose_cpus: int
+    threads_per_core: int
+
+
+class NumaClaim(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The exclusive CPUs of a pod's containers, when it arrived, and the pod group that it belongs to."""
+
+    arrived_at: datetime
+    uid: str
+    cpus: tuple[int, ...]
+    group: str = ""
+
+
+class NodeNumaRecord(Record, frozen=True, tag="node_numa"):
+    """On the cluster's log whenever a node's NUMA numbers changed: what the analysis across nodes needs.
+
+    `node` is empty as for all of that log; `target` is the node.
+    """
+
+    target: str
+    gone: bool = False
+    """The node was deleted; nothing else is told then."""
+    created_at: datetime | None = None
+    kubelet_version: str = ""
+    control_plane: bool = False
+    single_numa: bool = False
+    """Its Topology Manager lets no container span NUMA nodes."""
+    exclusive_cpus: int = 0
+    allocatable_cpus: int = 0
+    """CPUs that are not reserved."""
+    free_cpus: int = 0
+    largest_fit_cpus: int = 0
+    spanning_pods: int = 0
+    source: str = ""
+    fidelity: str = "none"
+    bins: tuple[NumaBin, ...] = ()
+    claims: tuple[NumaClaim, ...] = ()
+
+
 class SourceErrorRecord(Record, frozen=True, tag="source_error"):
     """A source could not be read."""
 
@@ -220,5 +264,6 @@ AnyRecord: TypeAlias = (
     | MemoryManagerRecord
     | CpuTopologyRecord
     | NodeResourceTopologyRecord
+    | NodeNumaRecord
     | SourceErrorRecord
 )

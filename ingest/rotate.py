@@ -1,5 +1,7 @@
 """A capture in files of bounded size and age."""
 
+import glob
+import re
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +18,7 @@ class RotatingCapture:
     """Writes `<stem>-<UTC time>-<number>.jsonl` files into a folder and begins a new one by size or age.
 
     Each line reaches the operating system before the next, so a process that is killed loses at most its last line.
-    File names sort in the order in which they were written; `keep` bounds their number, oldest first to go.
+    A file's age counts from its first line. File names sort in the order in which they were written; `keep`, at least 1, bounds their number, oldest first to go.
     """
 
     def __init__(
@@ -55,37 +57,38 @@ class RotatingCapture:
             self._writer.close()
             self._open()
         self._writer.write(observation)
+        self._began_at = self._began_at or self._now()
 
     def close(self) -> None:
         self._writer.close()
 
     def _is_over(self) -> bool:
-        size = self.path.stat().st_size
-        age = (self._now() - self._opened_at).total_seconds()
-        return size > 0 and (size >= self._limit_bytes or age >= self._limit_seconds)
+        try:
+            size = self.path.stat().st_size
+        except FileNotFoundError:
+            return True
+        if self._began_at is None:
+            return False
+        age_seconds = (self._now() - self._began_at).total_seconds()
+        return size >= self._limit_bytes or age_seconds >= self._limit_seconds
 
     def _open(self) -> None:
-        self._opened_at = self._now()
+        self._began_at: datetime | None = None
         self.path = self._free_path()
         self._writer = CaptureWriter(self.path, self._compression)
         self._drop_oldest()
 
     def _free_path(self) -> Path:
         """A name that no file has: an older process may have begun one in the same second."""
-        stamp = self._opened_at.strftime("%Y%m%dT%H%M%SZ")
-        number = 0
-        while any(self._folder.glob(f"{_escaped(self._stem)}-{stamp}-{number:04d}.*")):
-            number += 1
-        return self._folder / f"{self._stem}-{stamp}-{number:04d}{_SUFFIX[self._compression]}"
+        start = f"{self._stem}-{self._now().strftime('%Y%m%dT%H%M%SZ')}-"
+        taken = [path.name.removeprefix(start)[:4] for path in self._folder.glob(f"{glob.escape(start)}*")]
+        number = max((int(text) for text in taken if text.isdecimal()), default=-1) + 1
+        return self._folder / f"{start}{number:04d}{_SUFFIX[self._compression]}"
 
     def _drop_oldest(self) -> None:
         if self._keep is None:
             return
-        files = sorted(self._folder.glob(f"{_escaped(self._stem)}-*{_SUFFIX[self._compression]}"))
+        ours = re.compile(re.escape(self._stem) + r"-\d{8}T\d{6}Z-\d{4}" + re.escape(_SUFFIX[self._compression]))
+        files = sorted(path for path in self._folder.iterdir() if ours.fullmatch(path.name))
         for path in files[: -self._keep]:
             path.unlink()
-
-
-def _escaped(text: str) -> str:
-    """Without what glob takes for a pattern."""
-    return "".join(f"[{character}]" if character in "*?[" else character for character in text)

@@ -22,12 +22,13 @@ class Folder(NamedTuple):
     dumps: list[Path]
 
 
-_ENVELOPE: Final = re.compile(rb'^\s*\{\s*"(?:ts|cluster|source|resource|type|node)"\s*:\s*"', re.MULTILINE)
+_ENVELOPE: Final = re.compile(
+    rb'^\{[ \t]*(?:"(?:ts|cluster|source|resource|type|node)"[ \t]*:[ \t]*"|"object"[ \t]*:)', re.MULTILINE
+)
 _WATCH_EVENT: Final = re.compile(rb'\s*\{\s*"type"\s*:\s*"[A-Z]+"\s*,\s*"object"\s*:')
 _JSON: Final = re.compile(rb"\s*\{")
 _YAML: Final = re.compile(rb"(?:---\s*\n|#[^\n]*\n)*(?:apiVersion|kind|items|metadata):")
 _METRICS: Final = re.compile(rb"(?:# (?:HELP|TYPE) )?[a-zA-Z_:][\w:]*(?:\{[^}\n]*\})? [^\n]+\n")
-_STATE_FILES: Final = ("cpu_manager_state", "memory_manager_state")
 _MUST_GATHER_YAML: Final = re.compile(
     r"(?:^|/)(?:cluster-scoped-resources/core/nodes(?:/[^/]+)?"
     r"|cluster-scoped-resources/topology\.[^/]+/noderesourcetopologies(?:/[^/]+)?"
@@ -53,10 +54,11 @@ def file_kind(path: Path) -> FileKind:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         # PowerShell's `>` writes UTF-16
         head = head[: len(head) & ~1].decode("utf-16", errors="replace").encode()
-    head = head.removeprefix(b"\xef\xbb\xbf")
-    if _WATCH_EVENT.match(head):
-        return FileKind.JSON
-    if _ENVELOPE.search(head):
+    return _kind_of(head.removeprefix(b"\xef\xbb\xbf"))
+
+
+def _kind_of(head: bytes) -> FileKind:
+    if _ENVELOPE.search(head) and not _WATCH_EVENT.match(head):
         return FileKind.CAPTURE
     if _JSON.match(head):
         return FileKind.JSON
@@ -89,7 +91,7 @@ def _wanted_kinds(path: Path) -> frozenset[FileKind]:
     name = path.name.removesuffix(".gz").removesuffix(".zst")
     if name.endswith((".jsonl", ".ndjson")):
         return frozenset({FileKind.CAPTURE, FileKind.JSON})
-    if name.endswith(".json") or name.endswith(_STATE_FILES):
+    if name.endswith((".json", "cpu_manager_state", "memory_manager_state")):
         return frozenset({FileKind.JSON})
     if _MUST_GATHER_YAML.search(path.as_posix()):
         return frozenset({FileKind.YAML})

@@ -6,11 +6,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from ingest.capture import read_capture
 from ingest.dumps import Snapshot, read_dump
-from ingest.lines import Meter
+from ingest.lines import Meter, SourceFile
 from ingest.observation import Observed, Unreadable
 from ingest.order import merged
-from ingest.sniff import FileKind, file_kind
+from ingest.sniff import FileKind, file_kind, folder_files
 
 Progress: TypeAlias = Callable[[int, int, int], None]
 """Takes bytes read, bytes in all (both as they lie on disk, compressed or not), and observations so far."""

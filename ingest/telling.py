@@ -1,6 +1,6 @@
 """What a list or a watch tells, as steps of its stream."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, Literal, NamedTuple, cast, get_args
 
 import msgspec
@@ -27,13 +27,24 @@ class Seen(NamedTuple):
 
 
 class Telling:
-    """Turns objects of one resource into steps; keeps what is known, and counts what is not told."""
+    """Turns objects of one resource into steps; keeps what is known, and counts what is not told.
 
-    def __init__(self, resource: Resource, cluster: str, clock: Clock, tally: Tally) -> None:
+    `glance` is called with each object that exists, before it is decided whether that is news.
+    """
+
+    def __init__(
+        self,
+        resource: Resource,
+        cluster: str,
+        clock: Clock,
+        tally: Tally,
+        glance: Callable[[msgspec.Raw], None],
+    ) -> None:
         self._resource = resource
         self._cluster = cluster
         self._clock = clock
         self._tally = tally
+        self._glance = glance
         self._inventory = Inventory(resource)
 
     def forget(self) -> None:
@@ -46,6 +57,7 @@ class Telling:
             key, news = self._inventory.listed(data)
         except msgspec.MsgspecError as problem:
             return None, [self._unreadable(problem)]
+        self._glance(data)
         return key, [self._step(thing, "list") for thing in news]
 
     def vanished(self, present: Iterable[Key | None], version: str) -> list[Seen]:
@@ -61,6 +73,8 @@ class Telling:
             news = self._inventory.watched(cast(ObjectChange, event.type), event.object)
         except msgspec.MsgspecError as problem:
             return [self._unreadable(problem)._replace(version=version)]
+        if event.type != "DELETED":
+            self._glance(event.object)
         if not news:
             self.count("unchanged")
             return [self.reached(version)]

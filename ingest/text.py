@@ -3,8 +3,6 @@
 import re
 from typing import Final
 
-from rich.markup import escape
-
 _UNSAFE: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # control characters: terminal escapes, line breaks
     "\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible, or they turn the direction of reading round
@@ -22,8 +20,3 @@ def plain(text: object, limit: int = 300) -> str:
     if len(shown) > limit:
         shown = shown[: limit - 3] + "..."
     return _UNSAFE.sub(lambda match: match.group().encode("unicode_escape").decode("ascii"), shown)
-
-
-def markup(text: object, limit: int = 300) -> str:
-    """Give `plain` text for a place where rich reads markup: square brackets in it mean themselves."""
-    return escape(plain(text, limit))

@@ -62,7 +62,8 @@ _FAILURES: Final = (
 class Watch:
     """One resource of one cluster. `version` is where to go on, as it was persisted; empty to start anew.
 
-    `contact` is called with the stream's name whenever the server is heard. The tally counts `unchanged`,
+    `contact` is called with the stream's name whenever the server is heard, `glance` with each object that exists,
+    also those that are no news. The tally counts `unchanged`,
     `bookmark`, `oversized`, `undecodable`, `unknown_type`, `list`, `gap`, `cut`, `silent` and `failure`.
     """
 
@@ -76,6 +77,7 @@ class Watch:
         tally: Tally,
         version: str = "",
         contact: Callable[[str], None] = lambda _: None,
+        glance: Callable[[msgspec.Raw], None] = lambda _: None,
         silence_seconds: float = SILENCE_SECONDS,
         line_limit_bytes: int = LINE_LIMIT_BYTES,
     ) -> None:
@@ -89,7 +91,7 @@ class Watch:
         self._silence_seconds = silence_seconds
         self._line_limit_bytes = line_limit_bytes
         self._backoff = Backoff(clock)
-        self._telling = Telling(resource, cluster, clock, tally)
+        self._telling = Telling(resource, cluster, clock, tally, glance)
         self._paths = list(resource.paths)
         self._paths_missing = 0
         self._version = version

@@ -52,6 +52,8 @@ ENGINE_OPTIONS: Final[Mapping[str, Any]] = {
 MAX_REASON: Final = 2000
 REFUSED_USER: Final = frozenset({192, 193, 194, 516})
 
+_SELECT: Final = re.compile(r"\s*(--[^\n]*\n\s*)*(SELECT|WITH)\b", re.IGNORECASE)
+
 
 class Result(NamedTuple):
     """Rows of a query; times are aware UTC, maps dicts, arrays lists."""
@@ -110,6 +112,8 @@ class Database:
         """The whole result of one query; `{name:Type}` in it are bound from `parameters`."""
         with self._errors("the query"):
             found = self._client.query(sql, parameters=_bound(sql, parameters))
+            if not found.column_names:
+                return self._no_rows(sql, parameters)
             types = tuple(str(column.name) for column in found.column_types)
             return Result(tuple(found.column_names), types, cast("Sequence[tuple[Any, ...]]", found.result_rows))
 
@@ -125,6 +129,17 @@ class Database:
 
     def close(self) -> None:
         self._client.close()
+
+    def _no_rows(self, sql: str, parameters: Mapping[str, Any] | None) -> Result:
+        """The columns of a query that found nothing: the embedded engine answers it with no bytes at all."""
+        if _SELECT.match(sql) is None:
+            return Result((), (), ())
+        described = self._client.query(
+            f"DESCRIBE TABLE (\n{sql.rstrip().rstrip(';')}\n)", parameters=_bound(sql, parameters)
+        )
+        return Result(
+            tuple(row[0] for row in described.result_rows), tuple(row[1] for row in described.result_rows), ()
+        )
 
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:

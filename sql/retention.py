@@ -4,6 +4,7 @@ It counts from `landed_at`, when a row was stored, and not from `ts`: a replayed
 queryable. In the embedded database nothing expires.
 """
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from sql.database import Database
@@ -31,10 +32,14 @@ def default_retention(db: Database) -> Retention:
 
 def apply_retention(db: Database, raw_days: int | None, rollup_days: int | None) -> None:
     """Sets the TTL of all samples and of all their roll-ups, whatever it was. The database must be migrated."""
-    for table in RAW_TABLES:
-        set_retention(db, table, raw_days)
-    for table in ROLLUP_TABLES:
-        set_retention(db, table, rollup_days)
+    keep(db, RAW_TABLES, raw_days)
+    keep(db, ROLLUP_TABLES, rollup_days)
+
+
+def keep(db: Database, tables: Iterable[str], days: int | None) -> None:
+    """Sets the TTL of some tables; None keeps for ever."""
+    for table in tables:
+        set_retention(db, table, days)
 
 
 def set_retention(db: Database, table: str, days: int | None) -> None:

@@ -211,6 +211,206 @@ class NodeFit(NamedTuple):
     pods: int
 
 
+class SchedulingFailure(NamedTuple):
+    cluster: str
+    ts: datetime
+    """When this text was first seen on the pod; of an event, when it first occurred."""
+    namespace: str
+    pod: str
+    uid: str
+    nodes_total: int
+    """The N of "0/N nodes": what the scheduler believes there is."""
+    nodes_known: int
+    """Nodes that had existed for over a minute."""
+    reasons: dict[str, int]
+    reason_sum: int
+    prefilter: str
+    post_filter: str
+    preemption: str
+    truncated: bool
+    """The text was cut: counts are lower bounds."""
+    pinned_node: str
+    text_source: str
+
+
+class SchedulerBlindSpot(NamedTuple):
+    cluster: str
+    ts: datetime
+    """Of the text that shows it; for `placement` since when the node gets no pods."""
+    verdict: str
+    test: str
+    """What showed it: `nodes_evaluated`, `nodes_total`, `placement` or `text`."""
+    node: str
+    namespace: str
+    pod: str
+    evidence: str
+    scheduler_version: str
+
+
+class NumaAllocation(NamedTuple):
+    """Counts are None where the source does not tell them."""
+
+    cluster: str
+    ts: datetime
+    node: str
+    numa_node: int
+    """-1 where only the whole node's CPUs are known."""
+    cpus: int | None
+    """0 where the NUMA node has disappeared."""
+    reserved_cpus: int | None
+    exclusive_cpus: int | None
+    free_cpus: int | None
+    cores: int | None
+    free_cores: int | None
+    source: str
+    fidelity: str
+    producer: str
+    witnesses: list[str]
+    """The other sources that tell the same number of exclusive CPUs."""
+    assumed: list[str]
+    """`single_numa_node`, `reserved_cpus`: what no source tells and was concluded."""
+    cpuset: str
+    free_cpuset: str
+    core_cpusets: list[str]
+    """CPU lists of its physical cores. These three are empty where the source has no CPU ids."""
+
+
+class NumaPod(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    namespace: str
+    pod: str
+    uid: str
+    container: str
+    """Empty where the source tells only of the pod."""
+    cpus: int
+    """0 where it let go of them."""
+    cpuset: str
+    """Empty where the source tells only the number."""
+    numa_nodes: list[int]
+    """Empty where they are not known."""
+    aligned: bool | None
+    """All on one NUMA node; None where that is not known."""
+    source: str
+    fidelity: str
+
+
+class NumaSkew(NamedTuple):
+    """Numbers are None where the source does not tell them."""
+
+    cluster: str
+    ts: datetime
+    """Of scope cluster: the begin of the minute that it sums up."""
+    scope: str
+    node: str
+    skew_ratio: float | None
+    mean_absolute_deviation: float | None
+    free_cpus: int | None
+    largest_fit_cpus: int | None
+    stranded_cpus: int | None
+    exclusive_cpus: int | None
+    allocatable_cpus: int | None
+    spanning_pods: int
+    """Pods with a container whose CPUs lie on several NUMA nodes."""
+    nodes: int
+    """1, or for scope cluster the nodes whose numbers are known."""
+    source: str
+    fidelity: str
+    assumed: list[str]
+    explanation: str
+
+
+class NumaWhatif(NamedTuple):
+    cluster: str
+    ts: datetime
+    """When its pods or CPUs last changed; the version of this row."""
+    scope: str
+    node: str
+    strategy: str
+    skew_ratio: float
+    mean_absolute_deviation: float
+    free_cpus: int
+    largest_fit_cpus: int
+    stranded_cpus: int
+    free_cores: int
+    spanning_pods: int
+    unplaced_pods: int
+    pods: int
+
+
+class NumaDisagreement(NamedTuple):
+    cluster: str
+    ts: datetime
+    """When it began."""
+    node: str
+    numa_node: int
+    """-1 where the whole node's exclusive CPUs are compared."""
+    source_a: str
+    """The one that is believed."""
+    value_a: int
+    source_b: str
+    value_b: int
+    explanation: str
+
+
+class NumaResource(NamedTuple):
+    """Memory and devices by NUMA node."""
+
+    cluster: str
+    ts: datetime
+    node: str
+    numa_node: int
+    resource: str
+    capacity: int
+    allocatable: int
+    available: int | None
+    cells: list[int]
+    """The group of NUMA nodes that a container spans in memory; empty where the source has none."""
+    source: str
+
+
+class NumaAdmissionFailure(NamedTuple):
+    """A pod that the kubelet refused, and the node's NUMA state at that moment."""
+
+    cluster: str
+    ts: datetime
+    node: str
+    namespace: str
+    pod: str
+    uid: str
+    reason: str
+    message: str
+    requested_cpus: int
+    """Exclusive CPUs that it asked for."""
+    free_cpus: int | None
+    largest_fit_cpus: int | None
+    topology_manager_policy: str
+    source: str
+    fidelity: str
+    explanation: str
+
+
+class LateJoiners(NamedTuple):
+    cluster: str
+    ts: datetime
+    """The begin of the minute that it sums up."""
+    verdict: str
+    """`late_joiners_emptier`, `even` or `inconclusive`."""
+    rank_correlation: float | None
+    gap_ratio: float | None
+    nodes: int
+    oldest_nodes: list[str]
+    oldest_created_at: datetime | None
+    oldest_ratio: float | None
+    youngest_nodes: list[str]
+    youngest_created_at: datetime | None
+    youngest_ratio: float | None
+    free_cpus: int
+    largest_fit_cpus: int
+    explanation: str
+
+
 Row: TypeAlias = (
     NodeRow
     | NodeEvent
@@ -222,6 +422,16 @@ Row: TypeAlias = (
     | PressureChange
     | ImageGc
     | NodeFit
+    | SchedulingFailure
+    | SchedulerBlindSpot
+    | NumaAllocation
+    | NumaPod
+    | NumaSkew
+    | NumaWhatif
+    | NumaDisagreement
+    | NumaResource
+    | NumaAdmissionFailure
+    | LateJoiners
 )
 
 TABLES: Final[dict[type[Row], str]] = {
@@ -235,5 +445,15 @@ TABLES: Final[dict[type[Row], str]] = {
     PressureChange: "pressure_changes",
     ImageGc: "image_gc",
     NodeFit: "node_fit",
+    SchedulingFailure: "scheduling_failures",
+    SchedulerBlindSpot: "scheduler_blind_spots",
+    NumaAllocation: "numa_allocations",
+    NumaPod: "numa_pods",
+    NumaSkew: "numa_skew",
+    NumaWhatif: "numa_whatif",
+    NumaDisagreement: "numa_disagreements",
+    NumaResource: "numa_resources",
+    NumaAdmissionFailure: "numa_admission_failures",
+    LateJoiners: "late_joiners",
 }
 """Where a row lands. `node_samples` and `pod_samples` are columns already when they arrive: see `streams.samples`."""

@@ -83,7 +83,7 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     seen = _Seen(record, told.condition, told.status, at, "event")
     if before is not None and before.since is not None and at < before.since:
         return state, ()
-    if not told.status and (before is None or not before.status) and not _confirms(before, seen):
+    if not told.status and not _was_pressure(before) and not _is_same_change(before, seen, state.started_at):
         return state, (_row(seen, lasted=None, kubelet_restart=True),)
     pressure, rows = _fold(before, seen, state.started_at)
     conditions = {**state.conditions, told.condition: pressure}
@@ -92,32 +92,39 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
 
 def _fold(before: Pressure | None, seen: _Seen, started_at: datetime | None) -> tuple[Pressure, list[Output]]:
     """A witness against what is known: a change, a confirmation of one, or nothing new."""
-    if before is None:
-        if not seen.status:
-            return Pressure(seen.status, seen.at), []
-        row = _row(seen, lasted=None, kubelet_restart=False)
-        return Pressure(seen.status, seen.at, row), [row]
-    if seen.status == before.status:
-        if not _confirms(before, seen) or before.row is None:
-            return before, []
-        row = before.row._replace(evidence="both", updated_at=seen.record.ts)
-        return Pressure(before.status, before.since, row), [row]
-    if before.since is not None and seen.at is not None and seen.at < before.since:
+    if before is None and not seen.status:
+        return Pressure(seen.status, seen.at), []
+    if before is not None and seen.status == before.status:
+        return _confirmed(before, seen)
+    since = before.since if before is not None else None
+    if before is not None and since is not None and seen.at is not None and seen.at < since:
         return before, []
-    lasted = (seen.at - before.since).total_seconds() if seen.at and before.since else None
+    lasted = (seen.at - since).total_seconds() if seen.at and since else None
     restart = not seen.status and _starts_up(seen.at, started_at)
     row = _row(seen, lasted=lasted, kubelet_restart=restart)
     return Pressure(seen.status, seen.at, row), [row]
 
 
-def _confirms(before: Pressure | None, seen: _Seen) -> bool:
-    """Whether the other witness tells the same change."""
-    if before is None or before.row is None or seen.at is None:
-        return False
+def _confirmed(before: Pressure, seen: _Seen) -> tuple[Pressure, list[Output]]:
+    """The row of a change with its second witness; nothing where there is none to confirm."""
+    if before.row is None or before.row.evidence in {"both", seen.witness} or not _is_near(before.row, seen):
+        return before, []
+    row = before.row._replace(evidence="both", updated_at=seen.record.ts)
+    return Pressure(before.status, before.since, row), [row]
+
+
+def _was_pressure(before: Pressure | None) -> bool:
+    return before is not None and before.status
+
+
+def _is_same_change(before: Pressure | None, seen: _Seen, started_at: datetime | None) -> bool:
+    """Whether an event tells the end of pressure that is known already, and not a kubelet's start after it."""
+    return before is not None and _is_near(before.row, seen) and not _starts_up(seen.at, started_at)
+
+
+def _is_near(row: PressureChange | None, seen: _Seen) -> bool:
     return (
-        before.status == seen.status
-        and before.row.evidence not in {"both", seen.witness}
-        and abs(before.row.ts - seen.at) <= SAME_CHANGE
+        row is not None and seen.at is not None and row.status == seen.status and abs(row.ts - seen.at) <= SAME_CHANGE
     )
 
 

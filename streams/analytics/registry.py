@@ -12,6 +12,7 @@ from streams.analytics import (
     nodes,
     pod_bindings,
     pressure_changes,
+    scheduling,
 )
 from streams.reducer import Reducer
 
@@ -27,4 +28,5 @@ REDUCERS: Final[tuple[Reducer[Any], ...]] = (
     pressure_changes.REDUCER,
     image_gc.REDUCER,
     node_fit.REDUCER,
+    scheduling.REDUCER,
 )

@@ -5,7 +5,7 @@ topologymanager/policy}.go. A NUMA affinity is a set of NUMA node ids; None is "
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, product
+from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
 from streams.rules.memory_checkpoint import MemoryNode
@@ -78,14 +78,11 @@ def merge(
     filled = [_opinion(hints) for hints in resources]
     if single_numa:
         filled = [tuple(hint for hint in hints if _is_single(hint)) for hints in filled]
-    widest_needed = max((_narrowest(hints, everything) for hints in filled), default=len(everything))
-    best: Hint | None = None
-    for permutation in product(*filled):
-        candidate = _merged(everything, permutation)
-        if candidate.affinity and (best is None or _is_better(best, candidate, widest_needed, distances)):
-            best = candidate
-    if best is None:
+    candidates = [hint for hint in _permuted(everything, filled) if hint.affinity]
+    if not candidates:
         return Hint(everything, preferred=False)
+    needed = max((_narrowest(hints) for hints in filled), default=0)
+    best = min(candidates, key=lambda hint: _rank(hint, needed, distances))
     return Hint(None, best.preferred) if single_numa and best.affinity == everything else best
 
 
@@ -99,37 +96,48 @@ def _is_single(hint: Hint) -> bool:
     return hint.preferred and (hint.affinity is None or len(hint.affinity) == 1)
 
 
-def _narrowest(hints: tuple[Hint, ...], everything: Affinity) -> int:
-    return min((len(everything if h.affinity is None else h.affinity) for h in hints), default=0)
+def _narrowest(hints: tuple[Hint, ...]) -> int:
+    return min((len(hint.affinity) for hint in hints if hint.affinity is not None), default=0)
 
 
-def _merged(everything: Affinity, permutation: Sequence[Hint]) -> Hint:
-    opinions = [hint.affinity for hint in permutation if hint.affinity is not None]
-    same = all(affinity == opinions[0] for affinity in opinions)
-    return Hint(everything.intersection(*opinions), same and all(hint.preferred for hint in permutation))
+def _permuted(everything: Affinity, resources: Sequence[tuple[Hint, ...]]) -> set[Hint]:
+    """What every permutation merges to: the common NUMA nodes, preferred where all hints are and name the same ones.
+
+    Permutations that agree so far are followed once, because their number is exponential.
+    """
+    merged: set[tuple[Affinity, Affinity | None, bool]] = {(everything, None, True)}
+    for hints in resources:
+        merged = {
+            (
+                common if hint.affinity is None else common & hint.affinity,
+                first or hint.affinity,
+                preferred and hint.preferred and (hint.affinity is None or first in {None, hint.affinity}),
+            )
+            for common, first, preferred in merged
+            for hint in hints
+        }
+        # Which affinity was the first no longer matters where the permutation is not preferred any more.
+        merged = {(common, first if preferred else None, preferred) for common, first, preferred in merged}
+    return {Hint(common, preferred) for common, _, preferred in merged}
 
 
-def _is_better(
-    best: Hint, candidate: Hint, widest_needed: int, distances: Mapping[int, Mapping[int, int]] | None
-) -> bool:
-    if best.preferred != candidate.preferred:
-        return candidate.preferred
-    size, new_size = len(best.affinity or ()), len(candidate.affinity or ())
-    if size == new_size:
-        return _tie_break(candidate, distances) < _tie_break(best, distances)
-    if candidate.preferred or size > widest_needed:
-        return new_size < size
-    # Neither is preferred: an affinity as wide as the most demanding resource needs is best, a wider one is worst.
-    return size < new_size <= widest_needed
-
-
-def _tie_break(hint: Hint, distances: Mapping[int, Mapping[int, int]] | None) -> tuple[float, int]:
+def _rank(hint: Hint, needed: int, distances: Mapping[int, Mapping[int, int]] | None) -> tuple[int, int, float, int]:
+    """Sorts hints from the best. Of those that are not preferred the widest up to `needed`, the number of NUMA nodes
+    of the most demanding resource, is best; then come the wider ones, narrow before wide.
+    """
     affinity = hint.affinity or frozenset()
     mask = sum(1 << numa for numa in affinity)
-    if not distances:
-        return (0.0, mask)
+    distance = _mean_distance(affinity, distances) if distances else 0.0
+    if hint.preferred:
+        return (0, len(affinity), distance, mask)
+    if len(affinity) <= needed:
+        return (1, -len(affinity), distance, mask)
+    return (2, len(affinity), distance, mask)
+
+
+def _mean_distance(affinity: Affinity, distances: Mapping[int, Mapping[int, int]]) -> float:
     pairs = [distances.get(a, {}).get(b, 0) for a in affinity for b in affinity]
-    return (sum(pairs) / len(pairs) if pairs else 0.0, mask)
+    return sum(pairs) / len(pairs) if pairs else 0.0
 
 
 def _sum(amounts: Mapping[int, int], affinity: Affinity) -> int:

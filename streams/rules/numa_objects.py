@@ -2,7 +2,8 @@
 (domain-reference A4, A5, A6). Every function raises BadRecord for what it cannot read.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
 import msgspec
@@ -88,6 +89,17 @@ def crane_cpus(annotations: PodAnnotations) -> dict[int, int]:
     }
 
 
+def with_crane_pods(crane: NumaView | None, pods: Mapping[str, Mapping[int, int]]) -> NumaView:
+    """Crane's view of a node with what its pods hold, by pod uid and NUMA node (`crane_cpus`)."""
+    held: Counter[int] = Counter()
+    for counts in pods.values():
+        held.update(counts)
+    view = crane or NumaView(source=CRANE, fidelity="count", producer="crane")
+    known = {zone.numa_node: zone for zone in view.zones}
+    zones = (known.get(numa, NumaZone(numa))._replace(exclusive_cpus=held[numa]) for numa in {*known, *held})
+    return view._replace(zones=tuple(sorted(zones, key=lambda zone: zone.numa_node)))
+
+
 def decoded(text: str, kind: type[T], what: str) -> T:
     """`text` as JSON of this type; raises BadRecord."""
     try:
@@ -97,9 +109,7 @@ def decoded(text: str, kind: type[T], what: str) -> T:
 
 
 def _node_zones(nrt: Nrt) -> NumaView:
-    zones = tuple(sorted(_zone(zone) for zone in nrt.zones or () if zone.type == "Node"))
-    if len({zone.numa_node for zone in zones}) < len(zones):
-        raise BadRecord("bad_numa_source", "NodeResourceTopology names a NUMA node twice")
+    zones = _distinct(_zone(zone) for zone in nrt.zones or () if zone.type == "Node")
     policy, scope = _policy(nrt)
     return NumaView(
         source=NRT,
@@ -109,6 +119,14 @@ def _node_zones(nrt: Nrt) -> NumaView:
         topology_manager_policy=policy,
         topology_manager_scope=scope,
     )
+
+
+def _distinct(zones: Iterable[NumaZone]) -> tuple[NumaZone, ...]:
+    """Sorted by id, because exporters write them in any order; raises BadRecord where one appears twice."""
+    ordered = sorted(zones, key=lambda zone: zone.numa_node)
+    if len({zone.numa_node for zone in ordered}) < len(ordered):
+        raise BadRecord("bad_numa_source", "a NUMA node is named twice")
+    return tuple(ordered)
 
 
 def _zone(zone: Zone) -> NumaZone:
@@ -160,7 +178,9 @@ def _koordinator(nrt: Nrt, annotations: NrtAnnotations) -> NumaView:
         fidelity="exact",
         producer=_producer(nrt.metadata) or "koordinator",
         cpus=tuple(Cpu(cpu=c.id, core=c.core, socket=c.socket, numa=c.node) for c in detail),
-        reserved=_cpu_list(policy.reserved_cpus) | _cpu_list(reservation.reserved_cpus),
+        reserved=_cpu_list(policy.reserved_cpus) | _cpu_list(reservation.reserved_cpus)
+        if annotations.cpu_manager_policy or annotations.reservation
+        else None,
         holders=tuple(Holder(a.namespace, a.name, a.uid, "", _cpu_list(a.cpuset)) for a in allocs or () if a.cpuset),
         cpu_manager_policy=policy.policy,
         topology_manager_policy=topology_policy,
@@ -203,7 +223,7 @@ def _crane(crane: Crane) -> NumaView:
         source=CRANE,
         fidelity="count",
         producer=_producer(crane.metadata) or "crane",
-        zones=tuple(sorted(_crane_zone(zone) for zone in crane.zones or () if zone.type == "Node")),
+        zones=_distinct(_crane_zone(zone) for zone in crane.zones or () if zone.type == "Node"),
         cpu_manager_policy=policy.cpu_manager_policy.lower(),
         topology_manager_policy=policy.topology_manager_policy,
     )

@@ -59,7 +59,9 @@ class Request(NamedTuple):
 class Admission(NamedTuple):
     admitted: bool
     reason: str
-    """`TopologyAffinityError`, `SMTAlignmentError`, `UnexpectedAdmissionError`, or empty."""
+    """`TopologyAffinityError`, `SMTAlignmentError` or `UnexpectedAdmissionError`; empty where admitted, and where the
+    kubelet would not even start.
+    """
     message: str
     hint: Hint
     """The merged hint of the container that decided; any affinity where the policy is none."""
@@ -79,7 +81,7 @@ def admit(machine: Machine, settings: Settings, containers: Sequence[Request]) -
     numa_nodes = [node.numa_node for node in machine.topology.numa_nodes]
     if settings.topology_policy != "none" and len(numa_nodes) > settings.max_numa_nodes:
         text = f"unsupported on machines with more than {settings.max_numa_nodes} NUMA Nodes"
-        return Admission(admitted=False, reason="UnexpectedAdmissionError", message=text, hint=_ANY, cpus=())
+        return Admission(admitted=False, reason="", message=text, hint=_ANY, cpus=())
     hint, free, given = _ANY, machine.free, list[frozenset[int]]()
     pod_hint = _merged_hint(machine, settings, free, _sum(containers)) if settings.topology_scope == "pod" else None
     for container in containers:

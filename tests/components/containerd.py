@@ -17,6 +17,7 @@ PACKAGES: Final = ("containerd", "runc", "containernetworking-plugins")
 SUBNET: Final = "198.51.100.0/24"
 """For documentation (RFC 5737): the pods have addresses, and no host of this number exists."""
 
+SOCKET: Final = "containerd.sock"
 CONFIG: Final = """\
 version = 2
 root = "{folder}/root"
@@ -56,7 +57,7 @@ class Containerd:
 
     def __init__(self, folder: Path, bridge: str) -> None:
         self.folder = folder
-        self.socket = folder / "containerd.sock"
+        self.socket = folder / SOCKET
         self._bridge = bridge
         programs = containerd_programs()
         self._bin = programs / "usr" / "bin"
@@ -83,26 +84,10 @@ class Containerd:
         return subprocess.run(command, capture_output=True, text=True, check=check, timeout=120)
 
     def stop(self) -> None:
-        """Stop containerd, its shims, its network and its mounts; the containers' processes have ended before."""
+        """Delete the containers, whose shims end with them, and stop."""
         for container in self.ctr("tasks", "list", "-q", check=False).stdout.split():
             self.ctr("tasks", "delete", "-f", container, check=False)
         self.process.stop()
-        for pid in self._shims():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        eventually("the shims of containerd end", lambda: not self._shims())
-        subprocess.run([tool("ip"), "link", "delete", self._bridge], capture_output=True, check=False)
-        unmount_below(self.folder)
-
-    def _shims(self) -> list[int]:
-        """Processes that were started with our socket as an argument, which only our containerd does."""
-        ours = str(self.socket).encode()
-        found = []
-        for file in Path("/proc").glob("[0-9]*/cmdline"):
-            with contextlib.suppress(OSError):
-                if b"containerd-shim" in (line := file.read_bytes()).split(b"\0")[0] and ours in line.split(b"\0"):
-                    found.append(int(file.parent.name))
-        return found
 
     def _write_network(self) -> None:
         ranges = {"type": "host-local", "subnet": SUBNET, "dataDir": str(self.folder / "addresses")}
@@ -112,7 +97,29 @@ class Containerd:
         (self.folder / "cni" / "10-bridge.conflist").write_text(json.dumps(network))
 
 
-def unmount_below(folder: Path) -> None:
+def clear(folder: Path, bridge: str) -> None:
+    """End what a containerd of `folder` left when it was killed: its shims, its network, its mounts."""
+    for pid in _shims(folder):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    eventually("the shims of containerd end", lambda: not _shims(folder))
+    subprocess.run([tool("ip"), "link", "delete", bridge], capture_output=True, check=False)
+    _unmount_below(folder)
+
+
+def _shims(folder: Path) -> list[int]:
+    """Processes that were started with the socket in `folder` as an argument, which only its containerd does."""
+    ours = f"{folder}/{SOCKET}".encode()
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = file.read_bytes().split(b"\0")
+            if b"containerd-shim" in words[0] and ours in words:
+                found.append(int(file.parent.name))
+    return found
+
+
+def _unmount_below(folder: Path) -> None:
     """Unmount everything that is mounted below `folder`, the innermost first."""
     mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     for mount in sorted((m for m in mounts if m.startswith(f"{folder}/")), key=len, reverse=True):

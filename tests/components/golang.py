@@ -14,6 +14,7 @@ from components.cache import ComponentMissing, run_step, tool
 
 GO: Final[Mapping[str, str]] = {"GOFLAGS": "-mod=mod -buildvcs=false"}
 
+LANGUAGE: Final = re.compile(r"^go \S+$", re.MULTILINE)
 STAGED: Final = re.compile(r"^\s*(\S+) => \./staging/src/", re.MULTILINE)
 """A module that Kubernetes keeps in its own tree and publishes beside it, in the replace block of its go.mod."""
 
@@ -38,9 +39,10 @@ def build_programs(module: str, version: str, packages: Sequence[str], folder: P
 
 
 def _go_mod(module: str, version: str, source: Path) -> str:
-    staged = STAGED.findall(_published_go_mod(module, version, source))
-    lines = ["module leadsman.example/components", "", f"require {module} {version}", ""]
-    lines += [f"replace {name} => {name} v0{version.removeprefix('v1')}" for name in staged]
+    published = _published_go_mod(module, version, source)
+    language = LANGUAGE.findall(published)  # without it `go mod tidy` walks the unpruned graph, for minutes
+    lines = ["module leadsman.example/components", "", *language, "", f"require {module} {version}", ""]
+    lines += [f"replace {name} => {name} v0{version.removeprefix('v1')}" for name in STAGED.findall(published)]
     return "\n".join(lines) + "\n"
 
 

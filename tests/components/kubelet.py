@@ -12,14 +12,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from components import cgroups
-from components.containerd import Containerd, unmount_below
+from components import cgroups, containerd
+from components.containerd import Containerd
 from components.image import IMAGE
 from components.kubernetes import ApiError, Cluster
 from components.processes import HOST, NotReady, Process, eventually, free_port
 
 NODE: Final = "real-node-1"
+PREFIX: Final = "leadsman-node-"
+OWNER: Final = "owner.pid"
 
+EVICTION: Final = {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"}
 CONFIG: Final[Mapping[str, object]] = MappingProxyType(
     {
         "kind": "KubeletConfiguration",
@@ -37,7 +40,7 @@ CONFIG: Final[Mapping[str, object]] = MappingProxyType(
         "topologyManagerPolicy": "best-effort",
         "nodeStatusUpdateFrequency": "2s",
         "syncFrequency": "10s",
-        "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+        "evictionHard": EVICTION,
         "evictionPressureTransitionPeriod": "10s",
         "imageGCHighThresholdPercent": 99,  # the disk of a test machine may be nearly full
         "imageGCLowThresholdPercent": 98,
@@ -59,7 +62,19 @@ def why_no_kubelet() -> str:
         return "no cgroup file system can be written here"
     if not Path("/dev/kmsg").exists():
         return "a kubelet needs /dev/kmsg"
+    if others := _kubelets_of_others():
+        return f"process {others[0]} is a kubelet already, and some of its paths are the same for all"
     return ""
+
+
+def _kubelets_of_others() -> list[int]:
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = file.read_bytes().split(b"\0")
+            if Path(words[0].decode()).name == "kubelet" and f"--hostname-override={NODE}".encode() not in words:
+                found.append(int(file.parent.name))
+    return found
 
 
 class RealNode:
@@ -73,10 +88,12 @@ class RealNode:
         self.name = NODE
         self.port = free_port()
         self.url = f"https://{HOST}:{self.port}"
-        self.folder = Path(tempfile.mkdtemp(prefix="leadsman-node-"))
+        clear_abandoned()
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        (self.folder / OWNER).write_text(str(os.getpid()))
         self._cgroup = self.folder.name
         self._config = {**CONFIG, **(config or {}), **self._own()}
-        self.containerd = Containerd(self.folder, bridge=f"lm{os.getpid()}"[:15])
+        self.containerd = Containerd(self.folder, bridge=_bridge(self.folder))
         self.kubelet = Process("kubelet", self._command(), self.folder / "kubelet.log")
         self._sysctls: dict[str, str] = {}
 
@@ -105,14 +122,10 @@ class RealNode:
         with contextlib.suppress(ApiError, OSError, NotReady):
             self._delete_pods()
         self.kubelet.stop()
-        cgroups.end_processes(self._cgroup)
         self.containerd.stop()
-        cgroups.end_processes(self._cgroup)
-        cgroups.remove(self._cgroup)
-        unmount_below(self.folder)
+        clear(self.folder)
         for name, value in self._sysctls.items():
             Path("/proc/sys", name).write_text(value)
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def ask(self, path: str) -> bytes:
         """What the kubelet answers on `path`, as `/stats/summary`, `/configz`, `/metrics`."""
@@ -146,6 +159,16 @@ class RealNode:
     def cpu_manager_state(self) -> Any:
         """The CPU manager's checkpoint: domain-reference A1."""
         return json.loads((self.folder / "kubelet" / "cpu_manager_state").read_text())
+
+    def evict_after(self, taken_mib: int) -> int:
+        """Restart the kubelet with a memory threshold that is reached when `taken_mib` MiB more are taken than now.
+
+        The threshold is returned, in bytes of `memory.available`. Choose far more than others on the machine take.
+        """
+        available = json.loads(self.ask("/stats/summary"))["node"]["memory"]["availableBytes"]
+        threshold = int(available) - taken_mib * 1024 * 1024
+        self.restart_kubelet({"evictionHard": {**EVICTION, "memory.available": str(threshold)}})
+        return threshold
 
     def _own(self) -> dict[str, object]:
         return {
@@ -187,3 +210,23 @@ class RealNode:
             path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
             self.cluster.request("DELETE", path, {"gracePeriodSeconds": 1})
         eventually("the node's pods are deleted", lambda: not self.cluster.request("GET", pods)["items"])
+
+
+def clear(folder: Path) -> None:
+    """Remove what a node of `folder` left: processes, network, mounts, cgroups, and the folder."""
+    cgroups.end_processes(folder.name)
+    containerd.clear(folder, _bridge(folder))
+    cgroups.remove(folder.name)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def clear_abandoned() -> None:
+    """Remove what is left of nodes whose test run was killed."""
+    for owner in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{OWNER}"):
+        if not Path("/proc", owner.read_text()).exists():
+            clear(owner.parent)
+
+
+def _bridge(folder: Path) -> str:
+    """A name for the pods' bridge that no other node has, short enough for Linux."""
+    return f"lm-{folder.name.removeprefix(PREFIX)}"

@@ -192,7 +192,11 @@ class Cluster:
         key, certificate = str(self._service_account_key), str(self.ca_file)
         return self._manager(
             "kube-controller-manager",
-            {"service-account-private-key-file": key, "root-ca-file": certificate},
+            {
+                "service-account-private-key-file": key,
+                "root-ca-file": certificate,
+                "flex-volume-plugin-dir": str(self.folder / "volume-plugins"),
+            },
             user="admin",
         )
 

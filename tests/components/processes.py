@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -51,7 +52,7 @@ class Process:
         return self._process.pid
 
     def start(self) -> None:
-        """Start the program in a process group of its own; it ends with this process, however this one ends."""
+        """Start the program in a session of its own; started by the main thread it ends with it, even by SIGKILL."""
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 [*_ends_with_parent(), *self._argv],
@@ -109,7 +110,8 @@ class Process:
 
 def _ends_with_parent() -> list[str]:
     setpriv = shutil.which("setpriv")
-    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
+    in_main_thread = threading.current_thread() is threading.main_thread()  # the signal comes when the thread ends
+    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv and in_main_thread else []
 
 
 def eventually(what: str, holds: Callable[[], bool], timeout_seconds: float = 30.0) -> None:

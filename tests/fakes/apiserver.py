@@ -111,8 +111,8 @@ def refusal(code: int, reason: str, message: str, headers: dict[str, str] | None
     return Answer(status_body(code, reason, message, **details), code, headers or {})
 
 
-def listing(version: str, objects: Sequence[Any], token: str = "") -> Answer:
-    metadata = {"resourceVersion": version, **({"continue": token} if token else {})}
+def listing(version: str, objects: Sequence[Any], rest: str = "") -> Answer:
+    metadata = {"resourceVersion": version, **({"continue": rest} if rest else {})}
     return Answer(msgspec.json.encode({"kind": "PodList", "metadata": metadata, "items": objects}))
 
 

@@ -152,6 +152,11 @@ def test_equal_capacity_with_different_inodes_are_two_file_systems() -> None:
     assert layout_of(_sample(NODE_DISK, (NODE_DISK[0], 7))) is Layout.SEPARATE_IMAGEFS
 
 
+def test_different_capacity_without_inodes_are_two_file_systems() -> None:
+    # btrfs has no fixed number of inodes and tells 0.
+    assert layout_of(_sample((100 * GI, 0), (50 * GI, 0))) is Layout.SEPARATE_IMAGEFS
+
+
 @pytest.mark.parametrize("imagefs", [(None, None), (0, None), (0, 0)])
 def test_an_unknown_imagefs_counts_as_the_nodes(imagefs: tuple[int | None, int | None]) -> None:
     assert layout_of(_sample(NODE_DISK, imagefs)) is Layout.SINGLE

@@ -124,6 +124,13 @@ def test_a_soft_threshold_comes_with_its_grace_and_reclaim() -> None:
     )
 
 
+def test_a_grace_period_without_a_soft_threshold_is_of_no_effect() -> None:
+    config = KubeletConfiguration(
+        eviction_hard={"nodefs.available": "5%"}, eviction_soft_grace_period={"nodefs.available": "30s"}
+    )
+    assert effective_thresholds(config).by_signal["nodefs.available"] == SignalThresholds(hard="5%")
+
+
 def test_allocatable_memory_copies_the_hard_threshold_alone() -> None:
     config = KubeletConfiguration(
         eviction_hard={"memory.available": "15Gi"},

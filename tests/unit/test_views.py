@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-
 from components.rows import T0, dicts, row, store, store_samples, summary
+
 from ingest.records import NodeSample
 from sql.database import Database
 from streams.findings import (
@@ -157,28 +157,27 @@ def test_eviction_order_agrees_with_the_rule_for_every_signal_and_layout(databas
 
 
 def _random_sample(rng: random.Random) -> dict[str, Any]:
-    maybe = lambda: rng.choice([None, 0, 100, 100, 200, 300])  # noqa: E731 - one word
-    return {name: maybe() for name in NodeSample.__struct_fields__ if "psi" not in name and "cpu" not in name}
+    few = [None, 0, 100, 100, 200, 300]
+    return {name: rng.choice(few) for name in NodeSample.__struct_fields__ if "psi" not in name and "cpu" not in name}
 
 
 def _random_pod(rng: random.Random, name: str) -> RankedPod:
-    few = lambda: rng.randrange(4)  # noqa: E731 - one word
     return RankedPod(
         namespace=rng.choice(["a", "é", "z"]),
         name=rng.choice(["p", "q"]),
         uid=name,
         priority=rng.choice([-5, 0, 0, 7]),
-        memory_request_bytes=few(),
-        ephemeral_request_bytes=few(),
+        memory_request_bytes=rng.randrange(4),
+        ephemeral_request_bytes=rng.randrange(4),
         has_stats=rng.random() < 0.8,
-        memory_working_set_bytes=few(),
-        rootfs_used_bytes=few(),
-        rootfs_inodes_used=few(),
-        logs_used_bytes=few(),
-        logs_inodes_used=few(),
-        volumes_used_bytes=few(),
-        volumes_inodes_used=few(),
-        processes=few(),
+        memory_working_set_bytes=rng.randrange(4),
+        rootfs_used_bytes=rng.randrange(4),
+        rootfs_inodes_used=rng.randrange(4),
+        logs_used_bytes=rng.randrange(4),
+        logs_inodes_used=rng.randrange(4),
+        volumes_used_bytes=rng.randrange(4),
+        volumes_inodes_used=rng.randrange(4),
+        processes=rng.randrange(4),
         critical=rng.random() < 0.2,
     )
 
@@ -303,7 +302,7 @@ def test_image_gc_state_uses_the_settings_of_its_time(database: Database) -> Non
         row(KubeletSetting, ts=after(5), node="n", image_gc_high_percent=50, image_gc_low_percent=40),
         row(KubeletSetting, ts=after(15), node="n", image_gc_high_percent=90, image_gc_low_percent=40),
     )
-    disk = {"imagefs_capacity_bytes": 1000, "imagefs_available_bytes": 300}
+    disk: dict[str, Any] = {"imagefs_capacity_bytes": 1000, "imagefs_available_bytes": 300}
     store_samples(database, *(summary(after(s), "n", **disk) for s in (0, 10, 20)))
     found = database.query(
         "SELECT usage_percent, high_percent, decision, wanted_bytes, settings_assumed FROM image_gc_state ORDER BY ts"

@@ -109,7 +109,7 @@ async def test_sources_are_list_and_watch_and_bytes_are_kept_as_received() -> No
 async def test_a_version_is_reached_only_when_the_whole_list_was_told() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
-            listing("7", [pod("a", "3")], token="t"),
+            listing("7", [pod("a", "3")], rest="t"),
             listing("7", [pod("b", "4")]),
             watching(event("ADDED", pod("c", "9"))),
         ]
@@ -122,7 +122,7 @@ async def test_a_version_is_reached_only_when_the_whole_list_was_told() -> None:
 async def test_a_list_whose_rest_expired_is_asked_for_whole_and_tells_nothing_twice() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
-            listing("7", [pod("a", "3")], token="t"),
+            listing("7", [pod("a", "3")], rest="t"),
             refusal(410, "Expired", "The provided continue parameter is too old"),
             listing("8", [pod("a", "3"), pod("b", "4")]),
             watching(event("ADDED", pod("c", "9"))),
@@ -301,9 +301,9 @@ async def test_an_oversized_object_is_a_counted_tombstone_and_the_stream_goes_on
         steps = await stage.steps(3, line_limit_bytes=66_000)
     assert _told(steps) == [("ADDED", "b")]
     assert stage.tally["pods", "oversized"] == 1
-    assert _errors(steps) == [
-        f"pods: an object of {len(event('ADDED', large)) - 1} bytes is too large to be read: ADDED default/large, version 30"
-    ]
+    size = len(event("ADDED", large)) - 1
+    told = f"pods: an object of {size} bytes is too large to be read: ADDED default/large, version 30"
+    assert _errors(steps) == [told]
     assert _versions(steps) == ["7", "30", "31"]
 
 

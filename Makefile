@@ -1,0 +1,44 @@
+# What a newcomer and CI need. Everything is made in .venv; nothing is installed by hand.
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+CAPTURE ?= examples/node-pressure-k8s-1.36.jsonl.gz
+DEMO_DB ?= chdb://leadsman-db
+UV := $(VENV)/bin/uv pip
+
+.PHONY: demo test check bench lock clean
+
+$(VENV)/.runtime: .lock/runtime.txt pyproject.toml
+	@echo "setting up $(VENV) (about a minute, once)"
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Leadsman needs Python 3.11 or newer as python3")'
+	@test -x $(PYTHON) || python3 -m venv $(VENV)
+	@$(PYTHON) -m pip install --quiet --require-hashes --no-deps -r .lock/setup.txt
+	@$(UV) install --quiet --python $(PYTHON) --require-hashes --no-deps -r .lock/runtime.txt
+	@$(UV) install --quiet --python $(PYTHON) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime .lock/dev.txt
+	@$(UV) install --quiet --python $(PYTHON) --require-hashes --no-deps -r .lock/dev.txt
+	@touch $@
+
+demo: $(VENV)/.runtime ## replay a recorded incident into SQL and tell what happened
+	@$(VENV)/bin/leadsman replay $(CAPTURE) --db $(DEMO_DB)
+
+check: $(VENV)/.dev ## format, lint, types, import rules; changes nothing
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+test: $(VENV)/.dev ## all tests
+	$(PYTHON) -m pytest -n 2 --dist loadgroup
+
+bench: $(VENV)/.dev ## ratios, measured in one run
+	$(PYTHON) -m tests.bench
+
+lock: $(VENV)/.dev ## write .lock anew from pyproject.toml
+	$(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml -o .lock/runtime.txt
+	$(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --group dev pyproject.toml -o .lock/dev.txt
+	$(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate .lock/setup.in -o .lock/setup.txt
+
+clean: ## remove what make made
+	rm -rf $(VENV) leadsman-db

@@ -1,0 +1,102 @@
+"""The kubelets of a cluster: one poll for each node that exists, wherever it is now."""
+
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from kubernetes_asyncio.client.api_client import ApiClient
+from kubernetes_asyncio.client.configuration import Configuration
+
+from ingest.clock import Clock
+from ingest.filters import identify
+from ingest.freshness import Freshness
+from ingest.kubelet import Emit, Fetch, Kubelets, Pace
+from ingest.kubelet_access import Address, DirectAccess, NodeProxy, kubelet_address
+from ingest.live_settings import KubeletSettings
+from ingest.observation import Observation
+from ingest.reports import Tally
+
+SILENCE_ROUNDS: Final = 6
+"""A kubelet that gave nothing for so many intervals is silent."""
+
+Cancel: TypeAlias = Callable[[], object]
+
+
+def stream_of(node: str) -> str:
+    """The name of a kubelet's stream."""
+    return f"kubelet/{node}"
+
+
+class Fleet:
+    """Begins and ends the polling of kubelets as nodes come and go."""
+
+    def __init__(
+        self,
+        cluster: str,
+        settings: KubeletSettings,
+        emit: Emit,
+        *,
+        clock: Clock,
+        tally: Tally,
+        freshness: Freshness,
+        begin: Callable[[Coroutine[Any, Any, None]], Cancel],
+    ) -> None:
+        """`begin` runs a coroutine beside all others and gives what ends it."""
+        self._cluster = cluster
+        self._settings = settings
+        self._emit = emit
+        self._clock = clock
+        self._tally = tally
+        self._freshness = freshness
+        self._begin = begin
+        self._kubelets: Kubelets | None = None
+        self._addresses: dict[str, Address] = {}
+        self._polls: dict[str, Cancel] = {}
+
+    async def connect(self, access: Configuration, stack: AsyncExitStack) -> None:
+        """Open what is needed to ask kubelets, for as long as the stack lasts; OSError for an unreadable CA."""
+        if self._settings.access == "off":
+            return
+        self._kubelets = Kubelets(
+            self._cluster,
+            await self._way(access, stack),
+            self._emit,
+            clock=self._clock,
+            tally=self._tally,
+            pace=Pace(self._settings.summary_seconds, self._settings.metrics_seconds, self._settings.configz_seconds),
+            in_flight=self._settings.in_flight,
+            heard=lambda node: self._freshness.heard(stream_of(node), self._clock.now()),
+        )
+
+    async def _way(self, access: Configuration, stack: AsyncExitStack) -> Fetch:
+        if self._settings.access == "proxy":
+            access.connection_pool_maxsize = max(access.connection_pool_maxsize, self._settings.in_flight)
+            return NodeProxy(await stack.enter_async_context(ApiClient(access))).fetch
+        direct = DirectAccess(access, self._addresses.get, self._settings.ca_file, insecure=self._settings.insecure)
+        stack.push_async_callback(direct.close)
+        return direct.fetch
+
+    def exists(self, node: msgspec.Raw) -> None:
+        """Poll this node's kubelet at its address of now."""
+        name = identify(node).name
+        address = kubelet_address(node)
+        if address:
+            self._addresses[name] = address
+        if self._kubelets and name not in self._polls:
+            silence_seconds = SILENCE_ROUNDS * self._settings.summary_seconds
+            self._freshness.expect(stream_of(name), silence_seconds, self._clock.now())
+            self._polls[name] = self._begin(self._kubelets.poll(name))
+
+    def changed(self, observation: Observation) -> None:
+        """An observation of a node."""
+        if observation.type == "DELETED":
+            self._gone(identify(observation.object).name)
+        elif observation.type != "ERROR":
+            self.exists(observation.object)
+
+    def _gone(self, node: str) -> None:
+        self._addresses.pop(node, None)
+        self._freshness.forget(stream_of(node))
+        if cancel := self._polls.pop(node, None):
+            cancel()

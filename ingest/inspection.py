@@ -1,0 +1,243 @@
+"""What a sequence of observations holds, summed up without replaying it."""
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ingest.observation import Observation, Observed, Position, Unreadable
+from ingest.text import plain
+
+GAP_TIMES_USUAL: Final = 3
+"""An interval between two samples of a node that is so many times its median is a gap."""
+
+_KEPT_INTERVALS: Final = 20
+_KEPT_ERRORS: Final = 100
+
+
+class Gap(NamedTuple):
+    """A time in which a node was not sampled as usual."""
+
+    cluster: str
+    node: str
+    begin: datetime
+    end: datetime
+    usual_seconds: float
+    """The median interval between this node's samples."""
+
+    def __str__(self) -> str:
+        seconds = (self.end - self.begin).total_seconds()
+        return f"no stats/summary for {seconds:.0f} s where one came every {self.usual_seconds:.0f} s"
+
+
+class Errors(NamedTuple):
+    """Observations of type ERROR that say the same of the same thing."""
+
+    cluster: str
+    node: str
+    resource: str
+    error: str
+    times: int
+    first: datetime
+    last: datetime
+
+
+class Damage(NamedTuple):
+    """Lines that are no observations, by type."""
+
+    error_type: str
+    lines: int
+    first: Position
+    reason: str
+
+
+class Largest(NamedTuple):
+    size_bytes: int
+    position: Position
+    resource: str
+
+
+class Inspection(NamedTuple):
+    """What was found. Times are aware UTC."""
+
+    observations: int
+    counts: Mapping[tuple[str, str, str], int]
+    """By source, resource and type."""
+    first: datetime | None
+    last: datetime | None
+    clusters: tuple[str, ...]
+    nodes: Mapping[tuple[str, str], str]
+    """Kubelet version by cluster and node; empty where it was not seen."""
+    gaps: tuple[Gap, ...]
+    """The longest of each node, in order of time."""
+    errors: tuple[Errors, ...]
+    unreadable: tuple[Damage, ...]
+    largest: Largest | None
+    skipped: Mapping[str, int]
+    """Objects of a dump that are none of Leadsman's resources, by kind."""
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
+    kubelet_version: str = ""
+
+
+class _Status(msgspec.Struct, frozen=True, rename="camel"):
+    node_info: _NodeInfo = _NodeInfo()
+
+
+class _Node(msgspec.Struct, frozen=True):
+    metadata: _Named = _Named()
+    status: _Status = _Status()
+
+
+class _PodSpec(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str = ""
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    spec: _PodSpec = _PodSpec()
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    error: str = ""
+
+
+_NODE: Final = msgspec.json.Decoder(_Node)
+_POD: Final = msgspec.json.Decoder(_Pod)
+_FAILURE: Final = msgspec.json.Decoder(_Failure)
+_DECODE_ERRORS: Final = (RecursionError, UnicodeDecodeError, msgspec.DecodeError)
+
+
+def summarize(entries: Iterable[Observed | Unreadable], skipped: Mapping[str, int]) -> Inspection:
+    """Sum up what `read_sources` gives; `skipped` is the counter that was given to it, complete at the end.
+
+    Memory does not grow with the length of a capture, only with the number of its nodes.
+    """
+    summary = _Summary()
+    for entry in entries:
+        if isinstance(entry, Observed):
+            summary.add(entry)
+        else:
+            summary.add_unreadable(entry)
+    return summary.result(skipped)
+
+
+class _Intervals:
+    """The times between the samples of one node: how often each is, to a tenth of a second, and the longest."""
+
+    def __init__(self) -> None:
+        self._last: datetime | None = None
+        self._tenths: Counter[int] = Counter()
+        self._longest: list[tuple[timedelta, datetime]] = []
+
+    def add(self, ts: datetime) -> None:
+        if self._last is not None:
+            interval = ts - self._last
+            self._tenths[round(interval.total_seconds() * 10)] += 1
+            keep = heapq.heappush if len(self._longest) < _KEPT_INTERVALS else heapq.heappushpop
+            keep(self._longest, (interval, self._last))
+        self._last = ts
+
+    def gaps(self, cluster: str, node: str) -> list[Gap]:
+        usual = self._median_seconds()
+        return [
+            Gap(cluster, node, begin, begin + interval, usual)
+            for interval, begin in self._longest
+            if interval.total_seconds() > GAP_TIMES_USUAL * usual > 0
+        ]
+
+    def _median_seconds(self) -> float:
+        left = (self._tenths.total() + 1) // 2
+        for tenths, count in sorted(self._tenths.items()):
+            left -= count
+            if left <= 0:
+                return tenths / 10
+        return 0.0
+
+
+class _Summary:
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+        self._first: datetime | None = None
+        self._last: datetime | None = None
+        self._clusters: set[str] = set()
+        self._nodes: dict[tuple[str, str], str] = {}
+        self._intervals: dict[tuple[str, str], _Intervals] = {}
+        self._errors: dict[tuple[str, str, str, str], Errors] = {}
+        self._unreadable: dict[str, Damage] = {}
+        self._largest: Largest | None = None
+
+    def add(self, entry: Observed) -> None:
+        seen = entry.observation
+        self._counts[seen.source, seen.resource, seen.type] += 1
+        self._first = min(filter(None, (self._first, seen.ts)))
+        self._last = max(filter(None, (self._last, seen.ts)))
+        self._clusters.add(seen.cluster)
+        if self._largest is None or len(entry.raw) > self._largest.size_bytes:
+            self._largest = Largest(len(entry.raw), entry.position, seen.resource)
+        if seen.type == "ERROR":
+            self._add_error(seen)
+            return
+        self._add_node(seen)
+        if seen.resource == "stats/summary":
+            self._intervals.setdefault((seen.cluster, seen.node), _Intervals()).add(seen.ts)
+
+    def add_unreadable(self, entry: Unreadable) -> None:
+        first = self._unreadable.get(entry.error_type)
+        self._unreadable[entry.error_type] = (
+            Damage(entry.error_type, 1, entry.position, entry.reason)
+            if first is None
+            else first._replace(lines=first.lines + 1)
+        )
+
+    def result(self, skipped: Mapping[str, int]) -> Inspection:
+        gaps = [gap for (cluster, node), each in self._intervals.items() for gap in each.gaps(cluster, node)]
+        return Inspection(
+            observations=self._counts.total(),
+            counts=dict(sorted(self._counts.items())),
+            first=self._first,
+            last=self._last,
+            clusters=tuple(sorted(self._clusters)),
+            nodes=dict(sorted(self._nodes.items())),
+            gaps=tuple(sorted(gaps, key=lambda gap: (gap.begin, gap.cluster, gap.node))),
+            errors=tuple(self._errors.values()),
+            unreadable=tuple(sorted(self._unreadable.values())),
+            largest=self._largest,
+            skipped=dict(sorted(skipped.items())),
+        )
+
+    def _add_node(self, seen: Observation) -> None:
+        node, version = _node_of(seen)
+        if node:
+            self._nodes[seen.cluster, node] = version or self._nodes.get((seen.cluster, node), "")
+
+    def _add_error(self, seen: Observation) -> None:
+        try:
+            error = plain(_FAILURE.decode(seen.object).error)
+        except _DECODE_ERRORS:
+            error = ""
+        key = (seen.cluster, seen.node, seen.resource, error)
+        if key not in self._errors and len(self._errors) >= _KEPT_ERRORS:
+            key = (seen.cluster, "", "", "other errors")
+        known = self._errors.get(key) or Errors(*key, 0, seen.ts, seen.ts)
+        self._errors[key] = known._replace(times=known.times + 1, last=seen.ts)
+
+
+def _node_of(seen: Observation) -> tuple[str, str]:
+    """Tell which node an observation is about, and the version of its kubelet."""
+    try:
+        if seen.resource == "nodes":
+            node = _NODE.decode(seen.object)
+            return node.metadata.name, node.status.node_info.kubelet_version
+        if seen.resource == "pods":
+            return _POD.decode(seen.object).spec.node_name, ""
+    except _DECODE_ERRORS:
+        return "", ""
+    return seen.node, ""

@@ -1,0 +1,220 @@
+"""All live sources of one cluster as one stream of observations."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import AsyncExitStack, aclosing
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from kubernetes_asyncio.client.api_client import ApiClient
+from kubernetes_asyncio.client.configuration import Configuration
+
+from ingest.clock import SYSTEM, Clock
+from ingest.connect import configuration
+from ingest.fleet import Fleet
+from ingest.freshness import Freshness, Silence
+from ingest.kubelet import SUMMARY
+from ingest.live_settings import LiveSettings
+from ingest.observation import Observation
+from ingest.reports import Tally, error_observation
+from ingest.resources import NODES, RESOURCES, Resource
+from ingest.text import plain
+from ingest.versions import Acknowledgements, Ticket, VersionFile, VersionStore
+from ingest.watch import Watch
+
+WATCH_SILENCE_SECONDS: Final = 120.0
+"""Bookmarks come about every minute, and a silent watch is made anew after 100 s."""
+CHECK_SECONDS: Final = 5.0
+SAVE_SECONDS: Final = 1.0
+
+
+class Delivery(NamedTuple):
+    """An observation that is to be acknowledged once it is safe."""
+
+    observation: Observation
+    ticket: Ticket | None
+    """None where nothing has to go on from here."""
+
+
+async def observe(settings: LiveSettings, *, clock: Clock = SYSTEM) -> AsyncGenerator[Observation, None]:
+    """Give what the live sources of a cluster see, for ever; asking for the next acknowledges the one before.
+
+    What cannot be read is an observation of type ERROR. Raises KubeconfigError, and VersionsError for a versions
+    file that is not this cluster's.
+    """
+    live = await Live.connect(settings, clock=clock)
+    async with aclosing(live.deliveries()) as deliveries:
+        async for delivery in deliveries:
+            yield delivery.observation
+            live.acknowledge(delivery)
+
+
+class Live:
+    """The sources of one cluster; `tally` counts what happens, per stream."""
+
+    def __init__(
+        self, settings: LiveSettings, access: Configuration, store: VersionStore | None, clock: Clock = SYSTEM
+    ) -> None:
+        """Raises VersionsError as `store.load`."""
+        self.tally: Tally = Counter()
+        self._settings = settings
+        self._access = access
+        self._clock = clock
+        self._store = store
+        self._saved = store.load() if store else {}
+        self._save_failure = ""
+        self._acknowledgements = Acknowledgements(self._saved)
+        self._freshness = Freshness()
+        self._queue: asyncio.Queue[Delivery] = asyncio.Queue(settings.queue_observations)
+        self._crashed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._watches: dict[str, Watch] = {}
+        self._fleet = Fleet(
+            settings.cluster,
+            settings.kubelet,
+            self._emit,
+            clock=clock,
+            tally=self.tally,
+            freshness=self._freshness,
+            begin=lambda work: self._begin(work).cancel,
+        )
+
+    @classmethod
+    async def connect(cls, settings: LiveSettings, *, clock: Clock = SYSTEM) -> "Live":
+        """Read the credentials and the versions; raises KubeconfigError and VersionsError."""
+        access = await configuration(settings.kubeconfig, settings.context)
+        store = VersionFile(settings.versions_file, settings.cluster) if settings.versions_file else None
+        return cls(settings, access, store, clock)
+
+    def degraded(self) -> dict[str, str]:
+        """Why each stream that cannot be read now cannot; a custom resource that does not exist is not among them."""
+        streams = {name: watch.failure.text for name, watch in self._watches.items()}
+        return {name: text for name, text in {**streams, "versions": self._save_failure}.items() if text}
+
+    def ages_seconds(self) -> dict[str, float]:
+        """Seconds since each stream was heard: the resources, and `kubelet/<node>`."""
+        return self._freshness.ages_seconds(self._clock.now())
+
+    def acknowledge(self, delivery: Delivery) -> None:
+        """The observation is safe: after a restart its stream may go on behind it."""
+        if delivery.ticket:
+            self._acknowledgements.acknowledge(delivery.ticket)
+
+    async def deliveries(self) -> AsyncGenerator[Delivery, None]:
+        """Give observations for ever; what is not acknowledged is seen again after a restart.
+
+        The sources slow down while this is not asked. Raises what a source was not made to handle.
+        """
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._stop)
+            await self._start(stack)
+            while True:
+                yield await self._next()
+
+    async def _start(self, stack: AsyncExitStack) -> None:
+        await self._fleet.connect(self._access, stack)
+        for resource in RESOURCES:
+            if resource.name in self._settings.resources:
+                client = await stack.enter_async_context(ApiClient(self._access))
+                self._begin(self._follow(self._watch(resource, client)))
+        self._begin(self._check_freshness())
+        if self._store:
+            self._begin(self._keep_versions(self._store))
+
+    def _watch(self, resource: Resource, client: ApiClient) -> Watch:
+        self._freshness.expect(resource.name, WATCH_SILENCE_SECONDS, self._clock.now())
+        watch = Watch(
+            resource,
+            self._settings.cluster,
+            client,
+            clock=self._clock,
+            tally=self.tally,
+            version=self._saved.get(resource.name, ""),
+            contact=lambda stream: self._freshness.heard(stream, self._clock.now()),
+            glance=self._fleet.exists if resource is NODES else lambda _: None,
+        )
+        self._watches[resource.name] = watch
+        return watch
+
+    async def _follow(self, watch: Watch) -> None:
+        async with aclosing(watch.follow()) as steps:
+            async for seen in steps:
+                ticket = self._acknowledgements.hand_out(seen.stream, seen.version)
+                if seen.observation is None:
+                    self._acknowledgements.acknowledge(ticket)
+                    continue
+                if watch.resource is NODES:
+                    self._fleet.changed(seen.observation)
+                await self._queue.put(Delivery(seen.observation, ticket))
+
+    async def _emit(self, observation: Observation) -> None:
+        await self._queue.put(Delivery(observation, None))
+
+    async def _check_freshness(self) -> None:
+        while True:
+            await self._clock.sleep(CHECK_SECONDS)
+            for silence in self._freshness.silent(self._clock.now()):
+                await self._emit(self._silence(silence))
+
+    def _silence(self, silence: Silence) -> Observation:
+        told = partial(error_observation, self._clock, self._settings.cluster)
+        text = f"stream silent for {silence.seconds:.0f} s"
+        kind, _, node = silence.stream.partition("/")
+        self.tally[kind, "silence"] += 1
+        return told("kubelet", SUMMARY, text, node) if node else told("watch", silence.stream, text)
+
+    async def _keep_versions(self, store: VersionStore) -> None:
+        while True:
+            await self._clock.sleep(SAVE_SECONDS)
+            await self._save(store)
+
+    async def _save(self, store: VersionStore) -> None:
+        """A disk that is full now is tried again; nothing is lost by an older version."""
+        versions = self._acknowledgements.versions
+        if versions == self._saved:
+            return
+        try:
+            await asyncio.to_thread(store.save, versions)
+        except OSError as error:
+            self.tally["versions", "failure"] += 1
+            self._save_failure = plain(error)
+        else:
+            self._saved, self._save_failure = versions, ""
+
+    async def _next(self) -> Delivery:
+        if self._crashed.done():
+            self._crashed.result()
+        if not self._queue.empty():
+            return self._queue.get_nowait()
+        waiting = asyncio.ensure_future(self._queue.get())
+        either: set[asyncio.Future[Any]] = {waiting, self._crashed}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if self._crashed.done():
+                self._crashed.result()
+            return waiting.result()
+        finally:
+            waiting.cancel()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) and not self._crashed.done():
+            self._crashed.set_exception(error)
+
+    async def _stop(self) -> None:
+        """End all sources, and keep the versions of what was acknowledged until now."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._crashed.done():
+            self._crashed.exception()  # seen, also where nobody asked for another delivery
+        if self._store:
+            await self._save(self._store)

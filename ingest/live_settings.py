@@ -1,0 +1,52 @@
+"""What a person says about the live sources."""
+
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import pydantic
+
+from ingest.resources import RESOURCES
+
+Seconds: TypeAlias = Annotated[float, pydantic.Field(gt=0)]
+
+
+class _Settings(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+
+class KubeletSettings(_Settings):
+    """How kubelets are asked."""
+
+    access: Literal["proxy", "direct", "off"] = "proxy"
+    """Through the API server's node proxy, at the kubelet's own port, or not at all."""
+    ca_file: Path | None = None
+    """What a kubelet's certificate is checked against with direct access; the cluster's CA where it is not given."""
+    insecure: bool = False
+    """With direct access: do not check the kubelet's certificate, although our token is sent to it."""
+    summary_seconds: Seconds = 10.0
+    metrics_seconds: Seconds = 10.0
+    configz_seconds: Seconds = 600.0
+    in_flight: Annotated[int, pydantic.Field(ge=1)] = 64
+
+
+class LiveSettings(_Settings):
+    """Which cluster is watched, and how."""
+
+    cluster: Annotated[str, pydantic.Field(min_length=1, max_length=253)]
+    kubeconfig: Path | None = None
+    """Where it is not given: the service account inside a pod, else $KUBECONFIG, else ~/.kube/config."""
+    context: str | None = None
+    resources: tuple[str, ...] = tuple(resource.name for resource in RESOURCES)
+    versions_file: Path | None = None
+    """Where the streams' versions are kept over a restart; without it each start lists anew."""
+    queue_observations: Annotated[int, pydantic.Field(ge=1)] = 2000
+    """How many observations wait in memory before the sources are slowed down."""
+    kubelet: KubeletSettings = KubeletSettings()
+
+    @pydantic.field_validator("resources")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        known = [resource.name for resource in RESOURCES]
+        if unknown := set(names) - set(known):
+            raise ValueError(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+        return names

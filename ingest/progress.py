@@ -1,0 +1,98 @@
+"""How far the reading of files has come, for a person who waits."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, TextIO
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.progress import Progress as Bar
+
+from ingest.sources import Progress
+
+LINE_EVERY_SECONDS: Final = 10.0
+"""Between two lines where no terminal shows a bar; work that is done sooner prints none."""
+
+
+@contextmanager
+def progress_bar(
+    *, quiet: bool = False, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic
+) -> Iterator[Progress]:
+    """Give a callback for `read_sources` that shows rate and time left on `stream`, by default stderr.
+
+    On a terminal it is a bar that goes away at the end; elsewhere a line every `LINE_EVERY_SECONDS` of `now`;
+    nothing where it is to be quiet.
+    """
+    stream = sys.stderr if stream is None else stream
+    if quiet:
+        yield _nothing
+    elif stream.isatty():
+        with _bar(stream) as progress:
+            yield progress
+    else:
+        yield _lines(stream, now)
+
+
+@contextmanager
+def _bar(stream: TextIO) -> Iterator[Progress]:
+    bar = Bar(
+        TextColumn("reading"),
+        BarColumn(),
+        TaskProgressColumn(),
+        DownloadColumn(binary_units=True),
+        TransferSpeedColumn(),
+        TextColumn("{task.fields[observations]} observations"),
+        TimeRemainingColumn(),
+        console=Console(file=stream),
+        transient=True,
+    )
+    task = bar.add_task("reading", total=None, observations=0)
+
+    def progress(read_bytes: int, total_bytes: int, observations: int) -> None:
+        bar.update(task, completed=read_bytes, total=total_bytes or None, observations=observations)
+
+    with bar:
+        yield progress
+
+
+def _lines(stream: TextIO, now: Callable[[], float]) -> Progress:
+    began = last = now()
+
+    def progress(read_bytes: int, total_bytes: int, observations: int) -> None:
+        nonlocal last
+        at = now()
+        if at - last >= LINE_EVERY_SECONDS:
+            last = at
+            print(progress_line(read_bytes, total_bytes, observations, at - began), file=stream, flush=True)
+
+    return progress
+
+
+def _nothing(read_bytes: int, total_bytes: int, observations: int) -> None:
+    """Show nothing."""
+
+
+def progress_line(read_bytes: int, total_bytes: int, observations: int, seconds: float) -> str:
+    """Say in one line what was read in `seconds`, how fast, and how long the rest will take at that rate."""
+    rate = read_bytes / seconds if seconds > 0 else 0.0
+    parts = [f"read {_mebibytes(read_bytes)} MiB", f"{observations} observations", f"{_mebibytes(rate)} MiB/s"]
+    if total_bytes:
+        # a file may grow while it is read
+        part = min(read_bytes / total_bytes, 1.0)
+        parts[0] = f"read {_mebibytes(read_bytes)} of {_mebibytes(total_bytes)} MiB ({part:.0%})"
+        if rate:
+            parts.append(f"{max(total_bytes - read_bytes, 0) / rate:.0f} s left")
+    return ", ".join(parts)
+
+
+def _mebibytes(size: float) -> str:
+    return f"{size / 1024 / 1024:.1f}"

@@ -1,0 +1,106 @@
+"""The saved queries: one file a question, its parameters bound and never put into the text.
+
+The first line of a file is `-- ` and what it answers; then a line `-- param NAME TYPE DEFAULT: meaning` for each
+parameter.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from sql.database import Database, Result
+from sql.errors import DatabaseError
+
+QUERIES: Final = Path(__file__).parent / "queries"
+_PARAMETER: Final = re.compile(r"-- param (?P<name>\w+) (?P<type>\S+) (?P<default>\S+): (?P<meaning>.+)")
+
+
+class BadParameter(DatabaseError):
+    """A query has no such parameter, or it cannot have this value."""
+
+
+class UnknownQuery(DatabaseError):
+    """There is no saved query of that name."""
+
+
+class Parameter(NamedTuple):
+    name: str
+    type: str
+    """ClickHouse's, as `UInt32`."""
+    default: str
+    meaning: str
+
+
+class SavedQuery(NamedTuple):
+    name: str
+    description: str
+    """One line."""
+    parameters: tuple[Parameter, ...]
+    sql: str
+
+
+def saved_queries() -> list[SavedQuery]:
+    """All of them, by name."""
+    return [_read(file) for file in sorted(QUERIES.glob("*.sql"))]
+
+
+def saved_query(name: str) -> SavedQuery:
+    """Raises UnknownQuery, which names all there are."""
+    by_name = {query.name: query for query in saved_queries()}
+    if name not in by_name:
+        raise UnknownQuery(f"there is no saved query {name!r}. There are: {', '.join(by_name)}")
+    return by_name[name]
+
+
+def run(db: Database, query: SavedQuery, given: Mapping[str, str]) -> Result:
+    """The query's answer; parameters that are not given have their defaults. Raises BadParameter or DatabaseError."""
+    return db.query(query.sql, values(query, given))
+
+
+def values(query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:
+    """What each parameter of the query is bound to. Raises BadParameter."""
+    known = {parameter.name for parameter in query.parameters}
+    for name in given:
+        if name not in known:
+            has = f"It has: {', '.join(sorted(known))}" if known else "It has none"
+            raise BadParameter(f"query {query.name} has no parameter {name!r}. {has}")
+    return {parameter.name: _value(parameter, given.get(parameter.name)) for parameter in query.parameters}
+
+
+def _value(parameter: Parameter, given: str | None) -> str:
+    text = parameter.default if given is None else given
+    try:
+        return _checked(parameter.type, text)
+    except ValueError:
+        raise BadParameter(
+            f"parameter {parameter.name} cannot be {text!r}: it is of type {parameter.type} ({parameter.meaning})"
+        ) from None
+
+
+def _checked(kind: str, text: str) -> str:
+    """The value as ClickHouse reads it; ValueError where it is none of that type."""
+    if kind.startswith("UInt"):
+        return str(_natural(text))
+    if kind.startswith("Float"):
+        return str(float(text))
+    if kind.startswith("DateTime"):
+        at = datetime.fromisoformat(text)
+        return (at.astimezone(UTC) if at.tzinfo else at).strftime("%Y-%m-%d %H:%M:%S.%f")
+    return text
+
+
+def _natural(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number
+
+
+def _read(file: Path) -> SavedQuery:
+    lines = file.read_text("utf-8").splitlines()
+    found = [_PARAMETER.fullmatch(line) for line in lines if line.startswith("-- param ")]
+    parameters = tuple(Parameter(m["name"], m["type"], m["default"].strip("'"), m["meaning"]) for m in found if m)
+    sql = "\n".join(line for line in lines if not line.startswith("--"))
+    return SavedQuery(file.stem, lines[0].removeprefix("-- "), parameters, sql)

@@ -1,0 +1,14 @@
+-- Which nodes rejected pods one after the other, how many, and who created them
+-- param pods UInt32 2: storms of at least so many
+SELECT
+    cluster,
+    node,
+    condition,
+    started_at,
+    ended_at,
+    pods,
+    namespaces,
+    owners
+FROM admission_storms
+WHERE pods >= {pods:UInt32}
+ORDER BY started_at, cluster, node, condition

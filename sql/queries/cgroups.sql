@@ -1,0 +1,17 @@
+-- Which CPU shares, weights, quotas and memory limits pods get
+-- param node String '': only this node; empty is all
+SELECT
+    cluster,
+    node,
+    namespace,
+    pod,
+    qos_class,
+    cpu_request_millicores,
+    cpu_shares,
+    cpu_weight,
+    runtime_cpu_weight,
+    cpu_quota_microseconds,
+    memory_limit_bytes
+FROM pod_cgroups
+WHERE {node:String} = '' OR node = {node:String}
+ORDER BY cluster, node, namespace, pod

@@ -1,0 +1,17 @@
+-- Which pods use most local storage now
+-- param limit UInt32 20: how many pods
+SELECT
+    cluster,
+    node,
+    namespace,
+    pod,
+    ephemeral_used_bytes,
+    rootfs_used_bytes,
+    logs_used_bytes,
+    volumes_used_bytes,
+    inodes_used,
+    ts
+FROM pod_samples
+WHERE (cluster, node, ts) IN (SELECT cluster, node, max(ts) FROM node_samples GROUP BY cluster, node)
+ORDER BY ephemeral_used_bytes DESC NULLS LAST, cluster, node, namespace, pod
+LIMIT {limit:UInt32}

@@ -1,0 +1,17 @@
+-- Which events occurred most
+-- param type String '': Normal or Warning; empty is both
+SELECT
+    cluster,
+    node,
+    type,
+    reason,
+    object_kind,
+    sum(occurrences) AS occurrences,
+    max(occurrences_lower_bound) AS lower_bound,
+    min(ts) AS first_at,
+    max(ts) AS last_at,
+    argMax(message, (ts, message)) AS last_message
+FROM node_events
+WHERE {type:String} = '' OR type = {type:String}
+GROUP BY cluster, node, type, reason, object_kind
+ORDER BY occurrences DESC, cluster, node, type, reason, object_kind

@@ -1,0 +1,14 @@
+-- Why pods were evicted or rejected, and how many
+SELECT
+    cluster,
+    node,
+    cause,
+    resource,
+    signal,
+    count() AS pods,
+    min(ts) AS first_at,
+    max(ts) AS last_at,
+    countIf(evidence = 'status') AS without_an_event
+FROM evictions
+GROUP BY cluster, node, cause, resource, signal
+ORDER BY pods DESC, cluster, node, cause, resource, signal

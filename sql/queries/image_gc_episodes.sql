@@ -1,0 +1,21 @@
+-- Every episode of image GC trouble, harmless ones too, in order
+-- param node String '': only this node; empty is all
+SELECT
+    cluster,
+    node,
+    ts,
+    last_at,
+    verdict,
+    result,
+    reason,
+    occurrences,
+    occurrences_lower_bound,
+    usage_percent,
+    high_percent,
+    low_percent,
+    wanted_bytes,
+    freed_bytes,
+    explanation
+FROM image_gc
+WHERE {node:String} = '' OR node = {node:String}
+ORDER BY ts, cluster, node, reason

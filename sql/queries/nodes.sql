@@ -1,0 +1,15 @@
+-- Which nodes there are, and how each is now
+SELECT
+    cluster,
+    node,
+    ts AS seen_at,
+    deleted,
+    ready,
+    unschedulable,
+    kubelet_version,
+    zone_key,
+    taints,
+    allocatable
+FROM nodes
+ORDER BY ts DESC
+LIMIT 1 BY cluster, node

@@ -1,0 +1,15 @@
+-- Which pods use more memory or local storage than they request
+SELECT
+    cluster,
+    node,
+    signal,
+    namespace,
+    pod,
+    usage,
+    request,
+    usage - request AS excess,
+    priority,
+    rank
+FROM eviction_order
+WHERE exceeds_request AND signal IN ('memory.available', 'nodefs.available')
+ORDER BY cluster, node, signal, rank

@@ -1,0 +1,15 @@
+-- How right the forecasts of thresholds were, by how far ahead they looked
+SELECT
+    signal,
+    threshold,
+    multiIf(predicted_seconds <= 60, '1 up to 1 min', predicted_seconds <= 600, '2 up to 10 min', predicted_seconds <= 3600, '3 up to 1 h', '4 longer') AS ahead,
+    count() AS forecasts,
+    countIf(outcome = 'met') AS met,
+    countIf(outcome = 'not_met') AS not_met,
+    countIf(outcome = 'open') AS open,
+    quantileExactIf(0.5)(abs(error_seconds), outcome = 'met') AS median_error_seconds,
+    quantileExactIf(0.9)(abs(error_seconds), outcome = 'met') AS p90_error_seconds,
+    countIf(gc_first) AS image_gc_would_act_first
+FROM forecast_accuracy
+GROUP BY signal, threshold, ahead
+ORDER BY signal, threshold, ahead

@@ -1,0 +1,16 @@
+-- How right the predicted eviction order was: the rank that each evicted pod had before
+SELECT
+    cluster,
+    ts,
+    node,
+    namespace,
+    pod,
+    resource,
+    signal,
+    predicted_rank,
+    rank_when_evicted,
+    ranked_pods,
+    was_next,
+    seconds_before
+FROM rank_accuracy
+ORDER BY ts, cluster, node, pod

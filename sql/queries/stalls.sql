@@ -1,0 +1,14 @@
+-- Where tasks wait for CPU, memory or I/O (PSI), by five minutes
+-- param percent Float64 1: at least this share of 10 s lost
+SELECT
+    cluster,
+    ts,
+    node,
+    cpu_psi_some_avg10_percent_max AS cpu_some_percent,
+    memory_psi_some_avg10_percent_max AS memory_some_percent,
+    memory_psi_full_avg10_percent_max AS memory_full_percent,
+    io_psi_some_avg10_percent_max AS io_some_percent,
+    io_psi_full_avg10_percent_max AS io_full_percent
+FROM node_history
+WHERE greatest(coalesce(cpu_some_percent, 0), coalesce(memory_some_percent, 0), coalesce(io_some_percent, 0)) >= {percent:Float64}
+ORDER BY ts, cluster, node

@@ -1,0 +1,6 @@
+-- What was concluded, in words and in the order of time
+-- param node String '': only this node; empty is all
+SELECT ts, cluster, node, kind, what
+FROM story
+WHERE {node:String} = '' OR node = {node:String}
+ORDER BY ts, cluster, node, kind, what

@@ -1,0 +1,14 @@
+-- Which eviction thresholds are in force on each node, in absolute numbers, and what is left above them
+SELECT
+    cluster,
+    node,
+    signal,
+    hard_threshold,
+    soft_threshold,
+    soft_grace_seconds,
+    available,
+    available - greatest(coalesce(hard_threshold, 0), coalesce(soft_threshold, 0)) AS room,
+    thresholds_assumed
+FROM eviction_signals
+WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, max(ts) FROM eviction_signals GROUP BY cluster, node, signal)
+ORDER BY cluster, node, signal

@@ -1,0 +1,20 @@
+-- Which living pods request no memory or no CPU
+SELECT
+    cluster,
+    node,
+    namespace,
+    pod,
+    qos_class,
+    cpu_request_millicores,
+    memory_request_bytes,
+    owner_kind,
+    owner_name
+FROM
+(
+    SELECT *
+    FROM pod_bindings
+    ORDER BY ts DESC, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change) DESC
+    LIMIT 1 BY cluster, namespace, pod, uid
+)
+WHERE change NOT IN ('finished', 'deleted') AND (cpu_request_millicores = 0 OR memory_request_bytes = 0)
+ORDER BY cluster, node, namespace, pod

@@ -1,0 +1,18 @@
+"""What a replay does last: rows that were replaced are gone also for those who read without FINAL."""
+
+from sql.database import Database
+from sql.schema import SCHEMAS
+
+_PARTS_OF_TABLES = """
+SELECT table FROM system.parts
+WHERE active AND database = currentDatabase() AND table IN ({tables:Array(String)})
+GROUP BY table, partition HAVING count() > 1 OR max(level) = 0
+"""
+
+
+def settle(database: Database) -> None:
+    """Merge the replacing tables whose rows can have been replaced; samples of the same key are the same."""
+    tables = sorted(set(SCHEMAS) - {"node_samples", "pod_samples", "eviction_signals"})
+    unmerged = {row[0] for row in database.query(_PARTS_OF_TABLES, {"tables": tables}).rows}
+    for table in sorted(unmerged):
+        database.command(f"OPTIMIZE TABLE {table} FINAL")

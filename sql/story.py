@@ -1,0 +1,114 @@
+"""What happened, in a form that a person likes to read: printed after a replay."""
+
+from datetime import datetime
+from typing import Final
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ingest.text import plain
+from sql.database import Database
+
+LINES: Final = 40
+_COLOURS: Final = {
+    "eviction": "red",
+    "limit": "red",
+    "rejection": "magenta",
+    "pressure": "yellow",
+    "image_gc": "cyan",
+    "kubelet": "dim",
+}
+_NODES: Final = """
+SELECT uniqExact(node), arrayStringConcat(arraySort(groupUniqArray(kubelet_version)), ', ')
+FROM nodes WHERE cluster = {cluster:String} AND NOT deleted
+"""
+_SAMPLES: Final = """
+SELECT count(), min(ts), max(ts) FROM node_samples WHERE cluster = {cluster:String}
+"""
+_TIMELINE: Final = """
+SELECT ts, node, kind, what FROM story WHERE cluster = {cluster:String} ORDER BY ts, node, kind, what
+LIMIT {lines:UInt32}
+"""
+_COUNT: Final = "SELECT count() FROM story WHERE cluster = {cluster:String}"
+_UNKNOWN: Final = {
+    "event counts are lower bounds, for the kubelet drops repeats": (
+        "SELECT countIf(occurrences_lower_bound) FROM node_events WHERE cluster = {cluster:String}"
+    ),
+    "nodes showed no /configz, so their thresholds are assumed to be the defaults": (
+        "SELECT uniqExact(node) FROM (SELECT node, argMax(thresholds_assumed, ts) AS assumed FROM eviction_signals"
+        " WHERE cluster = {cluster:String} GROUP BY node) WHERE assumed"
+    ),
+    "evictions carry no predicted rank, for no sample or not every pod was known": (
+        "SELECT countIf(cause = 'pressure' AND predicted_rank IS NULL) FROM evictions"
+        " WHERE cluster = {cluster:String}"
+    ),
+}
+NEXT: Final = (
+    ("story", "this again, of all nodes or of one"),
+    ("prediction_accuracy", "how right the forecasts were"),
+    ("time_to_thresholds", "which threshold each node meets first, and when"),
+    ("fit", "what is asked for against what is there and what is used"),
+    ("pressure_oscillation", "which nodes swing in and out of pressure"),
+)
+
+
+def tell(database: Database, cluster: str, console: Console, command: str = "leadsman") -> None:
+    """Print the story of a cluster: where, what in order of time, what is not known, what to ask next.
+
+    `command` is how the reader calls this program.
+    """
+    parameters = {"cluster": cluster}
+    _heading(database, cluster, console)
+    rows = database.query(_TIMELINE, {**parameters, "lines": LINES}).rows
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    day = None
+    for ts, node, kind, what in rows:
+        if ts.date() != day:
+            day = ts.date()
+            table.add_row(Text(f"{day:%Y-%m-%d}", style="bold"), "", "")
+        table.add_row(f"{ts:%H:%M:%S}", plain(node), Text(plain(what, 2000), style=_COLOURS.get(kind, "")))
+    console.print(Padding(table, (0, 0, 0, 2)))
+    total = database.query(_COUNT, parameters).rows[0][0]
+    if not total:
+        console.print("  Nothing that Leadsman looks for happened.")
+    if total > LINES:
+        console.print(f"  ... and {total - LINES} more: {command} query story")
+    _unknown(database, cluster, console)
+    _next(console, command)
+
+
+def _heading(database: Database, cluster: str, console: Console) -> None:
+    parameters = {"cluster": cluster}
+    nodes, versions = database.query(_NODES, parameters).rows[0]
+    samples, first, last = database.query(_SAMPLES, parameters).rows[0]
+    where = f"Cluster {plain(cluster)}: {nodes} node{'' if nodes == 1 else 's'}"
+    if versions:
+        where += f" ({plain(versions)})"
+    if samples:
+        where += f", {samples} samples from {_time(first)} to {_time(last)} UTC"
+    console.print()
+    console.print(Text(where + ".", style="bold"))
+
+
+def _time(ts: datetime) -> str:
+    return f"{ts:%Y-%m-%d %H:%M:%S}"
+
+
+def _unknown(database: Database, cluster: str, console: Console) -> None:
+    known = {text: database.query(sql, {"cluster": cluster}).rows[0][0] for text, sql in _UNKNOWN.items()}
+    if not any(known.values()):
+        return
+    console.print(Text("What is not known for sure", style="bold"))
+    for text, number in known.items():
+        if number:
+            console.print(f"  {number} {text}.")
+
+
+def _next(console: Console, command: str) -> None:
+    console.print(Text("Ask next", style="bold"))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for name, question in (*NEXT, ("", "every saved question")):
+        table.add_row(f"{command} query {name}", question)
+    console.print(Padding(table, (0, 0, 0, 2)))

@@ -1,0 +1,48 @@
+-- Everything that was concluded, in words, in the order of time: what the story after a replay and the report tell.
+CREATE OR REPLACE VIEW story AS
+SELECT cluster, ts, node, kind, what
+FROM
+(
+    SELECT cluster, ts, node, 'kubelet' AS kind, 'The kubelet started.' AS what
+    FROM node_events FINAL
+    WHERE reason = 'Starting' AND object_kind = 'Node' AND component = 'kubelet'
+    UNION ALL
+    SELECT
+        cluster, ts, node, 'pressure' AS kind,
+        if(status, concat(condition, ' began.'),
+            concat(condition, ' ended', if(lasted_seconds IS NULL, '', concat(' after ', toString(round(lasted_seconds)), ' s')),
+                if(kubelet_restart, ' because the kubelet restarted.', '.'))) AS what
+    FROM pressure_changes FINAL
+    WHERE NOT kubelet_restart OR lasted_seconds IS NOT NULL
+    UNION ALL
+    SELECT
+        cluster, ts, node, 'eviction' AS kind,
+        concat(
+            'Pod ', namespace, '/', pod, ' was evicted: low on ', resource,
+            if(available IS NULL OR threshold IS NULL, '',
+                if(resource IN ('memory', 'ephemeral-storage'),
+                    concat(', ', formatReadableSize(available), ' left of ', formatReadableSize(threshold), ' to keep'),
+                    concat(', ', toString(available), ' left of ', toString(threshold), ' to keep'))),
+            '.',
+            if(predicted_rank IS NULL, ' No rank could be predicted.',
+                concat(' Predicted rank ', toString(predicted_rank), ' of ', toString(ranked_pods),
+                    if(tied_pods > 1, concat(' (', toString(tied_pods), ' pods tie)'), ''), '.')),
+            if(pods_usage_ratio < 0.1, ' No pod explains it: what fills the node lies outside of pods.', '')) AS what
+    FROM evictions FINAL
+    WHERE cause = 'pressure'
+    UNION ALL
+    SELECT cluster, ts, node, 'limit' AS kind, concat('Pod ', namespace, '/', pod, ' was evicted for its own limit. ', message) AS what
+    FROM evictions FINAL
+    WHERE cause = 'limit'
+    UNION ALL
+    SELECT
+        cluster, started_at AS ts, node, 'rejection' AS kind,
+        concat(toString(pods), if(pods = 1, ' pod was', ' pods were'), ' rejected at admission within ',
+            toString(dateDiff('second', started_at, ended_at)), ' s (', condition,
+            if(empty(owners), '', concat('; of ', arrayStringConcat(owners, ', '))), ').') AS what
+    FROM admission_storms
+    UNION ALL
+    SELECT cluster, ts, node, 'image_gc' AS kind, concat('Image GC, ', verdict, ': ', explanation) AS what
+    FROM image_gc FINAL
+)
+COMMENT 'What was concluded, in words, for each node in the order of time'

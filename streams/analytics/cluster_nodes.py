@@ -1,0 +1,111 @@
+"""A cluster's nodes as its log tells them: since when each exists and takes pods. A part of analytics' states."""
+
+from bisect import bisect_right, insort
+from datetime import datetime, timedelta
+
+import msgspec
+
+from ingest.objects import Node, Taint
+from ingest.records import NodeRecord
+from streams.rules.zone import zone_key
+
+
+class KnownNode(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    uid: str
+    since: datetime
+    """When it was created; where that is not told, when it was first seen."""
+    zone: str
+    version: str
+    """Of its kubelet."""
+    open_since: datetime | None = None
+    """Ready and not cordoned, with these taints, since then; None where it is not."""
+    taints: list[Taint] = []
+    """Those that keep pods away."""
+
+
+class Gone(msgspec.Struct, frozen=True, gc=False):
+    """A node that was deleted a short time ago."""
+
+    name: str
+    since: datetime
+    until: datetime
+
+
+class ClusterNodes(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    nodes: dict[str, KnownNode] = {}
+    since: list[datetime] = []
+    """Of all nodes, sorted."""
+    gone: list[Gone] = []
+
+
+def observe(state: ClusterNodes, record: NodeRecord) -> ClusterNodes:
+    """The nodes after a record of one; the same object where a heartbeat changes nothing."""
+    name = record.object.metadata.name
+    before = state.nodes.get(name)
+    if record.change == "DELETED":
+        return state if before is None else _without(state, name, record.ts)
+    if before is not None and before.uid != record.object.metadata.uid:
+        state, before = _without(state, name, record.ts), None
+    node = _known(record, before)
+    if node == before:
+        return state
+    since = state.since
+    if before is None:
+        since = since.copy()
+        insort(since, node.since)
+    return msgspec.structs.replace(state, nodes={**state.nodes, name: node}, since=since)
+
+
+def _known(record: NodeRecord, before: KnownNode | None) -> KnownNode:
+    node = record.object
+    taints = [taint for taint in node.spec.taints or () if taint.effect in {"NoSchedule", "NoExecute"}]
+    ready_since = _ready_since(node, record.ts)
+    if ready_since is not None and before is not None:
+        still_open = before.open_since is not None and before.taints == taints
+        ready_since = before.open_since if still_open else record.ts
+    return KnownNode(
+        uid=node.metadata.uid,
+        since=before.since if before is not None else node.metadata.creation_timestamp or record.ts,
+        zone=zone_key(node.metadata.labels),
+        version=node.status.node_info.kubelet_version,
+        open_since=ready_since,
+        taints=taints,
+    )
+
+
+def _ready_since(node: Node, seen_at: datetime) -> datetime | None:
+    if node.spec.unschedulable:
+        return None
+    ready = next((c for c in node.status.conditions or () if c.type == "Ready"), None)
+    if ready is None or ready.status != "True":
+        return None
+    return ready.last_transition_time or seen_at
+
+
+def _without(state: ClusterNodes, name: str, at: datetime) -> ClusterNodes:
+    node = state.nodes[name]
+    since = state.since.copy()
+    since.remove(node.since)
+    return ClusterNodes(
+        nodes={other: known for other, known in state.nodes.items() if other != name},
+        since=since,
+        gone=sorted([*state.gone, Gone(name, node.since, at)], key=lambda gone: (gone.until, gone.name)),
+    )
+
+
+def forget_gone(state: ClusterNodes, before: datetime) -> ClusterNodes:
+    """Without the nodes that left before a time."""
+    if not state.gone or state.gone[0].until >= before:
+        return state
+    return msgspec.structs.replace(state, gone=[gone for gone in state.gone if gone.until >= before])
+
+
+def existing_for(state: ClusterNodes, at: datetime, age: timedelta) -> int:
+    """How many nodes existed at a time and had so for longer than `age`."""
+    begun = at - age
+    return bisect_right(state.since, begun) + sum(gone.since <= begun and gone.until > at for gone in state.gone)
+
+
+def existing_within(state: ClusterNodes, at: datetime, back: timedelta) -> int:
+    """How many nodes existed at a time or at any moment of the time `back` before it."""
+    return bisect_right(state.since, at) + sum(gone.since <= at and gone.until >= at - back for gone in state.gone)

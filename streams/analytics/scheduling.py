@@ -1,0 +1,188 @@
+"""Pods that find no node, and whether the scheduler overlooks one: `scheduling_failures`, `scheduler_blind_spots`.
+
+The condition PodScheduled is the source, for every attempt rewrites it; the event, whose note is the first attempt's,
+is a second witness (E3.6, F2). Records of the cluster's log come in no fixed order within a minute: a failure is
+judged when its minute is over, by all that was seen until then, and what was said before is then replaced.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from hashlib import blake2b
+from typing import Final
+
+from msgspec.structs import replace
+
+from ingest.records import EventRecord, NodeRecord, PodPlacement, PodRecord, Record
+from streams.analytics.cluster_nodes import existing_for, observe
+from streams.analytics.scheduling_state import OPEN_LIMIT, OpenFailure, State, Waiting, forget_pod
+from streams.analytics.scheduling_verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
+from streams.findings import SchedulerBlindSpot, SchedulingFailure
+from streams.reducer import Output, Reducer
+from streams.rules.blind_spot import PINNED_ALONE_SINCE
+from streams.rules.scheduling_message import Preemption, SchedulingMessage, parse
+from streams.rules.scheduling_witness import (
+    FAILED_SCHEDULING,
+    condition_text,
+    is_of_daemon_set,
+    pinned_node,
+    text_time,
+)
+
+_NOT_PLACED: Final = frozenset({"DaemonSet", "Node"})
+"""Owners whose pods tell nothing of the scheduler's choice of nodes."""
+_SHOWN_CHARACTERS: Final = 200
+
+
+def reducer(scheduler_version: str = "") -> Reducer[State]:
+    """The analytic, for a scheduler whose version is set; where it is not, the newest kubelet's stands in for it."""
+
+    def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
+        if state.began is None or record.ts < state.began:
+            state = replace(state, cluster=record.cluster, began=record.ts)
+        match record:
+            case NodeRecord():
+                nodes = observe(state.nodes, record)
+                return (state if nodes is state.nodes else replace(state, nodes=nodes)), ()
+            case PodPlacement():
+                return _placement(state, record), ()
+            case PodRecord():
+                return _pod(state, record, scheduler_version)
+            case EventRecord():
+                return _event(state, record)
+        return state, ()
+
+    def expire(state: State, watermark: datetime) -> tuple[State | None, Sequence[Output]]:
+        return conclude(state, watermark, scheduler_version)
+
+    return Reducer(
+        name="scheduling",
+        version=1,
+        log="cluster",
+        takes=(NodeRecord, PodRecord, PodPlacement, EventRecord),
+        state=State,
+        step=step,
+        expire=expire,
+    )
+
+
+REDUCER: Final = reducer()
+
+
+def _placement(state: State, record: PodPlacement) -> State:
+    state = forget_pod(state, pod_key(record.namespace, record.pod, record.uid))
+    if record.change == "DELETED" or record.owner_kind in _NOT_PLACED:
+        return state
+    minute = minute_of(min(record.bound_at or record.ts, record.ts))
+    before = state.placed.get(record.target)
+    if before is not None and before >= minute:
+        return state
+    return replace(state, placed={**state.placed, record.target: minute})
+
+
+def _pod(state: State, record: PodRecord, scheduler_version: str) -> tuple[State, Sequence[Output]]:
+    metadata = record.object.metadata
+    pod = pod_key(metadata.namespace, metadata.name, metadata.uid)
+    if record.change == "DELETED":
+        return forget_pod(state, pod), ()
+    text = condition_text(record.object)
+    if not text:
+        return state, ()
+    pinned, daemon = pinned_node(record.object), is_of_daemon_set(record.object)
+    key = f"condition/{pod}"
+    before = state.waiting.get(key)
+    now = Waiting(_digest(text), record.ts, pinned if daemon else "")
+    if before is not None and before.text == now.text:
+        return state, ()
+    state = replace(state, waiting={**state.waiting, key: now})
+    message = parse(text)
+    if message is None:
+        return state, (_not_understood(record, text, scheduler_version),)
+    row = _row(record.cluster, record.ts, message)._replace(
+        namespace=metadata.namespace, pod=metadata.name, uid=metadata.uid, pinned_node=pinned
+    )
+    created = metadata.creation_timestamp
+    failure = OpenFailure(
+        row=row._replace(nodes_known=existing_for(state.nodes, row.ts, YOUNG)),
+        oldest_minor=message.oldest_minor,
+        listed=before is None and created is not None and record.ts - created > YOUNG,
+        daemon=daemon,
+        tolerations=(record.object.spec.tolerations or []) if daemon else [],
+    )
+    rows: list[Output] = [failure.row]
+    if row.reason_sum < row.nodes_total and failure.oldest_minor < PINNED_ALONE_SINCE[1]:
+        rows += evaluated(state, failure, cluster_of(state.nodes, scheduler_version))
+    return _open(state, key, failure), rows
+
+
+def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
+    event = record.object
+    about = event.involved_object or event.regarding
+    if event.reason != FAILED_SCHEDULING or record.change == "DELETED" or about is None or about.kind != "Pod":
+        return state, ()
+    text = event.message or event.note or ""
+    message = parse(text)
+    if message is None or message.kind == "deleting":
+        return state, ()
+    key = f"event/{pod_key(about.namespace, about.name, about.uid)}"
+    before = state.waiting.get(key)
+    now = Waiting(_digest(text), text_time(event) or record.ts)
+    if before is not None and (before.text == now.text or before.ts > now.ts):
+        return state, ()
+    state = replace(state, waiting={**state.waiting, key: now})
+    row = _row(record.cluster, now.ts, message)._replace(
+        namespace=about.namespace, pod=about.name, uid=about.uid, text_source="event"
+    )
+    row = row._replace(nodes_known=existing_for(state.nodes, row.ts, YOUNG))
+    return _open(state, key, OpenFailure(row, message.oldest_minor)), (row,)
+
+
+def _open(state: State, key: str, failure: OpenFailure) -> State:
+    if len(state.open) >= OPEN_LIMIT:
+        return state
+    return replace(state, open={**state.open, f"{key}/{failure.row.ts.isoformat()}": failure})
+
+
+def _row(cluster: str, ts: datetime, message: SchedulingMessage) -> SchedulingFailure:
+    return SchedulingFailure(
+        cluster=cluster,
+        ts=ts,
+        namespace="",
+        pod="",
+        uid="",
+        nodes_total=message.nodes_total,
+        nodes_known=0,
+        reasons=dict(sorted(message.reasons.items())),
+        reason_sum=message.reason_sum,
+        prefilter=message.prefilter,
+        post_filter=message.post_filter,
+        preemption=_preemption(message.preemption),
+        truncated=message.truncated,
+        pinned_node="",
+        text_source="condition",
+    )
+
+
+def _preemption(preemption: Preemption | None) -> str:
+    if preemption is None:
+        return ""
+    counted = ", ".join(f"{count} {reason}" for reason, count in sorted(preemption.reasons.items()))
+    return ". ".join(part for part in (counted, preemption.text) if part)
+
+
+def _not_understood(record: PodRecord, text: str, scheduler_version: str) -> SchedulerBlindSpot:
+    metadata = record.object.metadata
+    return SchedulerBlindSpot(
+        cluster=record.cluster,
+        ts=record.ts,
+        verdict="inconclusive",
+        test="text",
+        node="",
+        namespace=metadata.namespace,
+        pod=metadata.name,
+        evidence=f"the scheduler's text is not understood: {text[:_SHOWN_CHARACTERS]}",
+        scheduler_version=scheduler_version,
+    )
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()

@@ -1,0 +1,78 @@
+"""The state of the analytic `scheduling`."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from ingest.objects import Toleration
+from streams.analytics.cluster_nodes import ClusterNodes
+from streams.findings import SchedulingFailure
+
+WAITING_LIMIT: Final = 50_000
+"""Texts of pods that are remembered; beyond, the oldest are forgotten, and told again if they come again."""
+OPEN_LIMIT: Final = 20_000
+"""Failures that wait for their minute to end; beyond, a failure gets its row but no verdict."""
+
+
+class Waiting(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """The last text that a witness gave about a pod, so that it is told once."""
+
+    text: str
+    """Its digest."""
+    ts: datetime
+    daemon_node: str = ""
+    """The node that a DaemonSet's pod is for."""
+
+
+class OpenFailure(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A failure whose minute is not over."""
+
+    row: SchedulingFailure
+    oldest_minor: int = 0
+    listed: bool = False
+    """The pod is older than its first observation, so its text may be as well."""
+    daemon: bool = False
+    tolerations: list[Toleration] = []
+
+
+class State(msgspec.Struct, frozen=True, omit_defaults=True):
+    cluster: str = ""
+    began: datetime | None = None
+    """The first record of the log."""
+    nodes: ClusterNodes = ClusterNodes()
+    waiting: dict[str, Waiting] = {}
+    """By witness and pod."""
+    open: dict[str, OpenFailure] = {}
+    """By witness, pod and time."""
+    placed: dict[str, datetime] = {}
+    """The last minute in which a node got a pod that could have gone elsewhere."""
+    starved: dict[str, tuple[datetime, str]] = {}
+    """Since when, and the verdict, that was said of a node."""
+
+
+def forget_pod(state: State, pod: str) -> State:
+    """Without what was remembered of a pod that needs no node any more."""
+    condition, event = f"condition/{pod}", f"event/{pod}"
+    if condition not in state.waiting and event not in state.waiting:
+        return state
+    waiting = {key: value for key, value in state.waiting.items() if key not in {condition, event}}
+    return msgspec.structs.replace(state, waiting=waiting)
+
+
+def forget_old(state: State, watermark: datetime, over: datetime, back: timedelta) -> State:
+    """Without failures from before `over`, and within the limits."""
+    waiting = state.waiting
+    if len(waiting) > WAITING_LIMIT:
+        newest = sorted(waiting.items(), key=lambda item: (item[1].ts, item[0]))[-WAITING_LIMIT:]
+        waiting = dict(newest)
+    return msgspec.structs.replace(
+        state,
+        open={key: failure for key, failure in state.open.items() if failure.row.ts >= over},
+        placed={
+            node: minute
+            for node, minute in state.placed.items()
+            if node in state.nodes.nodes or minute > watermark - back
+        },
+        waiting=waiting,
+    )

@@ -1,0 +1,143 @@
+"""What the analytic `scheduling` concludes when a minute of the cluster's log is over (domain-reference E3)."""
+
+from collections import Counter
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from streams.analytics.cluster_nodes import ClusterNodes, existing_for, existing_within, forget_gone
+from streams.analytics.scheduling_state import OpenFailure, State, forget_old
+from streams.findings import Row, SchedulerBlindSpot, SchedulingFailure
+from streams.rules import blind_spot
+from streams.rules.blind_spot import Cluster, Counted, Finding, Placement
+
+YOUNG: Final = timedelta(minutes=1)
+"""How long a scheduler may take to know of a node that came or went."""
+SETTLED: Final = timedelta(seconds=10)
+"""Records of one moment are at most this far apart."""
+RETRIED: Final = timedelta(minutes=10)
+"""A listed pod's text may be that old: every version tries again at least that often."""
+STARVED: Final = timedelta(minutes=10)
+"""How long a node gets no pods before that says something."""
+
+
+def conclude(state: State, watermark: datetime, scheduler_version: str) -> tuple[State, list[Row]]:
+    """Judge the failures of minutes that are over, and the nodes that get no pods."""
+    over = min(minute_of(watermark), watermark - SETTLED)
+    state = replace(state, nodes=forget_gone(state.nodes, watermark - RETRIED - 2 * YOUNG))
+    cluster = cluster_of(state.nodes, scheduler_version)
+    told = {key.rpartition("/")[0] for key in state.open} | state.waiting.keys()
+    rows: list[Row] = []
+    for _, failure in sorted(state.open.items()):
+        if failure.row.ts < over:
+            rows += _judge(state, failure, cluster, told)
+    state, starved = _starved(forget_old(state, watermark, over, RETRIED), minute_of(watermark), cluster)
+    return state, [*rows, *starved]
+
+
+def _judge(state: State, failure: OpenFailure, cluster: Cluster, told: AbstractSet[str]) -> Iterator[Row]:
+    """`told` are the pods that a witness told of: an event says no more than the condition of its pod (E3.6)."""
+    row = failure.row
+    known = existing_for(state.nodes, row.ts, YOUNG)
+    if known != row.nodes_known:
+        yield row._replace(nodes_known=known)
+    if row.text_source == "event" and f"condition/{pod_key(row.namespace, row.pod, row.uid)}" in told:
+        return
+    yield from evaluated(state, failure, cluster)
+    yield from _counted(state, failure, cluster)
+
+
+def evaluated(state: State, failure: OpenFailure, cluster: Cluster) -> Iterator[SchedulerBlindSpot]:
+    """Were all nodes looked at? At most one row."""
+    row = failure.row
+    if row.truncated or row.prefilter:
+        return
+    is_open = _pinned_node_is_open(state, failure)
+    judged = blind_spot.Failure(row.nodes_total, row.reasons, failure.oldest_minor, row.pinned_node, is_open)
+    finding = blind_spot.judge_evaluated(judged, cluster)
+    if finding is not None:
+        yield _of_pod(row, "nodes_evaluated", finding, cluster, node=row.pinned_node if is_open else "")
+
+
+def _pinned_node_is_open(state: State, failure: OpenFailure) -> bool:
+    """Whether a DaemonSet's pod could go to its node, and could for a minute before the text."""
+    node = state.nodes.nodes.get(failure.row.pinned_node)
+    if not failure.daemon or node is None or node.open_since is None:
+        return False
+    if node.open_since > failure.row.ts - YOUNG:
+        return False
+    return all(blind_spot.tolerates(failure.tolerations, taint) for taint in node.taints)
+
+
+def _counted(state: State, failure: OpenFailure, cluster: Cluster) -> Iterator[SchedulerBlindSpot]:
+    row = failure.row
+    back = RETRIED if failure.listed else YOUNG
+    complete = state.began is not None and state.began <= row.ts - (RETRIED if failure.listed else SETTLED)
+    if row.text_source == "event" and not complete:
+        return
+    counted = Counted(existing_for(state.nodes, row.ts, back), existing_within(state.nodes, row.ts, back), complete)
+    finding = blind_spot.judge_counted(row.nodes_total, counted)
+    if finding is not None:
+        yield _of_pod(row, "nodes_total", finding, cluster, node="")
+
+
+def _starved(state: State, now: datetime, cluster: Cluster) -> tuple[State, list[Row]]:
+    begun = now - STARVED
+    if state.began is None or state.began > begun or not blind_spot.can_be_starved(cluster):
+        return state, []
+    takers = sorted(
+        name
+        for name, node in state.nodes.nodes.items()
+        if node.open_since is not None and max(node.open_since, node.since) <= begun and not node.taints
+    )
+    got = {name for name in takers if name in state.placed and state.placed[name] >= begun}
+    pending = Counter(waiting.daemon_node for waiting in state.waiting.values())
+    said: dict[str, tuple[datetime, str]] = {}
+    rows: list[Row] = []
+    for name in takers:
+        if name in got:
+            continue
+        node, placed = state.nodes.nodes[name], state.placed.get(name)
+        since = max(time for time in (placed, node.open_since, node.since) if time is not None)
+        minutes = STARVED // timedelta(minutes=1)
+        placement = Placement(minutes, len(takers) - 1, len(got), placed is not None, pending[name])
+        finding = blind_spot.judge_placement(placement, cluster)
+        if finding is None:
+            continue
+        said[name] = (since, finding.verdict)
+        if state.starved.get(name) != said[name]:
+            rows.append(_of_node(state.cluster, since, name, finding, cluster))
+    return replace(state, starved=said), rows
+
+
+def cluster_of(nodes: ClusterNodes, scheduler_version: str) -> Cluster:
+    """What the rules need of a cluster; the newest kubelet stands in for a scheduler whose version is not set."""
+    known = nodes.nodes.values()
+    version = scheduler_version or blind_spot.newest({node.version for node in known})
+    return Cluster(Counter(node.zone for node in known), version, version_is_stand_in=not scheduler_version)
+
+
+def _of_pod(
+    row: SchedulingFailure, test: str, finding: Finding, cluster: Cluster, *, node: str
+) -> SchedulerBlindSpot:
+    return SchedulerBlindSpot(
+        row.cluster, row.ts, finding.verdict, test, node, row.namespace, row.pod, finding.evidence, cluster.version
+    )
+
+
+def _of_node(name: str, since: datetime, node: str, finding: Finding, cluster: Cluster) -> SchedulerBlindSpot:
+    return SchedulerBlindSpot(
+        name, since, finding.verdict, "placement", node, "", "", finding.evidence, cluster.version
+    )
+
+
+def pod_key(namespace: str, pod: str, uid: str) -> str:
+    """How a pod is remembered: by its uid, where it has one."""
+    return uid or f"{namespace}/{pod}"
+
+
+def minute_of(at: datetime) -> datetime:
+    return at.replace(second=0, microsecond=0)

@@ -1,0 +1,214 @@
+"""Whether a scheduler works with a wrong list of nodes, judged from outside (domain-reference E3).
+
+Nothing here is sure by itself: every verdict carries its evidence in words and numbers, and where the version, the
+zones or missing data do not allow one it is `inconclusive` and says why.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from ingest.objects import Taint, Toleration
+from streams.rules.node_tree import UnknownVersion, affected
+from streams.rules.version import minor_version
+
+Verdict: TypeAlias = Literal["lost_node", "stale_view", "ghost_nodes", "inconclusive"]
+
+PINNED_ALONE_SINCE: Final = (1, 24)
+"""From here on a pinned pod is tried on its node alone, which is found by name: the sum of reasons proves nothing."""
+_UNMATCHED: Final = ("node(s) didn't match node selector", "node(s) didn't match Pod's node affinity")
+_CLOSED: Final = ("node(s) had taint", "node(s) had untolerated taint", "node(s) were unschedulable")
+"""What keeps a pod from nodes that are not open; an open node cannot be among them."""
+_SHOWN_REASONS: Final = 3
+_SHOWN_CHARACTERS: Final = 120
+
+
+class Finding(NamedTuple):
+    verdict: Verdict
+    evidence: str
+
+
+class Cluster(NamedTuple):
+    """What is known of a cluster: its nodes by zone, and the version of its scheduler or what stands in for it."""
+
+    zones: Mapping[str, int]
+    version: str
+    version_is_stand_in: bool
+    """The version is the newest kubelet's, which is no newer than the API server and its scheduler by a minor."""
+
+    @property
+    def nodes(self) -> int:
+        return sum(self.zones.values())
+
+
+class Failure(NamedTuple):
+    """A failure to find a node, as `scheduling_message.parse` took it apart."""
+
+    nodes_total: int
+    reasons: Mapping[str, int]
+    oldest_minor: int
+    pinned_node: str
+    """The node that alone the pod may go to, or empty."""
+    pinned_node_is_open: bool
+    """That node has been Ready, schedulable and without a taint that the pod does not tolerate for over a minute."""
+
+    @property
+    def reason_sum(self) -> int:
+        return sum(self.reasons.values())
+
+
+class Counted(NamedTuple):
+    """How many nodes there were when a text was written: at least those of over a minute, at most any since then."""
+
+    lowest: int
+    highest: int
+    complete: bool
+    """Nodes that left before the text was written would be known."""
+
+
+def newest(versions: Iterable[str]) -> str:
+    """The newest of kubelets' versions, the empty text where none is one."""
+    known = [(minor, version) for version in versions if (minor := minor_version(version)) is not None]
+    return max(known)[1] if known else ""
+
+
+def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
+    """Whether a pod may be placed on a node in spite of a taint; PreferNoSchedule keeps nobody away."""
+    if taint.effect == "PreferNoSchedule":
+        return True
+    return any(
+        (not toleration.effect or toleration.effect == taint.effect)
+        and (toleration.key == taint.key or (not toleration.key and toleration.operator == "Exists"))
+        and (toleration.operator == "Exists" or toleration.value == taint.value)
+        for toleration in tolerations
+    )
+
+
+def judge_evaluated(failure: Failure, cluster: Cluster) -> Finding | None:
+    """Were all nodes looked at? Fewer reasons than nodes, or none for the pinned node, mean a loss (E3.2, E3.3)."""
+    missing = failure.nodes_total - failure.reason_sum
+    if not failure.reasons or not cluster.nodes:
+        return None
+    unseen = _pinned_node_unseen(failure, missing)
+    doubt = _doubt(failure, cluster)
+    if missing <= 0 and (not unseen or doubt):
+        return None
+    evidence = [f"0/{failure.nodes_total} nodes, but reasons for {failure.reason_sum}: {_shown(failure.reasons)}"]
+    if missing > 0:
+        evidence.append(f"at least {missing} of {failure.nodes_total} nodes were never looked at")
+    if unseen:
+        evidence.append(
+            f"node {failure.pinned_node[:_SHOWN_CHARACTERS]}, the only one for this pod, has been Ready, schedulable "
+            "and tolerated for over a minute, yet no reason speaks of it"
+        )
+    if doubt:
+        return Finding("inconclusive", "; ".join([*evidence, doubt]))
+    return Finding("lost_node", "; ".join([*evidence, _zones(cluster), _version(cluster)]))
+
+
+def _pinned_node_unseen(failure: Failure, missing: int) -> bool:
+    if not failure.pinned_node_is_open:
+        return False
+    if all(reason.startswith(_UNMATCHED) for reason in failure.reasons):
+        return True
+    return missing > 0 and all(reason.startswith(_UNMATCHED + _CLOSED) for reason in failure.reasons)
+
+
+def _doubt(failure: Failure, cluster: Cluster) -> str:
+    """Why the sum of reasons proves nothing here; empty where it does."""
+    since = f"{PINNED_ALONE_SINCE[0]}.{PINNED_ALONE_SINCE[1]}"
+    proves_nothing = f"{since} and later do not give a reason for every node, so the sum proves nothing"
+    if failure.oldest_minor >= PINNED_ALONE_SINCE[1]:
+        return f"the text is of 1.{failure.oldest_minor} or later; {proves_nothing}"
+    release = minor_version(cluster.version)
+    if release is None:
+        return "the version of the scheduler is unknown: no node tells a kubelet version"
+    if release >= PINNED_ALONE_SINCE:
+        return f"{_version(cluster)}; {proves_nothing}"
+    if len(cluster.zones) <= 1:
+        return "all nodes seen are in one zone, where the list of nodes cannot lose one"
+    return ""
+
+
+def judge_counted(nodes_total: int, counted: Counted) -> Finding | None:
+    """Is the scheduler's number of nodes that of the cluster (E3.1)?"""
+    if not counted.highest and nodes_total:
+        return Finding("inconclusive", f"the scheduler counts {nodes_total} nodes, but no Node was observed")
+    if nodes_total < counted.lowest:
+        return Finding(
+            "stale_view",
+            f"the scheduler counts {nodes_total} nodes, {counted.lowest} have existed for over a minute: it lags "
+            "behind, or only serves a part of them",
+        )
+    if nodes_total <= counted.highest:
+        return None
+    evidence = (
+        f"the scheduler counts {nodes_total} nodes, at most {counted.highest} have existed since a minute before"
+    )
+    if not counted.complete:
+        return Finding("inconclusive", f"{evidence}; nodes that left before this log began are not known")
+    return Finding("ghost_nodes", evidence)
+
+
+class Placement(NamedTuple):
+    """How pods were placed within the last `minutes`; DaemonSet and static pods do not count."""
+
+    minutes: int
+    others: int
+    """Other nodes that were as open all that time."""
+    others_with_pods: int
+    """Those of them that got pods."""
+    ever_got_pods: bool
+    daemon_pods_pending: int
+
+
+def can_be_starved(cluster: Cluster) -> bool:
+    """Only a version that keeps a wrong list until the next change can starve a node for minutes (E1)."""
+    try:
+        return affected(cluster.version) == "persistent" and len(cluster.zones) > 1
+    except UnknownVersion:
+        return False
+
+
+def judge_placement(placement: Placement, cluster: Cluster) -> Finding | None:
+    """Does an open node get no pods while most others do (E3.4)? Asked only where `can_be_starved`."""
+    if not placement.others_with_pods or 2 * placement.others_with_pods < placement.others:
+        return None
+    evidence = (
+        f"no pod was bound to it for {placement.minutes} minutes while {placement.others_with_pods} of "
+        f"{placement.others} other open nodes got pods"
+    )
+    if placement.daemon_pods_pending:
+        evidence += f"; {placement.daemon_pods_pending} DaemonSet pods for it stay Pending"
+    if placement.ever_got_pods and not placement.daemon_pods_pending:
+        return Finding("inconclusive", f"{evidence}; it had pods before and may be full, which is not known here")
+    if not placement.ever_got_pods:
+        evidence += "; it never got one since it is known"
+    return Finding("lost_node", f"{evidence}; {_zones(cluster)}; {_version(cluster)}")
+
+
+def _version(cluster: Cluster) -> str:
+    source = (
+        f"newest kubelet is {cluster.version[:40]}, which stands in for the scheduler's version"
+        if cluster.version_is_stand_in
+        else f"scheduler is set to be {cluster.version[:40]}"
+    )
+    try:
+        known = affected(cluster.version)
+    except UnknownVersion:
+        return source
+    if known == "none":
+        return f"{source}; it is not known to lose nodes, but an extender that names no reasons looks the same"
+    until = "for a cycle" if known == "transient" else "until the next node comes or goes"
+    return f"{source}; it loses nodes of uneven zones {until}"
+
+
+def _zones(cluster: Cluster) -> str:
+    sizes = sorted(cluster.zones.values(), reverse=True)
+    even = " (even by now)" if sizes[0] == sizes[-1] else ""
+    return f"zones of {', '.join(map(str, sizes[:10]))}{' ...' if len(sizes) > 10 else ''} nodes{even}"  # noqa: PLR2004 - enough to show
+
+
+def _shown(reasons: Mapping[str, int]) -> str:
+    first = [f"{count} {reason[:_SHOWN_CHARACTERS]}" for reason, count in sorted(reasons.items())[:_SHOWN_REASONS]]
+    more = len(reasons) - _SHOWN_REASONS
+    return ", ".join(first) + (f" and {more} other reasons" if more > 0 else "")

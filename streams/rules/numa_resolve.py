@@ -1,0 +1,220 @@
+"""From what the sources say to one account of a node's NUMA nodes: the best fidelity wins (domain-reference A10)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from streams.rules.cpuset import format_cpuset
+from streams.rules.numa_fit import NumaNumbers, counted_numbers, exact_numbers
+from streams.rules.numa_sources import (
+    CHECKPOINT,
+    KOORDINATOR,
+    METRICS,
+    POD_SPEC,
+    PREFERENCE,
+    VOLCANO,
+    Fidelity,
+    NumaView,
+)
+from streams.rules.topology import NumaTopology, lowest_cpus
+
+WHOLE_NODE: Final = -1
+"""The NUMA node of numbers that are only known of the whole node."""
+SINGLE_NUMA_NODE: Final = "single_numa_node"
+RESERVED_CPUS: Final = "reserved_cpus"
+
+_FIDELITIES: Final[tuple[Fidelity, ...]] = ("exact", "count", "none")
+
+
+class NodeFacts(NamedTuple):
+    """What else is known of a node; None where nothing told it."""
+
+    topology: NumaTopology | None = None
+    numa_named: frozenset[int] = frozenset()
+    """NUMA nodes that any source ever named."""
+    capacity_cpus: int | None = None
+    reserved: frozenset[int] | None = None
+    """By `reservedSystemCPUs`."""
+    reserved_cpus: int | None = None
+    """By the amounts of system and kube reservation, or capacity less allocatable."""
+    reserved_assumed: bool = True
+    """The amount was not told by the kubelet's settings."""
+
+
+class Account(NamedTuple):
+    """What one source tells of a node, together with the facts."""
+
+    view: NumaView
+    fidelity: Fidelity
+    numbers: tuple[NumaNumbers, ...]
+    """By NUMA node; of fidelity none one of `WHOLE_NODE`, or NUMA nodes whose exclusive CPUs are not known."""
+    assumed: tuple[str, ...] = ()
+    explanation: str = ""
+    topology: NumaTopology | None = None
+    """Of fidelity exact."""
+    taken: frozenset[int] = frozenset()
+    """Of fidelity exact: reserved and exclusive CPUs."""
+
+    @property
+    def exclusive_cpus(self) -> int | None:
+        """Of the whole node."""
+        counts = [each.exclusive_cpus for each in self.numbers]
+        known = [count for count in counts if count is not None]
+        return sum(known) if known and len(known) == len(counts) else self.view.exclusive_cpus
+
+    def numa_nodes_of(self, cpus: frozenset[int]) -> tuple[int, ...]:
+        """Where CPUs lie; empty where that is not known."""
+        if self.topology is not None:
+            return self.topology.numa_nodes_of(cpus)
+        return (self.numbers[0].numa_node,) if SINGLE_NUMA_NODE in self.assumed and cpus else ()
+
+
+def account(view: NumaView, facts: NodeFacts) -> Account:
+    """What this source tells of the node."""
+    if view.source in {CHECKPOINT, KOORDINATOR, VOLCANO} and view.fidelity == "exact":
+        return _of_cpu_ids(view, facts)
+    if view.source == METRICS:
+        return _of_gauges(view, facts)
+    if view.zones:
+        return _of_zones(view)
+    return _of_whole_node(view, facts, view.quirk)
+
+
+def best_account(accounts: Iterable[Account]) -> Account | None:
+    """The account of the best fidelity; among equals a complete one, then by `PREFERENCE`."""
+    return min(accounts, key=_order, default=None)
+
+
+def disagreements(best: Account, others: Sequence[Account]) -> dict[tuple[int, str], tuple[int, int]]:
+    """Where others tell another number of exclusive CPUs than the best: by NUMA node (`WHOLE_NODE` where only that
+    can be compared) and source the best's number and the other's. What pods ask for is no witness of what they hold.
+    """
+    found: dict[tuple[int, str], tuple[int, int]] = {}
+    for other in others:
+        if other.view.source in {best.view.source, POD_SPEC}:
+            continue
+        for numa, mine, its in _comparable(best, other):
+            if mine is not None and its is not None and mine != its:
+                found[numa, other.view.source] = (mine, its)
+    return found
+
+
+def witnesses(best: Account, others: Sequence[Account], numa_node: int) -> list[str]:
+    """The other sources that tell the same number of exclusive CPUs on this NUMA node."""
+    return sorted(
+        other.view.source
+        for other in others
+        if other.view.source != best.view.source
+        for numa, mine, its in _comparable(best, other)
+        if numa == numa_node and mine is not None and mine == its
+    )
+
+
+def _comparable(best: Account, other: Account) -> list[tuple[int, int | None, int | None]]:
+    mine = {each.numa_node: each.exclusive_cpus for each in best.numbers}
+    its = {each.numa_node: each.exclusive_cpus for each in other.numbers}
+    if WHOLE_NODE in mine or WHOLE_NODE in its:
+        return [(WHOLE_NODE, best.exclusive_cpus, other.exclusive_cpus)]
+    return [(numa, mine.get(numa, 0), its.get(numa, 0)) for numa in sorted({*mine, *its})]
+
+
+def _order(each: Account) -> tuple[int, bool, int]:
+    complete = all(numbers.free_cpus is not None for numbers in each.numbers)
+    return (_FIDELITIES.index(each.fidelity), not complete, PREFERENCE.index(each.view.source))
+
+
+def _of_cpu_ids(view: NumaView, facts: NodeFacts) -> Account:
+    exclusive = frozenset[int]().union(*(holder.cpus for holder in view.holders))
+    view = view._replace(exclusive_cpus=len(exclusive))
+    topology = facts.topology
+    if topology is None:
+        return _of_whole_node(view, facts, "the NUMA nodes of these CPUs are not known: no topology was seen")
+    strange = exclusive - topology.cpus
+    if strange:
+        return _of_whole_node(view, facts, f"CPU {format_cpuset(strange)} is in no NUMA node of the topology")
+    reserved, assumed = _reserved(view, facts, topology)
+    return Account(
+        view=view,
+        fidelity="exact",
+        numbers=exact_numbers(topology, reserved, exclusive),
+        assumed=(RESERVED_CPUS,) if assumed else (),
+        topology=topology,
+        taken=reserved | exclusive,
+    )
+
+
+def _of_gauges(view: NumaView, facts: NodeFacts) -> Account:
+    gauges = {zone.numa_node: zone.exclusive_cpus for zone in view.zones}
+    if None in gauges.values():
+        return _of_whole_node(view, facts, view.quirk)
+    if facts.topology is not None:
+        topology = facts.topology
+        if gauges.keys() - {node.numa_node for node in topology.numa_nodes}:
+            return _of_whole_node(view, facts, "the kubelet's gauges name a NUMA node that has no CPUs")
+        reserved, assumed = _reserved(view, facts, topology)
+        numbers = tuple(
+            counted_numbers(
+                node.numa_node,
+                len(node.cpus),
+                len(node.cpus & reserved),
+                gauges.get(node.numa_node, 0),
+                len(node.cores),
+            )
+            for node in topology.numa_nodes
+        )
+        return Account(view, "count", numbers, (RESERVED_CPUS,) if assumed else (), view.quirk)
+    if len(facts.numa_named) == 1 or not facts.numa_named:
+        return _of_whole_node(view, facts, view.quirk)
+    numbers = tuple(counted_numbers(numa, None, None, gauges.get(numa, 0)) for numa in sorted(facts.numa_named))
+    return Account(view, "count", numbers, (), "how many CPUs a NUMA node has is not known: no topology was seen")
+
+
+def _of_zones(view: NumaView) -> Account:
+    numbers = tuple(
+        counted_numbers(zone.numa_node, zone.cpus, zone.reserved_cpus, zone.exclusive_cpus)
+        for zone in view.zones
+        if zone.cpus != 0
+    )
+    if any(each.exclusive_cpus is None for each in numbers):
+        text = f"{view.producer or 'the exporter'} does not tell how many CPUs of a NUMA node are available"
+        return Account(view, "none", numbers, (), text)
+    too_many = next((each for each in numbers if (each.free_cpus or 0) < 0), None)
+    if too_many is not None:
+        text = f"NUMA node {too_many.numa_node} has more exclusive CPUs than it can give"
+        return Account(view, "none", tuple(each._replace(free_cpus=None) for each in numbers), (), text)
+    return Account(view, "count", numbers)
+
+
+def _of_whole_node(view: NumaView, facts: NodeFacts, explanation: str) -> Account:
+    """Counts of the node; they are those of its NUMA node where only one was ever named (`single_numa_node`)."""
+    single = facts.topology is None and len(facts.numa_named) == 1 and view.source in {CHECKPOINT, METRICS}
+    numa = next(iter(facts.numa_named)) if single else WHOLE_NODE
+    cpus, reserved, assumed = _node_counts(facts)
+    numbers = counted_numbers(numa, cpus, reserved, view.exclusive_cpus)
+    if (numbers.free_cpus or 0) < 0:
+        # More is held or reserved than the node is said to have: the parts are facts, their difference is none.
+        numbers = numbers._replace(free_cpus=None)
+    noted = (SINGLE_NUMA_NODE,) if single else ()
+    if single:
+        explanation = f"NUMA node {numa} is the only one that any source names: all CPUs are taken to lie there"
+    return Account(
+        view, "count" if single else "none", (numbers,), (*noted, RESERVED_CPUS) if assumed else noted, explanation
+    )
+
+
+def _node_counts(facts: NodeFacts) -> tuple[int | None, int | None, bool]:
+    if facts.topology is not None:
+        cpus: int | None = len(facts.topology.cpus)
+    else:
+        cpus = facts.capacity_cpus
+    if facts.reserved is not None:
+        return cpus, len(facts.reserved), False
+    return cpus, facts.reserved_cpus or 0, facts.reserved_cpus is None or facts.reserved_assumed
+
+
+def _reserved(view: NumaView, facts: NodeFacts, topology: NumaTopology) -> tuple[frozenset[int], bool]:
+    """The reserved CPUs, and whether they were concluded rather than told."""
+    if facts.reserved is not None:
+        return facts.reserved & topology.cpus, False
+    if view.reserved is not None:
+        return view.reserved & topology.cpus, False
+    return lowest_cpus(topology, facts.reserved_cpus or 0), facts.reserved_cpus is None or facts.reserved_assumed

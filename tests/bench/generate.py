@@ -1,0 +1,125 @@
+"""Write captures of any number of nodes, pods and samples: `python -m tests.bench.generate --help`."""
+
+import argparse
+from collections.abc import Iterator
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from ingest.capture import CaptureWriter, Compression
+from ingest.observation import Change, Observation, Origin
+
+from .shapes import Json, Shapes, load_shapes
+from .summaries import Summaries, node_name, node_uid, pod_names
+
+CLUSTER: Final = "bench"
+BEGIN: Final = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)
+INTERVAL: Final = timedelta(seconds=10)
+LISTING: Final = timedelta(seconds=1)
+"""How long before the first sample the objects were listed."""
+NODES_AN_EVENT: Final = 20
+"""One event of so many nodes in each interval."""
+COMPRESSIONS: Final[dict[str, Compression]] = {".gz": "gzip", ".zst": "zstd"}
+
+
+def write_capture(path: Path, *, nodes: int, pods: int, samples: int, seed: int = 0) -> int:
+    """Write a capture anew, compressed as its suffix says, and give the number of its observations.
+
+    It lists the nodes, their pods and their kubelets' settings; then, every `INTERVAL`, it has a summary of each
+    node and some events, in order of time. Memory does not grow with any of the numbers but `pods`.
+    """
+    path.unlink(missing_ok=True)
+    count = 0
+    with CaptureWriter(path, COMPRESSIONS.get(path.suffix, "none")) as capture:
+        for observation in observations(nodes=nodes, pods=pods, samples=samples, seed=seed):
+            capture.write(observation)
+            count += 1
+    return count
+
+
+def observations(*, nodes: int, pods: int, samples: int, seed: int = 0) -> Iterator[Observation]:
+    """Give the observations of `write_capture`; the same arguments give the same ones."""
+    shapes = load_shapes()
+    listed_at = BEGIN - LISTING
+    for node in range(nodes):
+        yield _observed(listed_at, "list", "nodes", "ADDED", _node(shapes, node))
+    for node in range(nodes):
+        for pod in range(pods):
+            yield _observed(listed_at, "list", "pods", "ADDED", _pod(shapes, node, pod))
+    for node in range(nodes):
+        yield _observed(listed_at, "kubelet", "configz", "SNAPSHOT", shapes.configz, node_name(node))
+    summaries = Summaries(shapes, pods, seed, BEGIN)
+    for sample in range(samples):
+        for node in range(nodes):
+            ts = BEGIN + INTERVAL * (sample + node / nodes)
+            summary = summaries.at(node, ts)
+            yield _observed(ts, "kubelet", "stats/summary", "SNAPSHOT", summary, node_name(node))
+            if pods and node % NODES_AN_EVENT == sample % NODES_AN_EVENT:
+                yield _observed(ts, "watch", "events", "ADDED", _event(shapes, node, sample, ts))
+
+
+def _observed(
+    ts: datetime, source: Origin, resource: str, change: Change, content: Json, node: str = ""
+) -> Observation:
+    return Observation(
+        ts=ts,
+        cluster=CLUSTER,
+        source=source,
+        resource=resource,
+        type=change,
+        node=node,
+        object=msgspec.Raw(msgspec.json.encode(content)),
+    )
+
+
+def _node(shapes: Shapes, node: int) -> Json:
+    shape = deepcopy(shapes.node)
+    shape["metadata"].update(name=node_name(node), uid=node_uid(node))
+    return shape
+
+
+def _pod(shapes: Shapes, node: int, pod: int) -> Json:
+    namespace, name, uid = pod_names(node, pod)
+    shape = deepcopy(shapes.pod)
+    shape["metadata"].update(namespace=namespace, name=name, uid=uid)
+    shape["spec"]["nodeName"] = node_name(node)
+    shape["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "25m", "memory": f"{16 * (pod + 1)}Mi"}}
+    shape["status"]["qosClass"] = "Burstable"
+    return shape
+
+
+def _event(shapes: Shapes, node: int, sample: int, ts: datetime) -> Json:
+    namespace, name, uid = pod_names(node, 0)
+    number = f"{sample:08x}{node:08x}"
+    shape = deepcopy(shapes.events[(node + sample) % len(shapes.events)])
+    shape["metadata"].update(namespace=namespace, name=f"{name}.{number}", uid=f"{uid[:-12]}{number[-12:]}")
+    shape["involvedObject"].update(kind="Pod", namespace=namespace, name=name, uid=uid)
+    shape["source"]["host"] = node_name(node)
+    shape["firstTimestamp"] = shape["lastTimestamp"] = f"{ts:%Y-%m-%dT%H:%M:%SZ}"
+    return shape
+
+
+def main() -> None:
+    """Parse the command line and write."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench.generate",
+        description="Write a capture with the shape of real summaries, for benchmarks.",
+        epilog="Example: python -m tests.bench.generate --nodes 1000 --pods 30 --samples 2 -o /tmp/bench.jsonl.zst",
+    )
+    parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--pods", type=int, default=30, help="of each node")
+    parser.add_argument("--samples", type=int, default=2, help="of each node, 10 seconds apart")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-o", "--output", type=Path, required=True, help="plain, .gz or .zst")
+    given = parser.parse_args()
+    count = write_capture(
+        given.output, nodes=given.nodes, pods=given.pods, samples=given.samples, seed=given.seed
+    )
+    print(f"{given.output}: {count} observations, {given.output.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""What is news about an object (domain-reference F4: heartbeats)."""
+
+from typing import Any
+
+import msgspec
+from fakes.apiserver import pod
+
+from ingest.filters import Inventory
+from ingest.resources import EVENTS, NODE_RESOURCE_TOPOLOGIES, NODES, PODS
+
+
+def _raw(thing: Any) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(thing))
+
+
+def _node(version: str, heartbeat: str, **condition: str) -> dict[str, Any]:
+    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": heartbeat, **condition}
+    return {
+        "metadata": {"name": "n1", "uid": "u", "resourceVersion": version},
+        "status": {"conditions": [ready], "images": [{"names": ["a"]}]},
+    }
+
+
+def test_a_heartbeat_of_a_node_is_no_news() -> None:
+    inventory = Inventory(NODES)
+    assert inventory.watched("ADDED", _raw(_node("1", "2026-01-01T00:00:00Z")))
+    assert inventory.watched("MODIFIED", _raw(_node("2", "2026-01-01T00:05:00Z"))) == []
+
+
+def test_a_condition_of_a_node_that_changed_is_news() -> None:
+    inventory = Inventory(NODES)
+    inventory.watched("ADDED", _raw(_node("1", "2026-01-01T00:00:00Z")))
+    changed = _node("2", "2026-01-01T00:05:00Z", status="False")
+    assert [news.change for news in inventory.watched("MODIFIED", _raw(changed))] == ["MODIFIED"]
+
+
+def test_a_field_of_a_pod_that_is_not_kept_is_no_news() -> None:
+    inventory = Inventory(PODS)
+    inventory.watched("ADDED", _raw(pod("a", "1")))
+    other = pod("a", "2", podIP="10.0.0.1")
+    other["metadata"]["managedFields"] = [{"manager": "kubelet"}]
+    other["spec"]["containers"][0]["env"] = []
+    assert inventory.watched("MODIFIED", _raw(other)) == []
+
+
+def test_news_is_compared_with_the_last_news_and_not_with_the_last_event() -> None:
+    inventory = Inventory(PODS)
+    phases = ["Pending", "Running", "Pending"]
+    told = [
+        inventory.watched("MODIFIED", _raw(pod("a", str(n), **{"phase": phase}))) for n, phase in enumerate(phases)
+    ]
+    assert [len(news) for news in told] == [1, 1, 1]
+
+
+def test_every_version_of_an_event_is_news_but_no_version_twice() -> None:
+    inventory = Inventory(EVENTS)
+    thing = {"metadata": {"name": "e", "uid": "u", "resourceVersion": "1"}, "count": 1}
+    again = {"metadata": {"name": "e", "uid": "u", "resourceVersion": "2"}, "count": 2}
+    assert [len(inventory.watched("MODIFIED", _raw(one))) for one in (thing, thing, again)] == [1, 0, 1]
+
+
+def test_deleted_is_always_news_and_the_same_pod_may_come_again() -> None:
+    inventory = Inventory(PODS)
+    inventory.watched("ADDED", _raw(pod("a", "1")))
+    assert len(inventory.watched("DELETED", _raw(pod("a", "2")))) == 1
+    assert len(inventory.watched("ADDED", _raw(pod("a", "1")))) == 1
+    assert len(inventory) == 1
+
+
+def test_a_topology_whose_zones_are_the_same_is_no_news() -> None:
+    inventory = Inventory(NODE_RESOURCE_TOPOLOGIES)
+    first = {"metadata": {"name": "n", "uid": "u", "resourceVersion": "1"}, "zones": [{"name": "node-0"}]}
+    same = {"zones": [{"name": "node-0"}], "metadata": {"name": "n", "uid": "u", "resourceVersion": "2"}}
+    other = {"metadata": {"name": "n", "uid": "u", "resourceVersion": "3"}, "zones": []}
+    assert [len(inventory.watched("MODIFIED", _raw(one))) for one in (first, same, other)] == [1, 0, 1]
+
+
+def test_a_pod_of_a_shape_that_cannot_be_decoded_is_news_when_it_changes() -> None:
+    inventory = Inventory(PODS)
+    broken = {"metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}, "spec": 5}
+    again = {"metadata": {"name": "a", "uid": "u", "resourceVersion": "2"}, "spec": 5}
+    worse = {"metadata": {"name": "a", "uid": "u", "resourceVersion": "3"}, "spec": 6}
+    assert [len(inventory.watched("MODIFIED", _raw(one))) for one in (broken, again, worse)] == [1, 0, 1]
+
+
+def test_pods_of_the_same_name_in_two_namespaces_are_two() -> None:
+    inventory = Inventory(PODS)
+    other = pod("a", "1")
+    other["metadata"]["namespace"] = "kube-system"
+    keys = [inventory.listed(_raw(thing))[0] for thing in (pod("a", "1"), other)]
+    assert len(set(keys)) == 2
+    assert [news.change for news in inventory.vanished([keys[0]], "9")] == ["DELETED"]
+    assert len(inventory) == 1

@@ -1,0 +1,234 @@
+"""Polling kubelets (issue 5, Watchers; domain-reference A9, G)."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+from fakes.clock import FakeClock
+
+from ingest.apiserver import ApiError, Status
+from ingest.kubelet import Kubelets, offset_seconds
+from ingest.kubelet_access import Address, kubelet_address
+from ingest.observation import Observation
+from ingest.reports import Tally
+
+pytestmark = pytest.mark.asyncio
+
+METRICS = (
+    b"# HELP kubelet_evictions x\n# TYPE kubelet_evictions counter\n"
+    b'kubelet_evictions{eviction_signal="memory.available"} 2\n'
+    b'kubelet_cpu_manager_allocation_per_numa{numa_node="0"} 1\n'
+    b'rest_client_requests_total{host="secret.example"} 5\n'
+    b"process_start_time_seconds 1.5e+09\n"
+)
+
+
+class Kubelet:
+    """Answers by path; an exception is raised."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, bytes | Exception] = {
+            "stats/summary": b'{\n "node": {\n  "nodeName": "n"\n }\n}\n',
+            "metrics": METRICS,
+            "configz": b'{"kubeletconfig":{}}',
+        }
+        self.asked: list[tuple[str, str]] = []
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self.before: Callable[[str], Awaitable[None]] | None = None
+
+    async def fetch(self, node: str, path: str) -> bytes:
+        self.asked.append((node, path))
+        self.in_flight += 1
+        self.most_in_flight = max(self.in_flight, self.most_in_flight)
+        try:
+            await (self.before(node) if self.before else asyncio.sleep(0))
+        finally:
+            self.in_flight -= 1
+        answer = self.answers[path]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def paths(self) -> list[str]:
+        return [path for _, path in self.asked]
+
+
+class Run:
+    """Polls nodes until so many observations were given."""
+
+    def __init__(self) -> None:
+        self.kubelet = Kubelet()
+        self.clock = FakeClock()
+        self.tally: Tally = Counter()
+        self.observations: list[Observation] = []
+        self.at: list[float] = []
+        self.after: Callable[[int], None] = lambda _: None
+
+    async def until(self, count: int, *nodes: str, **options: Any) -> list[Observation]:
+        enough = asyncio.Event()
+
+        async def emit(observation: Observation) -> None:
+            self.observations.append(observation)
+            self.at.append(self.clock.seconds)
+            self.after(len(self.observations))
+            if len(self.observations) >= count:
+                enough.set()
+                await asyncio.Event().wait()
+
+        kubelets = Kubelets(
+            "lab", self.kubelet.fetch, emit, clock=self.clock.clock, tally=self.tally, **options
+        )
+        polls = [asyncio.ensure_future(kubelets.poll(node)) for node in nodes]
+        async with asyncio.timeout(10):
+            await enough.wait()
+        for poll in polls:
+            poll.cancel()
+        await asyncio.gather(*polls, return_exceptions=True)
+        return self.observations[:count]
+
+
+async def test_a_round_asks_for_statistics_metrics_and_settings() -> None:
+    seen = await Run().until(3, "n1")
+    assert [(one.resource, one.type, one.source, one.node) for one in seen] == [
+        ("stats/summary", "SNAPSHOT", "kubelet", "n1"),
+        ("metrics", "SNAPSHOT", "kubelet", "n1"),
+        ("configz", "SNAPSHOT", "kubelet", "n1"),
+    ]
+
+
+async def test_the_settings_are_asked_for_every_10_minutes() -> None:
+    run = Run()
+    await run.until(2 * 60 + 2, "n1")
+    configz = [at for at, one in zip(run.at, run.observations, strict=True) if one.resource == "configz"]
+    assert [at - configz[0] for at in configz] == [0, 600]
+
+
+async def test_statistics_come_every_10_seconds_at_the_nodes_own_moment() -> None:
+    run = Run()
+    await run.until(7, "n1")
+    summaries = [at for at, one in zip(run.at, run.observations, strict=True) if one.resource == "stats/summary"]
+    assert summaries == pytest.approx([offset_seconds("n1", 10) + step for step in (0, 10, 20)])
+
+
+async def test_the_moments_of_many_nodes_are_spread_over_the_interval() -> None:
+    counts = Counter(int(offset_seconds(f"node-{number}", 10)) for number in range(1000))
+    assert set(counts) == set(range(10))
+    assert max(counts.values()) < 2 * min(counts.values())
+
+
+async def test_an_indented_answer_becomes_one_line() -> None:
+    (summary, *_) = await Run().until(1, "n1")
+    assert bytes(summary.object) == b'{"node":{"nodeName":"n"}}'
+
+
+async def test_only_the_metrics_that_matter_are_kept() -> None:
+    seen = await Run().until(2, "n1")
+    assert msgspec.json.decode(seen[1].object) == {
+        "text": 'kubelet_evictions{eviction_signal="memory.available"} 2\n'
+        'kubelet_cpu_manager_allocation_per_numa{numa_node="0"} 1\n'
+    }
+
+
+async def test_after_a_restart_of_the_kubelet_its_settings_are_asked_for_at_once() -> None:
+    run = Run()
+
+    def restart(count: int) -> None:
+        if count == 4:
+            run.kubelet.answers["metrics"] = METRICS.replace(b"1.5e+09", b"1.6e+09")
+
+    run.after = restart
+    seen = await run.until(6, "n1")
+    assert [one.resource for one in seen[3:]] == ["stats/summary", "metrics", "configz"]
+    assert run.tally["kubelet", "restart"] == 1
+
+
+async def test_after_a_failure_the_settings_are_asked_for_again() -> None:
+    run = Run()
+
+    def fail(count: int) -> None:
+        works = b"{}"
+        run.kubelet.answers["stats/summary"] = ConnectionRefusedError("refused") if count == 3 else works
+
+    run.after = fail
+    seen = await run.until(7, "n1")
+    assert [one.resource for one in seen[4:]] == ["stats/summary", "metrics", "configz"]
+
+
+async def test_a_kubelet_that_refuses_is_told_once_and_asked_less_and_less() -> None:
+    run = Run()
+    run.kubelet.answers["stats/summary"] = ApiError(Status(code=403, reason="Forbidden", message="no"))
+    (error,) = await run.until(1, "n1")
+    assert (error.type, error.resource, error.node) == ("ERROR", "stats/summary", "n1")
+    assert "nodes/proxy" in msgspec.json.decode(error.object)["error"]
+
+    run = Run()
+    run.kubelet.answers["stats/summary"] = ApiError(Status(code=403, reason="Forbidden", message="no"))
+    await run.until(3, "n1")
+    assert run.clock.slept[1:6] == [10, 20, 40, 80, 160]
+    assert run.at[1] - run.at[0] >= 300
+
+
+async def test_an_answer_that_is_no_json_is_an_error_and_not_a_snapshot() -> None:
+    run = Run()
+    run.kubelet.answers["stats/summary"] = b"<html>"
+    (error,) = await run.until(1, "n1")
+    assert error.type == "ERROR"
+    assert "not a JSON object" in msgspec.json.decode(error.object)["error"]
+
+
+async def test_kubelets_that_hang_do_not_hold_up_the_others() -> None:
+    run = Run()
+    for_ever = asyncio.Event()
+
+    async def hang(node: str) -> None:
+        await (for_ever.wait() if node == "slow" else asyncio.sleep(0))
+
+    run.kubelet.before = hang
+    seen = await run.until(20, "slow", "quick", in_flight=4)
+    assert {one.node for one in seen} == {"quick"}
+
+
+async def test_requests_in_flight_are_bounded() -> None:
+    run = Run()
+
+    async def slow(_: str) -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+    run.kubelet.before = slow
+    await run.until(60, *(f"n{number}" for number in range(20)), in_flight=4)
+    assert run.kubelet.most_in_flight == 3
+
+
+async def test_kubelets_that_failed_have_a_share_of_their_own() -> None:
+    run = Run()
+    held = asyncio.Event()
+
+    async def fail_then_hang(node: str) -> None:
+        if not node.startswith("bad"):
+            await asyncio.sleep(0)
+        elif run.kubelet.asked.count((node, "stats/summary")) == 1:
+            raise ConnectionRefusedError
+        else:
+            await held.wait()
+
+    run.kubelet.before = fail_then_hang
+    bad = [f"bad{number}" for number in range(20)]
+    seen = await run.until(200, *bad, "good", in_flight=4)
+    assert sum(one.node == "good" for one in seen) >= 150
+
+
+async def test_a_node_says_where_its_kubelet_listens() -> None:
+    status = {
+        "addresses": [{"type": "Hostname", "address": "n1"}, {"type": "InternalIP", "address": "10.0.0.7"}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10350}},
+    }
+    assert kubelet_address(msgspec.json.encode({"status": status})) == Address("10.0.0.7", 10350)
+    status["addresses"] = status["addresses"][:1]
+    assert kubelet_address(msgspec.json.encode({"status": status})) == Address("n1", 10350)
+    assert kubelet_address(b'{"status":{}}') is None
+    assert kubelet_address(b'{"status":5}') is None

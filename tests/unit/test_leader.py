@@ -1,0 +1,175 @@
+"""Leader election by Lease against a server that keeps one Lease with versions, as the API server does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+from fakes.apiserver import status_body
+from fakes.clock import FakeClock
+from kubernetes_asyncio.client.api_client import ApiClient
+from kubernetes_asyncio.client.configuration import Configuration
+
+from ingest.leader import (
+    Lease,
+    LeaderElection,
+    LeadershipLostError,
+    LeaseName,
+    _Metadata,
+    _Spec,
+    claim,
+)
+
+NAME = LeaseName("leadsman", "watch")
+COLLECTION = "/apis/coordination.k8s.io/v1/namespaces/leadsman/leases"
+
+
+@pytest.mark.parametrize(
+    ("holder", "unchanged_seconds", "expected"),
+    [("me", 0, "renew"), ("me", 99, "renew"), ("other", 14.9, "wait"), ("other", 15, "take"), ("", 0, "take")],
+)
+def test_a_lease_of_another_is_taken_only_when_it_was_seen_unchanged_for_its_duration(
+    holder: str, unchanged_seconds: float, expected: str
+) -> None:
+    lease = Lease(_Metadata("watch", "leadsman", "1"), _Spec(holder, 15))
+    assert claim(lease, "me", unchanged_seconds) == expected
+
+
+def test_a_lease_that_does_not_exist_is_made() -> None:
+    assert claim(None, "me", 0) == "create"
+
+
+class LeaseServer:
+    """Optimistic locking on one Lease; `down` makes it refuse all."""
+
+    def __init__(self) -> None:
+        self.lease: dict[str, Any] | None = None
+        self.version = 0
+        self.down = False
+        self.url = ""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["LeaseServer"]:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        try:
+            yield self
+        finally:
+            await runner.cleanup()
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        if self.down:
+            return web.Response(status=503, body=status_body(503, "ServiceUnavailable", "down"))
+        if request.method == "GET":
+            if self.lease is None:
+                return web.Response(status=404, body=status_body(404, "NotFound", "no lease"))
+            return web.Response(body=msgspec.json.encode(self.lease))
+        sent = msgspec.json.decode(await request.read())
+        version = sent["metadata"].get("resourceVersion")
+        if (request.method == "POST" and self.lease) or (request.method == "PUT" and version != str(self.version)):
+            return web.Response(status=409, body=status_body(409, "Conflict", "changed"))
+        self.version += 1
+        self.lease = {**sent, "metadata": {**sent["metadata"], "resourceVersion": str(self.version)}}
+        return web.Response(status=201 if request.method == "POST" else 200, body=msgspec.json.encode(self.lease))
+
+    @property
+    def holder(self) -> str:
+        return str((self.lease or {"spec": {}})["spec"].get("holderIdentity", ""))
+
+    def election(self, identity: str, clock: FakeClock) -> tuple[ApiClient, LeaderElection]:
+        access = Configuration()
+        access.host = self.url
+        client = ApiClient(access)
+        return client, LeaderElection(client, NAME, identity, clock.clock)
+
+
+@pytest.mark.asyncio
+async def test_the_leader_works_and_gives_the_lease_back() -> None:
+    async with LeaseServer().running() as server, asyncio.timeout(10):
+        client, election = server.election("a", FakeClock())
+        holders = []
+
+        async def work() -> None:
+            holders.append(server.holder)
+
+        async with client:
+            await election.run(work)
+        assert holders == ["a"]
+        assert server.holder == ""
+
+
+@pytest.mark.asyncio
+async def test_a_second_replica_waits_until_the_first_has_not_renewed_for_15_seconds() -> None:
+    async with LeaseServer().running() as server, asyncio.timeout(10):
+        first_client, first = server.election("a", FakeClock())
+        fake = FakeClock()
+        second_client, second = server.election("b", fake)
+        async with first_client, second_client:
+            await first.acquire()
+            await second.acquire()
+        assert 15 <= fake.seconds <= 18
+        assert server.holder == "b"
+        assert server.lease is not None
+        assert server.lease["spec"]["leaseTransitions"] == 1
+
+
+@pytest.mark.asyncio
+async def test_a_leader_that_cannot_renew_for_10_seconds_stops_its_work() -> None:
+    async with LeaseServer().running() as server, asyncio.timeout(10):
+        fake = FakeClock()
+        client, election = server.election("a", fake)
+        stopped = asyncio.Event()
+
+        async def work() -> None:
+            server.down = True
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.set()
+
+        async with client:
+            with pytest.raises(LeadershipLostError, match="leadsman/watch"):
+                await election.run(work)
+        assert stopped.is_set()
+        assert 10 < fake.seconds < 15
+
+
+@pytest.mark.asyncio
+async def test_a_leader_stops_at_once_when_another_has_the_lease() -> None:
+    async with LeaseServer().running() as server, asyncio.timeout(10):
+        fake = FakeClock()
+        client, election = server.election("a", fake)
+
+        async def work() -> None:
+            assert server.lease is not None
+            server.version += 1
+            server.lease["spec"]["holderIdentity"] = "b"
+            server.lease["metadata"]["resourceVersion"] = str(server.version)
+            await asyncio.Event().wait()
+
+        async with client:
+            with pytest.raises(LeadershipLostError):
+                await election.run(work)
+        assert server.holder == "b"
+        assert fake.seconds <= 4
+
+
+@pytest.mark.asyncio
+async def test_what_the_work_raises_is_raised_and_the_lease_is_free() -> None:
+    async with LeaseServer().running() as server, asyncio.timeout(10):
+        client, election = server.election("a", FakeClock())
+
+        async def work() -> None:
+            raise ZeroDivisionError
+
+        async with client:
+            with pytest.raises(ZeroDivisionError):
+                await election.run(work)
+        assert server.holder == ""

@@ -1,0 +1,71 @@
+"""Versions are kept only behind what is acknowledged (delivery, Watches)."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.versions import Acknowledgements, VersionFile, VersionsError
+
+
+def test_versions_round_trip_and_a_missing_file_starts_anew(tmp_path: Path) -> None:
+    kept = VersionFile(tmp_path / "versions.json", "lab")
+    assert kept.load() == {}
+    kept.save({"pods": "7"})
+    kept.save({"pods": "8", "nodes": "3"})
+    assert VersionFile(tmp_path / "versions.json", "lab").load() == {"pods": "8", "nodes": "3"}
+    assert [path.name for path in tmp_path.iterdir()] == ["versions.json"]
+
+
+@pytest.mark.parametrize("content", [b"", b'{"format":1', b'{"format":1,"cluster":"lab","versions":{"pods":7}}'])
+def test_a_damaged_file_says_what_to_do(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "versions.json"
+    path.write_bytes(content)
+    with pytest.raises(VersionsError, match="delete it"):
+        VersionFile(path, "lab").load()
+
+
+def test_versions_of_another_cluster_are_refused(tmp_path: Path) -> None:
+    VersionFile(tmp_path / "v", "lab").save({"pods": "7"})
+    with pytest.raises(VersionsError, match="cluster lab"):
+        VersionFile(tmp_path / "v", "production").load()
+
+
+def test_a_write_that_fails_leaves_the_old_versions(tmp_path: Path) -> None:
+    kept = VersionFile(tmp_path / "v", "lab")
+    kept.save({"pods": "7"})
+    (tmp_path / "v.new").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        kept.save({"pods": "8"})
+    assert kept.load() == {"pods": "7"}
+
+
+def test_a_step_without_a_version_holds_back_those_behind_it() -> None:
+    acknowledgements = Acknowledgements({"pods": "1"})
+    item, end = acknowledgements.hand_out("pods", ""), acknowledgements.hand_out("pods", "7")
+    acknowledgements.acknowledge(end)
+    assert acknowledgements.versions == {"pods": "1"}
+    acknowledgements.acknowledge(item)
+    assert acknowledgements.versions == {"pods": "7"}
+    assert len(acknowledgements) == 0
+
+
+@given(st.permutations(range(8)), st.integers(0, 8))
+def test_the_version_is_that_of_the_longest_acknowledged_beginning(order: list[int], count: int) -> None:
+    acknowledgements = Acknowledgements()
+    tickets = [acknowledgements.hand_out("pods", str(number)) for number in range(8)]
+    done = order[:count]
+    for number in done:
+        acknowledgements.acknowledge(tickets[number])
+        acknowledgements.acknowledge(tickets[number])
+    beginning = list(itertools.takewhile(lambda number: number in done, range(8)))
+    assert acknowledgements.versions == ({"pods": str(beginning[-1])} if beginning else {})
+
+
+def test_streams_do_not_hold_up_each_other() -> None:
+    acknowledgements = Acknowledgements()
+    acknowledgements.hand_out("pods", "7")
+    acknowledgements.acknowledge(acknowledgements.hand_out("nodes", "3"))
+    assert acknowledgements.versions == {"nodes": "3"}
