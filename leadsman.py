@@ -43,6 +43,8 @@ EXIT_NO_DATABASE: Final = 5
 EXIT_SCHEMA: Final = 6
 EXIT_QUERY: Final = 7
 EXIT_INTERRUPTED: Final = 130
+CELL: Final = 2000
+"""Characters of a value in a table; --format json and csv have all."""
 EXITS: Final = """
 Exit status: 0 done; 2 wrong usage; 3 done, but some input was bad (see dead_letters); 4 nothing usable in the source;
 5 the database cannot be used; 6 its schema is newer, or a migration changed or is missing; 7 a query was refused.
@@ -57,6 +59,9 @@ app = typer.Typer(
     add_completion=False,
 )
 out = Console(highlight=False, markup=False)
+"""Words: wrapped at the terminal's width."""
+wide = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 4096)
+"""Tables: whole lines where no terminal sets a width."""
 err = Console(stderr=True, highlight=False, markup=False)
 
 
@@ -119,12 +124,9 @@ def replay(
     skipped: Counter[str] = Counter()
     with _database(db) as database:
         migrate_database(database)
-        lander = Lander(database)
-        run = Replay(REDUCERS, lander, DatabaseCheckpoints(database))
-        with progress_bar(quiet=quiet) as progress:
+        with Lander(database) as lander, progress_bar(quiet=quiet) as progress:
             items = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
-            report = run.run(items, since=since, until=until)
-        lander.close()
+            report = Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(items, since=since, until=until)
         settle(database)
         if not quiet:
             _print_report(report, skipped)
@@ -190,7 +192,7 @@ def inspect(paths: Paths, cluster: Cluster = "default", node: Node = "", at: At 
     """Say what a source holds: resources, time range, nodes, gaps, errors. Nothing is written."""
     with progress_bar() as progress:
         inspection = inspect_sources(paths, cluster=cluster, node=node, at=at, progress=progress)
-    out.print(render(inspection))
+    wide.print(render(inspection))
     if inspection.unreadable:
         raise typer.Exit(EXIT_BAD_INPUT)
 
@@ -223,7 +225,7 @@ def main() -> NoReturn:
 
 
 def _fail(message: str, status: int) -> NoReturn:
-    err.print(f"leadsman: {plain(message)}", soft_wrap=True)
+    err.print(f"leadsman: {plain(message, CELL)}", soft_wrap=True)
     sys.exit(status)
 
 
@@ -250,7 +252,7 @@ def _list_queries() -> None:
     for each in saved_queries():
         parameters = " ".join(f"{p.name}={p.default}" for p in each.parameters)
         table.add_row(each.name, each.description + (f"  [--param {parameters}]" if parameters else ""))
-    out.print(table)
+    wide.print(table)
 
 
 def _print_result(result: Result, format_: Format) -> None:
@@ -265,10 +267,10 @@ def _print_result(result: Result, format_: Format) -> None:
         case Format.TABLE:
             table = Table(box=None, pad_edge=False, header_style="bold")
             for column in result.column_names:
-                table.add_column(Text(plain(column)))
+                table.add_column(Text(plain(column)), overflow="fold")
             for row in result.rows:
-                table.add_row(*(Text(plain(_cell(value))) for value in row))
-            out.print(table)
+                table.add_row(*(Text(plain(_cell(value), CELL)) for value in row))
+            wide.print(table)
 
 
 def _cell(value: object) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from kubernetes_asyncio.client.configuration import Configuration
-from kubernetes_asyncio.config import ConfigException
 from kubernetes_asyncio.config.kube_config import KubeConfigLoader, load_kube_config
 
 from ingest.text import plain
@@ -37,7 +36,8 @@ async def configuration(kubeconfig: Path | None = None, context: str | None = No
     result = Configuration()
     try:
         loader = await load_kube_config(path, context, result, persist_config=False)
-    except (ConfigException, AssertionError, AttributeError, KeyError, TypeError, ValueError, OSError) as error:
+    except Exception as error:
+        # the loader raises whatever it meets in the file
         raise KubeconfigError(f"kubeconfig {plain(path)}: {plain(error) or 'is none'}: check the file") from error
     result.refresh_api_key_hook = _KubeconfigToken(loader)
     return result

@@ -91,11 +91,12 @@ class Kubelets:
         """Ask for all that is due. After a failure or a restart the settings are due again."""
         await self._ask(kubelet, SUMMARY, _compact)
         self._heard(kubelet.node)
-        if kubelet.is_due(METRICS, self._pace.metrics_seconds):
+        soon_seconds = self._pace.summary_seconds / 2
+        if kubelet.is_due(METRICS, self._pace.metrics_seconds - soon_seconds):
             text = await self._ask(kubelet, METRICS, _metrics)
             if kubelet.has_restarted(text):
                 self._tally["kubelet", "restart"] += 1
-        if kubelet.is_due(CONFIGZ, self._pace.configz_seconds):
+        if kubelet.is_due(CONFIGZ, self._pace.configz_seconds - soon_seconds):
             await self._ask(kubelet, CONFIGZ, _compact)
 
     async def _ask(self, kubelet: "_Kubelet", resource: str, read: Callable[[bytes], bytes]) -> bytes:
@@ -141,9 +142,9 @@ class _Kubelet:
         self._started_at = ""
 
     def is_due(self, resource: str, interval_seconds: float) -> bool:
-        """Whether the interval is over, or will be before the middle of the next round."""
+        """Whether it was not asked for within the interval."""
         asked_at = self._asked_at.get(resource)
-        return asked_at is None or self._clock.monotonic() - asked_at >= interval_seconds * 0.95
+        return asked_at is None or self._clock.monotonic() - asked_at >= interval_seconds
 
     def asked(self, resource: str) -> None:
         self._asked_at[resource] = self._clock.monotonic()

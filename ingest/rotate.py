@@ -18,7 +18,8 @@ class RotatingCapture:
     """Writes `<stem>-<UTC time>-<number>.jsonl` files into a folder and begins a new one by size or age.
 
     Each line reaches the operating system before the next, so a process that is killed loses at most its last line.
-    A file's age counts from its first line. File names sort in the order in which they were written; `keep`, at least 1, bounds their number, oldest first to go.
+    A file's age counts from its first line. File names sort in the order in which they were written; `keep`, at
+    least 1, bounds their number, oldest first to go.
     """
 
     def __init__(
@@ -41,7 +42,8 @@ class RotatingCapture:
         self._limit_seconds = limit_seconds
         self._compression = compression
         self._keep = keep
-        self._open()
+        self._began_at: datetime | None = None
+        self._begin()
 
     def __enter__(self) -> Self:
         return self
@@ -55,7 +57,7 @@ class RotatingCapture:
         """Append one observation, to a new file where the present one is full or old."""
         if self._is_over():
             self._writer.close()
-            self._open()
+            self._begin()
         self._writer.write(observation)
         self._began_at = self._began_at or self._now()
 
@@ -72,8 +74,8 @@ class RotatingCapture:
         age_seconds = (self._now() - self._began_at).total_seconds()
         return size >= self._limit_bytes or age_seconds >= self._limit_seconds
 
-    def _open(self) -> None:
-        self._began_at: datetime | None = None
+    def _begin(self) -> None:
+        self._began_at = None
         self.path = self._free_path()
         self._writer = CaptureWriter(self.path, self._compression)
         self._drop_oldest()

@@ -2,7 +2,8 @@
 
 from queue import Queue
 from threading import Thread
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 from sql.database import Database
 from sql.schema import NODE_SAMPLES, POD_SAMPLES, node_samples, pod_samples, to_arrow
@@ -32,6 +33,15 @@ class Lander:
         self._thread = Thread(target=self._land, name="lander", daemon=True)
         self._thread.start()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._waiting.put(None)
+        self._thread.join()
+
     def write(self, batch: Batch) -> None:
         self._raise()
         self._waiting.put(batch)
@@ -39,10 +49,6 @@ class Lander:
     def drain(self) -> None:
         self._waiting.join()
         self._raise()
-
-    def close(self) -> None:
-        self._waiting.put(None)
-        self._thread.join()
 
     def _land(self) -> None:
         while (batch := self._waiting.get()) is not None:

@@ -108,7 +108,5 @@ def _unknown(database: Database, cluster: str, console: Console) -> None:
 
 def _next(console: Console, command: str) -> None:
     console.print(Text("Ask next", style="bold"))
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for name, question in (*NEXT, ("", "every saved question")):
-        table.add_row(f"{command} query {name}", question)
-    console.print(Padding(table, (0, 0, 0, 2)))
+        console.print(f"  {command} query {name:20}  {question}", soft_wrap=True)

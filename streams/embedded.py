@@ -1,7 +1,7 @@
 """The runtime without Kafka: observations in, batches out, in one process."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -62,22 +62,28 @@ class Replay:
         *,
         since: datetime | None = None,
         until: datetime | None = None,
-        on_batch: Callable[[ReplayReport], None] = lambda _: None,
     ) -> ReplayReport:
-        """Replay all; `since` is inclusive, `until` exclusive. Rows are stored when it returns."""
-        for item in items:
-            self.report.read += 1
-            if isinstance(item, Unreadable):
-                self._bury_unreadable(item)
-            else:
-                self._observe(item, since, until)
-            if self._batch.size >= BATCH_ROWS:
-                self._flush()
-                on_batch(self.report)
-            if self.report.read % CHECKPOINT_EVERY == 0:
-                self._checkpoint()
-        self._checkpoint()
+        """Replay all; `since` is inclusive, `until` exclusive.
+
+        What was read is stored when it returns, and also when a source raises in the middle.
+        """
+        try:
+            for item in items:
+                self._replay(item, since, until)
+                if self._batch.size >= BATCH_ROWS:
+                    self._flush()
+                if self.report.read % CHECKPOINT_EVERY == 0:
+                    self._checkpoint()
+        finally:
+            self._checkpoint()
         return self.report
+
+    def _replay(self, item: Observed | Unreadable, since: datetime | None, until: datetime | None) -> None:
+        self.report.read += 1
+        if isinstance(item, Unreadable):
+            self._bury_unreadable(item)
+        else:
+            self._observe(item, since, until)
 
     def _observe(self, item: Observed, since: datetime | None, until: datetime | None) -> None:
         observation = item.observation

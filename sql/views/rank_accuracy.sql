@@ -19,4 +19,4 @@ SELECT
     toUInt8(rank_when_evicted = 1) AS was_next
 FROM evictions FINAL
 WHERE cause = 'pressure' AND predicted_rank IS NOT NULL
-COMMENT 'Each pressure eviction with the rank that it had at the last sample before; rank_when_evicted leaves out pods of the same ranking that had gone before it, so 1 is right'
+COMMENT 'Each pressure eviction with the rank that it had at the last sample before; rank_when_evicted leaves out pods of the same ranking that had gone before it, so 1 is right; the kubelet takes pods that are equal in every comparison in no fixed order'

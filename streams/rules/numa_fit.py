@@ -94,3 +94,16 @@ def spread(ratios: Sequence[float]) -> tuple[float, float]:
         return 0.0, 0.0
     mean = fmean(ratios)
     return max(ratios) - min(ratios), fmean(abs(ratio - mean) for ratio in ratios)
+
+
+def cluster_skew(nodes: Sequence[tuple[int, int, int, int]]) -> Skew | None:
+    """The skew among nodes, each (exclusive, allocatable, free, largest fit) in CPUs; None for no nodes.
+
+    The largest fit is still that of one NUMA node, so what is free elsewhere in the cluster counts as stranded.
+    """
+    if not nodes:
+        return None
+    ratios = [exclusive / allocatable for exclusive, allocatable, _, _ in nodes if allocatable]
+    free = sum(each[2] for each in nodes)
+    fit = max(each[3] for each in nodes)
+    return Skew(*spread(ratios), free, fit, free - fit)

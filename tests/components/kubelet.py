@@ -152,8 +152,10 @@ class RealNode:
 
     def await_phase(self, name: str, phase: str, timeout_seconds: float = 60.0) -> Any:
         """The pod, when its phase is `phase`; NotReady when the time is over."""
-        reached = f"pod {name} is {phase}\n{self.kubelet.last_lines()}"
-        eventually(reached, lambda: self.pod(name)["status"]["phase"] == phase, timeout_seconds)
+        try:
+            eventually(f"pod {name} {phase}", lambda: self.pod(name)["status"]["phase"] == phase, timeout_seconds)
+        except NotReady as late:
+            raise NotReady(f"{late}\n{self.pod(name)['status']}\n{self.kubelet.last_lines()}") from None
         return self.pod(name)
 
     def cpu_manager_state(self) -> Any:

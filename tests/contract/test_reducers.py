@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from ingest.normalize import normalize
 from ingest.observation import BadRecord, Observed
 from ingest.records import Record

@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -89,8 +89,8 @@ class FakeApiServer:
             await self._ended.wait()
         if answer.cut and request.transport:
             request.transport.close()
-            return response
-        await response.write_eof()
+        with suppress(ConnectionResetError):
+            await response.write_eof()
         return response
 
 

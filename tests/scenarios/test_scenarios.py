@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from components.rows import dicts
 from ingest.sources import read_sources
 from sql.checkpoints import DatabaseCheckpoints
@@ -21,9 +22,8 @@ SCENARIOS = sorted(path.parent for path in HERE.glob("*/capture.jsonl"))
 
 
 def replay(database: Database, *paths: Path) -> None:
-    lander = Lander(database)
-    Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(read_sources(paths))
-    lander.close()
+    with Lander(database) as lander:
+        Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(read_sources(paths))
 
 
 def natural_key(table: str) -> str:

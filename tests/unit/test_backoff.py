@@ -1,8 +1,8 @@
 """client-go's reflector backoff: 800 ms doubled to 30 s, jitter 1.0, reset after 2 minutes (delivery, Watches)."""
 
 import pytest
-from fakes.clock import FakeClock
 
+from fakes.clock import FakeClock
 from ingest.backoff import Backoff
 
 

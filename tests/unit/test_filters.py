@@ -3,8 +3,8 @@
 from typing import Any
 
 import msgspec
-from fakes.apiserver import pod
 
+from fakes.apiserver import pod
 from ingest.filters import Inventory
 from ingest.resources import EVENTS, NODE_RESOURCE_TOPOLOGIES, NODES, PODS
 
@@ -46,9 +46,7 @@ def test_a_field_of_a_pod_that_is_not_kept_is_no_news() -> None:
 def test_news_is_compared_with_the_last_news_and_not_with_the_last_event() -> None:
     inventory = Inventory(PODS)
     phases = ["Pending", "Running", "Pending"]
-    told = [
-        inventory.watched("MODIFIED", _raw(pod("a", str(n), **{"phase": phase}))) for n, phase in enumerate(phases)
-    ]
+    told = [inventory.watched("MODIFIED", _raw(pod("a", str(n), phase=phase))) for n, phase in enumerate(phases)]
     assert [len(news) for news in told] == [1, 1, 1]
 
 

@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 from fakes.clock import START
-
 from ingest.freshness import Freshness, Silence
 
 

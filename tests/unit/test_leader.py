@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
-from fakes.apiserver import status_body
-from fakes.clock import FakeClock
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
+from fakes.apiserver import status_body
+from fakes.clock import FakeClock
 from ingest.leader import (
-    Lease,
     LeaderElection,
     LeadershipLostError,
+    Lease,
     LeaseName,
     _Metadata,
     _Spec,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from fakes.clock import FakeClock
 
+from fakes.clock import FakeClock
 from ingest.capture import read_capture
 from ingest.lines import SourceFile
 from ingest.observation import Observation, Observed

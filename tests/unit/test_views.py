@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from components.rows import T0, dicts, row, store, store_samples, summary
 
+from components.rows import T0, dicts, row, store, store_samples, summary
 from ingest.records import NodeSample
 from sql.database import Database
 from streams.findings import (

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from fakes.apiserver import Answer, FakeApiServer, bookmark, event, listing, pod, refusal, watching
 from fakes.clock import FakeClock
-
 from ingest.reports import Tally
 from ingest.resources import EVENTS, NODE_RESOURCE_TOPOLOGIES, PODS, Resource
 from ingest.telling import Seen

@@ -1,0 +1,14 @@
+-- For which reasons pods found no node, over time
+-- param bucket_seconds UInt32 300: length of a step in seconds
+-- param namespace String '': only this namespace; empty is all
+SELECT
+    cluster,
+    toStartOfInterval(ts, toIntervalSecond({bucket_seconds:UInt32})) AS since,
+    reason,
+    uniqExact(namespace, pod, uid) AS pods,
+    max(nodes) AS most_nodes
+FROM scheduling_failures
+ARRAY JOIN mapKeys(reasons) AS reason, mapValues(reasons) AS nodes
+WHERE {namespace:String} = '' OR namespace = {namespace:String}
+GROUP BY cluster, since, reason
+ORDER BY since, cluster, pods DESC, reason

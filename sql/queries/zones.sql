@@ -1,0 +1,17 @@
+-- How many nodes each zone has, by which versions: a scheduler of 1.17.0 to 1.18.6 loses nodes of uneven zones
+SELECT
+    cluster,
+    replaceAll(zone_key, '\0', '') AS zone,
+    count() AS nodes,
+    max(count()) OVER (PARTITION BY cluster) > min(count()) OVER (PARTITION BY cluster) AS uneven,
+    arraySort(groupUniqArray(kubelet_version)) AS kubelet_versions
+FROM
+(
+    SELECT *
+    FROM nodes
+    ORDER BY ts DESC
+    LIMIT 1 BY cluster, node
+)
+WHERE NOT deleted
+GROUP BY cluster, zone_key
+ORDER BY cluster, zone_key

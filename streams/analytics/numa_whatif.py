@@ -1,0 +1,65 @@
+"""What if the pods that are there had been placed by another strategy: rows of table `numa_whatif`, of either scope."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from ingest.records import NodeNumaRecord, NumaBin, NumaClaim
+from streams.findings import NumaWhatif
+from streams.rules.numa_fit import NumaNumbers, Skew, cluster_skew, skew
+from streams.rules.placement import STRATEGIES, Bin, Claim, NodeBins, Placed, Strategy, place
+
+
+def whatif_rows(cluster: str, ts: datetime, node: str, nodes: Sequence[NodeNumaRecord]) -> list[NumaWhatif]:
+    """One row a strategy for the pods of `nodes`: of scope node where `node` is named, else of scope cluster.
+
+    `gang` only where pods of one group are to be kept together.
+    """
+    shapes = [NodeBins(each.target, tuple(map(_bin, each.bins)), each.single_numa) for each in nodes]
+    claims = [_claim(claim) for each in nodes for claim in each.claims]
+    groups = [claim.group for claim in claims if claim.group]
+    strategies: Iterable[Strategy] = STRATEGIES if len(set(groups)) < len(groups) else STRATEGIES[:-1]
+    rows = []
+    for strategy in strategies:
+        placed = place(shapes, claims, strategy)
+        total = skew(placed.numbers[node]) if node else _over_nodes(placed.numbers)
+        if total is not None:
+            rows.append(_row((cluster, ts, node, strategy), total, placed, len(claims)))
+    return rows
+
+
+def _row(key: tuple[str, datetime, str, str], total: Skew, placed: Placed, pods: int) -> NumaWhatif:
+    cluster, ts, node, strategy = key
+    return NumaWhatif(
+        cluster=cluster,
+        ts=ts,
+        scope="node" if node else "cluster",
+        node=node,
+        strategy=strategy,
+        **total._asdict(),
+        free_cores=sum(each.free_cores or 0 for numbers in placed.numbers.values() for each in numbers),
+        spanning_pods=placed.spanning_pods,
+        unplaced_pods=placed.unplaced_pods,
+        pods=pods,
+    )
+
+
+def _over_nodes(numbers: Mapping[str, Sequence[NumaNumbers]]) -> Skew | None:
+    return cluster_skew(
+        [
+            (
+                sum(each.exclusive_cpus or 0 for each in of_node),
+                sum(each.allocatable_cpus or 0 for each in of_node),
+                sum(each.free_cpus or 0 for each in of_node),
+                max((each.free_cpus or 0 for each in of_node), default=0),
+            )
+            for of_node in numbers.values()
+        ]
+    )
+
+
+def _bin(each: NumaBin) -> Bin:
+    return Bin(each.numa_node, each.whole_cores, each.loose_cpus, each.threads_per_core)
+
+
+def _claim(each: NumaClaim) -> Claim:
+    return Claim(each.arrived_at, each.uid, each.cpus, each.group)

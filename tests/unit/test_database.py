@@ -1,0 +1,317 @@
+"""Opening databases, rows as columns, inserts of hostile text, and what a person is told when it fails."""
+
+import logging
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.rows import T0, dicts, row, store, store_samples, summary
+from sql.database import Database, connect, quoted
+from sql.dsn import Embedded, Server, parse_dsn
+from sql.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
+from sql.schema import SCHEMAS, to_arrow
+from streams.findings import TABLES, DeadLetter, EvictionSignal, KubeletSetting, NodeRow, PodBinding
+
+HOSTILE = [
+    "'; DROP TABLE nodes; --",
+    "\\",
+    "a\tb\nc\0d",
+    "{x:String}",
+    "%s %(a)s",
+    "`",
+    "é\U0001f600",
+    "",
+    "NULL",
+    "\\N",
+]
+SECRET = "hunter2-secret"
+
+
+@pytest.mark.parametrize(
+    ("dsn", "folder", "database"),
+    [
+        ("chdb:///var/lib/leadsman", "/var/lib/leadsman", "leadsman"),
+        ("chdb:////var/lib/leadsman", "/var/lib/leadsman", "leadsman"),
+        ("chdb:///var/lib/a%20b?database=other", "/var/lib/a b", "other"),
+    ],
+)
+def test_an_embedded_dsn_names_a_folder(dsn: str, folder: str, database: str) -> None:
+    assert parse_dsn(dsn) == Embedded(Path(folder), database)
+
+
+def test_a_relative_folder_lies_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert parse_dsn("chdb://rel/dir") == Embedded(tmp_path / "rel/dir")
+    assert parse_dsn("chdb://rel") == Embedded(tmp_path / "rel")
+
+
+@pytest.mark.parametrize(
+    ("dsn", "server"),
+    [
+        ("http://h", Server("h", 8123, False)),
+        ("https://h", Server("h", 8443, True)),
+        ("http://u:p%40ss@h:1234/db", Server("h", 1234, False, "db", "u", "p@ss")),
+        ("http://[::1]:9/", Server("::1", 9, False)),
+    ],
+)
+def test_a_server_dsn_names_host_user_and_database(dsn: str, server: Server) -> None:
+    assert parse_dsn(dsn) == server
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    ["", "leadsman", "mysql://u:hunter2-secret@h/", "chdb://", "chdb:///", "chdb:///a?user=hunter2-secret", "http://",
+     "http://u:hunter2-secret@h:99999/", "http://u:hunter2-secret@[h/", "chdb:///a%3Fb", "chdb:///a%00b"],
+)  # fmt: skip
+def test_a_bad_dsn_is_refused_without_its_secrets(dsn: str) -> None:
+    with pytest.raises(BadDsn) as refusal:
+        parse_dsn(dsn)
+    assert SECRET not in str(refusal.value)
+
+
+@given(st.text())
+def test_no_text_breaks_the_dsn_parser(text: str) -> None:
+    for dsn in (text, "http://" + text, "chdb://" + text):
+        try:
+            parse_dsn(dsn)
+        except BadDsn:
+            continue
+
+
+def test_a_password_is_in_no_text_of_a_server(caplog: pytest.LogCaptureFixture) -> None:
+    dsn = f"http://admin:{SECRET}@127.0.0.1:1/leadsman"
+    assert SECRET not in f"{parse_dsn(dsn)} {parse_dsn(dsn)!r}"
+    with caplog.at_level(logging.DEBUG), pytest.raises(DatabaseUnreachable) as failure:
+        connect(dsn)
+    assert "http://127.0.0.1:1/leadsman" in str(failure.value)
+    assert SECRET not in str(failure.value) + caplog.text
+
+
+def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(DatabaseError, match="holds other things"):
+        connect(f"chdb://{tmp_path}")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DatabaseError, match="cannot be used"):
+        connect(f"chdb://{tmp_path}/file")
+
+
+def test_a_folder_that_another_process_holds_is_refused_with_its_number(tmp_path: Path) -> None:
+    holding = (
+        "import sys; from sql.database import connect; db = connect(sys.argv[1]); print('held', flush=True);"
+        "sys.stdin.read()"
+    )
+    dsn = f"chdb://{tmp_path}/db"
+    with subprocess.Popen(
+        [sys.executable, "-c", holding, dsn], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(DatabaseHeld, match=rf"process {holder.pid} holds"):
+            connect(dsn)
+        holder.communicate("")
+    connect(dsn).close()
+
+
+def test_a_second_folder_in_one_process_is_refused(database: Database, tmp_path: Path) -> None:
+    with pytest.raises(DatabaseHeld, match="close that first"):
+        connect(f"chdb://{tmp_path}/second")
+
+
+def test_databases_of_one_folder_are_apart(database: Database, tmp_path: Path) -> None:
+    with connect(f"chdb://{tmp_path}/database?database=we`ird") as other:
+        other.command("CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a")
+        assert other.query("SELECT currentDatabase()").rows == [("we`ird",)]
+    assert database.query("SELECT currentDatabase()").rows == [("leadsman",)]
+    assert database.query("EXISTS TABLE t").rows[0][0] in {0, "0"}
+
+
+def test_quoted_names_are_read_back_unchanged(database: Database) -> None:
+    for name in ("a`b", "a\\", "a b", "'", "SELECT"):
+        assert database.query(f"SELECT 1 AS {quoted(name)}").column_names == (name,)
+
+
+def test_queries_bind_values_and_return_aware_times(database: Database) -> None:
+    found = database.query("SELECT {a:String} AS a, toDateTime64('2020-01-01 00:00:00', 6) AS t", {"a": HOSTILE[0]})
+    assert found.rows == [(HOSTILE[0], datetime(2020, 1, 1, tzinfo=UTC))]
+    assert found.column_names == ("a", "t")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_bound_text_stays_text(database: Database, text: str) -> None:
+    assert database.query("SELECT {a:String}", {"a": text}).rows == [(text,)]
+
+
+def test_a_percent_sign_in_sql_is_no_placeholder(database: Database) -> None:
+    assert database.query("SELECT '%s %(a)s'", {"a": "x"}).rows == [("%s %(a)s",)]
+
+
+def test_a_query_that_finds_nothing_still_names_its_columns(database: Database) -> None:
+    found = database.query(
+        "-- why\nSELECT node, count() AS n FROM nodes WHERE node = {n:String} GROUP BY node;", {"n": "x"}
+    )
+    assert found == (("node", "n"), ("LowCardinality(String)", "UInt64"), ())
+
+
+def test_streamed_rows_equal_queried_rows(database: Database) -> None:
+    sql = "SELECT number, toString(number) AS text FROM numbers({n:UInt32})"
+    with database.stream(sql, {"n": 200_000}) as found:
+        assert (found.column_names, found.column_types) == (("number", "text"), ("UInt64", "String"))
+        assert list(found.rows) == database.query(sql, {"n": 200_000}).rows
+
+
+def test_a_stream_can_be_left_early(database: Database) -> None:
+    with database.stream("SELECT number FROM numbers(1000000)") as found:
+        assert next(found.rows) == (0,)
+    assert database.query("SELECT 1").rows == [(1,)]
+
+
+def test_a_wrong_query_is_told_in_one_line(database: Database) -> None:
+    with pytest.raises(QueryFailed, match="nonesuch") as failure:
+        database.query("SELECT nonesuch")
+    assert "\n" not in str(failure.value)
+
+
+def test_a_database_works_from_another_thread(database: Database) -> None:
+    store(database, row(NodeRow, node="n"))
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(database.query("SELECT node FROM nodes").rows))
+    thread.start()
+    thread.join()
+    assert found == [[("n",)]]
+
+
+def test_hostile_text_is_stored_as_it_is(database: Database) -> None:
+    rows = [row(DeadLetter, ts=T0, source=text, position=str(i), payload=text) for i, text in enumerate(HOSTILE)]
+    store(database, *rows)
+    found = database.query("SELECT source, payload FROM dead_letters ORDER BY toUInt8(position)").rows
+    assert found == [(text, text) for text in HOSTILE]
+    labels = dict.fromkeys(HOSTILE, 1)
+    store(database, row(NodeRow, node="n", capacity=labels, taints=HOSTILE))
+    assert database.query("SELECT capacity, taints FROM nodes").rows == [(labels, HOSTILE)]
+
+
+def test_numbers_beyond_64_bits_and_half_surrogates_stop_no_row(database: Database) -> None:
+    store(
+        database,
+        row(NodeRow, node="n", capacity={"cpu": 1 << 70, "memory": -(1 << 70)}, uid="\ud800", taints=["a\udfff"]),
+        row(EvictionSignal, signal="s", available=1 << 70, hard_threshold=None),
+    )
+    largest, smallest = (1 << 63) - 1, -(1 << 63)
+    assert database.query("SELECT capacity, uid, taints FROM nodes").rows == [
+        ({"cpu": largest, "memory": smallest}, "?", ["a?"])
+    ]
+    assert database.query("SELECT available, hard_threshold FROM eviction_signals").rows == [(largest, None)]
+
+
+@pytest.mark.parametrize("year", [1, 1600, 1969, 2299, 9999])
+def test_events_with_absurd_times_are_stored(database: Database, year: int) -> None:
+    at = datetime(year, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
+    store(database, row(DeadLetter, ts=at))
+    assert database.query("SELECT ts FROM dead_letters").rows == [(at,)]
+
+
+def test_one_insert_can_span_many_partitions(database: Database) -> None:
+    store(database, *(row(DeadLetter, ts=datetime(1970 + i, 1, 1, tzinfo=UTC)) for i in range(200)))
+    assert database.query("SELECT count() FROM dead_letters").rows == [(200,)]
+
+
+def test_a_repeated_token_inserts_nothing(database: Database) -> None:
+    table = to_arrow(NodeRow, [row(NodeRow, node="n")])
+    count = "SELECT count() FROM nodes SETTINGS final = 0"
+    for _ in range(3):
+        database.insert("nodes", table, "nodes:0-1")
+    assert database.query(count).rows == [(1,)]
+    database.insert("nodes", table, "nodes:1-2")
+    assert database.query(count).rows == [(2,)]
+
+
+def test_a_replaced_row_is_never_seen_beside_its_replacement(database: Database) -> None:
+    store(database, row(NodeRow, node="n", uid="old"))
+    store(database, row(NodeRow, node="n", uid="new"))
+    assert database.query("SELECT uid FROM nodes").rows == [("new",)]
+
+
+def test_a_repeated_sample_changes_no_roll_up(database: Database) -> None:
+    samples = [
+        summary(T0, "n", memory_available_bytes=1),
+        summary(T0.replace(minute=1), "n", memory_available_bytes=2),
+    ]
+    everything = "SELECT * FROM node_history"
+    store_samples(database, *samples)
+    before = dicts(database, everything)
+    store_samples(database, *reversed(samples))
+    assert dicts(database, everything) == before
+    assert len(before) == 1
+
+
+@pytest.mark.parametrize(("row_type", "table"), TABLES.items(), ids=lambda value: str(value))
+def test_every_row_type_is_stored_and_read_back(database: Database, row_type: type[Any], table: str) -> None:
+    empty, full = row(row_type), _full(row_type)
+    assert to_arrow(row_type, []).num_rows == 0
+    for one in (empty, full):
+        database.command(f"TRUNCATE TABLE {table}")
+        store(database, one)
+        columns = ", ".join(row_type._fields)
+        assert database.query(f"SELECT {columns} FROM {table}").rows == [tuple(one)]
+
+
+class _Example(NamedTuple):
+    kind: Any
+    value: Any
+
+
+def _full(row_type: type[Any]) -> Any:
+    examples = {
+        "string": "text",
+        "int64": 7,
+        "double": 0.5,
+        "bool": True,
+        "timestamp[us, tz=UTC]": T0,
+        "list<item: string>": ["a", "b"],
+        "list<item: int64>": [1, 2],
+        "map<string, int64>": {"a": 1},
+        "map<string, string>": {"a": "b"},
+        "map<string, double>": {"a": 0.5},
+    }
+    schema = SCHEMAS[TABLES[row_type]]
+    return row(row_type, **{field.name: examples[str(field.type)] for field in schema})
+
+
+def test_settings_and_bindings_keep_their_maps(database: Database) -> None:
+    store(
+        database,
+        row(
+            KubeletSetting,
+            node="n",
+            eviction_hard={"memory.available": "100Mi"},
+            eviction_soft_grace_seconds={"a": 1.5},
+        ),
+        row(PodBinding, pod="p", requests={"cpu": 100}, cpu_limit_millicores=None, created_at=None),
+    )
+    assert database.query(
+        "SELECT eviction_hard['memory.available'], eviction_soft_grace_seconds FROM kubelet_settings"
+    ).rows == [("100Mi", {"a": 1.5})]
+    assert database.query("SELECT requests, cpu_limit_millicores, created_at FROM pod_bindings").rows == [
+        ({"cpu": 100}, None, None)
+    ]
+
+
+def test_the_pods_of_each_sample_get_its_time_and_node(database: Database) -> None:
+    pods = [{"namespace": "ns", "pod": name, "uid": name, "processes": 1} for name in "abc"]
+    later = T0.replace(second=10)
+    store_samples(database, summary(T0, "n", pods[:2]), summary(later, "m"), summary(later, "o", pods[2:]))
+    found = database.query("SELECT ts, node, pod, processes, swap_usage_bytes FROM pod_samples ORDER BY pod").rows
+    assert found == [(T0, "n", "a", 1, None), (T0, "n", "b", 1, None), (later, "o", "c", 1, None)]
+    assert database.query("SELECT node FROM node_samples ORDER BY node").rows == [("m",), ("n",), ("o",)]

@@ -1,0 +1,198 @@
+"""All sources of a cluster together, against a fake API server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pydantic
+import pytest
+from kubernetes_asyncio.client.configuration import Configuration
+
+from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
+from ingest.live import Delivery, Live, observe
+from ingest.live_settings import KubeletSettings, LiveSettings
+from ingest.observation import Observation
+from ingest.versions import VersionFile
+
+pytestmark = pytest.mark.asyncio
+
+PROXY = "/api/v1/nodes/n1/proxy"
+
+
+def _node(version: str) -> dict[str, Any]:
+    return {"metadata": {"name": "n1", "uid": "u", "resourceVersion": version}}
+
+
+def _settings(**more: Any) -> LiveSettings:
+    kubelet = KubeletSettings(summary_seconds=0.05, metrics_seconds=0.05)
+    return LiveSettings(**{"cluster": "lab", "kubelet": kubelet, "resources": ("nodes", "pods"), **more})
+
+
+@asynccontextmanager
+async def _server() -> AsyncIterator[FakeApiServer]:
+    async with FakeApiServer().running() as server:
+        server.script["/api/v1/nodes"] = [listing("5", [_node("3")]), watching()]
+        server.script["/api/v1/pods"] = [
+            listing("7", [pod("a", "3")]),
+            watching(event("ADDED", pod("b", "8")), event("ADDED", pod("c", "9"))),
+        ]
+        server.script[f"{PROXY}/stats/summary"] = [Answer(b'{"node":{}}')]
+        server.script[f"{PROXY}/metrics"] = [Answer(b"kubelet_evictions 1\n")]
+        server.script[f"{PROXY}/configz"] = [Answer(b'{"kubeletconfig":{}}')]
+        yield server
+
+
+def _access(server: FakeApiServer) -> Configuration:
+    access = Configuration()
+    access.host = server.url
+    return access
+
+
+async def _until(live: Live, enough: Any) -> list[Delivery]:
+    """Deliveries until `enough` says so of all of them; each is acknowledged."""
+    taken: list[Delivery] = []
+    async with aclosing(live.deliveries()) as deliveries, asyncio.timeout(10):
+        async for delivery in deliveries:
+            taken.append(delivery)
+            live.acknowledge(delivery)
+            if enough([one.observation for one in taken]):
+                break
+    return taken
+
+
+def _kinds(observations: list[Observation]) -> set[tuple[str, str]]:
+    return {(one.resource, one.type) for one in observations}
+
+
+ALL = {
+    ("nodes", "ADDED"),
+    ("pods", "ADDED"),
+    ("stats/summary", "SNAPSHOT"),
+    ("metrics", "SNAPSHOT"),
+    ("configz", "SNAPSHOT"),
+}
+
+
+async def test_nodes_pods_and_the_kubelets_of_the_nodes_are_one_stream() -> None:
+    async with _server() as server:
+        live = Live(_settings(), _access(server), None)
+        seen = await _until(live, lambda seen: _kinds(seen) >= ALL)
+        assert live.degraded() == {}
+        assert set(live.ages_seconds()) == {"nodes", "pods", "kubelet/n1"}
+    assert {one.observation.cluster for one in seen} == {"lab"}
+
+
+async def test_a_resource_that_is_forbidden_is_degraded_and_told_and_the_others_run() -> None:
+    async with _server() as server:
+        server.script["/api/v1/pods"] = [refusal(403, "Forbidden", "pods is forbidden")]
+        live = Live(_settings(), _access(server), None)
+        seen = await _until(live, lambda seen: _kinds(seen) >= (ALL - {("pods", "ADDED")}) | {("pods", "ERROR")})
+        assert "403 Forbidden" in live.degraded()["pods"]
+        assert set(live.degraded()) == {"pods"}
+    errors = [one.observation for one in seen if one.observation.type == "ERROR"]
+    assert [one.resource for one in errors] == ["pods"]
+
+
+async def test_a_node_that_is_gone_is_asked_no_more() -> None:
+    async with _server() as server:
+        server.script["/api/v1/nodes"] = [listing("5", [_node("3")]), watching(event("DELETED", _node("6")))]
+        live = Live(_settings(), _access(server), None)
+        async with aclosing(live.deliveries()) as deliveries, asyncio.timeout(10):
+            async for delivery in deliveries:
+                if delivery.observation.type == "DELETED":
+                    break
+            asked = len(server.asked(f"{PROXY}/stats/summary"))
+            await asyncio.sleep(0.3)
+            assert len(server.asked(f"{PROXY}/stats/summary")) <= asked + 1
+        assert "kubelet/n1" not in live.ages_seconds()
+
+
+async def test_versions_are_kept_behind_what_is_acknowledged_and_a_restart_goes_on_there(tmp_path: Path) -> None:
+    store = VersionFile(tmp_path / "versions.json", "lab")
+    settings = _settings(resources=("pods",))
+    async with _server() as server:
+        live = Live(settings, _access(server), store)
+        async with aclosing(live.deliveries()) as deliveries, asyncio.timeout(10):
+            taken = [await anext(deliveries) for _ in range(3)]
+            for delivery in (taken[0], taken[2]):
+                live.acknowledge(delivery)
+        assert store.load() == {"pods": "7"}
+
+        server.requests.clear()
+        server.script["/api/v1/pods"] = [listing("7", [pod("a", "3")]), watching(event("ADDED", pod("b", "8")))]
+        (again,) = await _until(Live(settings, _access(server), store), len)
+    assert msgspec.json.decode(again.observation.object)["metadata"]["name"] == "b"
+    assert store.load() == {"pods": "8"}
+
+
+async def test_kubelets_are_asked_after_a_restart_although_their_nodes_are_no_news(tmp_path: Path) -> None:
+    store = VersionFile(tmp_path / "versions.json", "lab")
+    store.save({"nodes": "5"})
+    async with _server() as server:
+        live = Live(_settings(resources=("nodes",)), _access(server), store)
+        seen = await _until(live, lambda seen: ("stats/summary", "SNAPSHOT") in _kinds(seen))
+    assert ("nodes", "ADDED") not in _kinds([one.observation for one in seen])
+
+
+async def test_a_store_that_fails_is_degraded_and_heals(tmp_path: Path) -> None:
+    (tmp_path / "versions.json.new").mkdir()
+    store = VersionFile(tmp_path / "versions.json", "lab")
+    async with _server() as server:
+        live = Live(_settings(resources=("pods",)), _access(server), store)
+        await _until(live, lambda seen: len(seen) == 3)
+        assert "directory" in live.degraded()["versions"]
+        (tmp_path / "versions.json.new").rmdir()
+        server.script["/api/v1/pods"] = [listing("7", [pod("a", "3")]), watching()]
+        await _until(Live(_settings(resources=("pods",)), _access(server), store), len)
+    assert store.load()["pods"]
+
+
+async def test_an_error_that_no_source_was_made_for_ends_the_stream() -> None:
+    async with _server() as server:
+        access = _access(server)
+        access.api_key["BearerToken"] = "Bearer x"
+
+        def broken(_: Configuration) -> None:
+            raise ZeroDivisionError
+
+        access.refresh_api_key_hook = broken
+        live = Live(_settings(), access, None)
+        with pytest.raises(ZeroDivisionError):
+            await _until(live, lambda _: False)
+
+
+async def test_a_silent_stream_is_told() -> None:
+    async with _server() as server:
+        live = Live(_settings(resources=("pods",)), _access(server), None)
+        async with aclosing(live.deliveries()) as deliveries, asyncio.timeout(10):
+            for _ in range(3):
+                await anext(deliveries)
+            silence = live._silence(live._freshness.silent(live._clock.now().replace(year=2200))[0])
+    assert (silence.resource, silence.type, silence.source) == ("pods", "ERROR", "watch")
+    assert msgspec.json.decode(silence.object)["error"].startswith("stream silent for ")
+
+
+async def test_observe_acknowledges_what_was_taken(tmp_path: Path) -> None:
+    async with _server() as server:
+        config = {
+            "current-context": "c",
+            "clusters": [{"name": "k", "cluster": {"server": server.url}}],
+            "users": [{"name": "u", "user": {"token": "t"}}],
+            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        }
+        path = tmp_path / "config"
+        path.write_bytes(msgspec.json.encode(config))
+        settings = _settings(resources=("pods",), kubeconfig=path, versions_file=tmp_path / "versions.json")
+        async with aclosing(observe(settings)) as observations, asyncio.timeout(10):
+            names = [msgspec.json.decode((await anext(observations)).object)["metadata"]["name"] for _ in range(3)]
+        assert names == ["a", "b", "c"]
+        assert {request.authorization for request in server.requests} == {"Bearer t"}
+    assert VersionFile(tmp_path / "versions.json", "lab").load() == {"pods": "8"}
+
+
+async def test_an_unknown_resource_in_the_settings_says_which_there_are() -> None:
+    with pytest.raises(pydantic.ValidationError, match="unknown: secrets; there are nodes, pods, events"):
+        _settings(resources=("pods", "secrets"))

@@ -1,0 +1,224 @@
+"""The saved queries: what a person reads of them, their parameters, and some of their answers."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from components.rows import T0, row, store, store_samples, summary
+from sql.database import Database
+from sql.queries import (
+    QUERIES,
+    BadParameter,
+    Parameter,
+    SavedQuery,
+    UnknownQuery,
+    run,
+    saved_queries,
+    saved_query,
+    values,
+)
+from streams.findings import (
+    DeadLetter,
+    Eviction,
+    EvictionSignal,
+    ImageGc,
+    NodeEvent,
+    NodeFit,
+    NodeRow,
+    PodBinding,
+    PressureChange,
+)
+
+ALL = saved_queries()
+
+
+def test_there_are_at_least_fifteen_saved_queries() -> None:
+    assert len(ALL) >= 15
+    assert [query.name for query in ALL] == sorted(file.stem for file in QUERIES.glob("*.sql"))
+
+
+@pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
+def test_a_saved_query_says_in_one_line_what_it_answers(query: SavedQuery) -> None:
+    assert query.description
+    assert len(query.description) < 110
+    assert not query.description.endswith(".")
+    assert not query.description.startswith("--")
+
+
+@pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
+def test_a_saved_query_binds_each_parameter_that_it_declares(query: SavedQuery) -> None:
+    for parameter in query.parameters:
+        assert f"{{{parameter.name}:{parameter.type}}}" in query.sql
+    text = (QUERIES / f"{query.name}.sql").read_text("utf-8")
+    assert text.count("-- param ") == len(query.parameters)
+
+
+@pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
+def test_a_saved_query_answers_on_an_empty_database(database: Database, query: SavedQuery) -> None:
+    found = run(database, query, {})
+    assert found.column_names
+    assert list(found.rows) == []
+
+
+def test_an_unknown_query_is_told_the_known_ones() -> None:
+    with pytest.raises(UnknownQuery, match="timeline"):
+        saved_query("nonesuch")
+
+
+def test_an_unknown_parameter_is_told_the_known_ones() -> None:
+    with pytest.raises(BadParameter, match="node"):
+        values(saved_query("timeline"), {"nod": "x"})
+    with pytest.raises(BadParameter, match="It has none"):
+        values(saved_query("broken_image_gc"), {"node": "x"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [("UInt32", "-1"), ("UInt32", "two"), ("UInt32", "1.5"), ("Float64", "x"), ("DateTime64(6)", "yesterday")],
+)
+def test_a_value_of_a_wrong_type_is_refused_with_its_meaning(kind: str, text: str) -> None:
+    query = SavedQuery("q", "d", (Parameter("p", kind, "1", "how many"),), "SELECT 1")
+    with pytest.raises(BadParameter, match=r"p cannot be .* \(how many\)"):
+        values(query, {"p": text})
+
+
+def test_a_time_is_bound_in_utc() -> None:
+    query = saved_query("timeline")
+    bound = values(query, {"since": "2026-07-01T14:00:00+02:00"})
+    assert bound["since"] == "2026-07-01 12:00:00.000000"
+    assert bound["node"] == ""
+
+
+def test_a_hostile_parameter_stays_text(database: Database) -> None:
+    store(database, row(EvictionSignal, node="n", signal="s"))
+    assert list(run(database, saved_query("time_to_thresholds"), {"node": "' OR 1=1 --"}).rows) == []
+    assert len(run(database, saved_query("time_to_thresholds"), {"node": "n"}).rows) == 1
+
+
+def column(db: Database, name: str, wanted: str, **given: str) -> list[object]:
+    found = run(db, saved_query(name), given)
+    return [one[found.column_names.index(wanted)] for one in found.rows]
+
+
+def test_image_gc_is_broken_until_it_recovered(database: Database) -> None:
+    later = T0 + timedelta(hours=1)
+    store(
+        database,
+        row(ImageGc, node="broken", reason="insufficient_freed", verdict="insufficient_freed"),
+        row(ImageGc, node="broken", ts=later, last_at=later, reason="invalid_capacity", verdict="benign_startup"),
+        row(ImageGc, node="well", reason="insufficient_freed", verdict="insufficient_freed"),
+        row(ImageGc, node="well", ts=later, last_at=later, reason="insufficient_freed", verdict="recovered"),
+        row(ImageGc, node="benign", reason="invalid_capacity", verdict="benign_startup"),
+    )
+    assert column(database, "broken_image_gc", "node") == ["broken"]
+    assert column(database, "broken_image_gc", "since") == [T0]
+
+
+def test_the_timeline_tells_of_one_node_in_order(database: Database) -> None:
+    store(
+        database,
+        row(PressureChange, ts=T0 + timedelta(seconds=2), node="n", condition="DiskPressure", status=True),
+        row(Eviction, ts=T0 + timedelta(seconds=3), node="n", cause="pressure"),
+        row(NodeEvent, ts=T0 + timedelta(seconds=1), node="n", reason="EvictionThresholdMet"),
+        row(NodeEvent, ts=T0, node="other", reason="Starting"),
+    )
+    assert column(database, "timeline", "what", node="n") == [
+        "event EvictionThresholdMet",
+        "DiskPressure begins",
+        "evicted: pressure",
+    ]
+    assert column(database, "timeline", "what", since="2026-07-01T12:00:03Z") == ["evicted: pressure"]
+
+
+def test_the_next_eviction_stands_beside_its_threshold(database: Database) -> None:
+    store(
+        database,
+        row(PodBinding, ts=T0, change="bound", node="n", pod="p", uid="u"),
+        row(EvictionSignal, node="n", signal="memory.available", available=5, hard_threshold=3),
+    )
+    pods = [{"pod": "p", "uid": "u", "memory_working_set_bytes": 1}]
+    store_samples(database, summary(T0, "n", pods, memory_available_bytes=5, memory_working_set_bytes=9))
+    assert column(database, "next_eviction", "pod") == ["p"]
+    assert column(database, "next_eviction", "hard_threshold") == [3]
+
+
+def test_gaps_between_samples_are_found(database: Database) -> None:
+    store_samples(database, *(summary(T0 + timedelta(seconds=s), "n") for s in (0, 10, 100, 110)))
+    assert column(database, "sample_gaps", "gap_seconds") == [90]
+    assert column(database, "sample_gaps", "gap_seconds", seconds="10") == [10, 90, 10]
+
+
+def test_uncertain_counts_are_listed_with_what_is_certain(database: Database) -> None:
+    store(
+        database,
+        row(NodeEvent, node="n", name="a", reason="Evicted", occurrences=3, occurrences_lower_bound=True),
+        row(NodeEvent, node="n", name="b", reason="Evicted", occurrences=1),
+        row(NodeEvent, node="n", name="c", reason="Starting", occurrences=1),
+    )
+    assert column(database, "event_lower_bounds", "occurrences_at_least") == [4]
+
+
+def test_changes_of_allocatable_are_told_and_heartbeats_are_not(database: Database) -> None:
+    for second, cpu in enumerate((1000, 1000, 2000)):
+        store(database, row(NodeRow, ts=T0 + timedelta(seconds=second), node="n", allocatable={"cpu": cpu}))
+    assert column(database, "allocatable_changes", "allocatable_before") == [{"cpu": 1000}]
+    assert column(database, "allocatable_changes", "ts") == [T0 + timedelta(seconds=2)]
+
+
+def test_what_nobody_requested_is_listed_for_the_living(database: Database) -> None:
+    store(
+        database,
+        row(PodBinding, change="bound", pod="none", uid="1"),
+        row(PodBinding, change="bound", pod="both", uid="2", cpu_request_millicores=1, memory_request_bytes=1),
+        row(PodBinding, change="bound", pod="gone", uid="3"),
+        row(PodBinding, change="deleted", pod="gone", uid="3"),
+    )
+    assert column(database, "without_requests", "pod") == ["none"]
+
+
+def test_requests_far_above_use_are_found(database: Database) -> None:
+    store(
+        database, *(row(PodBinding, change="bound", pod=p, uid=p, memory_request_bytes=100) for p in ("idle", "busy"))
+    )
+    pods = [
+        {"pod": "idle", "uid": "idle", "memory_working_set_bytes": 10},
+        {"pod": "busy", "uid": "busy", "memory_working_set_bytes": 90},
+    ]  # noqa: E501  # one table
+    store_samples(database, summary(T0, "n", pods))
+    assert column(database, "unused_requests", "pod") == ["idle"]
+    assert column(database, "unused_requests", "pod", ratio="1") == ["idle", "busy"]
+
+
+def test_forecasts_are_summed_up_by_how_far_they_looked(database: Database) -> None:
+    def signal(seconds: int, to_hard: float | None, *, met: bool = False) -> EvictionSignal:
+        at = T0 + timedelta(seconds=seconds)
+        return row(EvictionSignal, ts=at, node="n", signal="s", seconds_to_hard=to_hard, hard_met=met)
+
+    store(database, signal(0, 500.0), signal(400, 50.0), signal(440, 8.0), signal(450, None, met=True))
+    assert column(database, "prediction_accuracy", "forecasts") == [2, 1]
+    # 500 s forecast, met after 450: 50 s off; 50 and 8 s forecast, met after 50 and 10.
+    assert column(database, "prediction_accuracy", "p90_error_seconds") == [2.0, 50.0]
+
+
+def test_disk_that_no_pod_explains_is_found(database: Database) -> None:
+    pods = [{"pod": "p", "uid": "u", "rootfs_used_bytes": 10, "logs_used_bytes": 5, "volumes_used_bytes": 5}]
+    store_samples(database, summary(T0, "n", pods, nodefs_used_bytes=100))
+    assert column(database, "disk_unexplained", "outside_pods_bytes") == [80]
+    assert column(database, "disk_unexplained", "pods_ratio") == [0.2]
+
+
+def test_fit_tells_ratios_of_allocatable(database: Database) -> None:
+    store(database, row(NodeFit, node="n", resource="cpu", allocatable=1000, requested=250, used=500, free=750))
+    store(database, row(NodeFit, node="n", resource="gpu", allocatable=0))
+    assert column(database, "fit", "requested_ratio") == [0.25, None]
+    assert column(database, "fit", "used_ratio", resource="cpu") == [0.5]
+
+
+def test_dead_letters_say_where_one_lay(database: Database) -> None:
+    store(database, row(DeadLetter, source="/tmp/a", position="7", error_type="not_json", payload="x"))  # noqa: S108
+    assert column(database, "dead_letters", "example_at") == ["/tmp/a:7"]  # noqa: S108
+
+
+def test_queries_are_shipped_beside_the_module() -> None:
+    assert Path(QUERIES).is_dir()
