@@ -73,9 +73,15 @@ class Fleet:
         if self._settings.access == "proxy":
             access.connection_pool_maxsize = max(access.connection_pool_maxsize, self._settings.in_flight)
             return NodeProxy(await stack.enter_async_context(ApiClient(access))).fetch
-        direct = DirectAccess(access, self._addresses.get, self._settings.ca_file, insecure=self._settings.insecure)
+        direct = DirectAccess(access, self._address, self._settings.ca_file, insecure=self._settings.insecure)
         stack.push_async_callback(direct.close)
         return direct.fetch
+
+    def _address(self, node: str) -> Address | None:
+        if given := self._settings.addresses.get(node):
+            host, _, port = given.rpartition(":")
+            return Address(host.strip("[]"), int(port))
+        return self._addresses.get(node)
 
     def exists(self, node: msgspec.Raw) -> None:
         """Poll this node's kubelet at its address of now."""

@@ -14,7 +14,7 @@ import aiohttp
 import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
-from ingest.apiserver import CONFLICT, NOT_FOUND, TRANSPORT_ERRORS, ApiError, read_body, request
+from ingest.apiserver import FORBIDDEN, NOT_FOUND, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, read_body, request
 from ingest.clock import Clock
 
 LEASE_SECONDS: Final = 15
@@ -22,14 +22,16 @@ RENEW_DEADLINE_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = 2.0
 JITTER: Final = 0.2
 
+_HOPELESS: Final = frozenset({UNAUTHORIZED, FORBIDDEN, NOT_FOUND})
+"""What no time heals: credentials, permission, and a namespace that does not exist."""
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=5)
 
 
-class _Spec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     holder_identity: str = ""
     lease_duration_seconds: int = LEASE_SECONDS
-    acquire_time: str = ""
-    renew_time: str = ""
+    acquire_time: str | None = None
+    renew_time: str | None = None
     lease_transitions: int = 0
 
 
@@ -98,7 +100,7 @@ class LeaderElection:
             await self._give_back()
 
     async def acquire(self) -> None:
-        """Return when the Lease is ours."""
+        """Return when the Lease is ours; ApiError where get, create and update on leases are not allowed to us."""
         while not await self._try():
             await self._clock.sleep(RETRY_SECONDS * (1 + JITTER * self._clock.random()))
 
@@ -123,9 +125,7 @@ class LeaderElection:
                 return False
             self._note(await self._write(lease, action))
         except ApiError as error:
-            if error.code == CONFLICT:
-                return False
-            if not self.leads:
+            if error.code in _HOPELESS and not self.leads:
                 raise
             return False
         except (msgspec.MsgspecError, *TRANSPORT_ERRORS):

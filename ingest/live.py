@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import AsyncExitStack, aclosing
+from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -154,8 +155,13 @@ class Live:
     async def _check_freshness(self) -> None:
         while True:
             await self._clock.sleep(CHECK_SECONDS)
-            for silence in self._freshness.silent(self._clock.now()):
-                await self._emit(self._silence(silence))
+            for told in self._silences(self._clock.now()):
+                await self._emit(told)
+
+    def _silences(self, at: datetime) -> list[Observation]:
+        """A custom resource that does not exist is looked for rarely, and is not silent."""
+        absent = {name for name, watch in self._watches.items() if watch.absent}
+        return [self._silence(silence) for silence in self._freshness.silent(at) if silence.stream not in absent]
 
     def _silence(self, silence: Silence) -> Observation:
         told = partial(error_observation, self._clock, self._settings.cluster)

@@ -23,6 +23,8 @@ class KubeletSettings(_Settings):
     """What a kubelet's certificate is checked against with direct access; the cluster's CA where it is not given."""
     insecure: bool = False
     """With direct access: do not check the kubelet's certificate, although our token is sent to it."""
+    addresses: dict[str, Annotated[str, pydantic.Field(pattern=r"^.+:\d{1,5}$")]] = {}
+    """With direct access: where the kubelets of these nodes are, as `host:port`, whatever their Node says."""
     summary_seconds: Seconds = 10.0
     metrics_seconds: Seconds = 10.0
     configz_seconds: Seconds = 600.0

@@ -239,7 +239,6 @@ class NodeNumaRecord(Record, frozen=True, tag="node_numa"):
     free_cpus: int = 0
     largest_fit_cpus: int = 0
     spanning_pods: int = 0
-    source: str = ""
     fidelity: str = "none"
     bins: tuple[NumaBin, ...] = ()
     claims: tuple[NumaClaim, ...] = ()

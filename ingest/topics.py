@@ -31,12 +31,12 @@ class Topic(NamedTuple):
 
 NODES: Final = Topic("leadsman.nodes", 12, 168, "Every record about one node, keyed cluster/node: one log a node")
 CLUSTER: Final = Topic("leadsman.cluster", 12, 168, "Records of no single node, keyed cluster: one log a cluster")
-FINDINGS: Final = Topic("leadsman.findings", 12, 168, "What the analytics concluded, keyed as the record it came from")
+FINDINGS: Final = Topic("leadsman.findings", 12, 168, "What the analytics concluded, keyed as its record")
 DEAD_LETTERS: Final = Topic("leadsman.dead-letters", 3, 336, "What could not be decoded or made no sense, and why")
 CATALOGUE: Final = (NODES, CLUSTER, FINDINGS, DEAD_LETTERS)
 
 _encode: Final = msgspec.json.Encoder().encode
-_decoder: Final = msgspec.json.Decoder(AnyRecord)
+_decoder: Final[msgspec.json.Decoder[AnyRecord]] = msgspec.json.Decoder(AnyRecord)
 
 
 def topic_of(record: Record) -> Topic:

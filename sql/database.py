@@ -35,6 +35,9 @@ SETTINGS: Final[Mapping[str, Any]] = {
     "throw_on_max_partitions_per_insert_block": 0,  # events may lie about their times
 }
 EMBEDDED_SETTINGS: Final[Mapping[str, Any]] = {
+    "compile_aggregate_expressions": 0,  # compiling takes longer than a query of a database of this size
+    "compile_expressions": 0,
+    "compile_sort_description": 0,
     "input_format_parallel_parsing": 0,
     "max_bytes_before_external_group_by": 256 * MIB,
     "max_bytes_before_external_sort": 256 * MIB,
@@ -124,8 +127,12 @@ class Database:
             self._errors("the query"),
             self._client.query_rows_stream(sql, parameters=_bound(sql, parameters)) as found,
         ):
-            types = tuple(str(column.name) for column in found.source.column_types)
-            yield RowStream(tuple(found.source.column_names), types, map(tuple, found))
+            if found.source.column_names:
+                types = tuple(str(column.name) for column in found.source.column_types)
+                yield RowStream(tuple(found.source.column_names), types, map(tuple, found))
+                return
+        nothing = self._no_rows(sql, parameters)
+        yield RowStream(nothing.column_names, nothing.column_types, iter(()))
 
     def close(self) -> None:
         self._client.close()
@@ -133,13 +140,12 @@ class Database:
     def _no_rows(self, sql: str, parameters: Mapping[str, Any] | None) -> Result:
         """The columns of a query that found nothing: the embedded engine answers it with no bytes at all."""
         if _SELECT.match(sql) is None:
-            return Result((), (), ())
+            return Result((), (), [])
         described = self._client.query(
             f"DESCRIBE TABLE (\n{sql.rstrip().rstrip(';')}\n)", parameters=_bound(sql, parameters)
         )
-        return Result(
-            tuple(row[0] for row in described.result_rows), tuple(row[1] for row in described.result_rows), ()
-        )
+        names, types = zip(*(row[:2] for row in described.result_rows), strict=True)
+        return Result(names, types, [])
 
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:

@@ -15,7 +15,7 @@ import msgspec
 import xxhash
 
 from ingest.observation import Observation, Unreadable
-from streams.fold import LogKey, LogState
+from streams.fold import LogState
 from streams.reducer import Reducer
 
 _LOADED_HOURS: Final = 4
@@ -102,14 +102,14 @@ class StateCodec:
         self._decoders = {r.name: msgspec.msgpack.Decoder(r.state).decode for r in reducers}
         self._stored = msgspec.msgpack.Decoder(_StoredLog).decode
 
-    def entry(self, key: LogKey, log: LogState) -> Entry:
+    def encode(self, log: LogState) -> bytes:
         states = {
             name: (self._reducers[name].version, msgspec.Raw(self._encode(state)))
             for name, state in sorted(log.states.items())
         }
-        return Entry(key.cluster, "state", key.node, self._encode(_StoredLog(log.minute, states)))
+        return self._encode(_StoredLog(log.minute, states))
 
-    def log(self, value: bytes) -> LogState:
+    def decode(self, value: bytes) -> LogState:
         stored = self._stored(value)
         states = {
             name: self._decoders[name](state)

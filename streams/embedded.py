@@ -120,7 +120,7 @@ class Replay:
             self.report.apart.add(cluster)
             return
         for node, value in self._checkpoints.load(cluster, "state").items():
-            self._logs[LogKey(cluster, node)] = self._codec.log(value)
+            self._logs[LogKey(cluster, node)] = self._codec.decode(value)
 
     def _take(self, record: Record, item: Observed) -> None:
         key = LogKey(record.cluster, record.node)
@@ -172,7 +172,7 @@ class Replay:
         for cluster in sorted(self.report.clusters - self.report.apart):
             entries.append(Entry(cluster, "until", "", self._until[cluster].isoformat().encode()))
         entries += [
-            self._codec.entry(key, self._logs[key])
+            Entry(key.cluster, "state", key.node, self._codec.encode(self._logs[key]))
             for key in sorted(self._changed)
             if key.cluster not in self.report.apart
         ]

@@ -1,13 +1,15 @@
-"""How unevenly exclusive CPUs lie on the NUMA nodes of each node: tables `numa_allocations`, `numa_pods`, `numa_skew`,
-`numa_whatif`, `numa_disagreements`, `numa_resources` and `numa_admission_failures` (domain-reference A; design).
+"""How unevenly exclusive CPUs lie on the NUMA nodes of each node (domain-reference A; design).
+
+Tables `numa_allocations`, `numa_pods`, `numa_skew`, `numa_whatif`, `numa_disagreements`, `numa_resources` and
+`numa_admission_failures`.
 
 Rows are written only when a number changed. An account without NUMA nodes (fidelity none) shows in `numa_skew` at
 once, but in `numa_allocations` and `numa_pods` only after a minute, because the source that knows may be read next.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -23,35 +25,12 @@ from ingest.records import (
     Record,
     SettingsRecord,
 )
-from streams.analytics.numa_rows import (
-    admission_failure,
-    allocation_rows,
-    disagreement_row,
-    pod_rows,
-    resource_rows,
-    skew_row,
-    stale_gauge_rows,
-    summary_record,
-)
-from streams.analytics.numa_state import (
-    Pending,
-    Shown,
-    State,
-    facts,
-    take_checkpoint,
-    take_memory,
-    take_metrics,
-    take_node,
-    take_object,
-    take_pod,
-    take_settings,
-    take_topology,
-    views,
-)
+from streams.analytics import numa_intake, numa_rows, numa_state
+from streams.analytics.numa_state import Pending, Shown, State
 from streams.analytics.numa_whatif import whatif_rows
-from streams.findings import NumaAllocation, NumaPod, NumaResource, NumaWhatif
+from streams.findings import NumaAllocation, NumaDisagreement, NumaPod, NumaResource, NumaSkew, NumaWhatif
 from streams.reducer import Output, Reducer
-from streams.rules.numa_resolve import Account, account, best_account, disagreements
+from streams.rules.numa_resolve import account, best_account, disagreements
 
 SETTLED_AFTER: Final = timedelta(minutes=1)
 DISAGREES_AFTER: Final = timedelta(minutes=2)
@@ -62,104 +41,191 @@ R = TypeVar("R", NumaAllocation, NumaPod, NumaResource, NumaWhatif)
 
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
-    before = state
+    if isinstance(record, NodeRecord) and record.change == "DELETED":
+        return State(), _farewell(state, record.ts)
+    taken = _TAKE[type(record)](state, record)
     said: list[Output] = []
-    match record:
-        case NodeRecord(change="DELETED"):
-            return State(), _farewell(state, record.ts)
-        case NodeRecord():
-            state = take_node(state, record)
-        case PodRecord():
-            state, said = _refusal(take_pod(state, record), record)
-        case CpuManagerRecord():
-            state = take_checkpoint(state, record)
-        case MetricsRecord():
-            state = take_metrics(state, record)
-            if state is not before and state.gauges is not None and state.gauges.quirk:
-                said = [*stale_gauge_rows(record, state.gauges, state.metrics)]
-        case MemoryManagerRecord():
-            state = take_memory(state, record)
-        case CpuTopologyRecord():
-            state = take_topology(state, record)
-        case SettingsRecord():
-            state = take_settings(state, record)
-        case NodeResourceTopologyRecord():
-            state = take_object(state, record)
-    if state is before:
+    if isinstance(record, MetricsRecord) and taken is not state:
+        said += numa_rows.stale_gauge_rows(record, taken)
+    if isinstance(record, PodRecord):
+        taken, refusals = _refusal(taken, record)
+        said += refusals
+    if taken is state:
         return state, said
-    if not state.node:
-        state = msgspec.structs.replace(state, cluster=record.cluster, node=record.node)
-    state, concluded = _conclude(state, record.ts)
-    return state, [*said, *concluded]
+    if not taken.node:
+        taken = msgspec.structs.replace(taken, cluster=record.cluster, node=record.node)
+    taken, concluded = _conclude(taken, record.ts)
+    return taken, [*said, *concluded]
 
 
 def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
-    """Say what had to stand for a while: disagreements, and accounts without NUMA nodes."""
-    settles = (
-        state.vague_since is not None and not state.is_settled and watermark - state.vague_since >= SETTLED_AFTER
-    )
-    if settles:
+    """Say what had to stand for a while: accounts without NUMA nodes, and disagreements."""
+    if state.vague_since and not state.is_settled and watermark - state.vague_since >= SETTLED_AFTER:
         return _conclude(msgspec.structs.replace(state, is_settled=True), watermark)
     return _tell_disagreements(state, watermark)
 
 
 def _conclude(state: State, ts: datetime) -> tuple[State, list[Output]]:
-    known = facts(state)
-    accounts = [account(view, known) for view in views(state)]
+    known = numa_state.facts(state)
+    accounts = [account(view, known) for view in numa_state.views(state)]
     best = best_account(accounts)
-    resources = resource_rows(state, ts)
-    if best is None:
-        state, rows = _show_resources(state, resources)
-        return state, rows
-    state = _with_vagueness(state, best, ts)
-    state = _with_disagreements(state, disagreements(best, accounts), ts)
     shown = state.shown
+    resources, rows = _updated(shown.resources, numa_rows.resource_rows(state, ts), _resource_key)
+    if best is None:
+        return _with_shown(state, msgspec.structs.replace(shown, resources=resources)), [*rows]
+    state = _with_pending(state, disagreements(best, accounts), ts)
+    said: list[Output] = [*rows]
+    of_pods = numa_rows.pod_account(state, accounts)
+    is_vague = best.fidelity == "none" or (of_pods is not None and of_pods.fidelity == "none")
+    state = _with_vagueness(state, ts, is_vague=is_vague)
     allocations, pods = shown.allocations, shown.pods
     if best.fidelity != "none" or state.is_settled:
-        allocations = tuple(allocation_rows(state, ts, best, accounts))
-        pods = tuple(pod_rows(state, ts, accounts))
-    summary = summary_record(state, ts, best, accounts)
-    whatif: tuple[NumaWhatif, ...] = ()
-    if summary is not None and (summary.claims or shown.whatif):
-        whatif = shown.whatif
-        if shown.summary is None or _differs(summary, shown.summary):
-            whatif = tuple(whatif_rows(state.cluster, ts, state.node, [summary]))
-    skew = skew_row(state, ts, best, pods)
-    now = Shown(allocations, pods, skew, whatif, tuple(resources), summary)
-    rows = _changes(shown, now)
-    state, told = _tell_disagreements(msgspec.structs.replace(state, shown=_as_written(shown, now)), ts)
-    return state, [*rows, *told]
+        found = numa_rows.allocation_rows(state, ts, best, accounts)
+        allocations, allocation_rows = _updated(_with_witnesses(allocations, found), found, _allocation_key)
+        said += allocation_rows
+    if of_pods is None or of_pods.fidelity != "none" or state.is_settled:
+        pods, pod_rows = _updated(pods, numa_rows.pod_rows(state, ts, of_pods), _pod_key)
+        said += pod_rows
+    spanning = len({row.uid for row in pods.values() if row.aligned is False})
+    skew = numa_rows.skew_row(state, ts, best, spanning)
+    if shown.skew is None or skew != shown.skew._replace(ts=ts):
+        said.append(skew)
+    summary = numa_rows.summary_record(state, ts, best, of_pods, spanning)
+    whatif = shown.whatif
+    if summary is not None and not _same(summary, shown.summary):
+        if _places_differently(summary, shown.summary):
+            found_whatif = whatif_rows(state.cluster, ts, state.node, [summary])
+            whatif, whatif_changes = _updated(whatif, found_whatif, lambda row: row.strategy)
+            said += whatif_changes
+        said.append(summary)
+    elif summary is None and shown.summary is not None:
+        said += _farewell(state, ts)
+    state = _with_shown(state, Shown(allocations, pods, skew, whatif, resources, summary))
+    state, told = _tell_disagreements(state, ts)
+    return state, [*said, *told]
 
 
-def _changes(shown: Shown, now: Shown) -> list[Output]:
-    rows: list[Output] = [
-        *_changed(shown.allocations, now.allocations),
-        *_changed(shown.pods, now.pods),
-        *_changed(shown.whatif, now.whatif),
-        *_changed(shown.resources, now.resources),
-    ]
-    if now.skew is not None and (shown.skew is None or now.skew != shown.skew._replace(ts=now.skew.ts)):
-        rows.append(now.skew)
-    if now.summary is not None:
-        if shown.summary is None or _differs(now.summary, shown.summary):
-            rows.append(now.summary)
-    elif shown.summary is not None:
-        rows.append(_gone(shown.summary, shown.summary.ts))
-    return rows
+def _refusal(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:
+    pod, uid = record.object, record.object.metadata.uid
+    if record.change == "DELETED":
+        if uid in state.refused:
+            state = msgspec.structs.replace(state, refused=state.refused - {uid})
+        return state, ()
+    if pod.status.phase != "Failed" or pod.status.reason not in REFUSALS or uid in state.refused:
+        return state, ()
+    row = numa_rows.admission_failure(record, pod, state)
+    return msgspec.structs.replace(state, refused=state.refused | {uid}), (row,)
 
 
-def _as_written(shown: Shown, now: Shown) -> Shown:
-    """Keep rows that did not change with the time at which they were written."""
-    return Shown(
-        allocations=_kept(shown.allocations, now.allocations),
-        pods=_kept(shown.pods, now.pods),
-        skew=now.skew,
-        whatif=_kept(shown.whatif, now.whatif),
-        resources=_kept(shown.resources, now.resources),
-        summary=now.summary,
+def _with_vagueness(state: State, ts: datetime, *, is_vague: bool) -> State:
+    if is_vague:
+        return state if state.vague_since else msgspec.structs.replace(state, vague_since=ts)
+    if state.vague_since is None:
+        return state
+    return msgspec.structs.replace(state, vague_since=None, is_settled=False)
+
+
+def _with_witnesses(shown: dict[str, NumaAllocation], now: Iterable[NumaAllocation]) -> dict[str, NumaAllocation]:
+    """Shown rows that lost a witness, as if they had not had it: sources are read one after the other, so that they
+    differ for a moment at each change, and where they go on to differ it is a disagreement.
+    """
+    kept = dict(shown)
+    for row in now:
+        last = shown.get(_allocation_key(row))
+        if last is not None and set(row.witnesses) < set(last.witnesses):
+            kept[_allocation_key(row)] = last._replace(witnesses=row.witnesses)
+    return kept
+
+
+def _with_pending(state: State, found: Mapping[tuple[int, str], tuple[int, int]], ts: datetime) -> State:
+    pending = {}
+    for (numa, source), (mine, its) in found.items():
+        key = f"{source}/{numa}"
+        known = state.pending.get(key)
+        same = known is not None and (known.mine, known.its) == (mine, its)
+        pending[key] = known if known is not None and same else Pending(numa, source, mine, its, ts, is_told=False)
+    return state if pending == state.pending else msgspec.structs.replace(state, pending=pending)
+
+
+def _tell_disagreements(state: State, ts: datetime) -> tuple[State, list[Output]]:
+    due = [key for key, each in state.pending.items() if not each.is_told and ts - each.since >= DISAGREES_AFTER]
+    if not due or state.shown.skew is None:
+        return state, []
+    rows: list[Output] = [_disagreement(state, state.pending[key], state.shown.skew) for key in sorted(due)]
+    told = {key: each._replace(is_told=each.is_told or key in due) for key, each in state.pending.items()}
+    return msgspec.structs.replace(state, pending=told), rows
+
+
+def _disagreement(state: State, each: Pending, believed: NumaSkew) -> NumaDisagreement:
+    return NumaDisagreement(
+        cluster=state.cluster,
+        ts=each.since,
+        node=state.node,
+        numa_node=each.numa_node,
+        source_a=believed.source,
+        value_a=each.mine,
+        source_b=each.source,
+        value_b=each.its,
+        explanation=f"{believed.source} ({believed.fidelity}) is believed; {each.source} tells another number of "
+        f"exclusive CPUs for over {DISAGREES_AFTER.seconds // 60} minutes",
     )
 
 
-def _changed(shown: Sequence[R], now: Sequence[R]) -> list[R]:
-    same = {row._replace(ts=now[0].ts) for row in map(_hashable, shown)} if now else set()
-    return [row for row in now if _hashable(row) not in same]
+def _farewell(state: State, ts: datetime) -> list[Output]:
+    if state.shown.summary is None:
+        return []
+    return [NodeNumaRecord(ts=ts, cluster=state.cluster, target=state.node, gone=True)]
+
+
+def _with_shown(state: State, shown: Shown) -> State:
+    return msgspec.structs.replace(state, shown=shown)
+
+
+def _updated(shown: dict[str, R], now: Iterable[R], key: Callable[[R], str]) -> tuple[dict[str, R], list[R]]:
+    """The rows as they were last written, and those among `now` that have to be written."""
+    written, changed = {}, []
+    for row in now:
+        last = shown.get(key(row))
+        same = last is not None and last._replace(ts=row.ts) == row
+        written[key(row)] = last if last is not None and same else row
+        if not same:
+            changed.append(row)
+    return written, changed
+
+
+def _same(summary: NodeNumaRecord, last: NodeNumaRecord | None) -> bool:
+    return last is not None and msgspec.structs.replace(last, ts=summary.ts) == summary
+
+
+def _places_differently(summary: NodeNumaRecord, last: NodeNumaRecord | None) -> bool:
+    if last is None:
+        return bool(summary.claims)
+    return (summary.bins, summary.claims, summary.single_numa) != (last.bins, last.claims, last.single_numa)
+
+
+def _allocation_key(row: NumaAllocation) -> str:
+    return str(row.numa_node)
+
+
+def _pod_key(row: NumaPod) -> str:
+    return f"{row.namespace}/{row.pod}/{row.uid}/{row.container}"
+
+
+def _resource_key(row: NumaResource) -> str:
+    return f"{row.source}/{row.numa_node}/{row.resource}"
+
+
+_TAKE: Final[dict[type[Record], Callable[[State, Any], State]]] = {
+    NodeRecord: numa_intake.take_node,
+    PodRecord: numa_intake.take_pod,
+    CpuManagerRecord: numa_intake.take_checkpoint,
+    MemoryManagerRecord: numa_intake.take_memory,
+    MetricsRecord: numa_intake.take_metrics,
+    CpuTopologyRecord: numa_intake.take_topology,
+    SettingsRecord: numa_intake.take_settings,
+    NodeResourceTopologyRecord: numa_intake.take_object,
+}
+
+REDUCER: Final = Reducer(
+    name="numa_skew", version=1, log="node", takes=tuple(_TAKE), state=State, step=step, expire=expire
+)

@@ -1,4 +1,4 @@
-"""What if the pods that are there had been placed by another strategy: rows of table `numa_whatif`, of either scope."""
+"""What if the pods that are there had been placed by another strategy: rows of `numa_whatif`, of either scope."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

@@ -59,7 +59,7 @@ def evaluated(state: State, failure: OpenFailure, cluster: Cluster) -> Iterator[
     judged = blind_spot.Failure(row.nodes_total, row.reasons, failure.oldest_minor, row.pinned_node, is_open)
     finding = blind_spot.judge_evaluated(judged, cluster)
     if finding is not None:
-        yield _of_pod(row, "nodes_evaluated", finding, cluster, node=row.pinned_node if is_open else "")
+        yield _of_pod(row, "nodes_evaluated", finding, cluster)
 
 
 def _pinned_node_is_open(state: State, failure: OpenFailure) -> bool:
@@ -81,7 +81,7 @@ def _counted(state: State, failure: OpenFailure, cluster: Cluster) -> Iterator[S
     counted = Counted(existing_for(state.nodes, row.ts, back), existing_within(state.nodes, row.ts, back), complete)
     finding = blind_spot.judge_counted(row.nodes_total, counted)
     if finding is not None:
-        yield _of_pod(row, "nodes_total", finding, cluster, node="")
+        yield _of_pod(row, "nodes_total", finding, cluster)
 
 
 def _starved(state: State, now: datetime, cluster: Cluster) -> tuple[State, list[Row]]:
@@ -120,11 +120,17 @@ def cluster_of(nodes: ClusterNodes, scheduler_version: str) -> Cluster:
     return Cluster(Counter(node.zone for node in known), version, version_is_stand_in=not scheduler_version)
 
 
-def _of_pod(
-    row: SchedulingFailure, test: str, finding: Finding, cluster: Cluster, *, node: str
-) -> SchedulerBlindSpot:
+def _of_pod(row: SchedulingFailure, test: str, finding: Finding, cluster: Cluster) -> SchedulerBlindSpot:
     return SchedulerBlindSpot(
-        row.cluster, row.ts, finding.verdict, test, node, row.namespace, row.pod, finding.evidence, cluster.version
+        cluster=row.cluster,
+        ts=row.ts,
+        verdict=finding.verdict,
+        test=test,
+        node=finding.node,
+        namespace=row.namespace,
+        pod=row.pod,
+        evidence=finding.evidence,
+        scheduler_version=cluster.version,
     )
 
 

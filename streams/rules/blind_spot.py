@@ -25,6 +25,8 @@ _SHOWN_CHARACTERS: Final = 120
 class Finding(NamedTuple):
     verdict: Verdict
     evidence: str
+    node: str = ""
+    """The node that is overlooked; empty where the evidence names none."""
 
 
 class Cluster(NamedTuple):
@@ -100,9 +102,10 @@ def judge_evaluated(failure: Failure, cluster: Cluster) -> Finding | None:
             f"node {failure.pinned_node[:_SHOWN_CHARACTERS]}, the only one for this pod, has been Ready, schedulable "
             "and tolerated for over a minute, yet no reason speaks of it"
         )
+    node = failure.pinned_node if unseen else ""
     if doubt:
-        return Finding("inconclusive", "; ".join([*evidence, doubt]))
-    return Finding("lost_node", "; ".join([*evidence, _zones(cluster), _version(cluster)]))
+        return Finding("inconclusive", "; ".join([*evidence, doubt]), node)
+    return Finding("lost_node", "; ".join([*evidence, _zones(cluster), _version(cluster)]), node)
 
 
 def _pinned_node_unseen(failure: Failure, missing: int) -> bool:

@@ -80,8 +80,13 @@ def account(view: NumaView, facts: NodeFacts) -> Account:
 
 
 def best_account(accounts: Iterable[Account]) -> Account | None:
-    """The account of the best fidelity; among equals a complete one, then by `PREFERENCE`."""
-    return min(accounts, key=_order, default=None)
+    """The account that is believed."""
+    return next(iter(ordered_accounts(accounts)), None)
+
+
+def ordered_accounts(accounts: Iterable[Account]) -> list[Account]:
+    """From the best: by fidelity, complete ones first, then by `PREFERENCE`."""
+    return sorted(accounts, key=_order)
 
 
 def disagreements(best: Account, others: Sequence[Account]) -> dict[tuple[int, str], tuple[int, int]]:

@@ -24,8 +24,8 @@ POD_SPEC: Final = "pod_spec"
 PREFERENCE: Final = (CHECKPOINT, KOORDINATOR, VOLCANO, METRICS, NRT, CRANE, POD_SPEC)
 """Between sources of one fidelity the earlier wins: the kubelet itself before what others derive from it."""
 
-_PER_NUMA: Final = "kubelet_cpu_manager_allocation_per_numa"
-_TOTAL: Final = "kubelet_cpu_manager_exclusive_cpu_allocation_count"
+GAUGE: Final = "kubelet_cpu_manager_allocation_per_numa"
+TOTAL: Final = "kubelet_cpu_manager_exclusive_cpu_allocation_count"
 _MOST_NUMA_NODES: Final = 16
 _MOST_NUMA_ID: Final = 4096
 
@@ -100,14 +100,15 @@ def metrics_view(metrics: Sequence[Metric]) -> NumaView | None:
     exceed `exclusive_cpu_allocation_count`, those that must be stale count as 0, and where that is not clear none
     is believed. A NUMA node without a gauge holds nothing. Raises BadRecord.
     """
-    gauges = {numa_id(m.labels.get("numa_node", "")): _count(m.value) for m in metrics if m.name == _PER_NUMA}
-    total = next((_count(m.value) for m in metrics if m.name == _TOTAL), None)
+    gauges = {numa_id(m.labels.get("numa_node", "")): _count(m.value) for m in metrics if m.name == GAUGE}
+    total = next((_count(m.value) for m in metrics if m.name == TOTAL), None)
     if not gauges and total is None:
         return None
     believed = _without_stale(gauges, total)
     return NumaView(
         source=METRICS,
         fidelity="count",
+        producer="kubelet",
         zones=tuple(
             NumaZone(numa, exclusive_cpus=None if believed is None else believed[numa]) for numa in sorted(gauges)
         ),
@@ -118,7 +119,7 @@ def metrics_view(metrics: Sequence[Metric]) -> NumaView | None:
 
 def stale_gauges(view: NumaView, metrics: Sequence[Metric]) -> dict[int, int]:
     """The gauges that the view of these metrics did not believe, by NUMA node: what the kubelet still shows."""
-    shown = {numa_id(m.labels.get("numa_node", "")): _count(m.value) for m in metrics if m.name == _PER_NUMA}
+    shown = {numa_id(m.labels.get("numa_node", "")): _count(m.value) for m in metrics if m.name == GAUGE}
     return {
         zone.numa_node: shown[zone.numa_node] for zone in view.zones if zone.exclusive_cpus != shown[zone.numa_node]
     }
@@ -142,7 +143,7 @@ def _without_stale(gauges: dict[int, int], total: int | None) -> dict[int, int] 
 
 def _quirk(gauges: dict[int, int], total: int | None, believed: dict[int, int] | None) -> str:
     shown = ", ".join(f"{numa}: {value}" for numa, value in sorted(gauges.items()))
-    text = f"{_PER_NUMA} shows {{{shown}}}, {_TOTAL} shows {total}: "
+    text = f"{GAUGE} shows {{{shown}}}, {TOTAL} shows {total}: "
     if believed is None:
         return text + "no subset of the gauges tells which are stale"
     stale = ", ".join(str(numa) for numa in sorted(gauges) if gauges[numa] != believed[numa])

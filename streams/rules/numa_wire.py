@@ -9,138 +9,138 @@ import msgspec
 from ingest.objects import Quantity
 
 
-class Object(msgspec.Struct, kw_only=True, rename="camel"):
+class Object(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Base of the types below; fields that are not named here are dropped."""
 
 
-class Named(Object):
+class Named(Object, frozen=True):
     name: str
     value: str | int
 
 
-class Resource(Object):
+class Resource(Object, frozen=True):
     name: str
     capacity: Quantity | None = None
     allocatable: Quantity | None = None
     available: Quantity | None = None
 
 
-class Zone(Object):
+class Zone(Object, frozen=True):
     name: str
     type: str = "Node"
     costs: list[Named] | None = None
     resources: list[Resource] | None = None
 
 
-class NrtAnnotations(Object, rename=None):
+class NrtAnnotations(Object, frozen=True, rename=None):
     cpu_topology: str = msgspec.field(default="", name="node.koordinator.sh/cpu-topology")
     pod_cpu_allocs: str = msgspec.field(default="", name="node.koordinator.sh/pod-cpu-allocs")
     cpu_manager_policy: str = msgspec.field(default="", name="kubelet.koordinator.sh/cpu-manager-policy")
     reservation: str = msgspec.field(default="", name="node.koordinator.sh/reservation")
 
 
-class Metadata(Object):
+class Metadata(Object, frozen=True):
     name: str = ""
     labels: dict[str, str] | None = None
     annotations: NrtAnnotations | None = None
 
 
-class Nrt(Object):
+class Nrt(Object, frozen=True):
     metadata: Metadata = Metadata()
     topology_policies: list[str] | None = None
     attributes: list[Named] | None = None
     zones: list[Zone] | None = None
 
 
-class KoordinatorCpu(Object):
+class KoordinatorCpu(Object, frozen=True):
     id: int
     core: int
     socket: int
     node: int
 
 
-class KoordinatorTopology(Object):
+class KoordinatorTopology(Object, frozen=True):
     detail: list[KoordinatorCpu]
 
 
-class KoordinatorAlloc(Object):
+class KoordinatorAlloc(Object, frozen=True):
     namespace: str = ""
     name: str = ""
     uid: str = ""
     cpuset: str = ""
 
 
-class KoordinatorPolicy(Object):
+class KoordinatorPolicy(Object, frozen=True):
     policy: str = ""
     reserved_cpus: str = msgspec.field(default="", name="reservedCPUs")
 
 
-class KoordinatorReservation(Object):
+class KoordinatorReservation(Object, frozen=True):
     reserved_cpus: str = msgspec.field(default="", name="reservedCPUs")
 
 
-class KoordinatorStatus(Object):
+class KoordinatorStatus(Object, frozen=True):
     cpuset: str = ""
 
 
-class VolcanoPolicies(Object, rename=None):
+class VolcanoPolicies(Object, frozen=True, rename=None):
     cpu: str = msgspec.field(default="", name="CPUManagerPolicy")
     topology: str = msgspec.field(default="", name="TopologyManagerPolicy")
 
 
-class VolcanoCpu(Object):
+class VolcanoCpu(Object, frozen=True):
     numa: int = 0
     socket: int = 0
     core: int = 0
 
 
-class VolcanoContainer(Object):
+class VolcanoContainer(Object, frozen=True):
     name: str = ""
     allocations: dict[str, str] | None = None
 
 
-class VolcanoPod(Object):
+class VolcanoPod(Object, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
     container_allocations: list[VolcanoContainer] | None = None
 
 
-class VolcanoSpec(Object):
+class VolcanoSpec(Object, frozen=True):
     policies: VolcanoPolicies | None = None
     numares: dict[str, dict[str, Any]] | None = None
     cpu_detail: dict[str, VolcanoCpu] | None = None
     pod_allocations: list[VolcanoPod] | None = None
 
 
-class Volcano(Object):
+class Volcano(Object, frozen=True):
     metadata: Metadata = Metadata()
     spec: VolcanoSpec = VolcanoSpec()
 
 
-class CraneResources(Object):
+class CraneResources(Object, frozen=True):
     capacity: dict[str, Quantity] | None = None
     allocatable: dict[str, Quantity] | None = None
     reserved_cpu_nums: int | None = msgspec.field(default=None, name="reservedCPUNums")
 
 
-class CraneZone(Object):
+class CraneZone(Object, frozen=True):
     name: str
     type: str = "Node"
     resources: CraneResources | None = None
 
 
-class CranePolicy(Object):
+class CranePolicy(Object, frozen=True):
     cpu_manager_policy: str = ""
     topology_manager_policy: str = ""
 
 
-class Crane(Object):
+class Crane(Object, frozen=True):
     metadata: Metadata = Metadata()
     crane_manager_policy: CranePolicy | None = None
     zones: list[CraneZone] | None = None
 
 
-class TypeMeta(Object):
+class TypeMeta(Object, frozen=True):
     api_version: str = ""
     kind: str = ""

@@ -1,11 +1,11 @@
 """Which CPUs, physical cores and NUMA nodes a machine has (domain-reference A1, A7)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ingest.records import Cpu
-from streams.rules.cpuset import parse_cpuset
+from streams.rules.cpuset import format_cpuset, parse_cpuset
 
 
 class InvalidTopology(ValueError):
@@ -17,6 +17,10 @@ class NumaNode(NamedTuple):
     cpus: frozenset[int]
     cores: tuple[frozenset[int], ...]
     """The CPUs of each physical core (hyper-thread siblings together), ordered by (package, core)."""
+    cpuset: str
+    """CPU list of `cpus`."""
+    core_cpusets: tuple[str, ...]
+    """CPU list of each of `cores`."""
 
 
 class NumaTopology(NamedTuple):
@@ -55,14 +59,15 @@ def numa_topology(cpus: Iterable[Cpu]) -> NumaTopology:
         cores[each.numa][each.socket, each.core].add(each.cpu)
     return NumaTopology(
         tuple(
-            NumaNode(
-                numa_node=numa,
-                cpus=frozenset().union(*by_core.values()),
-                cores=tuple(frozenset(by_core[key]) for key in sorted(by_core)),
-            )
+            _numa_node(numa, [frozenset(by_core[key]) for key in sorted(by_core)])
             for numa, by_core in sorted(cores.items())
         )
     )
+
+
+def _numa_node(numa_node: int, cores: Sequence[frozenset[int]]) -> NumaNode:
+    cpus = frozenset[int]().union(*cores)
+    return NumaNode(numa_node, cpus, tuple(cores), format_cpuset(cpus), tuple(map(format_cpuset, cores)))
 
 
 def lowest_cpus(topology: NumaTopology, count: int) -> frozenset[int]:

@@ -72,6 +72,8 @@ def cached(name: str, version: str, build: Callable[[Path], None]) -> Path:
 def _build_beside(place: Path, build: Callable[[Path], None]) -> None:
     began = time.monotonic()
     say(f"{place.name}: building into {place}")
+    for abandoned in place.parent.glob(f"{place.name}.unfinished-*"):  # by a build that was killed; we hold the lock
+        shutil.rmtree(abandoned)
     unfinished = Path(tempfile.mkdtemp(prefix=f"{place.name}.unfinished-", dir=place.parent))
     try:
         build(unfinished)

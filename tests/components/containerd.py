@@ -103,6 +103,8 @@ def clear(folder: Path, bridge: str) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     eventually("the shims of containerd end", lambda: not _shims(folder))
+    for address in folder.glob("state/io.containerd.runtime.v2.task/k8s.io/*/address"):
+        Path(address.read_text().removeprefix("unix://")).unlink(missing_ok=True)
     subprocess.run([tool("ip"), "link", "delete", bridge], capture_output=True, check=False)
     _unmount_below(folder)
 

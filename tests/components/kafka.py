@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from components.cache import ComponentMissing, cached, run_step, tool
-from components.processes import HOST, Process, free_port
+from components.processes import HOST, NotReady, Process, free_port
 
 VERSION: Final = "4.1.1"
 LOG4J_VERSION: Final = "2.24.3"
@@ -71,7 +71,7 @@ class Kafka:
         self.process = Process("Kafka", command, folder / "kafka.log")
 
     def start(self) -> "Kafka":
-        """Start, formatting the storage the first time; returns when the broker answers for itself."""
+        """Start, formatting the storage the first time; returns when the broker answers for itself, or NotReady."""
         if not self._data.exists():
             self._format()
         self.process.start()
@@ -97,7 +97,7 @@ class Kafka:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             shutil.rmtree(self._data, ignore_errors=True)
-            raise RuntimeError(f"Kafka's storage was not formatted:\n{done.stdout}{done.stderr}")
+            raise NotReady(f"Kafka's storage was not formatted:\n{done.stdout}{done.stderr}")
 
 
 def _settings(port: int, controller_port: int, data: Path) -> dict[str, str]:

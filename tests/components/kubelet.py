@@ -21,6 +21,7 @@ from components.processes import HOST, NotReady, Process, eventually, free_port
 NODE: Final = "real-node-1"
 PREFIX: Final = "leadsman-node-"
 OWNER: Final = "owner.pid"
+KERNEL_SETTINGS: Final = "sysctls.json"
 
 EVICTION: Final = {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"}
 CONFIG: Final[Mapping[str, object]] = MappingProxyType(
@@ -95,11 +96,11 @@ class RealNode:
         self._config = {**CONFIG, **(config or {}), **self._own()}
         self.containerd = Containerd(self.folder, bridge=_bridge(self.folder))
         self.kubelet = Process("kubelet", self._command(), self.folder / "kubelet.log")
-        self._sysctls: dict[str, str] = {}
 
     def start(self) -> "RealNode":
         """Start containerd and the kubelet; returns when the node is Ready and has no taint."""
-        self._sysctls = {name: Path("/proc/sys", name).read_text() for name in SYSCTLS}
+        values = {name: Path("/proc/sys", name).read_text() for name in SYSCTLS}
+        (self.folder / KERNEL_SETTINGS).write_text(json.dumps(values))
         cgroups.make(self._cgroup)
         self.containerd.start()
         self.start_kubelet()
@@ -124,8 +125,6 @@ class RealNode:
         self.kubelet.stop()
         self.containerd.stop()
         clear(self.folder)
-        for name, value in self._sysctls.items():
-            Path("/proc/sys", name).write_text(value)
 
     def ask(self, path: str) -> bytes:
         """What the kubelet answers on `path`, as `/stats/summary`, `/configz`, `/metrics`."""
@@ -215,10 +214,13 @@ class RealNode:
 
 
 def clear(folder: Path) -> None:
-    """Remove what a node of `folder` left: processes, network, mounts, cgroups, and the folder."""
+    """Remove what a node of `folder` left: processes, network, mounts, cgroups, settings, and the folder."""
     cgroups.end_processes(folder.name)
     containerd.clear(folder, _bridge(folder))
     cgroups.remove(folder.name)
+    if (settings := folder / KERNEL_SETTINGS).exists():
+        for name, value in json.loads(settings.read_text()).items():
+            Path("/proc/sys", name).write_text(value)
     shutil.rmtree(folder, ignore_errors=True)
 
 

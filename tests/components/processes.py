@@ -63,7 +63,7 @@ class Process:
                 start_new_session=True,
             )
 
-    def await_ready(self, ready: Callable[[], bool], timeout_seconds: float = 60.0) -> None:
+    def await_ready(self, ready: Callable[[], bool], timeout_seconds: float = 120.0) -> None:
         """Return when `ready()` is true; NotReady when the program exits before that, or the time is over."""
         deadline = time.monotonic() + timeout_seconds
         while not ready():

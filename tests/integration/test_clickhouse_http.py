@@ -6,9 +6,9 @@ from pathlib import Path
 
 import clickhouse_connect
 import pytest
-from clickhouse_http import ClickHouseHttp
 
 from components.rows import T0, row, store, store_samples, summary
+from integration.clickhouse_http import ClickHouseHttp
 from sql.database import Database, connect
 from sql.digest import digest
 from sql.errors import DatabaseError, DatabaseUnreachable, QueryFailed
@@ -77,7 +77,8 @@ def test_migrating_a_server_again_changes_nothing(server: Database) -> None:
 
 def test_a_server_keeps_samples_7_days_and_roll_ups_90_until_told_otherwise(server: Database) -> None:
     def ttls(tables: tuple[str, ...]) -> set[str]:
-        sql = "SELECT extract(engine_full, 'TTL (.+?) SETTINGS') FROM system.tables WHERE database = {d:String} AND name IN {t:Array(String)}"
+        sql = """SELECT extract(engine_full, 'TTL (.+?) SETTINGS') FROM system.tables
+            WHERE database = {d:String} AND name IN {t:Array(String)}"""
         return {one[0] for one in server.query(sql, {"d": server.name, "t": list(tables)}).rows}
 
     assert ttls(RAW_TABLES) == {"landed_at + toIntervalDay(7)"}

@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from components.cache import ComponentMissing, cache_folder, cached, require, run_step, tool
 
 
@@ -40,6 +41,12 @@ def test_a_build_that_fails_leaves_nothing_and_is_tried_again(own_cache: Path) -
     assert [path.name for path in own_cache.iterdir()] == ["thing-1.lock"]
     done = cached("thing", "1", lambda folder: (folder / "whole").touch())
     assert [path.name for path in done.iterdir()] == ["whole"]
+
+
+def test_what_a_killed_build_left_is_removed_by_the_next(own_cache: Path) -> None:
+    (own_cache / "thing-1.unfinished-abc").mkdir()
+    cached("thing", "1", lambda folder: (folder / "whole").touch())
+    assert sorted(path.name for path in own_cache.iterdir()) == ["thing-1", "thing-1.lock"]
 
 
 def test_two_that_ask_at_the_same_time_build_once() -> None:

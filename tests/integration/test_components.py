@@ -1,20 +1,27 @@
 """Each real component starts, answers, stops, and leaves no process."""
 
+import asyncio
 import json
 import os
+import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
 from components import cgroups
-from components.cache import require
+from components.cache import require, tool
 from components.containerd import containerd_programs
 from components.image import worker_archive
 from components.kafka import Kafka, kafka_libraries
-from components.kubelet import NODE, RealNode, why_no_kubelet
+from components.kubelet import NODE, OWNER, PREFIX, RealNode, clear_abandoned, why_no_kubelet
 from components.kubernetes import ApiError, Cluster, etcd_program, kubernetes_programs
-from components.processes import HOST, NotReady, Process, free_port
+from components.processes import HOST, NotReady, Process, eventually, free_port
 
 ONE_CPU = {"cpu": "1", "memory": "32Mi"}
 
@@ -58,6 +65,25 @@ def test_a_process_that_exits_is_not_ready_and_its_output_is_shown(tmp_path: Pat
         failing.await_ready(lambda: False)
 
 
+def test_a_process_ends_with_a_test_run_that_is_killed(tmp_path: Path) -> None:
+    run = (
+        "import pathlib, time, components.processes as p\n"
+        f"s = p.Process('sleeper', ['sleep', '60'], pathlib.Path({str(tmp_path / 'log')!r}))\n"
+        "s.start(); print(s.pid, flush=True); time.sleep(60)"
+    )
+    tests = str(Path(__file__).parents[1])
+    command = [sys.executable, "-c", run]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": tests}
+    ) as runner:
+        assert runner.stdout is not None
+        pid = int(runner.stdout.readline())
+        assert is_alive(pid)
+        runner.kill()
+    eventually("the process ends", lambda: not is_alive(pid))
+
+
+@pytest.mark.xdist_group("kafka")
 def test_kafka_answers_keeps_its_data_over_a_kill_and_leaves_no_process(tmp_path: Path) -> None:
     require(kafka_libraries)
     kafka = Kafka(tmp_path)
@@ -72,6 +98,34 @@ def test_kafka_answers_keeps_its_data_over_a_kill_and_leaves_no_process(tmp_path
     assert list(tmp_path.glob("kafka-data/__cluster_metadata-0/*.log"))
 
 
+async def first_message(kafka: Kafka, topic: str) -> bytes:
+    consumer = AIOKafkaConsumer(topic, bootstrap_servers=kafka.bootstrap_servers, auto_offset_reset="earliest")
+    async with consumer:
+        return bytes((await asyncio.wait_for(consumer.getone(), 60)).value)
+
+
+async def send(kafka: Kafka, topic: str, value: bytes) -> None:
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers, max_request_size=2 * len(value))
+    async with producer:
+        await producer.send_and_wait(topic, value)
+
+
+@pytest.mark.xdist_group("kafka")
+def test_kafka_takes_a_message_of_five_mebibytes(kafka: Kafka) -> None:
+    large = b"x" * 5 * 1024 * 1024
+
+    async def there_and_back() -> bytes:
+        admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
+        await admin.start()
+        await admin.create_topics([NewTopic("large", num_partitions=1, replication_factor=1)])
+        await admin.close()
+        await send(kafka, "large", large)
+        return await first_message(kafka, "large")
+
+    assert asyncio.run(there_and_back()) == large
+
+
+@pytest.mark.xdist_group("kafka")
 def test_kafka_that_cannot_start_shows_its_log(tmp_path: Path) -> None:
     require(kafka_libraries)
     kafka = Kafka(tmp_path, {"log.retention.hours": "soon"})
@@ -79,6 +133,7 @@ def test_kafka_that_cannot_start_shows_its_log(tmp_path: Path) -> None:
         kafka.start()
 
 
+@pytest.mark.xdist_group("cluster")
 def test_the_control_plane_answers_as_each_user_and_leaves_no_process(tmp_path: Path) -> None:
     require(kubernetes_programs, etcd_program)
     cluster = Cluster(tmp_path)
@@ -95,6 +150,7 @@ def test_the_control_plane_answers_as_each_user_and_leaves_no_process(tmp_path: 
     assert not any(is_alive(pid) for pid in pids)
 
 
+@pytest.mark.xdist_group("cluster")
 def test_a_watch_from_before_a_compaction_gets_410_after_a_restart(own_cluster: Cluster) -> None:
     maps = "/api/v1/namespaces/default/configmaps"
     old = own_cluster.request("POST", maps, {"metadata": {"name": "a"}})["metadata"]["resourceVersion"]
@@ -105,6 +161,29 @@ def test_a_watch_from_before_a_compaction_gets_410_after_a_restart(own_cluster: 
     assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
 
 
+@pytest.mark.xdist_group("cluster")
+def test_what_a_killed_test_run_left_of_a_node_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if reason := why_no_kubelet():
+        pytest.skip(reason)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = tmp_path / f"{PREFIX}{tmp_path.name[:8]}"
+    folder.mkdir()
+    with subprocess.Popen([tool("true")]) as ended:
+        ended.wait()
+    (folder / OWNER).write_text(str(ended.pid))
+    cgroups.make(folder.name)
+    with subprocess.Popen([tool("sleep"), "60"]) as left:
+        pod = cgroups.hierarchies()[0] / folder.name / "pod"
+        pod.mkdir()
+        (pod / "cgroup.procs").write_text(str(left.pid))
+        assert cgroups.processes(folder.name) == {left.pid}
+        clear_abandoned()
+        assert left.wait() == -signal.SIGKILL
+    assert not folder.exists()
+    assert not any((hierarchy / folder.name).exists() for hierarchy in cgroups.hierarchies())
+
+
+@pytest.mark.xdist_group("cluster")
 def test_a_real_node_pins_a_pod_and_leaves_nothing(own_cluster: Cluster) -> None:
     if reason := why_no_kubelet():
         pytest.skip(reason)

@@ -13,6 +13,7 @@ from kubernetes_asyncio.client.configuration import Configuration
 
 from fakes.apiserver import status_body
 from fakes.clock import FakeClock
+from ingest.apiserver import ApiError
 from ingest.leader import (
     LeaderElection,
     LeadershipLostError,
@@ -43,12 +44,14 @@ def test_a_lease_that_does_not_exist_is_made() -> None:
 
 
 class LeaseServer:
-    """Optimistic locking on one Lease; `down` makes it refuse all."""
+    """Optimistic locking on one Lease; `down` and `forbids` make it refuse all."""
 
     def __init__(self) -> None:
         self.lease: dict[str, Any] | None = None
         self.version = 0
         self.down = False
+        self.forbids = False
+        self.asked_in_vain = asyncio.Event()
         self.url = ""
 
     @asynccontextmanager
@@ -66,7 +69,10 @@ class LeaseServer:
 
     async def _answer(self, request: web.Request) -> web.Response:
         if self.down:
+            self.asked_in_vain.set()
             return web.Response(status=503, body=status_body(503, "ServiceUnavailable", "down"))
+        if self.forbids:
+            return web.Response(status=403, body=status_body(403, "Forbidden", "no"))
         if request.method == "GET":
             if self.lease is None:
                 return web.Response(status=404, body=status_body(404, "NotFound", "no lease"))
@@ -173,3 +179,26 @@ async def test_what_the_work_raises_is_raised_and_the_lease_is_free() -> None:
             with pytest.raises(ZeroDivisionError):
                 await election.run(work)
         assert server.holder == ""
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_is_down_is_waited_for() -> None:
+    async with LeaseServer().running() as server, asyncio.timeout(10):
+        server.down = True
+        client, election = server.election("a", FakeClock())
+        async with client:
+            acquiring = asyncio.ensure_future(election.acquire())
+            await server.asked_in_vain.wait()
+            server.down = False
+            await acquiring
+        assert server.holder == "a"
+
+
+@pytest.mark.asyncio
+async def test_without_permission_the_election_ends_with_an_error() -> None:
+    async with LeaseServer().running() as server, asyncio.timeout(10):
+        server.forbids = True
+        client, election = server.election("a", FakeClock())
+        async with client:
+            with pytest.raises(ApiError, match="403 Forbidden"):
+                await election.acquire()

@@ -12,10 +12,12 @@ import pytest
 from kubernetes_asyncio.client.configuration import Configuration
 
 from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
+from ingest.clock import SYSTEM
 from ingest.live import Delivery, Live, observe
 from ingest.live_settings import KubeletSettings, LiveSettings
 from ingest.observation import Observation
 from ingest.versions import VersionFile
+from ingest.watch import ABSENT_SECONDS
 
 pytestmark = pytest.mark.asyncio
 
@@ -164,13 +166,23 @@ async def test_an_error_that_no_source_was_made_for_ends_the_stream() -> None:
             await _until(live, lambda _: False)
 
 
-async def test_a_silent_stream_is_told() -> None:
+async def test_a_silent_stream_is_told_but_not_a_custom_resource_that_does_not_exist() -> None:
     async with _server() as server:
-        live = Live(_settings(resources=("pods",)), _access(server), None)
+        looked_everywhere = asyncio.Event()
+
+        async def sleep(seconds: float) -> None:
+            if seconds == ABSENT_SECONDS:
+                looked_everywhere.set()
+            await asyncio.sleep(min(seconds, 0.01))
+
+        settings = _settings(resources=("pods", "noderesourcetopologies"))
+        live = Live(settings, _access(server), None, SYSTEM._replace(sleep=sleep))
         async with aclosing(live.deliveries()) as deliveries, asyncio.timeout(10):
             for _ in range(3):
                 await anext(deliveries)
-            silence = live._silence(live._freshness.silent(live._clock.now().replace(year=2200))[0])
+            await looked_everywhere.wait()
+            (silence,) = live._silences(live._clock.now().replace(year=2200))
+        assert live.degraded() == {}
     assert (silence.resource, silence.type, silence.source) == ("pods", "ERROR", "watch")
     assert msgspec.json.decode(silence.object)["error"].startswith("stream silent for ")
 

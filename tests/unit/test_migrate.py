@@ -26,7 +26,7 @@ CLICKHOUSE_TYPES = {
     "timestamp[us, tz=UTC]": {"DateTime64(6, 'UTC')"},
     "list<item: string>": {"Array(String)"},
     "list<item: int64>": {"Array(Int64)", "Array(UInt16)"},
-    "map<string, int64>": {"Map(String, Int64)"},
+    "map<string, int64>": {"Map(String, Int64)", "Map(String, UInt32)"},
     "map<string, string>": {"Map(String, String)"},
     "map<string, double>": {"Map(String, Float64)"},
 }
@@ -44,14 +44,14 @@ def columns_of(db: Database, table: str) -> list[tuple[Any, ...]]:
     return list(db.query(sql, {"table": table}).rows)
 
 
-@pytest.mark.parametrize("table", SCHEMAS)
-def test_a_migrated_table_has_the_columns_of_its_row_type(database: Database, table: str) -> None:
-    stored = [(name, kind) for name, kind, _, default in columns_of(database, table) if default != "MATERIALIZED"]
-    assert [name for name, _ in stored] == SCHEMAS[table].names
-    for field, (name, kind) in zip(SCHEMAS[table], stored, strict=True):
-        nullable = re.fullmatch(r"Nullable\((.+)\)", kind)
-        assert field.nullable == bool(nullable), name
-        assert (nullable.group(1) if nullable else kind) in CLICKHOUSE_TYPES[str(field.type)], name
+def test_a_migrated_table_has_the_columns_of_its_row_type(database: Database) -> None:
+    for table, schema in SCHEMAS.items():
+        stored = [(name, kind) for name, kind, _, default in columns_of(database, table) if default != "MATERIALIZED"]
+        assert [name for name, _ in stored] == schema.names, table
+        for field, (name, kind) in zip(schema, stored, strict=True):
+            nullable = re.fullmatch(r"Nullable\((.+)\)", kind)
+            assert field.nullable == bool(nullable), (table, name)
+            assert (nullable.group(1) if nullable else kind) in CLICKHOUSE_TYPES[str(field.type)], (table, name)
 
 
 def test_every_column_says_what_it_means(database: Database) -> None:
@@ -62,7 +62,8 @@ def test_every_column_says_what_it_means(database: Database) -> None:
 
 def test_every_table_and_view_says_what_it_holds(database: Database) -> None:
     found = database.query(
-        "SELECT name FROM system.tables WHERE database = currentDatabase() AND comment = '' AND name NOT LIKE '%_feed'"
+        "SELECT name FROM system.tables "
+        "WHERE database = currentDatabase() AND comment = '' AND name NOT LIKE '%_feed'"
     )
     assert found.rows == []
 
@@ -84,7 +85,7 @@ def test_migrations_are_numbered_without_gaps_and_one_statement_each() -> None:
     for number, migration in enumerate(load_migrations(), start=1):
         assert migration.version == number
         assert re.fullmatch(rf"{number:04d}_[a-z]+_[a-z0-9_]+", migration.name)
-        assert ";" not in migration.sql
+        assert ";" not in re.sub(r"'[^']*'", "", migration.sql)
 
 
 def test_migrating_again_changes_nothing(database: Database) -> None:
@@ -165,7 +166,8 @@ def test_views_are_replaced_and_come_after_what_they_read(database: Database) ->
 
 
 def ttl_of(db: Database, table: str) -> str:
-    sql = "SELECT extract(engine_full, 'TTL (.+?) SETTINGS') FROM system.tables WHERE database = currentDatabase() AND name = {table:String}"
+    sql = """SELECT extract(engine_full, 'TTL (.+?) SETTINGS') FROM system.tables
+        WHERE database = currentDatabase() AND name = {table:String}"""
     return str(db.query(sql, {"table": table}).rows[0][0])
 
 
@@ -238,19 +240,27 @@ def test_a_digest_does_not_depend_on_the_order_of_a_maps_keys(database: Database
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"uid": "x"}, {"ready": True}, {"ready": False}, {"created_at": T0}, {"capacity": {"cpu": 2}}, {"capacity": {}},
-     {"taints": ["a", "b"]}, {"taints": ["a, b"]}, {"deleted": True}],
-)  # fmt: skip
-def test_every_value_changes_the_digest(database: Database, change: dict[str, Any]) -> None:
+CHANGES: list[dict[str, Any]] = [
+    {"uid": "x"},
+    {"ready": True},
+    {"ready": False},
+    {"created_at": T0},
+    {"capacity": {"cpu": 2}},
+    {"capacity": {}},
+    {"taints": ["a", "b"]},
+    {"taints": ["a, b"]},
+    {"deleted": True},
+]
+
+
+def test_every_value_changes_the_digest(database: Database) -> None:
     plain: dict[str, Any] = {"node": "n", "capacity": {"cpu": 1}}
-    store(database, row(NodeRow, **plain))
-    before = of_table(digest(database), "nodes")
-    database.command("TRUNCATE TABLE nodes")
-    store(database, row(NodeRow, **(plain | change)))
-    after = of_table(digest(database), "nodes")
-    assert (after.rows, after.hash != before.hash) == (1, True)
+    hashes = set()
+    for change in ({}, *CHANGES):
+        database.command("TRUNCATE TABLE nodes")
+        store(database, row(NodeRow, **(plain | change)))
+        hashes.add(of_table(digest(database), "nodes").hash)
+    assert len(hashes) == 1 + len(CHANGES)
 
 
 def test_a_digest_knows_null_from_zero_and_from_its_name(database: Database) -> None:

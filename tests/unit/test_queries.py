@@ -54,11 +54,10 @@ def test_a_saved_query_binds_each_parameter_that_it_declares(query: SavedQuery) 
     assert text.count("-- param ") == len(query.parameters)
 
 
-@pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
-def test_a_saved_query_answers_on_an_empty_database(database: Database, query: SavedQuery) -> None:
-    found = run(database, query, {})
-    assert found.column_names
-    assert list(found.rows) == []
+def test_saved_queries_answer_on_an_empty_database(database: Database) -> None:
+    for query in ALL:
+        found = run(database, query, {})
+        assert (bool(found.column_names), list(found.rows)) == (True, []), query.name
 
 
 def test_an_unknown_query_is_told_the_known_ones() -> None:
@@ -184,7 +183,7 @@ def test_requests_far_above_use_are_found(database: Database) -> None:
     pods = [
         {"pod": "idle", "uid": "idle", "memory_working_set_bytes": 10},
         {"pod": "busy", "uid": "busy", "memory_working_set_bytes": 90},
-    ]  # noqa: E501  # one table
+    ]
     store_samples(database, summary(T0, "n", pods))
     assert column(database, "unused_requests", "pod") == ["idle"]
     assert column(database, "unused_requests", "pod", ratio="1") == ["idle", "busy"]

@@ -1,0 +1,58 @@
+"""Topics are made, or checked, before anything is sent to them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError
+
+from ingest.topics import CATALOGUE, Topic
+
+
+class TopicsUnusable(Exception):
+    """Kafka cannot be used as it is; the message says what is wrong and what to do."""
+
+
+async def ensure_topics(
+    bootstrap_servers: str,
+    *,
+    topics: Sequence[Topic] = CATALOGUE,
+    replication_factor: int = 1,
+    options: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """Make the topics that are missing, and return their names.
+
+    Raises TopicsUnusable where Kafka does not answer, or a topic has another number of partitions: that number says
+    on which partition a log lies, so it never changes.
+    """
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers, **(options or {}))
+    try:
+        await admin.start()
+        return await _ensure(admin, topics, replication_factor)
+    except KafkaError as error:
+        raise TopicsUnusable(
+            f"Kafka at {bootstrap_servers} cannot be used: {error!r}. Check kafka.bootstrap_servers"
+        ) from None
+    finally:
+        await admin.close()
+
+
+async def _ensure(admin: AIOKafkaAdminClient, topics: Sequence[Topic], replication_factor: int) -> list[str]:
+    known = set(await admin.list_topics())
+    missing = [topic for topic in topics if topic.name not in known]
+    for topic in missing:
+        new = NewTopic(topic.name, topic.partitions, replication_factor, topic_configs=topic.config())
+        try:
+            await admin.create_topics([new])
+        except TopicAlreadyExistsError:
+            continue  # another process was faster
+    old = [topic for topic in topics if topic.name in known]
+    described = {each["topic"]: each for each in await admin.describe_topics([topic.name for topic in old])}
+    for topic in old:
+        partitions = len(described[topic.name]["partitions"])
+        if partitions != topic.partitions:
+            raise TopicsUnusable(
+                f"topic {topic.name} has {partitions} partitions, not {topic.partitions}. Delete it, or give another "
+                "kafka.topic_prefix"
+            )
+    return [topic.name for topic in missing]

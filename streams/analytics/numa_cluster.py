@@ -1,0 +1,269 @@
+"""The skew among the nodes of a cluster, the late-joiner effect, and what other strategies would make of the pods.
+
+Records of many nodes come in no fixed order, so that what is concluded does not depend on it: a row sums up a minute
+of event time, by what was known of each node at its end, and is written again when an older record arrives. A day
+back is remembered. `numa_whatif` tells of the latest state alone.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ingest.records import NodeNumaRecord
+from streams.analytics.numa_whatif import whatif_rows
+from streams.findings import LateJoiners, NumaSkew
+from streams.reducer import Output, Reducer
+from streams.rules import late_joiners as rule
+from streams.rules.numa_fit import cluster_skew
+
+BUCKET: Final = timedelta(minutes=1)
+REMEMBERED: Final = timedelta(days=1)
+SMALL_CLUSTER: Final = 100
+"""Nodes up to which every change is summed up at once; above it a minute is when the next one begins."""
+FEW_PODS: Final = 100
+"""Up to which every change places all pods again; above it that is done once a minute."""
+MANY_PODS: Final = 1000
+"""Above which it is done every ten minutes."""
+NOTABLE_CORRELATION: Final = 0.5
+NOTABLE_GAP: Final = 0.1
+"""From both on, nodes that joined later count as emptier."""
+MOST_NAMES: Final = 50
+"""Nodes of a group that a row names."""
+_FIDELITIES: Final = ("exact", "count")
+
+
+class Entry(NamedTuple):
+    """A node's numbers since `ts`."""
+
+    ts: datetime
+    gone: bool
+    exclusive: int
+    allocatable: int
+    free: int
+    fit: int
+    spanning: int
+    fidelity: str
+    created_at: datetime | None
+    control_plane: bool
+
+
+class State(msgspec.Struct, frozen=True):
+    cluster: str = ""
+    history: dict[str, tuple[Entry, ...]] = {}
+    """By node, in the order of event time."""
+    buckets: tuple[datetime, ...] = ()
+    """Minutes that have rows, in order."""
+    latest: dict[str, NodeNumaRecord] = {}
+    is_unsummed: bool = False
+    """The newest minute of a large cluster has no rows yet."""
+    is_unplaced: bool = False
+    """Pods of a large cluster changed since they were placed last."""
+    was_placed: bool = False
+
+
+def step(state: State, record: NodeNumaRecord) -> tuple[State, Sequence[Output]]:
+    known = state.history.get(record.target, ())
+    place = bisect_right(known, record.ts, key=_ts)
+    entries = (*known[:place], _entry(record), *known[place:])
+    bucket = record.ts.replace(second=0, microsecond=0)
+    state = msgspec.structs.replace(
+        state,
+        cluster=record.cluster,
+        history={**state.history, record.target: entries},
+        buckets=_with(state.buckets, bucket),
+    )
+    until = entries[place + 1].ts if place + 1 < len(entries) else None
+    touched = [b for b in state.buckets[bisect_left(state.buckets, bucket) :] if until is None or b < until]
+    if len(state.history) > SMALL_CLUSTER and touched[-1:] == list(state.buckets[-1:]):
+        del touched[-1]
+        state = msgspec.structs.replace(state, is_unsummed=True)
+    rows = [row for b in touched for row in _rows(state, b)]
+    if place < len(known):
+        return state, rows
+    latest = {node: each for node, each in state.latest.items() if node != record.target}
+    if not record.gone:
+        latest[record.target] = record
+    state = msgspec.structs.replace(state, latest=latest, is_unplaced=True)
+    if len(latest) <= SMALL_CLUSTER and sum(len(each.claims) for each in latest.values()) <= FEW_PODS:
+        state, placed = _placed_again(state)
+        rows += placed
+    return state, rows
+
+
+def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
+    """Sum up what a large cluster has left open, and forget what is older than a day."""
+    rows: list[Output] = []
+    if state.is_unsummed:
+        rows += _rows(state, state.buckets[-1])
+        state = msgspec.structs.replace(state, is_unsummed=False)
+    few = sum(len(each.claims) for each in state.latest.values()) <= MANY_PODS
+    if state.is_unplaced and (few or not state.was_placed or watermark.minute % 10 == 0):
+        state, placed = _placed_again(state)
+        rows += placed
+    oldest = watermark - REMEMBERED
+    if state.buckets and state.buckets[0] < oldest:
+        state = _without_older(state, oldest)
+    return state, rows
+
+
+def _with(buckets: tuple[datetime, ...], bucket: datetime) -> tuple[datetime, ...]:
+    at = bisect_left(buckets, bucket)
+    return buckets if buckets[at : at + 1] == (bucket,) else (*buckets[:at], bucket, *buckets[at:])
+
+
+def _without_older(state: State, oldest: datetime) -> State:
+    history = {}
+    for node, entries in state.history.items():
+        kept = entries[max(0, bisect_right(entries, oldest, key=_ts) - 1) :]
+        if len(kept) > 1 or not kept[0].gone:
+            history[node] = kept
+    buckets = state.buckets[bisect_left(state.buckets, oldest) :]
+    return msgspec.structs.replace(state, history=history, buckets=buckets)
+
+
+def _placed_again(state: State) -> tuple[State, list[Output]]:
+    if not state.was_placed and not any(each.claims for each in state.latest.values()):
+        return state, []
+    state = msgspec.structs.replace(state, was_placed=True, is_unplaced=False)
+    return state, _whatif(state.cluster, state.latest)
+
+
+def _entry(record: NodeNumaRecord) -> Entry:
+    return Entry(
+        ts=record.ts,
+        gone=record.gone,
+        exclusive=record.exclusive_cpus,
+        allocatable=record.allocatable_cpus,
+        free=record.free_cpus,
+        fit=record.largest_fit_cpus,
+        spanning=record.spanning_pods,
+        fidelity=record.fidelity,
+        created_at=record.created_at,
+        control_plane=record.control_plane,
+    )
+
+
+def _ts(entry: Entry) -> datetime:
+    return entry.ts
+
+
+def _rows(state: State, bucket: datetime) -> list[Output]:
+    end = bucket + BUCKET
+    nodes: dict[str, Entry] = {}
+    for node, entries in state.history.items():
+        last = entries[-1] if entries[-1].ts < end else _last_before(entries, end)
+        if last is not None and not last.gone:
+            nodes[node] = last
+    rows: list[Output] = []
+    skew = _skew_row(state.cluster, bucket, nodes.values())
+    if skew is not None:
+        rows.append(skew)
+    late = _late_joiners(
+        state.cluster, bucket, {n: e for n, e in nodes.items() if not e.control_plane and e.allocatable}
+    )
+    if late is not None:
+        rows.append(late)
+    return rows
+
+
+def _last_before(entries: Sequence[Entry], end: datetime) -> Entry | None:
+    place = bisect_left(entries, end, key=_ts)
+    return entries[place - 1] if place else None
+
+
+def _skew_row(cluster: str, bucket: datetime, nodes: Iterable[Entry]) -> NumaSkew | None:
+    entries = list(nodes)
+    total = cluster_skew([(each.exclusive, each.allocatable, each.free, each.fit) for each in entries])
+    if total is None:
+        return None
+    return NumaSkew(
+        cluster=cluster,
+        ts=bucket,
+        scope="cluster",
+        node="",
+        **total._asdict(),
+        exclusive_cpus=sum(each.exclusive for each in entries),
+        allocatable_cpus=sum(each.allocatable for each in entries),
+        spanning_pods=sum(each.spanning for each in entries),
+        nodes=len(entries),
+        source="nodes",
+        fidelity=max((each.fidelity for each in entries), key=_FIDELITIES.index),
+        assumed=[],
+        explanation="",
+    )
+
+
+def _late_joiners(cluster: str, bucket: datetime, nodes: dict[str, Entry]) -> LateJoiners | None:
+    aged = [
+        rule.Aged(each.created_at, node, each.exclusive / each.allocatable)
+        for node, each in nodes.items()
+        if each.created_at is not None
+    ]
+    if len(aged) < 2:  # noqa: PLR2004  one node is neither older nor younger
+        return None
+    found = rule.late_joiners(aged)
+    oldest, youngest = found.groups[0], found.groups[-1]
+    has_groups = len(found.groups) > 1
+    free, fit = sum(each.free for each in nodes.values()), max(each.fit for each in nodes.values())
+    verdict = _verdict(found)
+    return LateJoiners(
+        cluster=cluster,
+        ts=bucket,
+        verdict=verdict,
+        rank_correlation=found.rank_correlation,
+        gap_ratio=found.gap_ratio,
+        nodes=len(aged),
+        oldest_nodes=list(oldest.nodes[:MOST_NAMES]),
+        oldest_created_at=oldest.first_created_at,
+        oldest_ratio=oldest.ratio,
+        youngest_nodes=list(youngest.nodes[:MOST_NAMES]) if has_groups else [],
+        youngest_created_at=youngest.first_created_at if has_groups else None,
+        youngest_ratio=youngest.ratio if has_groups else None,
+        free_cpus=free,
+        largest_fit_cpus=fit,
+        explanation=_explanation(verdict, found, free, fit),
+    )
+
+
+def _verdict(found: rule.LateJoiners) -> str:
+    if found.gap_ratio is None or found.rank_correlation is None:
+        return "inconclusive"
+    emptier = found.gap_ratio >= NOTABLE_GAP and found.rank_correlation >= NOTABLE_CORRELATION
+    return "late_joiners_emptier" if emptier else "even"
+
+
+def _explanation(verdict: str, found: rule.LateJoiners, free: int, fit: int) -> str:
+    left = f"{free} CPUs are free, the largest request that fits one NUMA node is {fit}"
+    if verdict == "inconclusive":
+        return f"the nodes are too few, of one age or equally full: nothing relates to their age; {left}"
+    oldest, youngest = found.groups[0], found.groups[-1]
+    return (
+        f"nodes that joined last ({_names(youngest)}) hold {youngest.ratio:.0%} of what they can give "
+        f"exclusively, those that joined first ({_names(oldest)}) {oldest.ratio:.0%}; {left}"
+    )
+
+
+def _names(group: rule.AgeGroup) -> str:
+    shown = ", ".join(group.nodes[:5])
+    return shown if len(group.nodes) <= 5 else f"{shown} and {len(group.nodes) - 5} more"  # noqa: PLR2004  as above
+
+
+def _whatif(cluster: str, latest: dict[str, NodeNumaRecord]) -> list[Output]:
+    """Of the nodes that take pods: a control plane node only where it holds some."""
+    nodes = [each for _, each in sorted(latest.items()) if each.claims or not each.control_plane]
+    ts = max((each.ts for each in latest.values()), default=None)
+    return [*whatif_rows(cluster, ts, "", nodes)] if ts else []
+
+
+REDUCER: Final = Reducer(
+    name="numa_cluster",
+    version=1,
+    log="cluster",
+    takes=(NodeNumaRecord,),
+    state=State,
+    step=step,
+    expire=expire,
+)

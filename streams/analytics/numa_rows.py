@@ -1,0 +1,281 @@
+"""The rows and records that `numa_skew` concludes from a node's state and the account that it believes."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from ingest.objects import Pod
+from ingest.records import NodeNumaRecord, NumaBin, NumaClaim, Record
+from streams.analytics.numa_state import UNKNOWN_ARRIVAL, State, cpu_policy, topology_policy
+from streams.findings import (
+    NumaAdmissionFailure,
+    NumaAllocation,
+    NumaDisagreement,
+    NumaPod,
+    NumaResource,
+    NumaSkew,
+)
+from streams.rules.cpuset import format_cpuset
+from streams.rules.numa_fit import NumaNumbers, skew
+from streams.rules.numa_resolve import WHOLE_NODE, Account, ordered_accounts, witnesses
+from streams.rules.numa_sources import CRANE, GAUGE, POD_SPEC, TOTAL, Holder, NumaView, stale_gauges
+from streams.rules.requests import exclusive_cpus
+from streams.rules.topology import NumaNode
+
+_OFFLINE: Final = NumaNumbers(WHOLE_NODE, 0, 0, 0, 0, 0, 0)
+
+
+def allocation_rows(state: State, ts: datetime, best: Account, accounts: Sequence[Account]) -> list[NumaAllocation]:
+    """One row a NUMA node, and one of zeros for each that was written before and is no more."""
+    machine = {node.numa_node: node for node in best.topology.numa_nodes} if best.topology else {}
+    rows = [
+        _allocation(state, ts, best, each, witnesses(best, accounts, each.numa_node), machine.get(each.numa_node))
+        for each in best.numbers
+    ]
+    now = {row.numa_node for row in rows}
+    shown = (row.numa_node for row in state.shown.allocations.values() if row.cpus != 0)
+    gone = sorted(numa for numa in shown if numa not in now)
+    return rows + [_allocation(state, ts, best, _OFFLINE._replace(numa_node=numa), [], None) for numa in gone]
+
+
+def pod_rows(state: State, ts: datetime, best: Account | None) -> list[NumaPod]:
+    """One row a container that holds CPUs, by the best account that knows pods, and one for each that let go."""
+    rows = [] if best is None else _held(state, ts, best)
+    now = {_pod_key(row) for row in rows}
+    gone = [row for row in state.shown.pods.values() if row.cpus and _pod_key(row) not in now]
+    return rows + [row._replace(ts=ts, cpus=0, cpuset="", numa_nodes=[], aligned=None) for row in gone]
+
+
+def skew_row(state: State, ts: datetime, best: Account, spanning_pods: int) -> NumaSkew:
+    total = skew(best.numbers) if best.fidelity != "none" else None
+    whole = best.numbers[0] if best.fidelity == "none" and best.numbers[0].numa_node == WHOLE_NODE else None
+    allocatable = [each.allocatable_cpus for each in best.numbers if each.allocatable_cpus is not None]
+    return NumaSkew(
+        cluster=state.cluster,
+        ts=ts,
+        scope="node",
+        node=state.node,
+        skew_ratio=total and total.skew_ratio,
+        mean_absolute_deviation=total and total.mean_absolute_deviation,
+        free_cpus=total.free_cpus if total else whole and whole.free_cpus,
+        largest_fit_cpus=total and total.largest_fit_cpus,
+        stranded_cpus=total and total.stranded_cpus,
+        exclusive_cpus=best.exclusive_cpus,
+        allocatable_cpus=sum(allocatable) if len(allocatable) == len(best.numbers) else None,
+        spanning_pods=spanning_pods,
+        nodes=1,
+        source=best.view.source,
+        fidelity=best.fidelity,
+        assumed=list(best.assumed),
+        explanation=best.explanation,
+    )
+
+
+def summary_record(
+    state: State, ts: datetime, best: Account, of_pods: Account | None, spanning_pods: int
+) -> NodeNumaRecord | None:
+    """What the analysis across nodes needs; None where NUMA nodes are not known, or the kubelet pins nothing."""
+    total = skew(best.numbers) if best.fidelity != "none" else None
+    if total is None or cpu_policy(state) == "none":
+        return None
+    machine = state.machine
+    return NodeNumaRecord(
+        ts=ts,
+        cluster=state.cluster,
+        target=state.node,
+        created_at=machine.created_at if machine else None,
+        kubelet_version=machine.kubelet_version if machine else "",
+        control_plane=machine.control_plane if machine else False,
+        single_numa=topology_policy(state) == "single-numa-node",
+        exclusive_cpus=sum(each.exclusive_cpus or 0 for each in best.numbers),
+        allocatable_cpus=sum(each.allocatable_cpus or 0 for each in best.numbers),
+        free_cpus=total.free_cpus,
+        largest_fit_cpus=total.largest_fit_cpus,
+        spanning_pods=spanning_pods,
+        fidelity=best.fidelity,
+        bins=tuple(_bin(best, each) for each in best.numbers),
+        claims=tuple(_claims(state, of_pods)),
+    )
+
+
+def resource_rows(state: State, ts: datetime) -> list[NumaResource]:
+    """Memory by the kubelet's checkpoint, and memory and devices by NodeResourceTopology."""
+    base = (state.cluster, ts, state.node)
+    rows = [
+        NumaResource(
+            *base,
+            numa,
+            kind,
+            table.total,
+            table.allocatable,
+            table.free,
+            list(node.cells) if len(node.cells) > 1 else [],
+            "memory_manager_state",
+        )
+        for numa, node in sorted(state.memory.machine.items() if state.memory else ())
+        for kind, table in sorted(node.tables.items())
+    ]
+    return rows + [
+        NumaResource(*base, zone.numa_node, name, *amount, [], view.source)
+        for view in state.objects.values()
+        for zone in view.zones
+        for name, amount in sorted(zone.resources.items())
+    ]
+
+
+def admission_failure(record: Record, pod: Pod, state: State) -> NumaAdmissionFailure:
+    """The kubelet's refusal beside what the node had free at that moment."""
+    shown = state.shown.skew
+    free, fit = (shown.free_cpus, shown.largest_fit_cpus) if shown else (None, None)
+    requested = exclusive_cpus(pod)
+    had = "unknown" if free is None else str(free)
+    largest = "" if fit is None else f", at most {fit} of them on one NUMA node"
+    policy = topology_policy(state)
+    return NumaAdmissionFailure(
+        cluster=record.cluster,
+        ts=record.ts,
+        node=record.node,
+        namespace=pod.metadata.namespace,
+        pod=pod.metadata.name,
+        uid=pod.metadata.uid,
+        reason=pod.status.reason,
+        message=pod.status.message,
+        requested_cpus=requested,
+        free_cpus=free,
+        largest_fit_cpus=fit,
+        topology_manager_policy=policy,
+        source=shown.source if shown else "",
+        fidelity=shown.fidelity if shown else "none",
+        explanation=f"it asked for {requested} exclusive CPUs; free were {had}{largest}",
+    )
+
+
+def stale_gauge_rows(record: Record, state: State) -> list[NumaDisagreement]:
+    """Gauges of the kubelet that contradict its own total (A9)."""
+    view = state.gauges
+    if view is None or not view.quirk:
+        return []
+    key = (record.cluster, record.ts, record.node)
+    stale = stale_gauges(view, state.metrics)
+    if any(zone.exclusive_cpus is None for zone in view.zones):
+        shown = sum(int(metric.value) for metric in state.metrics if metric.name == GAUGE)
+        return [NumaDisagreement(*key, WHOLE_NODE, TOTAL, view.exclusive_cpus or 0, GAUGE, shown, view.quirk)]
+    return [NumaDisagreement(*key, numa, TOTAL, 0, GAUGE, value, view.quirk) for numa, value in sorted(stale.items())]
+
+
+def pod_account(state: State, accounts: Iterable[Account]) -> Account | None:
+    """The best account whose source knows which pods hold CPUs."""
+    known = (each for each in ordered_accounts(accounts) if _knows_pods(state, each.view))
+    return next(known, None)
+
+
+def _knows_pods(state: State, view: NumaView) -> bool:
+    if view.source == CRANE:
+        return any(pod.crane_cpus for pod in state.pods.values() if pod.is_active)
+    return view.fidelity == "exact" or view.source == POD_SPEC
+
+
+def _allocation(
+    state: State, ts: datetime, best: Account, numbers: NumaNumbers, agreeing: list[str], machine: NumaNode | None
+) -> NumaAllocation:
+    return NumaAllocation(
+        cluster=state.cluster,
+        ts=ts,
+        node=state.node,
+        **numbers._asdict(),
+        source=best.view.source,
+        fidelity=best.fidelity,
+        producer=best.view.producer,
+        witnesses=agreeing,
+        assumed=list(best.assumed),
+        cpuset=machine.cpuset if machine else "",
+        free_cpuset=format_cpuset(machine.cpus - best.taken) if machine else "",
+        core_cpusets=list(machine.core_cpusets) if machine else [],
+    )
+
+
+def _held(state: State, ts: datetime, best: Account) -> list[NumaPod]:
+    source, fidelity = best.view.source, best.fidelity
+    if best.view.fidelity == "exact":
+        return [_holder_row(state, ts, best, holder) for holder in best.view.holders]
+    rows = []
+    for uid, pod in sorted(state.pods.items()):
+        numa_nodes = sorted(pod.crane_cpus) if source == CRANE else []
+        cpus = sum(pod.crane_cpus.values()) if source == CRANE else pod.cpus
+        if cpus and pod.is_active:
+            aligned = len(numa_nodes) == 1 if numa_nodes else None
+            key = (state.cluster, ts, state.node, pod.namespace, pod.pod, uid, "")
+            rows.append(NumaPod(*key, cpus, "", numa_nodes, aligned, source, fidelity))
+    return rows
+
+
+def _holder_row(state: State, ts: datetime, best: Account, holder: Holder) -> NumaPod:
+    known = state.pods.get(holder.uid)
+    numa_nodes = best.numa_nodes_of(holder.cpus)
+    return NumaPod(
+        cluster=state.cluster,
+        ts=ts,
+        node=state.node,
+        namespace=known.namespace if known else holder.namespace,
+        pod=known.pod if known else holder.pod,
+        uid=holder.uid,
+        container=holder.container,
+        cpus=len(holder.cpus),
+        cpuset=format_cpuset(holder.cpus),
+        numa_nodes=list(numa_nodes),
+        aligned=len(numa_nodes) == 1 if numa_nodes else None,
+        source=best.view.source,
+        fidelity=best.fidelity,
+    )
+
+
+def _pod_key(row: NumaPod) -> tuple[str, str, str, str]:
+    return (row.namespace, row.pod, row.uid, row.container)
+
+
+def _bin(best: Account, numbers: NumaNumbers) -> NumaBin:
+    numa, allocatable = numbers.numa_node, numbers.allocatable_cpus or 0
+    machine = next((n for n in best.topology.numa_nodes if n.numa_node == numa), None) if best.topology else None
+    if machine is None:
+        return NumaBin(numa, allocatable, 0, 1)
+    exclusive = frozenset[int]().union(*(holder.cpus for holder in best.view.holders))
+    reserved = best.taken - exclusive
+    threads = max(len(core) for core in machine.cores)
+    whole = sum(len(core) == threads and core.isdisjoint(reserved) for core in machine.cores)
+    return NumaBin(numa, whole, allocatable - whole * threads, threads)
+
+
+def _claims(state: State, best: Account | None) -> list[NumaClaim]:
+    """What each pod holds: of its containers those CPUs that none before it in size holds (A1)."""
+    if best is None:
+        return []
+    held: dict[str, list[frozenset[int]]] = {}
+    for holder in best.view.holders:
+        held.setdefault(holder.uid or f"{holder.namespace}/{holder.pod}", []).append(holder.cpus)
+    if best.view.fidelity != "exact":
+        counts = {
+            uid: sum(pod.crane_cpus.values()) if best.view.source == CRANE else pod.cpus
+            for uid, pod in state.pods.items()
+            if pod.is_active
+        }
+        return sorted((_claim(state, uid, (cpus,)) for uid, cpus in counts.items() if cpus), key=_arrival)
+    return sorted((_claim(state, uid, _distinct(sets)) for uid, sets in held.items()), key=_arrival)
+
+
+def _claim(state: State, uid: str, cpus: tuple[int, ...]) -> NumaClaim:
+    pod = state.pods.get(uid)
+    return NumaClaim(pod.arrived_at if pod else UNKNOWN_ARRIVAL, uid, cpus, pod.group if pod else "")
+
+
+def _arrival(claim: NumaClaim) -> tuple[datetime, str]:
+    return (claim.arrived_at, claim.uid)
+
+
+def _distinct(sets: Iterable[frozenset[int]]) -> tuple[int, ...]:
+    seen: frozenset[int] = frozenset()
+    counts = []
+    for cpus in sorted(sets, key=lambda cpus: (-len(cpus), sorted(cpus))):
+        if cpus - seen:
+            counts.append(len(cpus - seen))
+        seen |= cpus
+    return tuple(counts)

@@ -1,0 +1,86 @@
+"""Kubelets asked directly: TLS against the real API server, and a real kubelet (domain-reference G)."""
+
+import asyncio
+import subprocess
+from contextlib import aclosing
+from pathlib import Path
+
+import aiohttp
+import msgspec
+import pytest
+
+from components.kubelet import RealNode
+from components.kubernetes import Cluster
+from ingest.connect import configuration
+from ingest.kubelet_access import Address, DirectAccess
+from ingest.live import Live
+from ingest.live_settings import KubeletSettings, LiveSettings
+from ingest.normalize import normalize
+from ingest.observation import Observation
+
+pytestmark = pytest.mark.asyncio
+
+
+@pytest.fixture
+def other_ca(tmp_path: Path) -> Path:
+    """A certificate that signed nothing of the cluster's."""
+    path = tmp_path / "ca.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=other", "-days", "1"]
+    subprocess.run(
+        [*command, "-keyout", str(tmp_path / "key.pem"), "-out", str(path)], check=True, capture_output=True
+    )
+    return path
+
+
+async def _ready(cluster: Cluster, ca_file: Path | None = None, *, insecure: bool = False) -> bytes:
+    """What a TLS server that wants our token answers: the API server's own."""
+    access = await configuration(cluster.kubeconfig())
+    direct = DirectAccess(access, lambda _: Address("127.0.0.1", cluster.port), ca_file, insecure=insecure)
+    try:
+        return await direct.fetch("n1", "api/v1/namespaces/default")
+    finally:
+        await direct.close()
+
+
+async def test_a_certificate_is_checked_against_the_clusters_ca_and_the_token_is_sent(cluster: Cluster) -> None:
+    assert b'"Namespace"' in await _ready(cluster)
+
+
+async def test_a_certificate_of_another_ca_is_refused(cluster: Cluster, other_ca: Path) -> None:
+    with pytest.raises(aiohttp.ClientConnectorCertificateError):
+        await _ready(cluster, other_ca)
+
+
+async def test_only_the_explicit_switch_turns_the_check_off(cluster: Cluster, other_ca: Path) -> None:
+    assert b'"Namespace"' in await _ready(cluster, other_ca, insecure=True)
+
+
+async def test_a_real_kubelets_answers_can_be_normalized(real_node: RealNode) -> None:
+    settings = LiveSettings(
+        cluster="lab",
+        kubeconfig=real_node.cluster.kubeconfig(),
+        resources=("nodes",),
+        kubelet=KubeletSettings(
+            access="direct",
+            insecure=True,
+            addresses={real_node.name: f"127.0.0.1:{real_node.port}"},
+            summary_seconds=1,
+        ),
+    )
+    wanted = {"nodes", "stats/summary", "metrics", "configz"}
+    seen: dict[str, Observation] = {}
+    live = await Live.connect(settings)
+    async with aclosing(live.deliveries()) as deliveries, asyncio.timeout(60):
+        async for delivery in deliveries:
+            one = delivery.observation
+            if one.type != "ERROR" and real_node.name in (one.node, _name(one)):
+                seen[one.resource] = one
+            if seen.keys() >= wanted:
+                break
+    assert all(normalize(one) for one in seen.values())
+    assert all(b"\n" not in bytes(one.object) for one in seen.values())
+    assert "kubelet_cpu_manager" in msgspec.json.decode(seen["metrics"].object)["text"]
+
+
+def _name(observation: Observation) -> str:
+    return str(msgspec.json.decode(observation.object).get("metadata", {}).get("name", ""))
