@@ -1,40 +1,43 @@
 """The `leadsman` command: wires the rooms together and holds nothing else."""
 
-import csv
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final, NoReturn
 
-import msgspec
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from ingest.capture import SourceError
 from ingest.inspect import inspect as inspect_sources
 from ingest.inspect import render
+from ingest.normalize import normalize
+from ingest.observation import BadRecord, Observed
 from ingest.progress import progress_bar
+from ingest.records import NodeRecord
 from ingest.sources import read_sources
 from ingest.text import plain
 from sql.checkpoints import DatabaseCheckpoints
-from sql.database import Database, Result, connect
+from sql.database import Database, connect
 from sql.digest import digest as digest_tables
 from sql.errors import BadDsn, DatabaseError, QueryFailed, SchemaError
 from sql.landing import Lander
 from sql.migrate import migrate as migrate_database
-from sql.queries import BadParameter, UnknownQuery, saved_queries, saved_query
+from sql.present import as_csv, as_json, as_table, query_list
+from sql.queries import BadParameter, UnknownQuery, saved_query
 from sql.queries import run as run_saved
 from sql.retention import RAW_TABLES, ROLLUP_TABLES, keep
 from sql.settle import settle
 from sql.story import tell
 from streams.analytics.registry import REDUCERS
 from streams.embedded import Replay, ReplayReport
+from streams.rules.node_tree import UnknownVersion
+from streams.simulate_scheduler import BadOperations, names_line, operations_of, parse_operations, simulate
+from streams.simulate_scheduler import report as scheduler_report
 
 EXIT_USAGE: Final = 2
 EXIT_BAD_INPUT: Final = 3
@@ -43,8 +46,8 @@ EXIT_NO_DATABASE: Final = 5
 EXIT_SCHEMA: Final = 6
 EXIT_QUERY: Final = 7
 EXIT_INTERRUPTED: Final = 130
-CELL: Final = 2000
-"""Characters of a value in a table; --format json and csv have all."""
+MESSAGE: Final = 2000
+"""Characters of an error."""
 EXITS: Final = """
 Exit status: 0 done; 2 wrong usage; 3 done, but some input was bad (see dead_letters); 4 nothing usable in the source;
 5 the database cannot be used; 6 its schema is newer, or a migration changed or is missing; 7 a query was refused.
@@ -152,7 +155,7 @@ def query(
 ) -> None:
     """Ask a saved question, or your own, in SQL."""
     if name is None and sql is None:
-        _list_queries()
+        wide.print(query_list())
         return
     if name is not None and sql is not None:
         raise typer.BadParameter("give a saved query's name or --sql, not both")
@@ -162,7 +165,13 @@ def query(
             result = database.query(sql, given)
         else:
             result = run_saved(database, saved_query(name or ""), given)
-    _print_result(result, format_)
+    match format_:
+        case Format.TABLE:
+            wide.print(as_table(result))
+        case Format.JSON:
+            typer.echo(as_json(result))
+        case Format.CSV:
+            typer.echo(as_csv(result), nl=False)
 
 
 @app.command(epilog="Example: leadsman migrate --db http://default@localhost:8123/leadsman --keep-samples-days 14")
@@ -205,6 +214,57 @@ def digest(db: Dsn = DEFAULT_DSN) -> None:
             typer.echo(f"{each.table} {each.rows} {each.hash}")
 
 
+@app.command(
+    "simulate-scheduler",
+    epilog="Examples: leadsman simulate-scheduler capture.jsonl.gz --version 1.18.4; "
+    "leadsman simulate-scheduler --ops ops.json",
+)
+def simulate_scheduler(
+    paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH...", help="Captures or dumps.")] = None,
+    version: Annotated[str, typer.Option(help="The scheduler's version.")] = "1.18.4",
+    ops: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help='A JSON list of {"op": "add"|"remove", "node", "region", "zone"} and {"op": "snapshot"} instead.',
+        ),
+    ] = None,
+) -> None:
+    """Say which nodes each snapshot of a scheduler's node tree would have lost, and the same for the repaired one.
+
+    With --ops it prints one JSON list of node names for each snapshot.
+    """
+    if bool(paths) == (ops is not None):
+        raise typer.BadParameter("give captures or --ops FILE, one of the two")
+    try:
+        if ops is not None:
+            for each in simulate(parse_operations(_read(ops)), version):
+                typer.echo(names_line(each))
+            return
+        for cluster, operations in operations_of(_node_records(paths or [])).items():
+            out.print(f"Cluster {plain(cluster)}, scheduler {plain(version)}:")
+            for line in scheduler_report(simulate(operations, version)):
+                out.print(f"  {plain(line, MESSAGE)}", soft_wrap=True)
+    except (BadOperations, UnknownVersion) as error:
+        _fail(str(error), EXIT_USAGE)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror}") from None
+
+
+def _node_records(paths: list[Path]) -> Iterator[NodeRecord]:
+    for item in read_sources(paths):
+        if isinstance(item, Observed) and item.observation.resource == "nodes":
+            with suppress(BadRecord):
+                yield from (
+                    each for each in normalize(item.observation) if isinstance(each, NodeRecord) and each.node
+                )
+
+
 def main() -> NoReturn:
     """Run the command; a mistake of the user's is one sentence, not a traceback."""
     try:
@@ -225,7 +285,7 @@ def main() -> NoReturn:
 
 
 def _fail(message: str, status: int) -> NoReturn:
-    err.print(f"leadsman: {plain(message, CELL)}", soft_wrap=True)
+    err.print(f"leadsman: {plain(message, MESSAGE)}", soft_wrap=True)
     sys.exit(status)
 
 
@@ -245,44 +305,6 @@ def _pair(text: str) -> tuple[str, str]:
     if not equals or not key:
         raise typer.BadParameter(f"{text!r} is no K=V", param_hint="--param")
     return key, value
-
-
-def _list_queries() -> None:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for each in saved_queries():
-        parameters = " ".join(f"{p.name}={p.default}" for p in each.parameters)
-        table.add_row(each.name, each.description + (f"  [--param {parameters}]" if parameters else ""))
-    wide.print(table)
-
-
-def _print_result(result: Result, format_: Format) -> None:
-    match format_:
-        case Format.JSON:
-            rows = [dict(zip(result.column_names, row, strict=True)) for row in result.rows]
-            typer.echo(msgspec.json.format(msgspec.json.encode(rows, order="sorted"), indent=2))
-        case Format.CSV:
-            writer = csv.writer(sys.stdout, lineterminator="\n")
-            writer.writerow(result.column_names)
-            writer.writerows(result.rows)
-        case Format.TABLE:
-            table = Table(box=None, pad_edge=False, header_style="bold")
-            for column in result.column_names:
-                table.add_column(Text(plain(column)), overflow="fold")
-            for row in result.rows:
-                table.add_row(*(Text(plain(_cell(value), CELL)) for value in row))
-            wide.print(table)
-
-
-def _cell(value: object) -> str:
-    match value:
-        case None:
-            return "-"
-        case datetime():
-            return value.isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
-        case float():
-            return f"{value:.6g}"
-        case _:
-            return str(value)
 
 
 def _print_report(report: ReplayReport, skipped: Counter[str]) -> None:

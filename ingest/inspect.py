@@ -55,7 +55,7 @@ def render(inspection: Inspection) -> RenderableType:
 
 
 def _overview(inspection: Inspection) -> RenderableType:
-    lines = [f"{inspection.observations:,} observations, {len(inspection.nodes):,} nodes"]
+    lines = [f"{_count(inspection.observations, 'observation')}, {_count(len(inspection.nodes), 'node')}"]
     if inspection.first is not None and inspection.last is not None:
         seconds = (inspection.last - inspection.first).total_seconds()
         lines.append(f"from {_time(inspection.first)} to {_time(inspection.last)}, {span(seconds)}")
@@ -75,6 +75,10 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Iterable[object]])
         table.add_row(*(Text(plain(cell)) for cell in row))
     left = len(rows) - SHOWN_ROWS
     return [Text(), table, Text(f"and {left:,} more")] if left > 0 else [Text(), table]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _time(ts: datetime) -> str:

@@ -24,8 +24,8 @@ from ingest.text import plain
 from ingest.versions import Acknowledgements, Ticket, VersionFile, VersionStore
 from ingest.watch import Watch
 
-WATCH_SILENCE_SECONDS: Final = 120.0
-"""Bookmarks come about every minute, and a silent watch is made anew after 100 s."""
+WATCH_SILENCE_SECONDS: Final = 110.0
+"""Bookmarks come about every minute, and a silent watch is made anew after 100 s: told within 2 minutes."""
 CHECK_SECONDS: Final = 5.0
 SAVE_SECONDS: Final = 1.0
 

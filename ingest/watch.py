@@ -3,6 +3,7 @@
 Three nested generators: for ever; list then watch; one HTTP call.
 """
 
+import math
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from typing import Final
@@ -41,6 +42,9 @@ SHORT_WATCH_SECONDS: Final = 1.0
 CONNECT_SECONDS: Final = 15.0
 ABSENT_SECONDS: Final = 300.0
 """How often a custom resource is looked for that the cluster does not have."""
+
+EVENT_TTL_SECONDS: Final = 3600.0
+"""How long the API server keeps an Event after its last write (F2)."""
 
 _RELIST_CODES: Final = frozenset({BAD_REQUEST, NOT_FOUND})
 
@@ -95,6 +99,7 @@ class Watch:
         self._paths = list(resource.paths)
         self._paths_missing = 0
         self._version = version
+        self._heard_at = -math.inf
         self._inventory_is_due = bool(version)
         self._list_is_due = not version
         self._version_is_unavailable = False
@@ -203,7 +208,7 @@ class Watch:
 
     def _listed_anew(self, version: str, told: int) -> Iterator[Seen]:
         """End a list: tell the gap that it closes, and where the stream goes on."""
-        if self._gap and (told or self.resource.deletion_is_news):
+        if self._gap and not self._nothing_was_missed(told):
             self._telling.count("gap")
             yield self._telling.error(
                 f"gap: {self.resource.name} between version {plain(self._version)} and {plain(version)} "
@@ -212,7 +217,16 @@ class Watch:
         self._telling.count("list")
         self._version, self._gap = version, ""
         self._list_is_due = self._version_is_unavailable = False
+        self._heard_at = self._clock.monotonic()
         yield self._telling.reached(version)
+
+    def _nothing_was_missed(self, told: int) -> bool:
+        """Events outlive a short gap, so a list of them that tells nothing new shows that there was nothing.
+
+        Their stream has no bookmarks, and while no event comes its version grows too old (F4).
+        """
+        silent_seconds = self._clock.monotonic() - self._heard_at
+        return not told and not self.resource.deletion_is_news and silent_seconds < EVENT_TTL_SECONDS
 
     async def _watch(self) -> AsyncGenerator[Seen, None]:
         """One HTTP call: watch from the last version until the server, the network or silence ends it."""
@@ -233,8 +247,10 @@ class Watch:
                 self._telling.count("silent")
             except (aiohttp.ClientError, OSError) as problem:
                 raise _CutError from problem
-        if not lines_read and self._clock.monotonic() - started < SHORT_WATCH_SECONDS:
-            raise _CutError
+        if self._clock.monotonic() - started < SHORT_WATCH_SECONDS:
+            if not lines_read:
+                raise _CutError
+            await self._clock.sleep(SHORT_WATCH_SECONDS)
 
     def _query(self) -> dict[str, str]:
         seconds = int(WATCH_TIMEOUT_SECONDS * (1 + self._clock.random()))
@@ -258,4 +274,5 @@ class Watch:
     def _heard(self) -> None:
         self._paths_missing, self.absent = 0, False
         self.failure.recovered()
+        self._heard_at = self._clock.monotonic()
         self._contact(self.resource.name)

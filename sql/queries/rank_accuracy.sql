@@ -10,7 +10,9 @@ SELECT
     predicted_rank,
     rank_when_evicted,
     ranked_pods,
+    tied_pods,
     was_next,
+    could_be_next,
     seconds_before
 FROM rank_accuracy
 ORDER BY ts, cluster, node, pod

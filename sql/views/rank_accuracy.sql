@@ -16,7 +16,9 @@ SELECT
         gone -> gone.2 < predicted_rank AND gone.1 < (ts, uid),
         groupArray(((ts, uid), predicted_rank)) OVER (PARTITION BY cluster, node, signal, predicted_at)
     ) AS rank_when_evicted,
-    toUInt8(rank_when_evicted = 1) AS was_next
+    tied_pods,
+    toUInt8(rank_when_evicted = 1) AS was_next,
+    toUInt8(rank_when_evicted <= coalesce(tied_pods, 1)) AS could_be_next
 FROM evictions FINAL
 WHERE cause = 'pressure' AND predicted_rank IS NOT NULL
-COMMENT 'Each pressure eviction with the rank that it had at the last sample before; rank_when_evicted leaves out pods of the same ranking that had gone before it, so 1 is right; the kubelet takes pods that are equal in every comparison in no fixed order'
+COMMENT 'Each pressure eviction with the rank that it had at the last sample before; rank_when_evicted leaves out pods of the same ranking that had gone before it, so 1 is right (was_next); the kubelet takes pods that tie in no fixed order, so a rank within tied_pods can be right too (could_be_next)'

@@ -39,7 +39,8 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
                 return state, ()
             state = changed
         case NodeRecord(change="DELETED"):
-            return State(), ()
+            # Its pods may outlive the object, when it is made again; each is told to be deleted by itself.
+            return State(pods=state.pods, requested=state.requested), ()
         case NodeRecord(object=node):
             capacity, allocatable = in_base_units(node.status.capacity), in_base_units(node.status.allocatable)
             if (capacity, allocatable) == (state.capacity, state.allocatable):

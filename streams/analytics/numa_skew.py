@@ -69,34 +69,34 @@ def _conclude(state: State, ts: datetime) -> tuple[State, list[Output]]:
     known = numa_state.facts(state)
     accounts = [account(view, known) for view in numa_state.views(state)]
     best = best_account(accounts)
-    shown = state.shown
-    resources, rows = _updated(shown.resources, numa_rows.resource_rows(state, ts), _resource_key)
+    shown, said = state.shown, list[Output]()
+    resources, changed = _updated(shown.resources, numa_rows.resource_rows(state, ts), _resource_key)
+    said += changed
     if best is None:
-        return _with_shown(state, msgspec.structs.replace(shown, resources=resources)), [*rows]
-    state = _with_pending(state, disagreements(best, accounts), ts)
-    said: list[Output] = [*rows]
+        return _with_shown(state, msgspec.structs.replace(shown, resources=resources)), said
     of_pods = numa_rows.pod_account(state, accounts)
     is_vague = best.fidelity == "none" or (of_pods is not None and of_pods.fidelity == "none")
-    state = _with_vagueness(state, ts, is_vague=is_vague)
-    allocations, pods = shown.allocations, shown.pods
+    state = _with_vagueness(_with_pending(state, disagreements(best, accounts), ts), ts, is_vague=is_vague)
+    allocations, pods, whatif = shown.allocations, shown.pods, shown.whatif
     if best.fidelity != "none" or state.is_settled:
-        found = numa_rows.allocation_rows(state, ts, best, accounts)
-        allocations, allocation_rows = _updated(_with_witnesses(allocations, found), found, _allocation_key)
-        said += allocation_rows
-    if of_pods is None or of_pods.fidelity != "none" or state.is_settled:
-        pods, pod_rows = _updated(pods, numa_rows.pod_rows(state, ts, of_pods), _pod_key)
-        said += pod_rows
+        rows = numa_rows.allocation_rows(state, ts, best, accounts)
+        allocations, new_allocations = _updated(_with_witnesses(allocations, rows), rows, _allocation_key)
+        said += new_allocations
+    has_pods = of_pods is None or of_pods.fidelity != "none" or state.is_settled
+    if has_pods:
+        pods, new_pods = _updated(pods, numa_rows.pod_rows(state, ts, of_pods), _pod_key)
+        said += new_pods
     spanning = len({row.uid for row in pods.values() if row.aligned is False})
     skew = numa_rows.skew_row(state, ts, best, spanning)
     if shown.skew is None or skew != shown.skew._replace(ts=ts):
         said.append(skew)
-    summary = numa_rows.summary_record(state, ts, best, of_pods, spanning)
-    whatif = shown.whatif
+    summary = numa_rows.summary_record(state, ts, best, of_pods if has_pods else None, spanning)
     if summary is not None and not _same(summary, shown.summary):
         if _places_differently(summary, shown.summary):
-            found_whatif = whatif_rows(state.cluster, ts, state.node, [summary])
-            whatif, whatif_changes = _updated(whatif, found_whatif, lambda row: row.strategy)
-            said += whatif_changes
+            whatif, changed_whatif = _updated(
+                whatif, whatif_rows(state.cluster, ts, state.node, [summary]), _strategy
+            )
+            said += changed_whatif
         said.append(summary)
     elif summary is None and shown.summary is not None:
         said += _farewell(state, ts)
@@ -209,6 +209,10 @@ def _allocation_key(row: NumaAllocation) -> str:
 
 def _pod_key(row: NumaPod) -> str:
     return f"{row.namespace}/{row.pod}/{row.uid}/{row.container}"
+
+
+def _strategy(row: NumaWhatif) -> str:
+    return row.strategy
 
 
 def _resource_key(row: NumaResource) -> str:

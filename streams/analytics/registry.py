@@ -10,6 +10,8 @@ from streams.analytics import (
     node_events,
     node_fit,
     nodes,
+    numa_cluster,
+    numa_skew,
     pod_bindings,
     pressure_changes,
     scheduling,
@@ -29,4 +31,6 @@ REDUCERS: Final[tuple[Reducer[Any], ...]] = (
     image_gc.REDUCER,
     node_fit.REDUCER,
     scheduling.REDUCER,
+    numa_skew.REDUCER,
+    numa_cluster.REDUCER,
 )

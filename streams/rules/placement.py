@@ -14,6 +14,7 @@ from streams.rules.numa_fit import NumaNumbers, counted_numbers
 
 Strategy: TypeAlias = Literal["most_allocated", "least_allocated", "distribute_evenly", "gang"]
 STRATEGIES: Final[tuple[Strategy, ...]] = ("most_allocated", "least_allocated", "distribute_evenly", "gang")
+FULLEST_FIRST: Final = frozenset({"most_allocated", "gang"})
 
 
 class Claim(NamedTuple):
@@ -79,7 +80,7 @@ def place(nodes: Sequence[NodeBins], claims: Iterable[Claim], strategy: Strategy
 class _Plan(NamedTuple):
     """CPUs of each room (by index) that a claim would take, and whether a container gets those of several."""
 
-    shares: tuple[int, ...]
+    shares: Sequence[int]
     spans: bool
 
 
@@ -112,7 +113,7 @@ class _Room:
 class _Node:
     """A node while it is being filled."""
 
-    __slots__ = ("allocatable", "name", "rooms", "single_numa", "strategy")
+    __slots__ = ("allocatable", "fit", "free", "name", "order", "rooms", "single_numa", "strategy")
 
     def __init__(self, shape: NodeBins, strategy: Strategy) -> None:
         self.name = shape.node
@@ -120,44 +121,48 @@ class _Node:
         self.rooms = [_Room(each) for each in shape.bins]
         self.single_numa = shape.single_numa
         self.allocatable = sum(each.cpus for each in shape.bins)
+        self.free: list[int] = []
+        self.fit = 0
+        self.order = (0.0, "")
+        self._measure()
 
-    @property
-    def fit(self) -> int:
-        return max((room.free for room in self.rooms), default=0)
-
-    def rank(self) -> tuple[float, str]:
-        """Sorts nodes from the emptiest to the fullest; a node without CPUs counts as full."""
-        free = sum(room.free for room in self.rooms)
-        return (1 - free / self.allocatable if self.allocatable else 1.0, self.name)
+    def _measure(self) -> None:
+        """What is free on each NUMA node and at most on one, and the node's place in the strategy's order."""
+        self.free = [room.free for room in self.rooms]
+        self.fit = max(self.free, default=0)
+        ratio = 1 - sum(self.free) / self.allocatable if self.allocatable else 1.0
+        self.order = (-ratio if self.strategy in FULLEST_FIRST else ratio, self.name)
 
     def plan(self, containers: Sequence[int], *, spanning: bool) -> _Plan | None:
         """How this node would serve containers of so many CPUs; None where it cannot."""
-        free = [room.free for room in self.rooms]
-        before = tuple(free)
+        free = self.free
         spans = False
         for cpus in sorted(containers, reverse=True):
             shares = self._shares(free, cpus, spanning=spanning and not self.single_numa)
             if shares is None:
                 return None
+            if len(containers) == 1:
+                return _Plan(shares, sum(share > 0 for share in shares) > 1)
             spans = spans or sum(share > 0 for share in shares) > 1
             free = [available - share for available, share in zip(free, shares, strict=True)]
-        return _Plan(tuple(was - now for was, now in zip(before, free, strict=True)), spans)
+        return _Plan([was - now for was, now in zip(self.free, free, strict=True)], spans)
 
     def plan_on_one_numa_node(self, containers: Sequence[int]) -> _Plan | None:
-        shares = _on_one([room.free for room in self.rooms], sum(containers), fullest_first=True)
-        return None if shares is None else _Plan(tuple(shares), spans=False)
+        shares = _on_one(self.free, sum(containers), fullest_first=True)
+        return None if shares is None else _Plan(shares, spans=False)
 
     def take(self, shares: Sequence[int]) -> None:
         for room, share in zip(self.rooms, shares, strict=True):
             if share:
                 room.take(share, spread=self.strategy == "least_allocated")
+        self._measure()
 
     def _shares(self, free: list[int], cpus: int, *, spanning: bool) -> list[int] | None:
         if self.strategy == "distribute_evenly" and not self.single_numa:
             return _split_evenly(free, cpus)
         if spanning:
             return _split_widest(free, cpus)
-        return _on_one(free, cpus, fullest_first=self.strategy in {"most_allocated", "gang"})
+        return _on_one(free, cpus, fullest_first=self.strategy in FULLEST_FIRST)
 
 
 class _Cluster:
@@ -165,11 +170,10 @@ class _Cluster:
 
     def __init__(self, nodes: Sequence[NodeBins], strategy: Strategy) -> None:
         self.nodes = {shape.node: _Node(shape, strategy) for shape in nodes}
-        self.fullest_first = strategy in {"most_allocated", "gang"}
         self.splits = strategy == "distribute_evenly"
         self.by_fit: defaultdict[int, list[tuple[float, str]]] = defaultdict(list)
         for node in self.nodes.values():
-            insort(self.by_fit[node.fit], node.rank())
+            insort(self.by_fit[node.fit], node.order)
 
     def place_batch(self, batch: Sequence[Claim]) -> list[_Plan | None]:
         if len(batch) > 1:
@@ -206,24 +210,26 @@ class _Cluster:
     def _find(self, needed: int, plan: Callable[[_Node], _Plan | None]) -> tuple[_Node, _Plan] | None:
         """The first node in the strategy's order that has a plan; looks only where `needed` CPUs fit a NUMA node."""
         best: tuple[tuple[float, str], _Node, _Plan] | None = None
-        for fit, ranks in self.by_fit.items():
+        for fit, orders in self.by_fit.items():
             if fit < needed:
                 continue
-            for ratio, name in reversed(ranks) if self.fullest_first else ranks:
-                order = (-ratio if self.fullest_first else ratio, name)
+            for order in orders:
                 if best is not None and order >= best[0]:
                     break
-                planned = plan(self.nodes[name])
+                node = self.nodes[order[1]]
+                planned = plan(node)
                 if planned is not None:
-                    best = (order, self.nodes[name], planned)
+                    best = (order, node, planned)
                     break
         return None if best is None else best[1:]
 
     def _take(self, node: _Node, plan: _Plan) -> None:
-        ranks = self.by_fit[node.fit]
-        del ranks[bisect_left(ranks, node.rank())]
+        orders = self.by_fit[node.fit]
+        del orders[bisect_left(orders, node.order)]
+        if not orders:
+            del self.by_fit[node.fit]
         node.take(plan.shares)
-        insort(self.by_fit[node.fit], node.rank())
+        insort(self.by_fit[node.fit], node.order)
 
 
 def _on_one(free: list[int], cpus: int, *, fullest_first: bool) -> list[int] | None:

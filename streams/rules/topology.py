@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ingest.records import Cpu
@@ -48,12 +49,17 @@ def numa_topology(cpus: Iterable[Cpu]) -> NumaTopology:
     A physical core is keyed by (package, core) on its NUMA node, because `core_id` is unique only within a package.
     Raises InvalidTopology for a CPU that is named twice or an id below 0.
     """
-    listed = list(cpus)
-    repeated = [cpu for cpu, times in Counter(each.cpu for each in listed).items() if times > 1]
+    return _numa_topology(tuple(cpus))
+
+
+@lru_cache(maxsize=256)
+def _numa_topology(cpus: tuple[Cpu, ...]) -> NumaTopology:
+    """Cached, because the machines of a cluster are of few kinds."""
+    repeated = [cpu for cpu, times in Counter(each.cpu for each in cpus).items() if times > 1]
     if repeated:
         raise InvalidTopology(f"CPU {repeated[0]} is in the topology more than once")
     cores: defaultdict[int, defaultdict[tuple[int, int], set[int]]] = defaultdict(lambda: defaultdict(set))
-    for each in listed:
+    for each in cpus:
         if min(each.cpu, each.core, each.socket, each.numa) < 0:
             raise InvalidTopology(f"CPU {each.cpu} has an id below 0 in the topology")
         cores[each.numa][each.socket, each.core].add(each.cpu)

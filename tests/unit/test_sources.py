@@ -1,8 +1,9 @@
 """Several files as one sequence in order of time (ingest.sources, ingest.order)."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def bad(name: str, ts: datetime | None = None) -> Unreadable:
     return Unreadable(Position("a", name), "not_json", "", b"", ts)
 
 
-def names(entries: Iterator[Observed | Unreadable]) -> list[str]:
+def names(entries: Iterable[Observed | Unreadable]) -> list[str]:
     return [entry.position.place for entry in entries]
 
 
@@ -90,6 +91,7 @@ def test_window_is_bounded_in_number_and_in_bytes() -> None:
 
 def test_unreadable_stays_where_it_stood_whatever_time_it_seems_to_tell() -> None:
     far = TS + timedelta(days=900)
+    entries: list[Observed | Unreadable]
     entries = [bad("a", far), seen(0, "b"), bad("c", far), seen(1, "d"), seen(30, "e"), bad("f")]
     assert names(merged([entries])) == list("abcdef")
 
@@ -113,7 +115,7 @@ def test_file_cut_in_pieces_gives_the_sequence_of_the_whole(
         for number, time in enumerate(times)
     ]
     edges = [0, *sorted(cut for cut in cuts if cut < len(entries)), len(entries)]
-    pieces = [entries[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    pieces = [entries[start:end] for start, end in pairwise(edges)]
     whole = [entry for entry in merged([entries]) if isinstance(entry, Observed)]
     cut_up = [entry for entry in merged(pieces) if isinstance(entry, Observed)]
     assert cut_up == whole == sorted(whole, key=lambda entry: entry.observation.ts)
@@ -164,9 +166,9 @@ def test_progress_ends_at_all_bytes_and_never_goes_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda path: None, "there is no such file or folder"),
-        (lambda path: path.mkdir(), "nothing in this folder is known"),
-        (lambda path: path.touch(), "the file is empty"),
+        (Path.as_posix, "there is no such file or folder"),
+        (Path.mkdir, "nothing in this folder is known"),
+        (Path.touch, "the file is empty"),
         (lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100)), "nothing in it is an observation"),
     ],
 )

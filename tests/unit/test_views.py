@@ -437,6 +437,13 @@ def test_a_rank_is_right_when_all_before_it_had_gone(database: Database) -> None
     assert [tuple(one.values()) for one in found] == [("a", 1, 1, 1.0), ("b", 1, 1, 2.0), ("c", 2, 0, 3.0)]
 
 
+def test_a_rank_behind_pods_that_tie_could_be_next(database: Database) -> None:
+    # Three of three tie and the last of them goes first: the kubelet's sort is unstable (C4).
+    store(database, evicted(1, "a", 3)._replace(tied_pods=3), evicted(2, "b", 3)._replace(signal="x", tied_pods=1))
+    found = dicts(database, "SELECT uid, was_next, could_be_next FROM rank_accuracy ORDER BY ts")
+    assert [tuple(one.values()) for one in found] == [("a", 0, 1), ("b", 0, 0)]
+
+
 def fit(seconds: float, resource: str, node: str = "n", **values: Any) -> NodeFit:
     return row(NodeFit, ts=after(seconds), node=node, resource=resource, **values)
 

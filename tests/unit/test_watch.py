@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -33,6 +33,12 @@ class Stage:
 
     async def steps(self, count: int, resource: Resource = PODS, **options: Any) -> list[Seen]:
         """The first steps of a new watch."""
+        return await self.until(lambda taken: len(taken) == count, resource, **options)
+
+    async def until(
+        self, enough: Callable[[list[Seen]], bool], resource: Resource = PODS, **options: Any
+    ) -> list[Seen]:
+        """The steps of a new watch until `enough` says so of them."""
         taken: list[Seen] = []
         async with self.server.client(options.pop("token", "")) as client, asyncio.timeout(10):
             watch = Watch(
@@ -41,13 +47,12 @@ class Stage:
                 client,
                 clock=self.clock.clock,
                 tally=self.tally,
-                contact=self.heard.append,
-                **options,
+                **{"contact": self.heard.append, **options},
             )
             async with aclosing(watch.follow()) as stream:
                 async for seen in stream:
                     taken.append(seen)
-                    if len(taken) == count:
+                    if enough(taken):
                         break
         return taken
 
@@ -391,6 +396,48 @@ async def test_an_events_410_without_any_change_is_no_gap() -> None:
     assert _told(steps) == [("ADDED", "e")]
     assert _errors(steps) == []
     assert _versions(steps) == ["", "7", "20"]
+
+
+async def test_an_events_410_after_more_than_their_time_to_live_is_a_gap() -> None:
+    """What came and went within the gap is in no list."""
+    async with _stage() as stage:
+        later = refusal(429, "TooManyRequests", "later", {"Retry-After": "300"})
+        stage.server.script[EVENTS_PATH] = [
+            listing("7", []),
+            *[later] * 13,
+            _too_old(),
+            listing("20", []),
+            watching(),
+        ]
+        steps = await stage.until(lambda taken: taken[-1].version == "20", EVENTS)
+    assert stage.clock.seconds > 3600
+    assert any("gap: events between version 7 and 20" in error for error in _errors(steps))
+
+
+async def test_an_events_410_after_a_restart_is_a_gap() -> None:
+    async with _stage() as stage:
+        stage.server.script[EVENTS_PATH] = [_too_old(), listing("20", []), watching()]
+        steps = await stage.steps(2, EVENTS, version="7")
+    assert "gap: events between version 7 and 20" in _errors(steps)[0]
+
+
+async def test_a_watch_that_the_server_ends_in_time_is_made_anew_at_once() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [listing("7", []), watching(hang=False), watching(bookmark("8"))]
+
+        def minutes_pass(_: str) -> None:
+            stage.clock.seconds += 400
+
+        await stage.steps(2, contact=minutes_pass)
+    assert stage.clock.slept == []
+
+
+async def test_watches_that_end_after_a_bookmark_are_at_least_a_second_apart() -> None:
+    async with _stage() as stage:
+        short = [watching(bookmark(str(version)), hang=False) for version in (8, 9, 10)]
+        stage.server.script[PODS_PATH] = [listing("7", []), *short, watching(bookmark("11"))]
+        await stage.steps(5)
+    assert stage.clock.slept == [1.0, 1.0, 1.0]
 
 
 async def test_an_event_that_vanished_from_a_list_is_not_told_as_deleted() -> None:

@@ -1,0 +1,68 @@
+"""Requests to the API server and the errors that it answers."""
+
+import socket
+
+import aiohttp
+import pytest
+
+from fakes.apiserver import Answer, FakeApiServer, refusal, watching
+from ingest.apiserver import RETRY_AFTER_LIMIT_SECONDS, ApiError, TooLargeError, get, keep_alive, read_body
+
+pytestmark = pytest.mark.asyncio
+
+TIMEOUTS = aiohttp.ClientTimeout(total=5)
+
+
+async def _ask(answer: Answer, limit_bytes: int = 1000) -> bytes:
+    async with FakeApiServer().running() as server, server.client() as client:
+        server.script["/x"] = [answer]
+        async with get(client, "/x", {}, TIMEOUTS) as response:
+            return await read_body(response, limit_bytes)
+
+
+async def _error(answer: Answer) -> ApiError:
+    with pytest.raises(ApiError) as caught:
+        await _ask(answer)
+    return caught.value
+
+
+async def test_the_seconds_of_a_status_go_before_those_of_the_header_and_both_are_bounded() -> None:
+    headers = {"Retry-After": "7"}
+    assert (await _error(refusal(429, "TooManyRequests", "", headers))).retry_after_seconds == 7
+    assert (await _error(refusal(429, "", "", headers, retryAfterSeconds=9))).retry_after_seconds == 9
+    far = refusal(429, "", "", retryAfterSeconds=10**9)
+    assert (await _error(far)).retry_after_seconds == RETRY_AFTER_LIMIT_SECONDS
+    assert (await _error(refusal(429, "", "", {"Retry-After": "Fri, 31 Dec"}))).retry_after_seconds == 0
+
+
+async def test_an_error_that_is_no_status_tells_its_text_on_one_safe_line() -> None:
+    error = await _error(Answer(b"upstream\x1b[31m\ngone", 502))
+    assert str(error) == "502 Bad Gateway: upstream\\x1b[31m\\ngone"
+    assert not error.expired
+
+
+async def test_a_version_is_expired_by_code_and_by_reason() -> None:
+    assert (await _error(refusal(410, "Gone", ""))).expired
+    assert (await _error(refusal(400, "Expired", ""))).expired
+    assert not (await _error(refusal(404, "NotFound", ""))).expired
+
+
+async def test_an_answer_past_the_limit_is_not_read() -> None:
+    assert await _ask(Answer(b"x" * 1000)) == b"x" * 1000
+    with pytest.raises(TooLargeError, match="/x"):
+        await _ask(Answer(b"x" * 1001))
+
+
+async def test_the_kernel_looks_after_a_peer_of_a_long_request() -> None:
+    async with FakeApiServer().running() as server, server.client() as client:
+        server.script["/x"] = [watching(b"\n")]
+        async with get(client, "/x", {}, TIMEOUTS) as response:
+            keep_alive(response)
+            assert response.connection is not None
+            assert response.connection.transport is not None
+            sock = response.connection.transport.get_extra_info("socket")
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            idle = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+            probes = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT)
+            interval = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL)
+    assert idle + probes * interval < 120
