@@ -29,7 +29,8 @@ check: $(VENV)/.dev ## format, lint, types, import rules; changes nothing
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-test: $(VENV)/.dev ## all tests
+test: $(VENV)/.dev ## all tests, against real components; builds these once into ~/.cache (10 minutes or more)
+	PYTHONPATH=tests $(PYTHON) -m components prepare
 	$(PYTHON) -m pytest -n 2 --dist loadgroup
 
 bench: $(VENV)/.dev ## ratios, measured in one run

@@ -26,6 +26,7 @@ from sql.database import Database, connect
 from sql.digest import digest as digest_tables
 from sql.errors import BadDsn, DatabaseError, QueryFailed, SchemaError
 from sql.landing import Lander
+from sql.migrate import check_migrated
 from sql.migrate import migrate as migrate_database
 from sql.present import as_csv, as_json, as_table, query_list
 from sql.queries import BadParameter, UnknownQuery, saved_query
@@ -125,7 +126,7 @@ def replay(
     What the database holds already is skipped, so a capture can be replayed again, or in pieces in their order.
     """
     skipped: Counter[str] = Counter()
-    with _database(db) as database:
+    with connect(db) as database:
         migrate_database(database)
         with Lander(database) as lander, progress_bar(quiet=quiet) as progress:
             items = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
@@ -188,7 +189,7 @@ def migrate(
 
     A server keeps raw samples 7 days and roll-ups 90 days after they landed; an embedded database keeps all.
     """
-    with _database(db) as database:
+    with connect(db) as database:
         applied = migrate_database(database)
         for tables, days in ((RAW_TABLES, keep_samples_days), (ROLLUP_TABLES, keep_rollups_days)):
             if days is not None:
@@ -291,7 +292,9 @@ def _fail(message: str, status: int) -> NoReturn:
 
 @contextmanager
 def _database(dsn: str) -> Iterator[Database]:
-    with connect(dsn) as database:
+    """A database that is there and of this version."""
+    with connect(dsn, make=False) as database:
+        check_migrated(database)
         yield database
 
 

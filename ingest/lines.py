@@ -50,6 +50,48 @@ class DamagedError(ValueError):
         """One of `ingest.envelope.ERROR_TYPES`."""
 
 
+class _Splitter:
+    """Cuts chunks into lines; of a line that is too long it holds no more than its beginning and one chunk."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._partial: list[bytes] = []
+        self._size = 0
+
+    def add(self, chunk: bytes) -> Iterator[Line]:
+        if self._size == 0 and chunk.isspace():
+            # a bomb may be made of line breaks
+            self._number += chunk.count(b"\n")
+            return
+        first, *others = chunk.split(b"\n")
+        self._append(first)
+        if not others:
+            return
+        *whole, last = others
+        for data in (b"".join(self._partial), *whole):
+            self._number += 1
+            if _is_content(data):
+                yield Line(self._number, data, ended=True, too_long=self._size > LINE_LIMIT_BYTES)
+            self._size = 0
+        self._partial.clear()
+        self._append(last)
+
+    def rest(self) -> Line:
+        """Give what stands behind the last line break."""
+        data = b"".join(self._partial)
+        return Line(self._number + 1, data, ended=False, too_long=self._size > LINE_LIMIT_BYTES)
+
+    def _append(self, data: bytes) -> None:
+        self._partial.append(data)
+        self._size += len(data)
+        if self._size > LINE_LIMIT_BYTES:
+            self._partial = [b"".join(self._partial)[:KEPT_BYTES]]
+
+
+def _is_content(data: bytes) -> bool:
+    return bool(data) and not data.isspace()
+
+
 class Meter:
     """How far the reading of some files has come, in bytes as they lie there, compressed or not."""
 
@@ -110,41 +152,16 @@ class SourceFile:
 
     def lines(self) -> Iterator[Line]:
         """Give the lines that are not blank. Raises as `chunks`, after the last complete line."""
-        partial: list[bytes] = []
-        size = number = 0
-        damage: DamagedError | None = None
-        chunks = self.chunks()
-        while True:
-            try:
-                chunk = next(chunks, b"")
-            except DamagedError as error:
-                chunk, damage = b"", error
-            if not chunk:
-                break
-            if size == 0 and chunk.isspace():
-                # a bomb may be made of line breaks
-                number += chunk.count(b"\n")
-                continue
-            first, *rest = chunk.split(b"\n")
-            partial.append(first)
-            size += len(first)
-            if size > LINE_LIMIT_BYTES:
-                partial = [b"".join(partial)[:KEPT_BYTES]]
-            if not rest:
-                continue
-            *whole, last = rest
-            for data in (b"".join(partial), *whole):
-                number += 1
-                if data and not data.isspace():
-                    yield Line(number, data, ended=True, too_long=size > LINE_LIMIT_BYTES)
-                size = 0
-            partial, size = [last], len(last)
-        line = Line(number + 1, b"".join(partial), ended=False, too_long=size > LINE_LIMIT_BYTES)
-        if damage is not None:
-            damage.partial = line
-            raise damage
-        if line.data and not line.data.isspace():
-            yield line
+        splitter = _Splitter()
+        try:
+            for chunk in self.chunks():
+                yield from splitter.add(chunk)
+        except DamagedError as error:
+            error.partial = splitter.rest()
+            raise
+        last = splitter.rest()
+        if _is_content(last.data):
+            yield last
 
     def _unpack(self, member: Unpacker, data: bytes) -> Iterator[bytes]:
         while not member.eof:

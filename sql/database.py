@@ -157,12 +157,15 @@ class Database:
             raise QueryFailed(f"{self}: {doing} was refused: {_reason(error, self._target)}") from None
 
 
-def connect(dsn: str) -> Database:
+def connect(dsn: str, *, make: bool = True) -> Database:
     """Opens the database that a DSN names (`sql.dsn`); its folder or database is made where it lacks.
 
-    Raises BadDsn, DatabaseHeld, DatabaseUnreachable, or another DatabaseError.
+    With `make` false a folder that lacks is an error. Raises BadDsn, DatabaseHeld, DatabaseUnreachable, or another
+    DatabaseError.
     """
     target = parse_dsn(dsn)
+    if not make and isinstance(target, Embedded) and not target.folder.is_dir():
+        raise DatabaseError(f"{target}: there is no database yet. leadsman replay PATH --db {target} makes one")
     client = _open_folder(target) if isinstance(target, Embedded) else _open_server(target)
     try:
         _use(client, target.database)

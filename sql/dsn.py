@@ -8,6 +8,9 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 from sql.errors import BadDsn
 
 DEFAULT_DATABASE: Final = "leadsman"
+"""On a server."""
+EMBEDDED_DATABASE: Final = "default"
+"""In a folder: what any client of the engine sees first."""
 FORMS: Final = "chdb:///path/to/dir or http://user:password@host:8123/leadsman"
 
 
@@ -16,7 +19,7 @@ class Embedded:
     """The engine inside this process, over a folder."""
 
     folder: Path
-    database: str = DEFAULT_DATABASE
+    database: str = EMBEDDED_DATABASE
 
     def __str__(self) -> str:
         return f"chdb://{self.folder}"
@@ -42,7 +45,7 @@ Target: TypeAlias = Embedded | Server
 
 
 def parse_dsn(text: str) -> Target:
-    """What a DSN names. A query parameter `database` names another database than `leadsman`.
+    """What a DSN names. A query parameter `database` names another database than the default.
 
     Raises BadDsn, whose message repeats nothing after `://`, for a password may be there.
     """
@@ -67,7 +70,7 @@ def _embedded(parts: SplitResult) -> Embedded:
         raise BadDsn("chdb:// lacks the folder of the database. Write chdb:///path/to/dir")
     if "?" in folder or "\0" in folder:
         raise BadDsn("the folder of a database may not have a question mark or a NUL in its name")
-    return Embedded(Path(folder).expanduser().absolute(), _database(parts) or DEFAULT_DATABASE)
+    return Embedded(Path(folder).expanduser().absolute(), _database(parts) or EMBEDDED_DATABASE)
 
 
 def _server(parts: SplitResult) -> Server:

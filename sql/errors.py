@@ -29,6 +29,10 @@ class SchemaNewer(SchemaError):
     """The database was migrated by a newer Leadsman."""
 
 
+class SchemaOlder(SchemaError):
+    """The database was not migrated to this version yet."""
+
+
 class MigrationChanged(SchemaError):
     """A migration that was applied here has another text now."""
 

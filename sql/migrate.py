@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sql.database import Database
-from sql.errors import MigrationChanged, MigrationMissing, SchemaNewer
+from sql.errors import MigrationChanged, MigrationMissing, SchemaNewer, SchemaOlder
 from sql.retention import RAW_TABLES, ROLLUP_TABLES, default_retention, set_retention
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
@@ -64,6 +64,20 @@ def migrate(db: Database, folder: Path = MIGRATIONS) -> list[str]:
     for view in load_views():
         db.command(view)
     return [migration.name for migration in new]
+
+
+def check_migrated(db: Database, folder: Path = MIGRATIONS) -> None:
+    """Raises SchemaOlder where the database lacks a migration, and what `migrate` raises."""
+    ours = load_migrations(folder)
+    if not db.query(
+        "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations'"
+    ).rows[0][0]:
+        raise SchemaOlder(f"{db}: Leadsman has no tables there yet. leadsman replay, or leadsman migrate, makes them")
+    applied = _applied(db)
+    _check(ours, applied, str(db))
+    missing = [migration.name for migration in ours if migration.version not in applied]
+    if missing:
+        raise SchemaOlder(f"{db}: migration {missing[0]} was not applied here yet. Run leadsman migrate --db on it")
 
 
 def load_migrations(folder: Path = MIGRATIONS) -> list[Migration]:

@@ -1,7 +1,7 @@
 """The runtime without Kafka: observations in, batches out, in one process."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -54,6 +54,8 @@ class Replay:
         self._logs: dict[LogKey, LogState] = {}
         self._changed: set[LogKey] = set()
         self._until: dict[str, datetime] = {}
+        self._apart: dict[str, datetime] = {}
+        """Of clusters that are folded by themselves: the end of what the database holds, where its states go on."""
         self._batch = Batch()
 
     def run(
@@ -67,16 +69,22 @@ class Replay:
 
         What was read is stored when it returns, and also when a source raises in the middle.
         """
-        try:
-            for item in items:
-                self._replay(item, since, until)
-                if self._batch.size >= BATCH_ROWS:
-                    self._flush()
-                if self.report.read % CHECKPOINT_EVERY == 0:
-                    self._checkpoint()
-        finally:
-            self._checkpoint()
+        for item in self._read(items):
+            self._replay(item, since, until)
+            if self._batch.size >= BATCH_ROWS:
+                self._flush()
+            if self.report.read % CHECKPOINT_EVERY == 0:
+                self._checkpoint()
+        self._checkpoint()
         return self.report
+
+    def _read(self, items: Iterable[Observed | Unreadable]) -> Iterator[Observed | Unreadable]:
+        """All items; what came before one that a source could not give is stored."""
+        try:
+            yield from items
+        except Exception:
+            self._checkpoint()
+            raise
 
     def _replay(self, item: Observed | Unreadable, since: datetime | None, until: datetime | None) -> None:
         self.report.read += 1
@@ -103,22 +111,33 @@ class Replay:
 
     def _advance(self, cluster: str, ts: datetime) -> None:
         if cluster not in self._until:
-            self._resume(cluster, ts)
+            self._begin(cluster, ts)
+        elif cluster in self._apart and ts >= self._apart[cluster] - SEAM:
+            self._resume(cluster, self._apart.pop(cluster))
         self._until[cluster] = max(self._until[cluster], ts)
         report = self.report
         report.first = min(report.first or ts, ts)
         report.last = max(report.last or ts, ts)
 
-    def _resume(self, cluster: str, ts: datetime) -> None:
+    def _begin(self, cluster: str, ts: datetime) -> None:
         """Decide whether this replay goes on where the last one of the cluster ended."""
         self.report.clusters.add(cluster)
         self._until[cluster] = ts
         stored = self._checkpoints.load(cluster, "until").get("")
         if stored is None:
             return
-        if ts < datetime.fromisoformat(stored.decode()) - SEAM:
+        end = datetime.fromisoformat(stored.decode())
+        if ts < end - SEAM:
             self.report.apart.add(cluster)
-            return
+            self._apart[cluster] = end
+        else:
+            self._resume(cluster, end)
+
+    def _resume(self, cluster: str, end: datetime) -> None:
+        """Go on with the states that the database holds, which are those of `end`."""
+        self._until[cluster] = end
+        self._changed = {key for key in self._changed if key.cluster != cluster}
+        self._logs = {key: log for key, log in self._logs.items() if key.cluster != cluster}
         for node, value in self._checkpoints.load(cluster, "state").items():
             self._logs[LogKey(cluster, node)] = self._codec.decode(value)
 
@@ -169,12 +188,12 @@ class Replay:
         self._flush()
         self._sink.drain()
         entries = self._seen.entries()
-        for cluster in sorted(self.report.clusters - self.report.apart):
+        for cluster in sorted(self.report.clusters - self._apart.keys()):
             entries.append(Entry(cluster, "until", "", self._until[cluster].isoformat().encode()))
         entries += [
             Entry(key.cluster, "state", key.node, self._codec.encode(self._logs[key]))
             for key in sorted(self._changed)
-            if key.cluster not in self.report.apart
+            if key.cluster not in self._apart
         ]
         self._changed.clear()
         if entries:

@@ -62,7 +62,8 @@ class Fold:
             except BadRecord as error:
                 yield Rejected(reducer.name, error)
             else:
-                yield from outputs
+                for output in outputs:
+                    yield Rejected(reducer.name, output) if isinstance(output, BadRecord) else output
 
     def _expire(self, log: LogState, kind: str, watermark: datetime) -> Iterator[Output]:
         for reducer in self._by_log[kind]:

@@ -7,6 +7,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
+from ingest.observation import BadRecord
 from ingest.records import Record
 from streams.findings import Row
 
@@ -21,7 +22,8 @@ class Reducer(Generic[State]):
 
     Time is event time: `record.ts`. `expire` is called with the key's own event time before the first record of
     each new minute of it, so its outcome depends on the log alone; None forgets the key. `step` raises
-    `ingest.observation.BadRecord` for a record that makes no sense; its state is then as it was.
+    `ingest.observation.BadRecord` for a record that makes no sense, and its state is then as it was; where the rest
+    of the record must still change the state, the BadRecord is among the outputs instead.
     """
 
     name: str
@@ -33,5 +35,5 @@ class Reducer(Generic[State]):
     takes: tuple[type[Record], ...]
     state: type[State]
     """A frozen msgspec Struct whose fields all have defaults: `state()` is the state of a key never seen."""
-    step: Callable[[State, Any], tuple[State, Sequence[Output]]]
+    step: Callable[[State, Any], tuple[State, Sequence[Output | BadRecord]]]
     expire: Callable[[State, datetime], tuple[State | None, Sequence[Output]]] = lambda state, _: (state, ())

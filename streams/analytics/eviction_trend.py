@@ -1,6 +1,7 @@
 """How near each eviction signal is to its thresholds, and when it will cross them: table `eviction_signals`."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
@@ -11,7 +12,7 @@ from ingest.records import EventRecord, NodeRecord, Record, SettingsRecord, Summ
 from streams.findings import EvictionSignal
 from streams.reducer import Output, Reducer
 from streams.rules.duration import parse_duration
-from streams.rules.event_counting import message
+from streams.rules.event_counting import event_time, message
 from streams.rules.image_gc import (
     DEFAULT_HIGH_PERCENT,
     acts_before_eviction,
@@ -46,7 +47,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
         case NodeRecord():
             return _node(state, record), ()
         case EventRecord() if _is_kubelet_start(record):
-            return msgspec.structs.replace(state, trends={}), ()
+            return _restarted(state, event_time(record.object) or record.ts), ()
         case _:
             return state, ()
 
@@ -56,7 +57,15 @@ def _settings(state: State, record: SettingsRecord) -> State:
     if record.config == state.config:
         return state
     thresholds = effective_thresholds(record.config, state.kubelet_version, state.layout, windows=state.windows)
+    parse_duration(record.config.image_maximum_gc_age)
     return msgspec.structs.replace(state, config=record.config, thresholds=thresholds)
+
+
+def _restarted(state: State, at: datetime) -> State:
+    """Forget what was before a start of the kubelet; a list tells old starts again, and they forget nothing new."""
+    begin = at.timestamp()
+    trends = {signal: tuple(p for p in window if p[0] >= begin) for signal, window in state.trends.items()}
+    return state if trends == state.trends else msgspec.structs.replace(state, trends=trends)
 
 
 def _node(state: State, record: NodeRecord) -> State:

@@ -12,7 +12,7 @@ import msgspec
 
 from ingest.objects import KubeletConfiguration, Pod
 from ingest.observation import BadRecord
-from ingest.records import EventRecord, NodeRecord, PodRecord, Record, SettingsRecord, SummaryRecord
+from ingest.records import EventRecord, NodeRecord, PodColumns, PodRecord, Record, SettingsRecord, SummaryRecord
 from streams.findings import Eviction
 from streams.reducer import Output, Reducer
 from streams.rules.event_counting import event_time, message
@@ -33,6 +33,7 @@ MAX_STORIES: Final = 500
 """Evictions of a node that a later witness can still confirm."""
 CLOCK_SECOND: Final = timedelta(seconds=1)
 """Events tell the second in which they occurred, not when in it."""
+_NOBODY: Final = RankedPod("", "", "", 0, 0, 0, has_stats=False)
 
 
 class PodSpecs(msgspec.Struct, frozen=True, array_like=True):
@@ -75,7 +76,7 @@ class _Witness(NamedTuple):
     text: str
 
 
-def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
+def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadRecord]]:
     match record:
         case SummaryRecord():
             samples = (*state.samples[-1:], Sample(record, state.pods))
@@ -93,12 +94,16 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             return state, ()
 
 
-def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:
+def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadRecord]]:
     pod = record.object
-    rows: Sequence[Output] = ()
+    rows: Sequence[Output | BadRecord] = ()
     witness = _status_witness(pod, record.ts)
     if witness is not None:
-        state, rows = _hear(state, record, witness)
+        try:
+            state, rows = _hear(state, record, witness)
+        except BadRecord as error:
+            # Whatever its text says the pod has ended, and is ranked no more.
+            rows = (error,)
     pods = {uid: specs for uid, specs in state.pods.items() if uid != pod.metadata.uid}
     if record.change != "DELETED" and pod.status.phase not in FINISHED:
         pods[pod.metadata.uid] = _specs(pod)
@@ -219,9 +224,7 @@ def _predicted(state: State, row: Eviction, told: PressureEviction) -> Eviction:
     pods = _ranked(sample)
     usages = [standing(signal, layout, pod).usage for pod in pods]
     mine = next((u for u, pod in zip(usages, pods, strict=True) if pod.uid == row.uid), None)
-    row = row._replace(
-        signal=signal, pod_usage=mine, pods_usage_ratio=_share(sample, signal, [u for u in usages if u])
-    )
+    row = row._replace(signal=signal, pod_usage=mine, pods_usage_ratio=_share(sample, signal, layout))
     if not _all_known(sample):
         return row
     order = rank(signal, layout, pods, state.kubelet_version)
@@ -243,12 +246,15 @@ def _all_known(sample: Sample) -> bool:
     return names.issuperset(zip(columns.namespace, columns.pod, strict=True))
 
 
-def _share(sample: Sample, signal: str, usages: Sequence[int]) -> float | None:
-    """How much of what is used of a signal's resource the pods use together: little means no pod explains it."""
+def _share(sample: Sample, signal: str, layout: Layout) -> float | None:
+    """How much of what is used of a signal's resource all pods of a sample use: little means no pod explains it."""
     observed = observe(sample.record.sample).get(signal)
     if observed is None or observed.capacity <= observed.available:
         return None
-    return sum(usages) / (observed.capacity - observed.available)
+    columns = sample.record.pods
+    measured = [_with_stats(_NOBODY, columns, index) for index in range(len(columns.uid))]
+    used = sum(standing(signal, layout, pod).usage or 0 for pod in measured)
+    return used / (observed.capacity - observed.available)
 
 
 def _signal(state: State, sample: Sample, layout: Layout, told: PressureEviction) -> str | None:
@@ -269,30 +275,32 @@ def _ranked(sample: Sample) -> list[RankedPod]:
     places: Mapping[str, int] = {uid: index for index, uid in enumerate(columns.uid)}
     ranked = []
     for uid, specs in sample.pods.items():
-        i = places.get(uid)
-        known = RankedPod(
+        pod = RankedPod(
             specs.namespace,
             specs.name,
             uid,
             specs.priority,
             specs.memory_request_bytes,
             specs.ephemeral_request_bytes,
-            has_stats=i is not None,
+            has_stats=False,
             critical=specs.critical,
         )
-        if i is not None:
-            known = known._replace(
-                memory_working_set_bytes=columns.memory_working_set_bytes[i] or 0,
-                rootfs_used_bytes=columns.rootfs_used_bytes[i],
-                rootfs_inodes_used=columns.rootfs_inodes_used[i],
-                logs_used_bytes=columns.logs_used_bytes[i],
-                logs_inodes_used=columns.logs_inodes_used[i],
-                volumes_used_bytes=columns.volumes_used_bytes[i],
-                volumes_inodes_used=columns.volumes_inodes_used[i],
-                processes=columns.processes[i] or 0,
-            )
-        ranked.append(known)
+        ranked.append(_with_stats(pod, columns, places[uid]) if uid in places else pod)
     return ranked
+
+
+def _with_stats(pod: RankedPod, columns: PodColumns, index: int) -> RankedPod:
+    return pod._replace(
+        has_stats=True,
+        memory_working_set_bytes=columns.memory_working_set_bytes[index] or 0,
+        rootfs_used_bytes=columns.rootfs_used_bytes[index],
+        rootfs_inodes_used=columns.rootfs_inodes_used[index],
+        logs_used_bytes=columns.logs_used_bytes[index],
+        logs_inodes_used=columns.logs_inodes_used[index],
+        volumes_used_bytes=columns.volumes_used_bytes[index],
+        volumes_inodes_used=columns.volumes_inodes_used[index],
+        processes=columns.processes[index] or 0,
+    )
 
 
 REDUCER: Final = Reducer(

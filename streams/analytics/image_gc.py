@@ -23,6 +23,7 @@ from streams.analytics.image_gc_episode import (
     begin,
     extend,
     is_over,
+    is_run_after_run,
     verdict,
 )
 from streams.analytics.image_gc_explain import explain
@@ -59,7 +60,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
         case EventRecord(change="ADDED" | "MODIFIED"):
             return _event(state, record)
         case SettingsRecord(config=config) if config != state.config:
-            return _settings(msgspec.structs.replace(state, config=config), record.ts)
+            return _settings(state, config, record.ts)
         case SummaryRecord(sample=sample):
             capacity = (sample.imagefs_available_bytes or 0, sample.imagefs_capacity_bytes or 0)
             if capacity != state.capacity:
@@ -95,22 +96,27 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     told = parse_image_gc(event.reason, text)
     if told is None:
         return state, ()
-    state, found = _count(state, event, at, added=record.change == "ADDED")
+    state, found, since = _count(state, event, at, added=record.change == "ADDED")
     if not found.delta:
         return state, ()
     start = max((s for s in state.starts if s <= at), default=None)
     consecutive = event.reason == "ImageGCFailed"
-    return _failed(state, Failure(told, at, start, found.delta, found.lower_bound, consecutive), record.ts)
+    return _failed(state, Failure(told, at, since, start, found.delta, found.lower_bound, consecutive), record.ts)
 
 
-def _count(state: State, event: Event, at: datetime, *, added: bool) -> tuple[State, Occurrences]:
+def _count(state: State, event: Event, at: datetime, *, added: bool) -> tuple[State, Occurrences, datetime]:
+    """What an event adds, and since when."""
     name = f"{event.metadata.namespace}/{event.metadata.name}"
     now = Counted(event.metadata.uid, event_count(event), at.timestamp())
-    found = occurrences(event, added=added, before=state.counted.get(name), now=now)
+    before = state.counted.get(name)
+    found, since = occurrences(event, added=added, before=before, now=now), at
+    begun = event.first_timestamp or event.deprecated_first_timestamp
+    if before is None and begun is not None and is_run_after_run(begun, at, now.total):
+        found, since = Occurrences(now.total, lower_bound=True), begun
     counted = {**state.counted, name: now}
     if len(counted) > MAX_NAMES:
         del counted[next(iter(counted))]
-    return msgspec.structs.replace(state, counted=counted), found
+    return msgspec.structs.replace(state, counted=counted), found, since
 
 
 def _failed(state: State, failure: Failure, now: datetime) -> tuple[State, Sequence[Output]]:
@@ -124,11 +130,13 @@ def _failed(state: State, failure: Failure, now: datetime) -> tuple[State, Seque
     return _judge(state, failure.told.reason, episode, now)
 
 
-def _settings(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
-    """New settings hold since the kubelet's last start, for it read them then."""
+def _settings(state: State, config: KubeletConfiguration, now: datetime) -> tuple[State, Sequence[Output]]:
+    """New settings hold since the kubelet's last start, for it read them then; the first ones, if none was seen."""
     rows: list[Output] = []
+    held = state.starts[-1] if state.starts else None if state.config is None else now
+    state = msgspec.structs.replace(state, config=config)
     for reason, episode in state.episodes.items():
-        if not state.starts or episode.last_at < state.starts[-1]:
+        if held is not None and episode.last_at < held:
             continue
         changed = msgspec.structs.replace(episode, settings=_percents(state), decision=_decision(state))
         if changed != episode:
@@ -151,15 +159,18 @@ def _evidence(state: State, reason: str, episode: Episode, now: datetime) -> tup
     decision = _decision(state)
     works = decision is not None and decision.verdict in {"below_high", "disabled"}
     serious = episode.verdict not in {"", "benign_startup", "recovered"}
-    if serious and works and state.failed_at is not None and now - state.failed_at >= NEXT_RUN:
-        row = _row(state, episode, "recovered", now)._replace(ts=now, result="success")
+    if serious and decision and works and state.failed_at is not None and now - state.failed_at >= NEXT_RUN:
+        row = _row(state, episode, "recovered", now)._replace(
+            ts=now, result="success", usage_percent=decision.usage_percent, wanted_bytes=None, freed_bytes=None
+        )
         episodes = {k: v for k, v in state.episodes.items() if k != reason}
         return msgspec.structs.replace(state, episodes=episodes), (row,)
     if reason != "invalid_capacity" or state.capacity is None:
         return state, ()
     if state.capacity[1] and episode.capacity_seen_at is None:
         return _judge(state, reason, msgspec.structs.replace(episode, capacity_seen_at=now), now)
-    if not state.capacity[1] and not episode.goes_on and now - episode.last_at >= NEXT_RUN:
+    unread = not state.capacity[1] and episode.capacity_seen_at is None
+    if unread and not episode.goes_on and now - episode.last_at >= NEXT_RUN:
         return _judge(state, reason, msgspec.structs.replace(episode, goes_on=True), now)
     return state, ()
 

@@ -25,6 +25,8 @@ class Failure(msgspec.Struct, frozen=True):
 
     told: ImageGcFailure
     at: datetime
+    since: datetime
+    """The first occurrence among its `delta`, as far as the event tells it."""
     start: datetime | None
     """The kubelet's last start before it, where one was seen."""
     delta: int
@@ -69,9 +71,9 @@ class Episode(msgspec.Struct, frozen=True):
 def begin(failure: Failure, settings: Settings, decision: ImageGcDecision | None) -> Episode:
     return Episode(
         told=failure.told,
-        first_at=failure.at,
+        first_at=failure.since,
         last_at=failure.at,
-        since_start=failure.at,
+        since_start=failure.since,
         occurrences=failure.delta + failure.consecutive,
         lower_bound=failure.lower_bound or failure.consecutive,
         start_seen=failure.start is not None,
@@ -85,14 +87,17 @@ def begin(failure: Failure, settings: Settings, decision: ImageGcDecision | None
 def extend(episode: Episode, failure: Failure, settings: Settings, decision: ImageGcDecision | None) -> Episode:
     same_run = failure.consecutive and abs(failure.at - episode.last_at) <= SAME_RUN
     restarted = failure.start is not None and failure.start > episode.last_at
+    counted = episode.occurrences + (0 if same_run else failure.delta)
+    # ImageGCFailed itself says that there were two (B1).
+    occurrences = max(counted, 2) if failure.consecutive else counted
     return msgspec.structs.replace(
         episode,
         told=episode.told if same_run else failure.told,
-        first_at=min(failure.at, episode.first_at),
+        first_at=min(failure.since, episode.first_at),
         last_at=max(failure.at, episode.last_at),
-        since_start=failure.at if restarted else episode.since_start,
-        occurrences=episode.occurrences + (0 if same_run else failure.delta),
-        lower_bound=episode.lower_bound or failure.lower_bound,
+        since_start=failure.since if restarted else min(failure.since, episode.since_start),
+        occurrences=occurrences,
+        lower_bound=episode.lower_bound or failure.lower_bound or occurrences > counted,
         start_seen=episode.start_seen or failure.start is not None,
         at_start=episode.at_start and _is_at_start(failure),
         goes_on=episode.goes_on or failure.consecutive,
@@ -100,6 +105,14 @@ def extend(episode: Episode, failure: Failure, settings: Settings, decision: Ima
         decision=decision,
         capacity_seen_at=None,
     )
+
+
+def is_run_after_run(first: datetime, last: datetime, count: int) -> bool:
+    """Whether an event that is first seen with a count tells of failures in a row.
+
+    One process of the kubelet counted them under one name (F2), and they are as near to each other as its runs.
+    """
+    return last - first >= APART and last - first <= NEXT_RUN * (count - 1)
 
 
 def is_over(episode: Episode, failure: Failure) -> bool:

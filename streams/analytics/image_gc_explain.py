@@ -81,10 +81,11 @@ def _insufficient(episode: Episode) -> str:
 
 
 def _recovered(episode: Episode) -> str:
+    seen = episode.capacity_seen_at
+    sample = f", and the sample of {_clock(seen)} has a real capacity" if seen else ""
     return (
-        f"Image GC works again: the next run was not heard to fail, and the last sample leaves it nothing to do. "
-        f"It had failed {_times(episode)} from {_clock(episode.first_at)} to {_clock(episode.last_at)} "
-        f"(reason {episode.told.reason})."
+        f"Image GC works again: the next run was not heard to fail{sample}. It had failed {_times(episode)} from "
+        f"{_clock(episode.first_at)} to {_clock(episode.last_at)} (reason {episode.told.reason})."
     )
 
 

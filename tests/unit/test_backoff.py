@@ -16,7 +16,7 @@ def test_jitter_adds_up_to_the_same_again() -> None:
     assert backoff.next_seconds() == pytest.approx(0.8 * 1.5)
 
 
-@pytest.mark.parametrize(("healthy_seconds", "expected"), [(119.0, 1.6), (121.0, 0.8)])
+@pytest.mark.parametrize(("healthy_seconds", "expected"), [(119.5, 1.6), (120.5, 0.8)])
 def test_it_starts_again_after_2_minutes_of_health(healthy_seconds: float, expected: float) -> None:
     fake = FakeClock()
     backoff = Backoff(fake.clock)

@@ -37,8 +37,8 @@ SECRET = "hunter2-secret"  # noqa: S105 - of no server
 @pytest.mark.parametrize(
     ("dsn", "folder", "database"),
     [
-        ("chdb:///var/lib/leadsman", "/var/lib/leadsman", "leadsman"),
-        ("chdb:////var/lib/leadsman", "/var/lib/leadsman", "leadsman"),
+        ("chdb:///var/lib/leadsman", "/var/lib/leadsman", "default"),
+        ("chdb:////var/lib/leadsman", "/var/lib/leadsman", "default"),
         ("chdb:///var/lib/a%20b?database=other", "/var/lib/a b", "other"),
     ],
 )
@@ -134,7 +134,7 @@ def test_databases_of_one_folder_are_apart(database: Database, tmp_path: Path) -
     with connect(f"chdb://{tmp_path}/database?database=we`ird") as other:
         other.command("CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a")
         assert other.query("SELECT currentDatabase()").rows == [("we`ird",)]
-    assert database.query("SELECT currentDatabase()").rows == [("leadsman",)]
+    assert database.query("SELECT currentDatabase()").rows == [("default",)]
     assert database.query("EXISTS TABLE t").rows[0][0] in {0, "0"}
 
 

@@ -170,6 +170,22 @@ async def test_a_kubelet_that_refuses_is_told_once_and_asked_less_and_less() -> 
     assert run.at[1] - run.at[0] >= 300
 
 
+async def test_a_failure_after_a_recovery_is_told_at_once() -> None:
+    run = Run()
+    refused = ConnectionRefusedError("refused")
+    run.kubelet.answers["stats/summary"] = refused
+
+    def alternate(_: int) -> None:
+        told = run.observations[-1]
+        run.kubelet.answers["stats/summary"] = b"{}" if told.type == "ERROR" else refused
+
+    run.after = alternate
+    seen = await run.until(6, "n1")
+    errors = [at for at, one in zip(run.at, seen, strict=True) if one.type == "ERROR"]
+    assert len(errors) == 2
+    assert errors[1] - errors[0] < 60
+
+
 async def test_an_answer_that_is_no_json_is_an_error_and_not_a_snapshot() -> None:
     run = Run()
     run.kubelet.answers["stats/summary"] = b"<html>"

@@ -127,6 +127,32 @@ async def test_a_second_replica_waits_until_the_first_has_not_renewed_for_15_sec
 
 
 @pytest.mark.asyncio
+async def test_a_lease_that_is_renewed_is_never_taken() -> None:
+    async with LeaseServer().running() as server, asyncio.timeout(10):
+        first_client, first = server.election("a", FakeClock())
+        fake = FakeClock()
+
+        async def first_renews(seconds: float) -> None:
+            await fake.sleep(seconds)
+            if fake.seconds > 60:
+                raise TimeoutError
+            server.lease = {**(server.lease or {}), "spec": {**_spec(server), "renewTime": str(fake.seconds)}}
+
+        access = Configuration()
+        access.host = server.url
+        async with first_client, ApiClient(access) as second_client:
+            await first.acquire()
+            second = LeaderElection(second_client, NAME, "b", fake.clock._replace(sleep=first_renews))
+            with pytest.raises(TimeoutError):
+                await second.acquire()
+        assert server.holder == "a"
+
+
+def _spec(server: LeaseServer) -> dict[str, Any]:
+    return dict((server.lease or {})["spec"])
+
+
+@pytest.mark.asyncio
 async def test_a_leader_that_cannot_renew_for_10_seconds_stops_its_work() -> None:
     async with LeaseServer().running() as server, asyncio.timeout(10):
         fake = FakeClock()

@@ -64,6 +64,12 @@ def test_the_version_is_that_of_the_longest_acknowledged_beginning(order: list[i
     assert acknowledgements.versions == ({"pods": str(beginning[-1])} if beginning else {})
 
 
+def test_a_step_without_a_version_leaves_the_one_before() -> None:
+    acknowledgements = Acknowledgements({"pods": "1"})
+    acknowledgements.acknowledge(acknowledgements.hand_out("pods", ""))
+    assert acknowledgements.versions == {"pods": "1"}
+
+
 def test_streams_do_not_hold_up_each_other() -> None:
     acknowledgements = Acknowledgements()
     acknowledgements.hand_out("pods", "7")

@@ -1,0 +1,284 @@
+"""The runtime without Kafka: the same rows whatever the pieces, and whatever was killed when."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from components.captures import Json, configz, event, node, observed, pod, summary
+from ingest.observation import Observed, Position, Unreadable
+from ingest.records import PodPlacement, PodRecord, Record
+from ingest.sources import read_sources
+from streams import embedded
+from streams.analytics.registry import REDUCERS
+from streams.batch import Batch
+from streams.checkpoints import Entry
+from streams.embedded import Replay, ReplayReport
+from streams.findings import DeadLetter, NodeEvent, Row
+from streams.reducer import Output, Reducer
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
+
+
+class Killed(Exception):
+    """The process ends here."""
+
+
+class MemoryCheckpoints:
+    """Checkpoints in memory; `dies` makes `save` the moment of a kill."""
+
+    def __init__(self) -> None:
+        self.entries: dict[tuple[str, str, str], bytes] = {}
+        self.dies = False
+
+    def load(self, cluster: str, kind: str, key: str | None = None) -> Mapping[str, bytes]:
+        return {k: v for (c, n, k), v in self.entries.items() if (c, n) == (cluster, kind) and key in {None, k}}
+
+    def save(self, entries: Sequence[Entry]) -> None:
+        if self.dies:
+            raise Killed
+        self.entries |= {(e.cluster, e.kind, e.key): e.value for e in entries}
+
+
+class MemoryDatabase:
+    """A sink that holds every row once, as replacing tables do, and checkpoints beside it."""
+
+    def __init__(self) -> None:
+        self.checkpoints = MemoryCheckpoints()
+        self.rows: dict[str, Row] = {}
+        self.writes = 0
+        self.dies_at_write = 0
+
+    def write(self, batch: Batch) -> None:
+        self.writes += 1
+        if self.writes == self.dies_at_write:
+            raise Killed
+        rows = [row for rows in batch.rows.values() for row in rows]
+        self.rows |= {repr(row): row for row in rows}
+        self.rows |= {repr((s.ts, s.node)): s for s in batch.summaries}  # type: ignore[misc]  # as a sample's row
+
+    def drain(self) -> None:
+        """Everything is stored at once."""
+
+    def replay(self, items: Iterable[Observed | Unreadable], **limits: datetime) -> ReplayReport:
+        return Replay(REDUCERS, self, self.checkpoints).run(items, **limits)
+
+    def of(self, row_type: type[Row]) -> list[Any]:
+        return [row for row in self.rows.values() if isinstance(row, row_type)]
+
+
+def replayed(*pieces: Iterable[Observed | Unreadable]) -> MemoryDatabase:
+    database = MemoryDatabase()
+    for piece in pieces:
+        database.replay(piece)
+    return database
+
+
+@pytest.fixture(scope="module")
+def example() -> list[Observed | Unreadable]:
+    return list(read_sources([EXAMPLE]))
+
+
+@pytest.fixture(scope="module")
+def whole(example: list[Observed | Unreadable]) -> MemoryDatabase:
+    return replayed(example)
+
+
+def repeated(*versions: tuple[str, int], on: str = "n") -> list[Json]:
+    """Versions of one Event: when it was observed and last occurred, and its count."""
+    return [
+        event(f"{clock}.5", "e.1", "Happened", "it happened", node=on, count=count, first="12:00:00", last=clock)
+        | {"type": "ADDED" if count == 1 else "MODIFIED"}
+        for clock, count in versions
+    ]
+
+
+def occurrences(database: MemoryDatabase) -> list[tuple[str, int, bool]]:
+    rows = database.of(NodeEvent)
+    return sorted((f"{row.ts:%H:%M:%S}", row.occurrences, row.occurrences_lower_bound) for row in rows)
+
+
+def test_the_same_again_is_known_and_adds_nothing(example: list[Observed | Unreadable]) -> None:
+    database = replayed(example)
+    rows, writes = set(database.rows), database.writes
+    report = database.replay(example)
+    assert (report.read, report.known) == (len(example), len(example))
+    assert (set(database.rows), database.writes) == (rows, writes)
+
+
+@pytest.mark.parametrize("cuts", [[1], [400], [974], [100, 101, 600], list(range(50, 975, 50))])
+def test_pieces_in_their_order_give_the_rows_of_the_whole(
+    example: list[Observed | Unreadable], whole: MemoryDatabase, cuts: list[int]
+) -> None:
+    bounds = [0, *cuts, len(example)]
+    pieces = [example[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    assert set(replayed(*pieces).rows) == set(whole.rows)
+
+
+def test_pieces_that_overlap_give_the_rows_of_the_whole(
+    example: list[Observed | Unreadable], whole: MemoryDatabase
+) -> None:
+    database = replayed(example[:500], example[300:])
+    assert set(database.rows) == set(whole.rows)
+
+
+@pytest.mark.parametrize(("batch_rows", "checkpoint_every"), [(1, 1), (10, 7), (1000, 100)])
+def test_when_batches_end_and_checkpoints_are_made_changes_no_row(
+    example: list[Observed | Unreadable],
+    whole: MemoryDatabase,
+    monkeypatch: pytest.MonkeyPatch,
+    batch_rows: int,
+    checkpoint_every: int,
+) -> None:
+    monkeypatch.setattr(embedded, "BATCH_ROWS", batch_rows)
+    monkeypatch.setattr(embedded, "CHECKPOINT_EVERY", checkpoint_every)
+    assert set(replayed(example[:300]).rows) <= set(whole.rows)
+    assert set(replayed(example).rows) == set(whole.rows)
+
+
+def test_killed_after_the_rows_and_before_the_checkpoint_the_rerun_gives_the_same(
+    example: list[Observed | Unreadable], whole: MemoryDatabase
+) -> None:
+    database = replayed(example[:200])
+    database.checkpoints.dies = True
+    with pytest.raises(Killed):
+        database.replay(example[:700])
+    database.checkpoints.dies = False
+    report = database.replay(example)
+    assert report.known == 200
+    assert set(database.rows) == set(whole.rows)
+
+
+@pytest.mark.parametrize("write", [1, 2, 5])
+def test_killed_in_the_middle_of_inserting_the_rerun_gives_the_same(
+    example: list[Observed | Unreadable], whole: MemoryDatabase, monkeypatch: pytest.MonkeyPatch, write: int
+) -> None:
+    monkeypatch.setattr(embedded, "BATCH_ROWS", 300)
+    monkeypatch.setattr(embedded, "CHECKPOINT_EVERY", 150)
+    database = MemoryDatabase()
+    database.dies_at_write = write
+    with pytest.raises(Killed):
+        database.replay(example)
+    database.dies_at_write = 0
+    database.replay(example)
+    assert set(database.rows) == set(whole.rows)
+
+
+def test_a_piece_that_begins_a_little_before_the_end_of_the_last_goes_on_with_its_states() -> None:
+    """Sources of one recorder race by less than the seam of ten seconds."""
+    first = observed(repeated(("12:00:00", 1), ("12:01:00", 5)))
+    second = observed([node("12:00:55", "late", type_="ADDED"), *repeated(("12:02:00", 6))])
+    database = replayed(first, second)
+    assert occurrences(database) == [("12:00:00", 1, False), ("12:01:00", 4, False), ("12:02:00", 1, False)]
+
+
+def test_the_end_of_what_is_stored_never_goes_back() -> None:
+    """Else many small pieces with late observations would move the seam."""
+    database = replayed(observed(repeated(("12:01:00", 5))))
+    for clock in ("12:00:52", "12:00:46"):
+        assert not database.replay(observed([node(clock, "late", type_="ADDED")])).apart & {"none"}
+    report = database.replay(observed([node("12:00:44", "later", type_="ADDED")]))
+    assert report.apart == {"c"}
+
+
+def test_what_lies_before_the_stored_is_folded_by_itself_and_leaves_the_states_alone() -> None:
+    early = observed(repeated(("12:00:00", 1), ("12:01:00", 5)))
+    late = observed(repeated(("13:00:00", 30)))
+    database = replayed(late)
+    report = database.replay(early)
+    assert report.apart == {"c"}
+    assert occurrences(database) == [("12:00:00", 1, False), ("12:01:00", 4, False), ("13:00:00", 1, True)]
+    database.replay(observed(repeated(("13:01:00", 31))))
+    assert occurrences(database)[-1] == ("13:01:00", 1, False)
+
+
+def test_a_replay_from_before_to_behind_the_stored_goes_on_with_the_stored_states_at_their_end() -> None:
+    everything = observed(repeated(("12:00:00", 1), ("12:01:00", 5), ("13:00:00", 30), ("13:05:00", 33)))
+    database = replayed(everything[2:3])
+    report = database.replay(everything)
+    assert (report.known, report.apart) == (1, {"c"})
+    assert occurrences(database) == [
+        ("12:00:00", 1, False),
+        ("12:01:00", 4, False),
+        ("13:00:00", 1, True),
+        ("13:05:00", 3, False),
+    ]
+    database.replay(observed(repeated(("13:06:00", 34))))
+    assert occurrences(database)[-1] == ("13:06:00", 1, False)
+
+
+def test_clusters_do_not_meet() -> None:
+    def of(cluster: str) -> list[Json]:
+        return [each | {"cluster": cluster} for each in repeated(("12:00:00", 1), ("12:01:00", 3))]
+
+    one, two = of("one"), of("two")
+    mixed = replayed(observed([each for pair in zip(one, two, strict=True) for each in pair]))
+    assert set(mixed.rows) == set(replayed(observed(one)).rows) | set(replayed(observed(two)).rows)
+
+
+def test_a_cluster_that_is_new_to_the_database_is_not_apart_because_another_is_later() -> None:
+    database = replayed(observed(repeated(("13:00:00", 1))))
+    older = [each | {"cluster": "other"} for each in repeated(("12:00:00", 1))]
+    assert database.replay(observed(older)).apart == set()
+
+
+def test_what_is_outside_of_the_limits_is_not_remembered() -> None:
+    everything = observed(repeated(("12:00:00", 1), ("12:01:00", 2), ("12:02:00", 3)))
+    database = MemoryDatabase()
+    since, until = (everything[i].observation.ts for i in (1, 2))
+    report = database.replay(everything, since=since, until=until)
+    assert (report.read, report.outside) == (3, 2)
+    assert [clock for clock, _, _ in occurrences(database)] == ["12:01:00"]
+    assert database.replay(everything).known == 1
+
+
+def test_a_record_that_makes_no_sense_is_a_dead_letter_with_its_place_and_the_rest_goes_on() -> None:
+    items = observed(
+        [
+            configz("12:00:00", "n", evictionSoft={"memory.available": "1Gi"}),
+            summary("12:00:10", "n"),
+            pod("12:00:20", "p", "n", requests={"cpu": "lots"}),
+        ]
+    )
+    database = replayed(items)
+    letters = {(row.position, row.error_type) for row in database.of(DeadLetter)}
+    assert letters == {("capture.jsonl:1", "wrong_value"), ("capture.jsonl:3", "wrong_value")}
+    assert database.of(DeadLetter)[0].payload.encode() == items[0].raw
+
+
+def test_an_unreadable_line_is_buried_once() -> None:
+    line = Unreadable(Position("capture.jsonl", "7"), "not_json", "no JSON", b"no JSON")
+    database = MemoryDatabase()
+    first, second = database.replay([line]), database.replay([line])
+    assert (first.dead_letters["not_json"], second.dead_letters["not_json"], second.known) == (1, 0, 1)
+    assert [(row.ts, row.position, row.payload) for row in database.of(DeadLetter)] == [
+        (datetime(1970, 1, 1, tzinfo=UTC), "capture.jsonl:7", "no JSON")
+    ]
+
+
+class Seen(msgspec.Struct, frozen=True):
+    pods: int = 0
+
+
+def test_a_record_that_a_reducer_gives_is_folded_on_the_log_of_the_cluster() -> None:
+    told: list[Record] = []
+
+    def tell(state: Seen, record: PodRecord) -> tuple[Seen, Sequence[Output]]:
+        given = PodPlacement(
+            ts=record.ts, cluster=record.cluster, change="ADDED", target="x", namespace="", pod="", uid="", phase=""
+        )
+        return Seen(state.pods + 1), (given,)
+
+    def hear(state: Seen, record: PodPlacement) -> tuple[Seen, Sequence[Output]]:
+        told.append(record)
+        return Seen(state.pods + 1), ()
+
+    reducers = (
+        Reducer("tell", 1, "node", (PodRecord,), Seen, tell),
+        Reducer("hear", 1, "cluster", (PodPlacement,), Seen, hear),
+    )
+    database = MemoryDatabase()
+    Replay(reducers, database, database.checkpoints).run(observed([pod("12:00:00", "p", "n", type_="ADDED")]))
+    assert [record.target for record in told if isinstance(record, PodPlacement)] == ["x", "n"]
