@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ingest.objects import Event, KubeletConfiguration, Node, Pod
 from ingest.observation import BadRecord, Observation
+from ingest.podresources import NodeResources
 from ingest.records import (
     Cpu,
     CpuManagerRecord,
@@ -22,6 +23,7 @@ from ingest.records import (
     ObjectChange,
     PodPlacement,
     PodRecord,
+    PodResourcesRecord,
     Record,
     SettingsRecord,
     SourceErrorRecord,
@@ -67,6 +69,7 @@ _configz: Final = msgspec.json.Decoder(_Configz).decode
 _text: Final = msgspec.json.Decoder(_Text).decode
 _error: Final = msgspec.json.Decoder(_Error).decode
 _topology: Final = msgspec.json.Decoder(_Topology).decode
+_node_resources: Final = msgspec.json.Decoder(NodeResources).decode
 _metadata: Final = msgspec.json.Decoder(_Metadata).decode
 
 
@@ -236,6 +239,19 @@ def _cpu_topology(observation: Observation) -> list[Record]:
     ]
 
 
+def _podresources(observation: Observation) -> list[Record]:
+    told = _node_resources(observation.object)
+    return [
+        PodResourcesRecord(
+            ts=observation.ts,
+            cluster=observation.cluster,
+            node=_of_node(observation),
+            pods=told.pods,
+            allocatable=told.allocatable,
+        )
+    ]
+
+
 def _noderesourcetopologies(observation: Observation) -> list[Record]:
     return [
         NodeResourceTopologyRecord(
@@ -269,4 +285,5 @@ _BY_RESOURCE: Final[dict[str, Callable[[Observation], list[Record]]]] = {
     "cpu_manager_state": _cpu_manager,
     "memory_manager_state": _memory_manager,
     "cpu_topology": _cpu_topology,
+    "podresources": _podresources,
 }

@@ -20,9 +20,10 @@ RESOURCES: Final = frozenset(
         "cpu_manager_state",
         "memory_manager_state",
         "cpu_topology",
+        "podresources",
     }
 )
-"""Resources of contract 1. A line of any other resource is a dead letter."""
+"""Resources of contract 1, and `podresources`. A line of any other resource is a dead letter."""
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 
 import structlog
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
 from ingest.topics import MAX_MESSAGE_BYTES
 
@@ -14,15 +14,15 @@ MAX_UNACKNOWLEDGED: Final = 10_000
 """Messages that wait for Kafka; more make the sender wait."""
 FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 10.0
+STOP_SECONDS: Final = 5.0
 
-Headers = Sequence[tuple[str, bytes]]
 log = structlog.get_logger(__name__)
 
 
 class _Message:
     __slots__ = ("acknowledged", "headers", "key", "topic", "value")
 
-    def __init__(self, topic: str, key: bytes, value: bytes, headers: Headers) -> None:
+    def __init__(self, topic: str, key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]]) -> None:
         self.topic = topic
         self.key = key
         self.value = value
@@ -31,7 +31,7 @@ class _Message:
 
 
 class Publisher:
-    """Sends in order, each key's messages to one partition. An async context manager.
+    """Sends in order, each key's messages to one partition. An async context manager; leaving it does not flush.
 
     A producer that Kafka refuses for good (an out-of-order sequence, a time-out) is replaced, and what was not
     acknowledged is sent again in its order: a message may arrive twice, never not at all.
@@ -44,6 +44,7 @@ class Publisher:
             "enable_idempotence": True,
             "compression_type": "lz4",
             "linger_ms": 5,
+            "max_batch_size": 256 * 1024,
             "max_request_size": MAX_MESSAGE_BYTES,
             **(options or {}),
         }
@@ -53,6 +54,7 @@ class Publisher:
         self._room = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
         self._order = asyncio.Lock()
         self._broken = asyncio.Event()
+        self._backoff = FIRST_BACKOFF_SECONDS
         self._supervisor: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -66,8 +68,13 @@ class Publisher:
             await asyncio.gather(self._supervisor, return_exceptions=True)
         await self._stop_producer()
 
-    async def send(self, topic: str, key: bytes, value: bytes, headers: Headers = ()) -> asyncio.Future[None]:
-        """Hand a message over; the future is done when Kafka has acknowledged it."""
+    async def send(
+        self, topic: str, key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]] = ()
+    ) -> asyncio.Future[None]:
+        """Hand a message over; the future is done when Kafka has acknowledged it.
+
+        It raises MessageSizeTooLargeError for a message that no Kafka of ours takes; nothing else fails it.
+        """
         await self._room.acquire()
         message = _Message(topic, key, value, headers)
         async with self._order:
@@ -77,63 +84,77 @@ class Publisher:
         return message.acknowledged
 
     async def flush(self) -> None:
-        """Return when all that was sent so far is acknowledged."""
+        """Return when all that was sent so far is acknowledged; raises as the futures of `send`."""
         await asyncio.gather(*[message.acknowledged for message in list(self._unacknowledged.values())])
 
     async def _push(self, number: int, message: _Message) -> None:
-        if self._producer is None or self._broken.is_set():
+        producer = self._producer
+        if producer is None or self._broken.is_set():
             return
         try:
-            delivery = await self._producer.send(
-                message.topic, message.value, key=message.key, headers=list(message.headers)
-            )
+            delivery = await producer.send(message.topic, message.value, key=message.key, headers=message.headers)
+        except MessageSizeTooLargeError as error:
+            self._done(number, error)
         except KafkaError as error:
-            self._break(error)
+            self._break(producer, error)
         else:
-            delivery.add_done_callback(lambda done: self._delivered(number, done))
+            delivery.add_done_callback(lambda done: self._delivered(producer, number, done))
 
-    def _delivered(self, number: int, delivery: "asyncio.Future[Any]") -> None:
+    def _delivered(self, producer: AIOKafkaProducer, number: int, delivery: "asyncio.Future[Any]") -> None:
         error = asyncio.CancelledError() if delivery.cancelled() else delivery.exception()
-        if error is not None:
-            self._break(error)
-            return
-        message = self._unacknowledged.pop(number, None)
-        if message is not None:
-            self._room.release()
-            if not message.acknowledged.done():
-                message.acknowledged.set_result(None)
+        if error is None or isinstance(error, MessageSizeTooLargeError):
+            self._backoff = FIRST_BACKOFF_SECONDS
+            self._done(number, error)
+        else:
+            self._break(producer, error)
 
-    def _break(self, error: BaseException) -> None:
-        if not self._broken.is_set():
+    def _done(self, number: int, error: BaseException | None) -> None:
+        message = self._unacknowledged.pop(number, None)
+        if message is None:
+            return
+        self._room.release()
+        if message.acknowledged.done():
+            return
+        if error is None:
+            message.acknowledged.set_result(None)
+        else:
+            message.acknowledged.set_exception(error)
+
+    def _break(self, producer: AIOKafkaProducer, error: BaseException) -> None:
+        if producer is self._producer and not self._broken.is_set():
             log.warning("the producer is broken and made anew", error=repr(error))
             self._broken.set()
 
     async def _supervise(self) -> None:
-        backoff = FIRST_BACKOFF_SECONDS
         while True:
             await self._broken.wait()
             async with self._order:
                 await self._stop_producer()
-                producer = AIOKafkaProducer(**self._options)
-                try:
-                    await producer.start()
-                except (KafkaError, OSError) as error:
-                    await producer.stop()
-                    log.warning("Kafka does not answer", error=repr(error), again_in_seconds=backoff)
-                else:
-                    self._producer = producer
-                    self._broken.clear()
-                    backoff = FIRST_BACKOFF_SECONDS
-                    for number, message in list(self._unacknowledged.items()):
-                        await self._push(number, message)
-                    continue
-            await asyncio.sleep(backoff)
-            backoff = min(2 * backoff, LONGEST_BACKOFF_SECONDS)
+                await self._start_producer()
+            if self._broken.is_set():
+                await asyncio.sleep(self._backoff)
+                self._backoff = min(2 * self._backoff, LONGEST_BACKOFF_SECONDS)
+
+    async def _start_producer(self) -> None:
+        producer = AIOKafkaProducer(**self._options)
+        try:
+            await producer.start()
+        except (KafkaError, OSError) as error:
+            await producer.stop()
+            log.warning("Kafka does not answer", error=repr(error), again_in_seconds=self._backoff)
+            return
+        self._producer = producer
+        self._broken.clear()
+        for number, message in list(self._unacknowledged.items()):
+            await self._push(number, message)
 
     async def _stop_producer(self) -> None:
+        """Afterwards the old producer cannot send: a late message of it would come after newer ones."""
         producer, self._producer = self._producer, None
-        if producer is not None:
-            try:
-                await asyncio.wait_for(producer.stop(), timeout=5)
-            except (TimeoutError, KafkaError, OSError) as error:
-                log.warning("the broken producer did not stop in order", error=repr(error))
+        if producer is None:
+            return
+        try:
+            await asyncio.wait_for(producer.stop(), STOP_SECONDS)
+        except (TimeoutError, KafkaError, OSError) as error:
+            log.warning("the broken producer did not stop in order", error=repr(error))
+            await producer.client.close()

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from ingest.objects import Event, KubeletConfiguration, Node, Pod
+from ingest.podresources import AllocatableResources, PodResources
 
 ObjectChange: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -194,6 +195,13 @@ class CpuTopologyRecord(Record, frozen=True, tag="cpu_topology"):
     cpus: list[Cpu]
 
 
+class PodResourcesRecord(Record, frozen=True, tag="podresources"):
+    """What the kubelet's podresources service says (A3)."""
+
+    pods: tuple[PodResources, ...]
+    allocatable: AllocatableResources | None = None
+
+
 class NodeResourceTopologyRecord(Record, frozen=True, tag="noderesourcetopology"):
     """A NodeResourceTopology (v1alpha1, v1alpha2, or crane's) as JSON text, less its managed fields."""
 
@@ -262,6 +270,7 @@ AnyRecord: TypeAlias = (
     | CpuManagerRecord
     | MemoryManagerRecord
     | CpuTopologyRecord
+    | PodResourcesRecord
     | NodeResourceTopologyRecord
     | NodeNumaRecord
     | SourceErrorRecord

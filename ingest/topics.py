@@ -1,4 +1,4 @@
-"""The topics: one catalogue of names, partitions, retention, keys and headers, and the messages' encoding."""
+"""The topics: one catalogue of names, partitions, retention, keys and headers, and the encoding of a record."""
 
 from typing import Final, NamedTuple
 
@@ -10,7 +10,11 @@ MAX_MESSAGE_BYTES: Final = 8 * 1024 * 1024
 """Of producer, broker and consumer alike."""
 SCHEMA_VERSION: Final = "1"
 CONTENT_TYPE: Final = "application/json"
+PARTITIONS: Final = 12
+RETENTION_HOURS: Final = 168
 _HOUR_MS: Final = 3_600_000
+
+Headers = list[tuple[str, bytes]]
 
 
 class Topic(NamedTuple):
@@ -22,6 +26,7 @@ class Topic(NamedTuple):
     what: str
 
     def config(self) -> dict[str, str]:
+        """Kafka's own settings of it."""
         return {
             "cleanup.policy": "delete",
             "retention.ms": str(self.retention_hours * _HOUR_MS),
@@ -29,24 +34,40 @@ class Topic(NamedTuple):
         }
 
 
-NODES: Final = Topic("leadsman.nodes", 12, 168, "Every record about one node, keyed cluster/node: one log a node")
-CLUSTER: Final = Topic("leadsman.cluster", 12, 168, "Records of no single node, keyed cluster: one log a cluster")
-FINDINGS: Final = Topic("leadsman.findings", 12, 168, "What the analytics concluded, keyed as its record")
-DEAD_LETTERS: Final = Topic("leadsman.dead-letters", 3, 336, "What could not be decoded or made no sense, and why")
-CATALOGUE: Final = (NODES, CLUSTER, FINDINGS, DEAD_LETTERS)
+class Topics(NamedTuple):
+    """The catalogue. Nodes' and clusters' logs have as many partitions as the changelogs of their states."""
+
+    nodes: Topic
+    cluster: Topic
+    findings: Topic
+    dead_letters: Topic
+
+    def of(self, record: Record) -> Topic:
+        """The log that a record belongs to."""
+        return self.nodes if record.node else self.cluster
+
+
+def topics(
+    prefix: str = "leadsman", *, partitions: int = PARTITIONS, retention_hours: int = RETENTION_HOURS
+) -> Topics:
+    """The topics of one Leadsman: several on one Kafka have different prefixes."""
+    of_records = (
+        ("nodes", "Every record about one node, keyed cluster/node: one log a node"),
+        ("cluster", "Records of no single node, keyed cluster: one log a cluster"),
+        ("findings", "What the analytics concluded, keyed as the record that it was concluded from"),
+        ("dead-letters", "What could not be decoded or made no sense, and why"),
+    )
+    return Topics(*(Topic(f"{prefix}.{name}", partitions, retention_hours, what) for name, what in of_records))
+
 
 _encode: Final = msgspec.json.Encoder().encode
 _decoder: Final[msgspec.json.Decoder[AnyRecord]] = msgspec.json.Decoder(AnyRecord)
 
 
-def topic_of(record: Record) -> Topic:
-    """The log that a record belongs to."""
-    return NODES if record.node else CLUSTER
-
-
 def key_of(cluster: str, node: str) -> bytes:
     """The key of a log: `cluster/node`, or `cluster` for the cluster's own."""
-    return (f"{cluster}/{node}" if node else cluster).encode()
+    escaped = cluster.replace("%", "%25").replace("/", "%2F")
+    return (f"{escaped}/{node}" if node else escaped).encode()
 
 
 def encode_record(record: Record) -> bytes:
@@ -55,24 +76,34 @@ def encode_record(record: Record) -> bytes:
 
 
 def decode_record(value: bytes) -> AnyRecord:
-    """A message's record; raises msgspec.MsgspecError."""
+    """A message's record; raises msgspec.MsgspecError, RecursionError or UnicodeDecodeError."""
     return _decoder.decode(value)
 
 
-def headers_of(record: Record, identity: str) -> list[tuple[str, bytes]]:
-    """Headers of a record's message: its `kind`, and CloudEvents 1.0 in Kafka's binary mode.
+def kind_of(record: Record) -> str:
+    """The name of a record's type in headers and JSON."""
+    return str(record.__struct_config__.tag)
 
-    `identity` tells the message from every other, so that a repeated one can be known.
+
+def event_headers(kind: str, event_type: str, identity: str, cluster: str, node: str, time: str) -> Headers:
+    """`kind`, by which consumers choose, and CloudEvents 1.0 in Kafka's binary mode.
+
+    `identity` with the cluster tells a message from every other: a repeated one has the same.
     """
-    kind = str(record.__struct_config__.tag)
     fields = {
         "kind": kind,
         "ce_specversion": "1.0",
         "ce_id": identity,
-        "ce_source": f"/leadsman/clusters/{record.cluster}",
-        "ce_type": f"dev.leadsman.record.{kind}.v{SCHEMA_VERSION}",
-        "ce_subject": record.node,
-        "ce_time": record.ts.isoformat().replace("+00:00", "Z"),
+        "ce_source": f"/leadsman/clusters/{cluster}",
+        "ce_type": f"dev.leadsman.{event_type}.v{SCHEMA_VERSION}",
+        "ce_subject": node,
+        "ce_time": time.replace("+00:00", "Z"),
         "content-type": CONTENT_TYPE,
     }
     return [(name, value.encode()) for name, value in fields.items()]
+
+
+def headers_of(record: Record, identity: str) -> Headers:
+    """Headers of a record's message."""
+    kind = kind_of(record)
+    return event_headers(kind, f"record.{kind}", identity, record.cluster, record.node, record.ts.isoformat())

@@ -53,6 +53,8 @@ ENGINE_OPTIONS: Final[Mapping[str, Any]] = {
     "max_server_memory_usage": 2048 * MIB,
 }
 MAX_REASON: Final = 2000
+ENGINE_FILES: Final = frozenset({"status", "metadata", "store"})
+"""What an embedded database's folder holds; one without a table has only `tmp`."""
 REFUSED_USER: Final = frozenset({192, 193, 194, 516})
 
 _SELECT: Final = re.compile(r"\s*(--[^\n]*\n\s*)*(SELECT|WITH)\b", re.IGNORECASE)
@@ -185,7 +187,7 @@ def _open_folder(target: Embedded) -> Client:
         content = {entry.name for entry in folder.iterdir()}
     except OSError as error:
         raise DatabaseError(f"{target}: the folder cannot be used: {error.strerror}. Name another folder") from None
-    if content and not content & {"status", "metadata", "store"}:
+    if content and content != {"tmp"} and not content & ENGINE_FILES:
         raise DatabaseError(f"{target}: the folder holds other things and no database. Name a new or empty folder")
     holder = _holder(folder)
     if holder is not None:

@@ -6,121 +6,183 @@ what was published for it before a crash is published again with the same natura
 """
 
 import asyncio
-from collections.abc import Awaitable, MutableMapping, Sequence
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 import structlog
 
-from ingest.observation import BadRecord
+from ingest.dead_letters import PAYLOAD_BYTES, Buried
+from ingest.observation import BadRecord, Position
 from ingest.publish import Publisher
 from ingest.records import AnyRecord, Record
-from ingest.topics import DEAD_LETTERS, FINDINGS, decode_record, encode_record, headers_of, key_of, topic_of
-from streams.codec import Folded, TableCodec, encode_findings, findings_of
+from ingest.topics import Topics, decode_record, encode_record, headers_of, key_of, kind_of
+from streams.codec import Emission, Folded, TableCodec
+from streams.finding_messages import encode_findings, finding_headers
 from streams.findings import Row
 from streams.fold import Fold, LogState, Rejected
 from streams.reducer import Reducer
 
-BATCH_EVENTS: Final = 500
-BATCH_SECONDS: Final = 0.05
-MAX_CACHED_LOGS: Final = 2_000
+BATCH_EVENTS: Final = 1000
+MAX_CACHED_LOGS: Final = 10_000
+MAX_DEAD_LETTERS_IN_A_ROW: Final = 1000
+ORIGIN: Final = "origin"
+"""The header of a record that a reducer emitted: see `streams.codec.Emission`."""
 log = structlog.get_logger(__name__)
+
+Published = list[Awaitable[None]]
+
+
+class TooManyDeadLetters(Exception):
+    """Nothing that arrives can be used: more likely we are wrong than all of it."""
 
 
 class LogFolder:
-    """Folds the records of one topic's logs, whose states are in one table."""
+    """Folds the records of one topic's logs, whose states are in one table (of faust) as `TableCodec` writes them.
+
+    `generation` tells the consumer's generation: what was taken before a rebalance belongs to no one any more.
+    """
 
     def __init__(
-        self, reducers: Sequence[Reducer[Any]], table: MutableMapping[bytes, bytes], publisher: Publisher
+        self,
+        reducers: Sequence[Reducer[Any]],
+        table: Any,
+        publisher: Publisher,
+        topics: Topics,
+        generation: Callable[[], int],
     ) -> None:
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Fails with the first error; nothing of its batch, nor of any later one, is acknowledged."""
         self._fold = Fold(reducers)
         self._codec = TableCodec(reducers)
         self._table = table
         self._publisher = publisher
+        self._topics = topics
+        self._generation = generation
+        self._busy = asyncio.Lock()
+        self._closed = False
+        self._in_a_row = 0
         self._decoded: dict[bytes, tuple[bytes, Folded]] = {}
         """States as they were last read or written, to save decoding them while no one else writes them."""
 
-    async def run(self, stream: Any) -> None:
-        """Fold until the stream ends. Any failure but of a record's own crashes the worker; nothing of it is lost."""
-        print("RUN", flush=True)
-        async for events in stream.noack_take(BATCH_EVENTS, within=BATCH_SECONDS):
-            print("BATCH", len(events), flush=True)
-            try:
-                await self.fold(events)
-                print("FOLDED", flush=True)
-            except asyncio.CancelledError:
-                raise
-            except Exception as error:
-                log.exception("folding failed; the worker stops and nothing of this batch is acknowledged")
-                await stream.crash(error)
-                raise
-            for event in events:
-                await stream.ack(event)
+    async def run(self, stream: Any, within_seconds: float) -> None:
+        """Fold until the process ends; batches are of `within_seconds`."""
+        async for events in stream.noack_take(BATCH_EVENTS, within=within_seconds):
+            async with self._busy:
+                if self._closed or self.failed.done():
+                    continue
+                try:
+                    await self._fold_batch(stream, events)
+                except Exception as error:  # noqa: BLE001  # every failure ends the worker, and this one says why
+                    self.failed.set_exception(error)
 
-    async def fold(self, events: Sequence[Any]) -> None:
-        """Fold a batch and publish its outcome; each log's state is written once, after that."""
+    async def rest(self) -> None:
+        """Return when the batch that is folded now is stored and acknowledged."""
+        async with self._busy:
+            pass
+
+    async def close(self) -> None:
+        """As `rest`; no other batch is begun."""
+        self._closed = True
+        await self.rest()
+
+    async def _fold_batch(self, stream: Any, events: Sequence[Any]) -> None:
+        generation = self._generation()
+        ours = [event for event in events if event.message.generation_id == generation]
+        states, published = await self._fold_logs(ours)
+        await asyncio.gather(*published)
+        if self._generation() != generation:
+            log.warning("a batch took longer than a rebalance waits; its partitions' next worker folds it again")
+            return
+        await asyncio.gather(*[self._keep(key, folded) for key, folded in states.items()])
+        for event in ours:
+            await stream.ack(event)
+
+    async def _fold_logs(self, events: Sequence[Any]) -> tuple[dict[bytes, Folded], Published]:
         by_key: dict[bytes, list[Any]] = {}
         for event in events:
-            by_key.setdefault(event.key, []).append(event)
-        published: list[Awaitable[None]] = []
+            by_key.setdefault(event.key or b"", []).append(event)
+        published: Published = []
         states: dict[bytes, Folded] = {}
         for key, of_key in by_key.items():
-            states[key] = await self._fold_log(key, of_key, published)
-        await asyncio.gather(*published)
-        for key, folded in states.items():
-            self._keep(key, folded)
+            before = self._read(key)
+            after = await self._fold_log(key, before, of_key, published)
+            if after.offset != before.offset:
+                states[key] = after
+        return states, published
 
-    async def _fold_log(self, key: bytes, events: Sequence[Any], published: list[Awaitable[None]]) -> Folded:
-        offset, state = self._read(key)
+    async def _fold_log(self, key: bytes, before: Folded, events: Sequence[Any], published: Published) -> Folded:
+        offset = before.offset
+        state = LogState(before.log.minute, dict(before.log.states))
+        emitted = dict(before.emitted)
         for event in events:
-            if event.message.offset <= offset:
+            message = event.message
+            if message.offset <= offset:
                 continue
-            offset = event.message.offset
+            offset = message.offset
+            emission = _emission(message.headers)
+            if emission is not None:
+                if Folded(offset, state, emitted).has(emission):
+                    continue
+                emitted[emission.origin] = (emission.offset, emission.number)
             try:
-                record = decode_record(event.value)
-            except (msgspec.MsgspecError, RecursionError) as error:
-                published.append(await self._bury(event, "not_a_record", str(error)))
+                record = decode_record(event.value or b"")
+            except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+                published.append(await self._bury_undecodable(event, error))
                 continue
-            published += await self._fold_record(state, record, event)
-        return Folded(offset, state)
+            self._in_a_row = 0
+            published += await self._fold_record(key, state, record, message)
+        return Folded(offset, state, emitted)
 
-    async def _fold_record(self, state: LogState, record: AnyRecord, event: Any) -> list[Awaitable[None]]:
+    async def _fold_record(self, key: bytes, state: LogState, record: AnyRecord, message: Any) -> Published:
         rows: list[Row] = []
-        published: list[Awaitable[None]] = []
-        for output in self._fold.step(state, record):
+        published: Published = []
+        for number, output in enumerate(self._fold.step(state, record)):
             if isinstance(output, Record):
-                published.append(await self._publish_record(output))
+                emission = Emission(key.decode(errors="surrogatepass"), message.offset, number)
+                published.append(await self._emit(output, emission))
             elif isinstance(output, Rejected):
-                published.append(await self._bury(event, output.error.error_type, str(output.error), record))
+                published.append(await self._bury_record(record, message, output.error))
             else:
                 rows.append(output)
         if rows:
-            value = encode_findings(findings_of(record.cluster, record.node, record.ts, rows))
-            published.append(await self._publisher.send(FINDINGS.name, event.key, value, [("kind", b"findings")]))
+            value = encode_findings(record.cluster, record.node, record.ts, rows)
+            headers = finding_headers(record.cluster, record.node, record.ts, _place(message))
+            published.append(await self._publisher.send(self._topics.findings.name, key, value, headers))
         return published
 
-    async def _publish_record(self, record: Record) -> Awaitable[None]:
-        identity = f"{record.cluster}/{record.ts.isoformat()}/{type(record).__name__}"
+    async def _emit(self, record: Record, emission: Emission) -> Awaitable[None]:
+        identity = f"{emission.origin}@{emission.offset}#{emission.number}"
         return await self._publisher.send(
-            topic_of(record).name,
+            self._topics.of(record).name,
             key_of(record.cluster, record.node),
             encode_record(record),
-            headers_of(record, identity),
+            [*headers_of(record, identity), (ORIGIN, emission.header())],
         )
 
-    async def _bury(
-        self, event: Any, error_type: str, reason: str, record: AnyRecord | None = None
-    ) -> Awaitable[None]:
+    async def _bury_record(self, record: AnyRecord, message: Any, error: BadRecord) -> Awaitable[None]:
+        log.warning("a record makes no sense", kind=kind_of(record), at=_place(message), reason=str(error))
+        buried = Buried.of(record.cluster, record.ts, _position(message), error)
+        return await self._bury(buried, encode_record(record))
+
+    async def _bury_undecodable(self, event: Any, error: Exception) -> Awaitable[None]:
+        self._in_a_row += 1
         message = event.message
-        headers = dead_letter_headers(
-            record.cluster if record else "",
-            record.ts if record else None,
-            message.topic,
-            f"{message.partition}@{message.offset}",
-            BadRecord(error_type, reason),
+        log.warning("a message is no record", at=_place(message), reason=str(error))
+        if self._in_a_row > MAX_DEAD_LETTERS_IN_A_ROW:
+            raise TooManyDeadLetters(
+                f"{self._in_a_row} messages in a row are no records, the last at {_place(message)}: {error}. "
+                "See who writes to this topic, or whether they are of a newer version"
+            )
+        at = datetime.fromtimestamp(message.timestamp, UTC)
+        buried = Buried.of("", at, _position(message), BadRecord("not_a_record", str(error)))
+        return await self._bury(buried, event.value or b"")
+
+    async def _bury(self, buried: Buried, payload: bytes) -> Awaitable[None]:
+        return await self._publisher.send(
+            self._topics.dead_letters.name, key_of(buried.cluster, ""), payload[:PAYLOAD_BYTES], buried.headers()
         )
-        return await self._publisher.send(DEAD_LETTERS.name, event.key or b"", event.value or b"", headers)
 
     def _read(self, key: bytes) -> Folded:
         stored = self._table.get(key)
@@ -129,24 +191,34 @@ class LogFolder:
             return cached[1]
         return self._codec.decode(stored)
 
-    def _keep(self, key: bytes, folded: Folded) -> None:
+    async def _keep(self, key: bytes, folded: Folded) -> None:
+        """Store a state; returns when the changelog has it.
+
+        `table[key] = value` would not tell whether Kafka took it: Faust logs a failed write and commits all the same.
+        """
         value = self._codec.encode(folded)
-        self._table[key] = value
+        stored = self._table.send_changelog(None, key, value)
+        self._table.data[key] = value
         if len(self._decoded) >= MAX_CACHED_LOGS and key not in self._decoded:
             self._decoded.pop(next(iter(self._decoded)))
         self._decoded[key] = (value, folded)
+        await stored
 
 
-def dead_letter_headers(
-    cluster: str, ts: datetime | None, source: str, place: str, error: BadRecord
-) -> list[tuple[str, bytes]]:
-    """Headers of a dead letter; its value is what was received, unchanged."""
-    fields = {
-        "cluster": cluster,
-        "ts": ts.isoformat() if ts else "",
-        "source": source,
-        "place": place,
-        "error_type": error.error_type,
-        "reason": str(error),
-    }
-    return [(name, value.encode(errors="replace")) for name, value in fields.items()]
+def _emission(headers: Any) -> Emission | None:
+    items = headers.items() if isinstance(headers, dict) else headers or ()
+    for name, value in items:
+        if name == ORIGIN:
+            try:
+                return Emission.parse(value)
+            except ValueError:
+                return None
+    return None
+
+
+def _place(message: Any) -> str:
+    return f"{message.topic}:{message.partition}@{message.offset}"
+
+
+def _position(message: Any) -> Position:
+    return Position(message.topic, f"{message.partition}@{message.offset}")

@@ -12,9 +12,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
-import xxhash
 
-from ingest.observation import Observation, Unreadable
 from streams.fold import LogState
 from streams.reducer import Reducer
 
@@ -37,14 +35,6 @@ class Checkpoints(Protocol):
     def load(self, cluster: str, kind: str, key: str | None = None) -> Mapping[str, bytes]: ...
 
     def save(self, entries: Sequence[Entry]) -> None: ...
-
-
-def digest(item: Observation | Unreadable) -> int:
-    """64 bits that tell an observation from every other of its cluster."""
-    if isinstance(item, Unreadable):
-        return xxhash.xxh3_64_intdigest(item.raw, seed=1)
-    envelope = f"{item.ts.isoformat()}\0{item.source}\0{item.resource}\0{item.type}\0{item.node}"
-    return xxhash.xxh3_64_intdigest(bytes(item.object), seed=xxhash.xxh3_64_intdigest(envelope.encode()))
 
 
 class Seen:

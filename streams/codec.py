@@ -1,33 +1,59 @@
-"""States and findings as the bytes that Kafka keeps."""
+"""A log's state as the bytes that a table and its changelog keep."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from streams.checkpoints import StateCodec
-from streams.findings import TABLES, Row
 from streams.fold import LogState
 from streams.reducer import Reducer
 
 NOTHING_FOLDED: Final = -1
 
 
+class Emission(NamedTuple):
+    """Where a record was emitted: the log's key, the offset of the record that caused it, and which one of it."""
+
+    origin: str
+    offset: int
+    number: int
+
+    def header(self) -> bytes:
+        """The value of the header `origin`."""
+        return f"{self.offset} {self.number} {self.origin}".encode(errors="surrogatepass")
+
+    @classmethod
+    def parse(cls, header: bytes) -> "Emission":
+        """Raises ValueError where `header` did not write it."""
+        offset, number, origin = header.decode(errors="surrogatepass").split(" ", 2)
+        return cls(origin, int(offset), int(number))
+
+
 class Folded(NamedTuple):
-    """A log's state and the offset of the last record in it: records up to there are not folded again."""
+    """A log's state and what is in it already: records up to `offset` are not folded again.
+
+    `emitted` is the offset and number of the last record that each other log emitted into this one: a worker that
+    died after emitting and before its state was stored emits the same again.
+    """
 
     offset: int
     log: LogState
+    emitted: Mapping[str, tuple[int, int]]
+
+    def has(self, emission: Emission) -> bool:
+        """Whether an emitted record was folded before."""
+        return self.emitted.get(emission.origin, (NOTHING_FOLDED, 0)) >= (emission.offset, emission.number)
 
 
 class _Stored(msgspec.Struct, array_like=True):
     offset: int
     log: bytes
+    emitted: dict[str, tuple[int, int]] = {}
 
 
 class TableCodec:
-    """A log's state as the value of a table's key."""
+    """A log's state as the value of a table's key. A reducer's state of another version is dropped, never misread."""
 
     def __init__(self, reducers: Sequence[Reducer[Any]]) -> None:
         self._states = StateCodec(reducers)
@@ -35,55 +61,11 @@ class TableCodec:
         self._decode = msgspec.msgpack.Decoder(_Stored).decode
 
     def encode(self, folded: Folded) -> bytes:
-        return self._encode(_Stored(folded.offset, self._states.encode(folded.log)))
+        return self._encode(_Stored(folded.offset, self._states.encode(folded.log), dict(folded.emitted)))
 
     def decode(self, value: bytes | None) -> Folded:
+        """The state of a key; of one that was never seen where there is no value."""
         if value is None:
-            return Folded(NOTHING_FOLDED, LogState())
+            return Folded(NOTHING_FOLDED, LogState(), {})
         stored = self._decode(value)
-        return Folded(stored.offset, self._states.decode(stored.log))
-
-
-class Findings(msgspec.Struct, frozen=True, kw_only=True, tag="findings", tag_field="kind"):
-    """What the analytics concluded from one record: by table, by column, one value a row."""
-
-    cluster: str
-    node: str
-    ts: datetime
-    tables: dict[str, dict[str, list[Any]]]
-
-
-_encode_findings: Final = msgspec.json.Encoder().encode
-_decode_findings: Final = msgspec.json.Decoder(Findings).decode
-
-
-def findings_of(cluster: str, node: str, ts: datetime, rows: Sequence[Row]) -> Findings:
-    """The message of a record's rows."""
-    by_type: dict[type[Row], list[Row]] = {}
-    for row in rows:
-        by_type.setdefault(type(row), []).append(row)
-    tables = {
-        TABLES[row_type]: dict(zip(row_type._fields, map(list, zip(*of_type, strict=True)), strict=True))
-        for row_type, of_type in by_type.items()
-    }
-    return Findings(cluster=cluster, node=node, ts=ts, tables=tables)
-
-
-def encode_findings(findings: Findings) -> bytes:
-    return _encode_findings(findings)
-
-
-def decode_findings(value: bytes) -> Findings:
-    """Raises msgspec.MsgspecError."""
-    return _decode_findings(value)
-
-
-def finding_columns(messages: Sequence[Findings]) -> Mapping[str, Mapping[str, list[Any]]]:
-    """The columns of many messages, one after the other, by table."""
-    tables: dict[str, dict[str, list[Any]]] = {}
-    for message in messages:
-        for table, columns in message.tables.items():
-            into = tables.setdefault(table, {name: [] for name in columns})
-            for name, values in columns.items():
-                into[name].extend(values)
-    return tables
+        return Folded(stored.offset, self._states.decode(stored.log), stored.emitted)

@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from ingest.dead_letters import EPOCH, payload_text
+from ingest.identity import digest
 from ingest.normalize import normalize
 from ingest.observation import BadRecord, Observation, Observed, Position, Unreadable
 from ingest.records import Record, SummaryRecord
+from ingest.topics import encode_record
 from streams.batch import Batch, Sink
-from streams.checkpoints import Checkpoints, Entry, Seen, StateCodec, digest
+from streams.checkpoints import Checkpoints, Entry, Seen, StateCodec
 from streams.findings import DeadLetter
 from streams.fold import Fold, LogKey, LogState, Rejected
 from streams.reducer import Reducer
@@ -20,8 +23,6 @@ CHECKPOINT_EVERY: Final = 100_000
 """Observations between two checkpoints of a long replay."""
 SEAM: Final = timedelta(seconds=10)
 """How far before the end of the last replay the next one may begin and still go on with its states."""
-PAYLOAD_BYTES: Final = 64 * 1024
-_EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
 @dataclass(slots=True)
@@ -153,24 +154,29 @@ class Replay:
             if isinstance(output, Record):
                 self._take(output, item)
             elif isinstance(output, Rejected):
-                self._bury(item.observation, item, output.error.error_type, str(output.error))
+                self._bury_record(record, item, output)
             else:
                 self._batch.add((output,))
 
     def _bury(self, observation: Observation, item: Observed, error_type: str, reason: str) -> None:
         self._dead_letter(observation.cluster, observation.ts, item.position, error_type, reason, item.raw)
 
+    def _bury_record(self, record: Record, item: Observed, rejected: Rejected) -> None:
+        error = rejected.error
+        self._dead_letter(
+            record.cluster, record.ts, item.position, error.error_type, str(error), encode_record(record)
+        )
+
     def _bury_unreadable(self, item: Unreadable) -> None:
         if not self._seen.add(item.cluster, item.ts, digest(item)):
             self.report.known += 1
             return
-        self._dead_letter(item.cluster, item.ts or _EPOCH, item.position, item.error_type, item.reason, item.raw)
+        self._dead_letter(item.cluster, item.ts or EPOCH, item.position, item.error_type, item.reason, item.raw)
 
     def _dead_letter(
         self, cluster: str, ts: datetime, position: Position, error_type: str, reason: str, raw: bytes
     ) -> None:
-        payload = raw[:PAYLOAD_BYTES].decode(errors="replace")
-        letter = DeadLetter(cluster, ts, position.source, str(position), error_type, reason, payload)
+        letter = DeadLetter(cluster, ts, position.source, str(position), error_type, reason, payload_text(raw))
         self.report.dead_letters[error_type] += 1
         self.report.first_dead_letter = self.report.first_dead_letter or letter
         self._batch.add((letter,))

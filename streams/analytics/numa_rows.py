@@ -22,6 +22,7 @@ from streams.rules.numa_sources import CRANE, GAUGE, POD_SPEC, TOTAL, Holder, Nu
 from streams.rules.requests import exclusive_cpus
 from streams.rules.topology import NumaNode
 
+PINS_NOTHING: Final = "the CPU Manager's policy is none: the kubelet gives no exclusive CPUs, free or not"
 _OFFLINE: Final = NumaNumbers(WHOLE_NODE, 0, 0, 0, 0, 0, 0)
 
 
@@ -67,7 +68,7 @@ def skew_row(state: State, ts: datetime, best: Account, spanning_pods: int) -> N
         source=best.view.source,
         fidelity=best.fidelity,
         assumed=list(best.assumed),
-        explanation=best.explanation,
+        explanation=PINS_NOTHING if cpu_policy(state) == "none" else best.explanation,
     )
 
 

@@ -151,6 +151,6 @@ def _quirk(gauges: dict[int, int], total: int | None, believed: dict[int, int] |
 
 
 def _count(value: float) -> int:
-    if not (value >= 0 and value.is_integer() and value < 2**31):
+    if not (0 <= value < 2**31 and value % 1 == 0):
         raise BadRecord("bad_numa_source", f"{value} is no count of CPUs")
     return int(value)

@@ -115,9 +115,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-o", "--output", type=Path, required=True, help="plain, .gz or .zst")
     given = parser.parse_args()
-    count = write_capture(
-        given.output, nodes=given.nodes, pods=given.pods, samples=given.samples, seed=given.seed
-    )
+    count = write_capture(given.output, nodes=given.nodes, pods=given.pods, samples=given.samples, seed=given.seed)
     print(f"{given.output}: {count} observations, {given.output.stat().st_size:,} bytes")
 
 

@@ -1,19 +1,18 @@
-"""One measurement a process, printed as JSON: `python -m tests.bench.measure NAME FOLDER FILE...`.
+"""One measurement a process, printed as JSON: `python -m tests.bench.measure KIND CAPTURE FOLDER`.
 
-A process of its own, because the engine opens one folder a process and memory that was used once is seldom given back.
+A process of its own, because the engine opens one folder a process, and memory that was used once is seldom given
+back.
 """
 
-import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
-from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
+import pyarrow as pa
 
-from ingest.lines import SourceFile
 from ingest.objects import Event, Node, Pod
 from ingest.observation import Observation, Observed, Unreadable
 from ingest.sources import read_sources
@@ -22,50 +21,41 @@ from sql.checkpoints import DatabaseCheckpoints
 from sql.database import Database, connect
 from sql.landing import Lander
 from sql.migrate import migrate
-from sql.schema import POD_SAMPLES, SCHEMAS
+from sql.schema import SCHEMAS
 from streams.analytics.registry import REDUCERS
 from streams.embedded import Replay
 
-from .extract import EXTRACT, TABLE
+from .extract import extract
 
-SUMMARIES: Final = "stats/summary"
+SUMMARY: Final = "stats/summary"
+TYPES: Final[dict[str, Any]] = {SUMMARY: Summary, "pods": Pod, "nodes": Node, "events": Event}
+CLICKHOUSE_THREADS: Final = 2
 
 
-class Measured(msgspec.Struct):
+class Measured(msgspec.Struct, kw_only=True):
     """What one process did."""
 
-    summaries: int
-    bytes: int
     wall_seconds: float
     cpu_seconds: float
-    peak_bytes: int = 0
-    """The most memory that the process ever held (VmHWM)."""
+    peak_bytes: int
+    """The most memory that the process held at once."""
+    summaries: int = 0
+    listing_seconds: float = 0.0
+    """Wall time until the first summary: the nodes, pods and settings that a capture begins with."""
     stages: dict[str, float] = {}
-    """CPU seconds of each part."""
-    rows: dict[str, int] = {}
-    """Of each table."""
+    """CPU seconds of each part of a replay."""
+    rows: int = 0
+    """In all tables."""
 
 
-class _Clock:
-    def __init__(self) -> None:
-        self._wall, self._cpu = time.perf_counter(), time.process_time()
-
-    def stop(self, summaries: int, paths: list[Path]) -> Measured:
-        return Measured(
-            summaries=summaries,
-            bytes=sum(path.stat().st_size for path in paths),
-            wall_seconds=time.perf_counter() - self._wall,
-            cpu_seconds=time.process_time() - self._cpu,
-        )
-
-
-class _Counted:
-    """Passes observations on, counts the summaries, and adds up the CPU time that reading them took."""
+class _Items:
+    """Passes observations on; counts the summaries and the CPU time that reading took."""
 
     def __init__(self, items: Iterator[Observed | Unreadable]) -> None:
         self._items = items
         self.summaries = 0
         self.cpu_seconds = 0.0
+        self.first_at = 0.0
 
     def __iter__(self) -> Iterator[Observed | Unreadable]:
         while True:
@@ -74,15 +64,108 @@ class _Counted:
             self.cpu_seconds += time.thread_time() - begin
             if item is None:
                 return
-            if isinstance(item, Observed) and item.observation.resource == SUMMARIES:
+            if isinstance(item, Observed) and item.observation.resource == SUMMARY:
+                self.first_at = self.first_at or time.perf_counter()
                 self.summaries += 1
             yield item
 
 
-class _TimedDatabase:
-    """Passes everything on to a database, and adds up the CPU time that its inserts took in the calling thread."""
+class _Timed(Database):
+    """A database that adds up the CPU time of its inserts' own thread."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.insert = self._insert
-        self.cpu_seconds = 0.0
+    cpu_seconds = 0.0
+
+    def insert(self, table: str, columns: pa.Table, token: str | None = None) -> None:
+        begin = time.thread_time()
+        super().insert(table, columns, token)
+        self.cpu_seconds += time.thread_time() - begin
+
+
+def replay(capture: Path, folder: Path) -> Measured:
+    """What `leadsman replay` does, into a new database, until all is stored."""
+    with connect(f"chdb://{folder}") as database:
+        migrate(database)
+        timed = _Timed(database._client, database._target)
+        lander = Lander(timed)
+        items = _Items(read_sources([capture]))
+        begin, cpu, main = time.perf_counter(), time.process_time(), time.thread_time()
+        report = Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(items)
+        wall, cpu, main = time.perf_counter() - begin, time.process_time() - cpu, time.thread_time() - main
+        landing = time.clock_gettime(time.pthread_getcpuclockid(lander._thread.ident or 0))
+        lander.close()
+        return Measured(
+            wall_seconds=wall,
+            cpu_seconds=cpu,
+            peak_bytes=_peak_bytes(),
+            summaries=items.summaries,
+            listing_seconds=items.first_at - begin,
+            stages={
+                "read lines, decode envelopes, order": items.cpu_seconds,
+                "decode objects, fold, checkpoint": main - items.cpu_seconds,
+                "rows to columns": landing - timed.cpu_seconds,
+                "insert": cpu - main - (landing - timed.cpu_seconds),
+            },
+            rows=sum(report.rows.values()),
+        )
+
+
+def decode(capture: Path, _: Path) -> Measured:
+    """Bare typed decoding of the same lines on one core: envelopes and what is in them, kept nowhere."""
+    envelope = msgspec.json.Decoder(Observation).decode
+    decoders = {resource: msgspec.json.Decoder(kind).decode for resource, kind in TYPES.items()}
+    raw = msgspec.json.Decoder(msgspec.Raw).decode
+    summaries = 0
+    wall, cpu = 0.0, 0.0
+    with capture.open("rb") as lines:
+        for line in lines:
+            begin, cpu_begin = time.perf_counter(), time.thread_time()
+            observation = envelope(line)
+            decoders.get(observation.resource, raw)(observation.object)
+            wall += time.perf_counter() - begin
+            cpu += time.thread_time() - cpu_begin
+            summaries += observation.resource == SUMMARY
+    return Measured(wall_seconds=wall, cpu_seconds=cpu, peak_bytes=_peak_bytes(), summaries=summaries)
+
+
+def jsonextract(capture: Path, folder: Path) -> Measured:
+    """ClickHouse's own way with the same lines."""
+    begin, cpu = time.perf_counter(), time.process_time()
+    rows = extract(capture, folder, CLICKHOUSE_THREADS)
+    return Measured(
+        wall_seconds=time.perf_counter() - begin,
+        cpu_seconds=time.process_time() - cpu,
+        peak_bytes=_peak_bytes(),
+        rows=rows,
+    )
+
+
+def engine(_: Path, folder: Path) -> Measured:
+    """A process that has the engine and puts one row into each table, and nothing else."""
+    begin, cpu = time.perf_counter(), time.process_time()
+    with connect(f"chdb://{folder}") as database:
+        migrate(database)
+        for table in SCHEMAS:
+            database.command(f"INSERT INTO {table} (cluster) VALUES ('bench')")
+    return Measured(
+        wall_seconds=time.perf_counter() - begin,
+        cpu_seconds=time.process_time() - cpu,
+        peak_bytes=_peak_bytes(),
+        rows=len(SCHEMAS),
+    )
+
+
+def _peak_bytes() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise OSError("/proc/self/status has no VmHWM")
+
+
+KINDS: Final[dict[str, Callable[[Path, Path], Measured]]] = {
+    each.__name__: each for each in (replay, decode, jsonextract, engine)
+}
+
+if __name__ == "__main__":
+    kind, capture_path, database_folder = sys.argv[1:]
+    measured = KINDS[kind](Path(capture_path), Path(database_folder))
+    sys.stdout.buffer.write(msgspec.json.encode(measured))

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+
 from components.captures import Json, configz, event, node, observed, pod, summary
 from ingest.observation import Observed, Position, Unreadable
 from ingest.records import PodPlacement, PodRecord, Record
@@ -113,7 +115,7 @@ def test_pieces_in_their_order_give_the_rows_of_the_whole(
     example: list[Observed | Unreadable], whole: MemoryDatabase, cuts: list[int]
 ) -> None:
     bounds = [0, *cuts, len(example)]
-    pieces = [example[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    pieces = [example[a:b] for a, b in pairwise(bounds)]
     assert set(replayed(*pieces).rows) == set(whole.rows)
 
 
@@ -177,10 +179,8 @@ def test_a_piece_that_begins_a_little_before_the_end_of_the_last_goes_on_with_it
 def test_the_end_of_what_is_stored_never_goes_back() -> None:
     """Else many small pieces with late observations would move the seam."""
     database = replayed(observed(repeated(("12:01:00", 5))))
-    for clock in ("12:00:52", "12:00:46"):
-        assert not database.replay(observed([node(clock, "late", type_="ADDED")])).apart & {"none"}
-    report = database.replay(observed([node("12:00:44", "later", type_="ADDED")]))
-    assert report.apart == {"c"}
+    assert database.replay(observed([node("12:00:52", "late", type_="ADDED")])).apart == set()
+    assert database.replay(observed([node("12:00:46", "later", type_="ADDED")])).apart == {"c"}
 
 
 def test_what_lies_before_the_stored_is_folded_by_itself_and_leaves_the_states_alone() -> None:

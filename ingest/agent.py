@@ -1,0 +1,188 @@
+"""The on-node agent: the kubelet's checkpoints, the CPU topology and the podresources service, as observations.
+
+It reads what a DaemonSet mounts read-only (domain-reference A1, A2, A3, A7), and nothing of environments or volumes.
+"""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from ingest.capture import CaptureWriter, Compression
+from ingest.clock import SYSTEM, Clock
+from ingest.envelope import encode_line
+from ingest.host import CannotReadError, is_there, read_file
+from ingest.observation import Observation
+from ingest.podresources_api import read_podresources
+from ingest.reports import Failure, error_observation
+from ingest.sysfs import read_cpu_topology
+from ingest.text import plain
+
+FULL_SECONDS: Final = 600.0
+"""So often all is told, changed or not: who reads from the middle on knows everything after that."""
+
+Write: TypeAlias = Callable[[Observation], None]
+Read: TypeAlias = Callable[[], bytes | None]
+"""A resource's object as JSON; None where this machine does not have it. Raises CannotReadError."""
+
+_COMPRESSIONS: Final[dict[str, Compression]] = {".gz": "gzip", ".zst": "zstd"}
+
+
+class AgentSettings(NamedTuple):
+    cluster: str
+    node: str
+    """As its Node is named."""
+    root: Path = Path("/")
+    """What holds the machine's `/sys` and `/var/lib/kubelet`."""
+    interval_seconds: float = 10.0
+
+
+class Agent:
+    """What was told of one machine, and what there is to tell now."""
+
+    def __init__(self, settings: AgentSettings, clock: Clock = SYSTEM) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._reads = _resources(settings.root)
+        self._failures = {resource: Failure(clock) for resource in self._reads}
+        self._told: dict[str, bytes] = {}
+        self._full_at: float | None = None
+
+    def look(self) -> list[Observation]:
+        """Read everything; give what changed since it was last told, and every 10 minutes everything.
+
+        What cannot be read is an observation of type ERROR, at once and then every 5 minutes.
+        """
+        now = self._clock.monotonic()
+        if self._full_at is None or now - self._full_at >= FULL_SECONDS:
+            self._told.clear()
+            self._full_at = now
+        seen = [self._look_at(resource, read) for resource, read in self._reads.items()]
+        return [observation for observation in seen if observation]
+
+    def _look_at(self, resource: str, read: Read) -> Observation | None:
+        failure = self._failures[resource]
+        try:
+            data = read()
+        except CannotReadError as error:
+            self._told.pop(resource, None)
+            return self._error(resource, str(error)) if failure.is_to_be_told(str(error)) else None
+        failure.recovered()
+        if data is None or data == self._told.get(resource):
+            return None
+        self._told[resource] = data
+        return Observation(
+            ts=self._clock.now(),
+            cluster=self._settings.cluster,
+            source="agent",
+            resource=resource,
+            type="SNAPSHOT",
+            node=self._settings.node,
+            object=msgspec.Raw(data),
+        )
+
+    def _error(self, resource: str, text: str) -> Observation:
+        return error_observation(self._clock, self._settings.cluster, "agent", resource, text, self._settings.node)
+
+
+def run_agent(settings: AgentSettings, output: Path | None, *, once: bool = False) -> None:
+    """Write what the agent sees to a capture file, or to standard output, until SIGTERM or SIGINT; or once.
+
+    Raises SourceError where the file cannot be written.
+    """
+    agent = Agent(settings)
+    with _sink(output) as write, _stop_signal() as stop:
+        if once:
+            _tell(agent, write)
+        else:
+            follow(agent, write, settings.interval_seconds, stop.wait)
+
+
+def follow(
+    agent: Agent, write: Write, interval_seconds: float, wait: Callable[[float], bool], clock: Clock = SYSTEM
+) -> None:
+    """Look at a steady pace; `wait(seconds)` says whether to stop."""
+    stopped = False
+    while not stopped:
+        began = clock.monotonic()
+        _tell(agent, write)
+        spent = clock.monotonic() - began
+        stopped = wait(interval_seconds - spent % interval_seconds)
+
+
+def _tell(agent: Agent, write: Write) -> None:
+    for observation in agent.look():
+        write(observation)
+
+
+def _resources(root: Path) -> dict[str, Read]:
+    kubelet = root / "var/lib/kubelet"
+    return {
+        "cpu_topology": partial(_cpu_topology, root),
+        "cpu_manager_state": partial(_checkpoint, kubelet / "cpu_manager_state"),
+        "memory_manager_state": partial(_checkpoint, kubelet / "memory_manager_state"),
+        "podresources": _PodResources(kubelet / "pod-resources/kubelet.sock"),
+    }
+
+
+def _cpu_topology(root: Path) -> bytes:
+    return msgspec.json.encode({"cpus": read_cpu_topology(root)})
+
+
+def _checkpoint(path: Path) -> bytes:
+    """The file as it is; the rule that reads it checks its checksum."""
+    text = read_file(path).strip()
+    try:
+        msgspec.json.decode(text, type=dict[str, object])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise CannotReadError(f"{plain(path)}: is no JSON object: {plain(error)}") from None
+    return text.encode()
+
+
+class _PodResources:
+    """Asks the service where its socket is. A socket that was there and went is a failure."""
+
+    def __init__(self, socket: Path) -> None:
+        self._socket = socket
+        self._was_there = False
+
+    def __call__(self) -> bytes | None:
+        if not is_there(self._socket):
+            if self._was_there:
+                raise CannotReadError(f"{plain(self._socket)}: the socket is gone; is the kubelet down?")
+            return None
+        self._was_there = True
+        return msgspec.json.encode(read_podresources(self._socket))
+
+
+@contextmanager
+def _sink(output: Path | None) -> Iterator[Write]:
+    if output is None:
+        yield _write_out
+        return
+    with CaptureWriter(output, _COMPRESSIONS.get(output.suffix, "none")) as capture:
+        yield capture.write
+
+
+def _write_out(observation: Observation) -> None:
+    sys.stdout.buffer.write(encode_line(observation))
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _stop_signal() -> Iterator[threading.Event]:
+    """An event that SIGTERM and SIGINT set; outside, they do what they did before."""
+    stop = threading.Event()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, lambda *_: stop.set()) for number in numbers]
+    try:
+        yield stop
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

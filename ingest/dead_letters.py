@@ -1,0 +1,63 @@
+"""Dead letters in Kafka: the value is what was received, its headers say where it came from and why it lies there."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from ingest.observation import BadRecord, Position
+from ingest.topics import Headers
+
+EPOCH: Final = datetime.fromtimestamp(0, UTC)
+PAYLOAD_BYTES: Final = 64 * 1024
+"""What is kept of the bytes that were received."""
+
+
+class Buried(NamedTuple):
+    """Why and where something could not be used."""
+
+    cluster: str
+    ts: datetime
+    """The observation's; the epoch where it could not be read."""
+    position: Position
+    error_type: str
+    reason: str
+
+    @classmethod
+    def of(cls, cluster: str, ts: datetime | None, position: Position, error: BadRecord) -> "Buried":
+        """What a BadRecord says of it."""
+        return cls(cluster, ts or EPOCH, position, error.error_type, str(error))
+
+    def headers(self) -> Headers:
+        """Everything but the payload; `kind` is `dead_letter`."""
+        fields = {
+            "kind": "dead_letter",
+            "cluster": self.cluster,
+            "ts": self.ts.isoformat(),
+            "source": self.position.source,
+            "place": self.position.place,
+            "error_type": self.error_type,
+            "reason": self.reason,
+        }
+        return [(name, value.encode(errors="replace")) for name, value in fields.items()]
+
+
+def read_headers(headers: Sequence[tuple[str, bytes]]) -> Buried:
+    """What `headers` wrote; what lacks or cannot be read is empty, and the epoch for a time."""
+    fields = {name: value.decode(errors="replace") for name, value in headers}
+    try:
+        ts = datetime.fromisoformat(fields.get("ts", ""))
+    except ValueError:
+        ts = EPOCH
+    position = Position(fields.get("source", ""), fields.get("place", ""))
+    return Buried(
+        fields.get("cluster", ""),
+        ts if ts.tzinfo else EPOCH,
+        position,
+        fields.get("error_type", ""),
+        fields.get("reason", ""),
+    )
+
+
+def payload_text(payload: bytes) -> str:
+    """The payload as a row of `dead_letters` has it."""
+    return payload[:PAYLOAD_BYTES].decode(errors="replace")

@@ -1,0 +1,80 @@
+"""The machine's CPUs as sysfs tells them (domain-reference A7)."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from ingest.cpuset import InvalidCpuSet, parse_cpuset
+from ingest.host import CannotReadError, is_there, read_file
+from ingest.records import Cpu
+from ingest.text import plain
+
+_NODE: Final = re.compile(r"node([0-9]{1,6})")
+_CPU: Final = re.compile(r"cpu([0-9]{1,6})")
+_ID: Final = re.compile(r"-?[0-9]{1,9}")
+
+
+def read_cpu_topology(root: Path) -> list[Cpu]:
+    """The online CPUs of the machine whose `/sys` is under `root`, by id; those of NUMA nodes without CPUs are none.
+
+    `core` is the kernel's `core_id`, which is unique only within a package. A machine without NUMA has one NUMA node
+    for each package, as for the kubelet (cadvisor utils/sysinfo). Raises CannotReadError, also where an online CPU is
+    in no NUMA node or in two.
+    """
+    cpu_folder = root / "sys/devices/system/cpu"
+    online = _online(cpu_folder)
+    numa_of = _numa_nodes(root / "sys/devices/system/node", online)
+    cpus = []
+    for cpu in sorted(online):
+        topology = cpu_folder / f"cpu{cpu}" / "topology"
+        # The kernel says -1 where the firmware tells no package.
+        socket = max(_id(topology / "physical_package_id"), 0)
+        if numa_of and cpu not in numa_of:
+            raise CannotReadError(f"{plain(cpu_folder)}: CPU {cpu} is online and in no NUMA node")
+        cpus.append(Cpu(cpu=cpu, core=_id(topology / "core_id"), socket=socket, numa=numa_of.get(cpu, socket)))
+    return cpus
+
+
+def _online(folder: Path) -> frozenset[int]:
+    """The kernel's list; all that there are, where it has none because no CPU can be taken off."""
+    listed = folder / "online"
+    cpus = _cpu_list(listed) if is_there(listed) else frozenset(_ids(folder, _CPU))
+    if not cpus:
+        raise CannotReadError(f"{plain(folder)}: no CPU is online; is the host's /sys mounted there?")
+    return cpus
+
+
+def _numa_nodes(folder: Path, online: frozenset[int]) -> dict[int, int]:
+    """The NUMA node of each online CPU; empty where the kernel has no NUMA."""
+    numa_of: dict[int, int] = {}
+    for numa in _ids(folder, _NODE):
+        for cpu in _cpu_list(folder / f"node{numa}" / "cpulist") & online:
+            if cpu in numa_of:
+                raise CannotReadError(f"{plain(folder)}: CPU {cpu} is in NUMA nodes {numa_of[cpu]} and {numa}")
+            numa_of[cpu] = numa
+    return numa_of
+
+
+def _ids(folder: Path, name: re.Pattern[str]) -> list[int]:
+    """The numbers of the entries named so, in their order; none where there is no such folder."""
+    try:
+        found = [name.fullmatch(entry.name) for entry in folder.iterdir()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise CannotReadError(f"{plain(folder)}: {plain(error.strerror)}") from None
+    return sorted(int(match[1]) for match in found if match)
+
+
+def _cpu_list(path: Path) -> frozenset[int]:
+    try:
+        return parse_cpuset(read_file(path))
+    except InvalidCpuSet as error:
+        raise CannotReadError(f"{plain(path)}: {plain(error)}") from None
+
+
+def _id(path: Path) -> int:
+    text = read_file(path).strip()
+    if not _ID.fullmatch(text):
+        raise CannotReadError(f"{plain(path)}: {plain(text, 40)!r} is no id")
+    return int(text)

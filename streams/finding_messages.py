@@ -1,0 +1,85 @@
+"""Findings as messages: all rows that were concluded from one record, by table and by column."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, get_type_hints
+
+import msgspec
+
+from ingest.topics import Headers, event_headers
+from streams.findings import TABLES, DeadLetter, Row
+
+KIND: Final = "findings"
+ROW_TYPES: Final[dict[str, type[Row]]] = {
+    table: row_type for row_type, table in TABLES.items() if row_type is not DeadLetter
+}
+"""What a reducer may conclude, by its table. Dead letters have a topic of their own."""
+
+
+def _columns(row_type: type[Row]) -> type[msgspec.Struct]:
+    """A list for each column; a message of an older version lacks the columns that are new."""
+    fields = [
+        (name, list[hint] | None, None)  # type: ignore[valid-type]
+        for name, hint in get_type_hints(row_type).items()
+    ]
+    return msgspec.defstruct(row_type.__name__ + "Columns", fields, frozen=True, kw_only=True, omit_defaults=True)
+
+
+COLUMNS: Final = {table: _columns(row_type) for table, row_type in ROW_TYPES.items()}
+Tables: Final = msgspec.defstruct(
+    "Tables",
+    [(table, columns | None, None) for table, columns in COLUMNS.items()],
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+)
+"""The columns of each table of which there are rows."""
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True, tag=KIND, tag_field="kind"):
+    """What the analytics concluded from one record; `ts` is the record's. Lists of a table are of one length."""
+
+    cluster: str
+    node: str
+    ts: datetime
+    tables: Tables  # type: ignore[valid-type]
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_decoder: Final = msgspec.json.Decoder(Findings)
+
+
+def encode_findings(cluster: str, node: str, ts: datetime, rows: Sequence[Row]) -> bytes:
+    """The value of a message of the rows."""
+    by_table: dict[str, list[Row]] = {}
+    for row in rows:
+        by_table.setdefault(TABLES[type(row)], []).append(row)
+    tables = {table: _by_column(of_table) for table, of_table in by_table.items()}
+    return _encode({"kind": KIND, "cluster": cluster, "node": node, "ts": ts, "tables": tables})
+
+
+def _by_column(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    return dict(zip(type(rows[0])._fields, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def finding_headers(cluster: str, node: str, ts: datetime, identity: str) -> Headers:
+    """Headers of a message of findings."""
+    return event_headers(KIND, KIND, identity, cluster, node, ts.isoformat())
+
+
+def decode_findings(value: bytes) -> Findings:
+    """Raises msgspec.MsgspecError for what `encode_findings` of no version wrote."""
+    return _decoder.decode(value)
+
+
+def columns_of(findings: Findings) -> dict[str, dict[str, list[Any]]]:
+    """By table and column; a column that the message lacks is None in every row."""
+    found: dict[str, dict[str, list[Any]]] = {}
+    for table, columns_type in COLUMNS.items():
+        columns = getattr(findings.tables, table)
+        if columns is None:
+            continue
+        lists = {name: getattr(columns, name) for name in columns_type.__struct_fields__}
+        rows = max((len(values) for values in lists.values() if values is not None), default=0)
+        found[table] = {name: [None] * rows if values is None else values for name, values in lists.items()}
+    return found

@@ -1,0 +1,91 @@
+"""`make bench`: the replay of 1,000 nodes against what cannot be beaten, all measured in this one run."""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from .generate import write_capture
+from .measure import CLICKHOUSE_THREADS, Measured
+
+MIB: Final = 1 << 20
+SHORT: Final = 4
+"""The short capture is so many times shorter than the long one."""
+
+
+def main() -> None:
+    """Measure and print; slow figures are printed like fast ones."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--pods", type=int, default=30, help="of each node")
+    parser.add_argument("--samples", type=int, default=20, help="of each node; 1,000 nodes take 82 MB of disk each")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="leadsman-bench-") as folder:
+        _bench(Path(folder), given.nodes, given.pods, given.samples)
+
+
+def _bench(folder: Path, nodes: int, pods: int, samples: int) -> None:
+    long, short = folder / "long.jsonl", folder / "short.jsonl"
+    for capture, length in ((long, samples), (short, max(1, samples // SHORT))):
+        count = write_capture(capture, nodes=nodes, pods=pods, samples=length)
+        print(
+            f"{capture.name}: {nodes:,} nodes, {pods} pods each, {length} samples each:"
+            f" {count:,} observations, {capture.stat().st_size / 1e6:,.0f} MB"
+        )
+    engine = _measure("engine", short, folder)
+    decode = _measure("decode", long, folder)
+    extract = _measure("jsonextract", long, folder)
+    replays = {"long": _measure("replay", long, folder), "short": _measure("replay", short, folder)}
+    extract.summaries = decode.summaries
+    _print_speed(replays["long"], decode, extract)
+    _print_stages(replays["long"])
+    _print_memory(replays, engine)
+
+
+def _measure(kind: str, capture: Path, folder: Path) -> Measured:
+    with tempfile.TemporaryDirectory(dir=folder) as database:
+        command = [sys.executable, "-m", "tests.bench.measure", kind, str(capture), f"{database}/db"]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE)  # noqa: S603  # our own module
+    return msgspec.json.decode(done.stdout, type=Measured)
+
+
+def _print_speed(replay: Measured, decode: Measured, extract: Measured) -> None:
+    print("\nsummaries a second                                       wall   replay is   wanted")
+    rows = (
+        ("replay: read, decode, analytics, every table stored", replay, None),
+        ("(a) bare typed decoding by msgspec, one core", decode, 0.25),
+        (f"(b) ClickHouse's JSONExtract into one table, {CLICKHOUSE_THREADS} threads", extract, 0.7),
+    )
+    for name, each, wanted in rows:
+        ratio = f"{_rate(replay) / _rate(each):7.2f} x    >= {wanted}" if wanted else ""
+        print(f"  {name:52}{_rate(each):8,.0f}   {ratio}".rstrip())
+    print(
+        f"  The replay stored {replay.rows:,} rows; {replay.listing_seconds:.1f} of its {replay.wall_seconds:.1f} s"
+        " went to the listing of nodes, pods and settings before the first summary."
+    )
+
+
+def _rate(measured: Measured) -> float:
+    return measured.summaries / measured.wall_seconds
+
+
+def _print_stages(replay: Measured) -> None:
+    print("\nCPU seconds of the replay                              seconds   µs a summary")
+    for name, seconds in (*replay.stages.items(), ("all", replay.cpu_seconds)):
+        print(f"  {name:52}{seconds:8.2f}   {seconds / replay.summaries * 1e6:12.0f}")
+
+
+def _print_memory(replays: dict[str, Measured], engine: Measured) -> None:
+    print("\nmemory at its peak, MiB                                  held   above the engine's own   wanted")
+    print(f"  {'a process that only puts one row into each table':52}{engine.peak_bytes / MIB:8.0f}")
+    for name, each in replays.items():
+        above = (each.peak_bytes - engine.peak_bytes) / MIB
+        print(f"  {f'replay of the {name} capture':52}{each.peak_bytes / MIB:8.0f}   {above:22.0f}    < 300")
+
+
+if __name__ == "__main__":
+    main()

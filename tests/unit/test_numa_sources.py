@@ -1,0 +1,212 @@
+"""What NUMA sources say, and which of them is believed (domain-reference A4 to A6, A9, A10)."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.objects import PodAnnotations
+from ingest.observation import BadRecord
+from ingest.records import Cpu, Metric
+from streams.rules.numa_objects import crane_cpus, koordinator_cpus, parse_topology_object, with_crane_pods
+from streams.rules.numa_resolve import WHOLE_NODE, NodeFacts, account, best_account, disagreements, witnesses
+from streams.rules.numa_sources import (
+    CHECKPOINT,
+    GAUGE,
+    NRT,
+    TOTAL,
+    Fidelity,
+    Holder,
+    NumaView,
+    NumaZone,
+    metrics_view,
+    numa_id,
+    stale_gauges,
+)
+from streams.rules.topology import numa_topology
+
+
+def gauges(total: int | None, **by_numa: float) -> list[Metric]:
+    metrics = [Metric(GAUGE, {"numa_node": key.removeprefix("n")}, value) for key, value in by_numa.items()]
+    return metrics + ([] if total is None else [Metric(TOTAL, {}, total)])
+
+
+@pytest.mark.parametrize(
+    ("total", "shown", "believed"),
+    [
+        (3, {"n0": 1, "n1": 2}, {0: 1, 1: 2}),
+        (0, {"n0": 1}, {0: 0}),
+        (2, {"n0": 1, "n1": 2}, {0: 0, 1: 2}),
+        (2, {"n0": 2, "n1": 2}, {0: None, 1: None}),
+        (5, {"n0": 1, "n1": 2}, {0: None, 1: None}),
+        (None, {"n0": 1}, {0: 1}),
+        (0, {}, {}),
+    ],
+)
+def test_a_gauge_that_exceeds_the_total_is_stale_where_that_is_clear(
+    total: int | None, shown: dict[str, float], believed: dict[int, int | None]
+) -> None:
+    view = metrics_view(gauges(total, **shown))
+    assert view is not None
+    assert {zone.numa_node: zone.exclusive_cpus for zone in view.zones} == believed
+    assert bool(view.quirk) == (list(believed.values()) != list(shown.values()))
+
+
+def test_a_stale_gauge_is_told_with_what_it_shows() -> None:
+    metrics = gauges(2, n0=1, n1=2)
+    view = metrics_view(metrics)
+    assert view is not None
+    assert stale_gauges(view, metrics) == {0: 1}
+
+
+def test_a_kubelet_before_1_33_has_no_gauges() -> None:
+    assert metrics_view([Metric("kubelet_cpu_manager_pinning_requests_total", {}, 3)]) is None
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=4), st.integers(0, 24))
+def test_believed_gauges_always_add_up_to_the_total(shown: list[int], total: int) -> None:
+    view = metrics_view(gauges(total, **{f"n{i}": value for i, value in enumerate(shown)}))
+    assert view is not None
+    believed = [zone.exclusive_cpus for zone in view.zones]
+    assert None in believed or sum(count or 0 for count in believed) == total
+    assert all(count in {None, 0, gauge} for count, gauge in zip(believed, shown, strict=True))
+
+
+@pytest.mark.parametrize("value", [-1.0, 0.5, float("nan"), float("inf"), 1e300])
+def test_a_gauge_that_is_no_count_is_refused(value: float) -> None:
+    with pytest.raises(BadRecord):
+        metrics_view([Metric(GAUGE, {"numa_node": "0"}, value)])
+
+
+@pytest.mark.parametrize("name", ["node-0", "node0", "node-17"])
+def test_zones_are_named_as_nfd_koordinator_and_crane_do(name: str) -> None:
+    assert numa_id(name, ("node-", "node")) == int(name.removeprefix("node").removeprefix("-"))
+
+
+@pytest.mark.parametrize("name", ["", "node", "node--1", "left", "node-1a", "node-\u0663", "node-99999999999"])
+def test_a_zone_of_another_name_is_refused(name: str) -> None:
+    with pytest.raises(BadRecord):
+        numa_id(name, ("node-", "node"))
+
+
+def nrt(**parts: Any) -> str:
+    return json.dumps({"apiVersion": "topology.node.k8s.io/v1alpha2", "metadata": {"name": "n"}, **parts})
+
+
+def test_policies_are_told_in_the_kubelets_words_and_attributes_win() -> None:
+    view = parse_topology_object(nrt(topologyPolicies=["SingleNUMANodePodLevel"]))
+    assert (view.topology_manager_policy, view.topology_manager_scope) == ("single-numa-node", "pod")
+    attributes = [{"name": "topologyManagerPolicy", "value": "restricted"}]
+    view = parse_topology_object(nrt(topologyPolicies=["BestEffort"], attributes=attributes))
+    assert (view.topology_manager_policy, view.topology_manager_scope) == ("restricted", "container")
+
+
+@pytest.mark.parametrize(
+    "zones",
+    [
+        [{"name": "node-0", "resources": [{"name": "cpu", "capacity": "4", "allocatable": "5"}]}],
+        [{"name": "node-0", "resources": [{"name": "cpu", "capacity": "4", "available": "5"}]}],
+        [{"name": "node-0", "resources": [{"name": "cpu", "capacity": "many"}]}],
+        [{"name": "node-0", "resources": [{"name": "cpu", "capacity": "-4"}]}],
+        [{"name": "node-0", "resources": [{"name": "cpu"}]}],
+        [{"name": "node-0"}, {"name": "node0"}],
+        [{"name": "node-0", "costs": [{"name": "node-0", "value": "near"}]}],
+        [{"name": 0}],
+        {},
+    ],
+)
+def test_zones_that_make_no_sense_are_refused(zones: Any) -> None:
+    with pytest.raises(BadRecord):
+        parse_topology_object(nrt(zones=zones))
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"apiVersion":"example.com/v1"}', '{"metadata":3}', "[" * 5000])
+def test_what_is_no_topology_object_is_refused(text: str) -> None:
+    with pytest.raises(BadRecord):
+        parse_topology_object(text)
+
+
+def test_koordinators_null_and_missing_annotations_are_empty() -> None:
+    annotations = {
+        "node.koordinator.sh/cpu-topology": '{"detail":[{"id":0,"core":0,"socket":0,"node":0}]}',
+        "node.koordinator.sh/pod-cpu-allocs": "null",
+    }
+    view = parse_topology_object(nrt(metadata={"name": "n", "annotations": annotations}))
+    assert (view.cpus, view.holders, view.reserved) == ((Cpu(cpu=0, core=0, socket=0, numa=0),), (), None)
+
+
+def test_a_koordinator_pod_without_a_cpuset_is_not_pinned() -> None:
+    status = '{"numaNodeResources":[{"node":0,"resources":{"cpu":"4"}}]}'
+    assert koordinator_cpus(PodAnnotations(koordinator_resource_status=status)) == frozenset()
+    with pytest.raises(BadRecord):
+        koordinator_cpus(PodAnnotations(koordinator_resource_status='{"cpuset":"3-1"}'))
+
+
+@pytest.mark.parametrize(("policy", "expected"), [("exclusive", {0: 2}), ("", {0: 2}), ("numa", {}), ("none", {})])
+def test_crane_counts_only_what_is_exclusive(policy: str, expected: dict[int, int]) -> None:
+    result = '[{"name":"node0","type":"Node","resources":{"capacity":{"cpu":"2"}}}]'
+    assert crane_cpus(PodAnnotations(crane_cpu_policy=policy, crane_topology_result=result)) == expected
+
+
+def test_crane_pods_alone_tell_what_is_held_and_not_what_there_is() -> None:
+    view = with_crane_pods(None, {"a": {0: 2}, "b": {0: 1, 1: 4}})
+    assert [(zone.numa_node, zone.cpus, zone.exclusive_cpus) for zone in view.zones] == [(0, None, 3), (1, None, 4)]
+
+
+TOPOLOGY = numa_topology([Cpu(cpu=c, core=c, socket=0, numa=c // 4) for c in range(8)])
+
+
+def held(source: str, *cpus: int, fidelity: Fidelity = "exact") -> NumaView:
+    return NumaView(source, fidelity, holders=(Holder("", "", "uid", "c", frozenset(cpus)),))
+
+
+def counted(*zones: tuple[int, int | None]) -> NumaView:
+    return NumaView(NRT, "count", zones=tuple(NumaZone(numa, 4, 0, exclusive) for numa, exclusive in zones))
+
+
+def test_cpu_ids_without_a_topology_tell_only_the_node() -> None:
+    found = account(held(CHECKPOINT, 1, 2), NodeFacts(capacity_cpus=8, reserved=frozenset({0})))
+    assert found.fidelity == "none"
+    assert [(n.numa_node, n.exclusive_cpus, n.free_cpus) for n in found.numbers] == [(WHOLE_NODE, 2, 5)]
+
+
+def test_the_only_numa_node_that_is_ever_named_holds_all_cpus() -> None:
+    facts = NodeFacts(capacity_cpus=2, numa_named=frozenset({0}), reserved=frozenset({0}))
+    found = account(held(CHECKPOINT, 1), facts)
+    assert (found.fidelity, found.assumed) == ("count", ("single_numa_node",))
+    assert found.numa_nodes_of(frozenset({1})) == (0,)
+
+
+def test_a_cpu_without_a_numa_node_leaves_nothing_to_believe() -> None:
+    found = account(held(CHECKPOINT, 1, 9), NodeFacts(topology=TOPOLOGY))
+    assert (found.fidelity, found.exclusive_cpus) == ("none", 2)
+    assert "CPU 9" in found.explanation
+
+
+def test_the_best_fidelity_wins_and_the_others_are_witnesses_or_disagree() -> None:
+    facts = NodeFacts(topology=TOPOLOGY, reserved=frozenset({0}))
+    accounts = [account(view, facts) for view in (counted((0, 2), (1, 1)), held(CHECKPOINT, 1, 2))]
+    best = best_account(accounts)
+    assert best is not None
+    assert (best.view.source, best.fidelity) == (CHECKPOINT, "exact")
+    assert witnesses(best, accounts, 0) == [NRT]
+    assert disagreements(best, accounts) == {(1, NRT): (0, 1)}
+
+
+def test_an_exporter_that_says_nothing_of_what_is_available_is_not_believed() -> None:
+    facts = NodeFacts()
+    silent, vague = account(counted((0, None)), facts), account(held(CHECKPOINT, 1), facts)
+    assert silent.fidelity == vague.fidelity == "none"
+    best = best_account([silent, vague])
+    assert best is not None
+    assert best.view.source == CHECKPOINT
+    assert best_account([]) is None
+
+
+def test_reserved_cpus_that_nobody_tells_are_marked_as_assumed() -> None:
+    assert account(held(CHECKPOINT, 1), NodeFacts(topology=TOPOLOGY)).assumed == ("reserved_cpus",)
+    told = NodeFacts(topology=TOPOLOGY, reserved_cpus=2, reserved_assumed=False)
+    found = account(held(CHECKPOINT, 3), told)
+    assert (found.assumed, found.taken) == ((), frozenset({0, 1, 3}))
