@@ -1,5 +1,6 @@
 """The `leadsman` command: wires the rooms together and holds nothing else."""
 
+import asyncio
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -10,17 +11,22 @@ from pathlib import Path
 from typing import Annotated, Final, NoReturn
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 
 from ingest.capture import SourceError
+from ingest.capturing import Rotation, record
+from ingest.connect import KubeconfigError
 from ingest.inspect import inspect as inspect_sources
 from ingest.inspect import render
+from ingest.live_settings import LiveSettings
 from ingest.normalize import normalize
 from ingest.observation import BadRecord, Observed
 from ingest.progress import progress_bar
 from ingest.records import NodeRecord
 from ingest.sources import read_sources
 from ingest.text import plain
+from ingest.versions import VersionsError
 from sql.checkpoints import DatabaseCheckpoints
 from sql.database import Database, connect
 from sql.digest import digest as digest_tables
@@ -75,6 +81,14 @@ class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
+
+
+class Compress(StrEnum):
+    """How `capture` packs the files of a folder."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    ZSTD = "zstd"
 
 
 Dsn = Annotated[
@@ -264,6 +278,130 @@ def _node_records(paths: list[Path]) -> Iterator[NodeRecord]:
                 yield from (
                     each for each in normalize(item.observation) if isinstance(each, NodeRecord) and each.node
                 )
+
+
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="By default the pod's service account, else $KUBECONFIG, else ~/.kube/config."),
+]
+KubeContext = Annotated[str | None, typer.Option("--context", help="A context of the kubeconfig.")]
+KubeletAccess = Annotated[
+    str,
+    typer.Option(
+        "--kubelet",
+        metavar="proxy|direct|off",
+        help="Ask kubelets through the API server, at their own port, or not at all.",
+    ),
+]
+KubeletAddress = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NODE=HOST:PORT", help="With --kubelet direct: where a node's kubelet is."),
+]
+KubeletCa = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="With --kubelet direct: the CA of the kubelets' certificates.")
+]
+KubeletInsecure = Annotated[
+    bool, typer.Option("--kubelet-insecure", help="With --kubelet direct: check no kubelet's certificate.")
+]
+Every = Annotated[float, typer.Option("--every", metavar="SECONDS", help="How often each kubelet is asked.")]
+
+
+@app.command(
+    epilog="Examples: leadsman capture --output incident/; "
+    "leadsman capture --output now.jsonl.gz --seconds 600 --kubeconfig ~/.kube/config"
+)
+def capture(
+    *,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR|FILE",
+            help="A folder of files that rotate, or one .jsonl, .jsonl.gz, .jsonl.zst.",
+        ),
+    ],
+    cluster: Annotated[str, typer.Option(help="Name of the cluster.")] = "default",
+    kubeconfig: Kubeconfig = None,
+    context: KubeContext = None,
+    kubelet: KubeletAccess = "proxy",
+    kubelet_address: KubeletAddress = None,
+    kubelet_ca: KubeletCa = None,
+    kubelet_insecure: KubeletInsecure = False,
+    every: Every = 10.0,
+    seconds: Annotated[float | None, typer.Option(min=0, help="Stop after so long.")] = None,
+    rotate_mib: Annotated[int, typer.Option(min=1, help="Begin a new file at this size.")] = 256,
+    rotate_seconds: Annotated[float, typer.Option(min=1, help="Begin a new file after so long.")] = 3600.0,
+    keep: Annotated[int | None, typer.Option(min=1, help="Keep so many files; by default all.")] = None,
+    compress: Annotated[Compress, typer.Option(help="Of the files of a folder.")] = Compress.NONE,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Record what a cluster and its kubelets tell, without secrets, until Ctrl-C; replay it anywhere.
+
+    A process that is killed loses at most its last line.
+    """
+    live = _live_settings(
+        cluster, kubeconfig, context, kubelet, kubelet_address, kubelet_ca, every, insecure=kubelet_insecure
+    )
+    rotation = Rotation(rotate_mib * 1024 * 1024, rotate_seconds, compress.value, keep)
+    tell = _tell_nothing if quiet else _tell
+    with _live_mistakes():
+        captured = asyncio.run(record(live, output, rotation, tell, seconds=seconds))
+    if not captured.observations:
+        _fail("nothing was captured", EXIT_NO_SOURCE)
+
+
+def _live_settings(
+    cluster: str,
+    kubeconfig: Path | None,
+    context: str | None,
+    access: str,
+    addresses: list[str] | None,
+    ca_file: Path | None,
+    every_seconds: float,
+    *,
+    insecure: bool,
+    versions_file: Path | None = None,
+) -> LiveSettings:
+    kubelet = {
+        "access": access,
+        "addresses": dict(_pair(text) for text in addresses or ()),
+        "ca_file": ca_file,
+        "insecure": insecure,
+        "summary_seconds": every_seconds,
+        "metrics_seconds": every_seconds,
+    }
+    try:
+        return LiveSettings.model_validate(
+            {
+                "cluster": cluster,
+                "kubeconfig": kubeconfig,
+                "context": context,
+                "versions_file": versions_file,
+                "kubelet": kubelet,
+            }
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        _fail(f"{where}: {first['msg']}", EXIT_USAGE)
+
+
+@contextmanager
+def _live_mistakes() -> Iterator[None]:
+    """A cluster, or a place for what it tells, that cannot be used."""
+    try:
+        yield
+    except (KubeconfigError, VersionsError, OSError) as error:
+        _fail(str(error), EXIT_NO_SOURCE)
+
+
+def _tell(line: str) -> None:
+    err.print(plain(line, MESSAGE), soft_wrap=True)
+
+
+def _tell_nothing(line: str) -> None:
+    """Quiet."""
 
 
 def main() -> NoReturn:

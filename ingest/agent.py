@@ -3,35 +3,35 @@
 It reads what a DaemonSet mounts read-only (domain-reference A1, A2, A3, A7), and nothing of environments or volumes.
 """
 
-import signal
+import asyncio
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from ingest.capture import CaptureWriter, Compression
+from ingest.capturing import Rotation, open_capture
 from ingest.clock import SYSTEM, Clock
 from ingest.envelope import encode_line
 from ingest.host import CannotReadError, is_there, read_file
 from ingest.observation import Observation
 from ingest.podresources_api import read_podresources
 from ingest.reports import Failure, error_observation
+from ingest.stopping import run_until, stop_on_signals
 from ingest.sysfs import read_cpu_topology
 from ingest.text import plain
 
 FULL_SECONDS: Final = 600.0
 """So often all is told, changed or not: who reads from the middle on knows everything after that."""
+ROTATION: Final = Rotation(limit_bytes=64 * 1024 * 1024, limit_seconds=86_400.0, compression="gzip", keep=7)
+"""A folder on the machine's own disk keeps a week."""
 
 Write: TypeAlias = Callable[[Observation], None]
 Read: TypeAlias = Callable[[], bytes | None]
 """A resource's object as JSON; None where this machine does not have it. Raises CannotReadError."""
-
-_COMPRESSIONS: Final[dict[str, Compression]] = {".gz": "gzip", ".zst": "zstd"}
 
 
 class AgentSettings(NamedTuple):
@@ -91,29 +91,34 @@ class Agent:
         return error_observation(self._clock, self._settings.cluster, "agent", resource, text, self._settings.node)
 
 
-def run_agent(settings: AgentSettings, output: Path | None, *, once: bool = False) -> None:
-    """Write what the agent sees to a capture file, or to standard output, until SIGTERM or SIGINT; or once.
+def run_agent(settings: AgentSettings, output: Path | None, rotation: Rotation = ROTATION) -> None:
+    """Write what the agent sees to standard output, a capture file or a folder of them, until SIGTERM or SIGINT.
 
-    Raises SourceError where the file cannot be written.
+    Raises OSError and SourceError where it cannot be written.
     """
-    agent = Agent(settings)
-    with _sink(output) as write, _stop_signal() as stop:
-        if once:
-            _tell(agent, write)
-        else:
-            follow(agent, write, settings.interval_seconds, stop.wait)
+    with _sink(settings, output, rotation) as write:
+        asyncio.run(follow_until_stopped(Agent(settings), write, settings.interval_seconds))
 
 
-def follow(
-    agent: Agent, write: Write, interval_seconds: float, wait: Callable[[float], bool], clock: Clock = SYSTEM
-) -> None:
-    """Look at a steady pace; `wait(seconds)` says whether to stop."""
-    stopped = False
-    while not stopped:
+def run_agent_once(settings: AgentSettings, output: Path | None) -> None:
+    """The same for one look."""
+    with _sink(settings, output, ROTATION) as write:
+        _tell(Agent(settings), write)
+
+
+async def follow(agent: Agent, write: Write, interval_seconds: float, clock: Clock = SYSTEM) -> None:
+    """Look for ever at a steady pace."""
+    while True:
         began = clock.monotonic()
         _tell(agent, write)
         spent = clock.monotonic() - began
-        stopped = wait(interval_seconds - spent % interval_seconds)
+        await clock.sleep(interval_seconds - spent % interval_seconds)
+
+
+async def follow_until_stopped(agent: Agent, write: Write, interval_seconds: float) -> None:
+    """The same until SIGTERM or SIGINT; a line that is begun is ended."""
+    with stop_on_signals() as stop:
+        await run_until(stop, follow(agent, write, interval_seconds))
 
 
 def _tell(agent: Agent, write: Write) -> None:
@@ -162,27 +167,14 @@ class _PodResources:
 
 
 @contextmanager
-def _sink(output: Path | None) -> Iterator[Write]:
+def _sink(settings: AgentSettings, output: Path | None, rotation: Rotation) -> Iterator[Write]:
     if output is None:
         yield _write_out
         return
-    with CaptureWriter(output, _COMPRESSIONS.get(output.suffix, "none")) as capture:
-        yield capture.write
+    with closing(open_capture(output, f"{settings.cluster}-{settings.node}", rotation)) as writer:
+        yield writer.write
 
 
 def _write_out(observation: Observation) -> None:
     sys.stdout.buffer.write(encode_line(observation))
     sys.stdout.buffer.flush()
-
-
-@contextmanager
-def _stop_signal() -> Iterator[threading.Event]:
-    """An event that SIGTERM and SIGINT set; outside, they do what they did before."""
-    stop = threading.Event()
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(number, lambda *_: stop.set()) for number in numbers]
-    try:
-        yield stop
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)

@@ -18,6 +18,7 @@ from ingest.freshness import Freshness, Silence
 from ingest.kubelet import SUMMARY
 from ingest.live_settings import LiveSettings
 from ingest.observation import Observation
+from ingest.redact import redact
 from ingest.reports import Tally, error_observation
 from ingest.resources import NODES, RESOURCES, Resource
 from ingest.text import plain
@@ -31,7 +32,7 @@ SAVE_SECONDS: Final = 1.0
 
 
 class Delivery(NamedTuple):
-    """An observation that is to be acknowledged once it is safe."""
+    """An observation without secrets that is to be acknowledged once it is safe."""
 
     observation: Observation
     ticket: Ticket | None
@@ -147,10 +148,10 @@ class Live:
                     continue
                 if watch.resource is NODES:
                     self._fleet.changed(seen.observation)
-                await self._queue.put(Delivery(seen.observation, ticket))
+                await self._queue.put(Delivery(redact(seen.observation), ticket))
 
     async def _emit(self, observation: Observation) -> None:
-        await self._queue.put(Delivery(observation, None))
+        await self._queue.put(Delivery(redact(observation), None))
 
     async def _check_freshness(self) -> None:
         while True:

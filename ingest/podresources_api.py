@@ -30,6 +30,7 @@ SECONDS: Final = 5.0
 """Longer no answer takes: the kubelet has it in memory."""
 LIMIT_BYTES: Final = 16 * 1024 * 1024
 """Of an answer; the kubelet's own client has the same limit."""
+SOCKET_PATH_BYTES: Final = 107
 
 _Schema: TypeAlias = Mapping[str, Mapping[str, tuple[int, str]]]
 
@@ -81,6 +82,8 @@ def read_podresources(socket: Path) -> NodeResources:
 
     Raises CannotReadError.
     """
+    if len(bytes(socket)) > SOCKET_PATH_BYTES:
+        raise CannotReadError(f"{plain(socket)}: Linux knows no socket whose path has over {SOCKET_PATH_BYTES} bytes")
     with grpc.insecure_channel(f"unix:{socket}", options=_OPTIONS) as channel:
         try:
             pods = decode_pods(_call(channel, "List"))

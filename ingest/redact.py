@@ -17,8 +17,6 @@ _DROPPED_LISTS: Final = frozenset({"command", "args", "httpHeaders", "managedFie
 """Commands, also of probes and hooks, and the headers that a probe sends."""
 _DROPPED_MAPS: Final = frozenset({"volumeAttributes", "options", "staticPodURLHeader"})
 """What a volume's driver is given, and the headers with which a kubelet asks for static pods."""
-_OUTPUT: Final = "terminated"
-"""A container's termination message is its own output, or the end of its log."""
 _KEPT_ANNOTATIONS: Final = frozenset(
     field.encode_name
     for kept in (PodAnnotations, NodeAnnotations, EventAnnotations)
@@ -27,13 +25,12 @@ _KEPT_ANNOTATIONS: Final = frozenset(
 _TOPOLOGY_ANNOTATION: Final = re.compile(r"([a-z0-9-]+\.)*(koordinator\.sh|crane\.io|node\.k8s\.io)/")
 """Of a NodeResourceTopology: written by node agents about CPUs and memory (domain-reference A5)."""
 _SECRET: Final = re.compile(
-    r"(?P<url>[a-z][a-z0-9+.-]{0,30}://)[^/\s@\"'?#]{1,2000}@"
+    r"(?P<url>[a-z][a-z0-9+.-]{0,30}://)[^/\s\"'?#]{1,2000}@"
     r"|(?P<scheme>\b(?:bearer|basic) )[a-z0-9._~+/=-]{8,}"
     r"|(?P<name>\b[a-z0-9_-]{0,40}(?:password|passwd|secret|token|api[_-]?key|signature|credential)=)[^\s&\"',;]+",
     re.IGNORECASE,
 )
 """A URL's user info, an Authorization header, and what a URL's query or a flag calls a secret."""
-_HINTS: Final = ("@", "=", "earer ", "EARER ", "asic ", "ASIC ")
 _UNTOUCHED: Final = frozenset(
     {"stats/summary", "metrics", "cpu_manager_state", "memory_manager_state", "cpu_topology", "podresources"}
 )
@@ -43,13 +40,72 @@ _UNTOUCHED: Final = frozenset(
 def redact(observation: Observation) -> Observation:
     """The same observation without environments, commands, foreign annotations, managed fields and credentials.
 
-    Everything else is kept as it was received. An object that is not JSON is kept whole: it came from no API.
+    Everything else is kept as it was received. An object that is no JSON becomes an observation of type ERROR.
     """
     if observation.resource in _UNTOUCHED and observation.type != "ERROR":
         return observation
     try:
-        document = msgspec.json.decode(observation.object)
+        cleaned = _clean(msgspec.json.decode(observation.object))
     except (msgspec.DecodeError, RecursionError):
-        return _unreadable(observation)
-    cleaned = _clean(document, topology=observation.resource == "noderesourcetopologies")
+        error = {"error": f"{observation.resource}: an object cannot be read"}
+        return msgspec.structs.replace(observation, type="ERROR", object=msgspec.Raw(msgspec.json.encode(error)))
     return msgspec.structs.replace(observation, object=msgspec.Raw(msgspec.json.encode(cleaned)))
+
+
+def scrub(text: str) -> str:
+    """The text without what looks like a credential."""
+    if "@" not in text and "=" not in text and " " not in text:
+        return text  # almost all strings
+    return _SECRET.sub(_without_secret, text)
+
+
+def _without_secret(found: re.Match[str]) -> str:
+    end = "@" if found["url"] else ""
+    return f"{found['url'] or found['scheme'] or found['name']}{REDACTED}{end}"
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return scrub(value)
+    if isinstance(value, list):
+        return [_clean(each) for each in value]
+    if isinstance(value, dict):
+        return {
+            name: _CLEANERS.get(name, _clean)(each) for name, each in value.items() if not _is_dropped(name, each)
+        }
+    return value
+
+
+def _is_dropped(name: str, value: Any) -> bool:
+    """By name and shape: a label of one of these names is text, and stays."""
+    return (isinstance(value, list) and name in _DROPPED_LISTS) or (isinstance(value, dict) and name in _DROPPED_MAPS)
+
+
+def _clean_env(value: Any) -> Any:
+    """Names of variables stay, and where their values come from."""
+    if not isinstance(value, list):
+        return _clean(value)
+    return [
+        {name: _clean(part) for name, part in each.items() if name != "value"} if isinstance(each, dict) else REDACTED
+        for each in value
+    ]
+
+
+def _clean_annotations(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return None
+    return {name: _clean(text) for name, text in value.items() if _is_kept(name)}
+
+
+def _is_kept(annotation: str) -> bool:
+    return annotation in _KEPT_ANNOTATIONS or _TOPOLOGY_ANNOTATION.match(annotation) is not None
+
+
+def _clean_terminated(value: Any) -> Any:
+    """A container's termination message is its own output, or the end of its log."""
+    if not isinstance(value, dict):
+        return _clean(value)
+    return {name: _clean(part) for name, part in value.items() if name != "message"}
+
+
+_CLEANERS: Final = {"env": _clean_env, "annotations": _clean_annotations, "terminated": _clean_terminated}

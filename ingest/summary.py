@@ -62,9 +62,13 @@ class _Usage(_Part, frozen=True):
     inodes_used: Count | None = None
 
 
+class _Claim(_Part, frozen=True):
+    """That there is one is all that counts."""
+
+
 class _Volume(_Usage, frozen=True, rename="camel", gc=False):
     name: str = ""
-    pvc_ref: msgspec.Raw | None = None
+    pvc_ref: _Claim | None = None
 
     def is_local(self) -> bool:
         """Whether the eviction manager counts it (C4), as far as the summary alone tells."""
@@ -210,8 +214,8 @@ def pod_columns(pods: list[_Pod]) -> PodColumns:
     cpus = [pod.cpu for pod in pods]
     memories = [pod.memory for pod in pods]
     ephemeral = [pod.ephemeral_storage for pod in pods]
-    containers = [pod.containers for pod in pods]
-    volumes = [[v for v in pod.volume if v.is_local()] for pod in pods]
+    written = [_written(pod.containers) for pod in pods]
+    volumes = [_in_volumes(pod.volume) for pod in pods]
     return PodColumns(
         namespace=[r.namespace for r in references],
         pod=[r.name for r in references],
@@ -225,18 +229,40 @@ def pod_columns(pods: list[_Pod]) -> PodColumns:
         memory_major_page_faults=[m.major_page_faults for m in memories],
         ephemeral_used_bytes=[e.used_bytes for e in ephemeral],
         inodes_used=[e.inodes_used for e in ephemeral],
-        rootfs_used_bytes=[sum([c.rootfs.used_bytes or 0 for c in cs]) for cs in containers],
-        rootfs_inodes_used=[sum([c.rootfs.inodes_used or 0 for c in cs]) for cs in containers],
-        logs_used_bytes=[sum([c.logs.used_bytes or 0 for c in cs]) for cs in containers],
-        logs_inodes_used=[sum([c.logs.inodes_used or 0 for c in cs]) for cs in containers],
-        volumes_used_bytes=[sum([v.used_bytes or 0 for v in vs]) for vs in volumes],
-        volumes_inodes_used=[sum([v.inodes_used or 0 for v in vs]) for vs in volumes],
+        rootfs_used_bytes=[w[0] for w in written],
+        rootfs_inodes_used=[w[1] for w in written],
+        logs_used_bytes=[w[2] for w in written],
+        logs_inodes_used=[w[3] for w in written],
+        volumes_used_bytes=[v[0] for v in volumes],
+        volumes_inodes_used=[v[1] for v in volumes],
         processes=[pod.process_stats.process_count for pod in pods],
         swap_usage_bytes=[pod.swap.swap_usage_bytes for pod in pods],
         **_psi_columns("cpu", [c.psi for c in cpus]),
         **_psi_columns("memory", [m.psi for m in memories]),
         **_psi_columns("io", [pod.io.psi for pod in pods]),
     )
+
+
+def _written(containers: list[_Container]) -> tuple[int, int, int, int]:
+    """Bytes and inodes of the writable layers, and of the logs."""
+    rootfs_bytes = rootfs_inodes = logs_bytes = logs_inodes = 0
+    for container in containers:
+        rootfs, logs = container.rootfs, container.logs
+        rootfs_bytes += rootfs.used_bytes or 0
+        rootfs_inodes += rootfs.inodes_used or 0
+        logs_bytes += logs.used_bytes or 0
+        logs_inodes += logs.inodes_used or 0
+    return rootfs_bytes, rootfs_inodes, logs_bytes, logs_inodes
+
+
+def _in_volumes(volumes: list[_Volume]) -> tuple[int, int]:
+    """Bytes and inodes of the local volumes."""
+    used_bytes = inodes = 0
+    for volume in volumes:
+        if volume.is_local():
+            used_bytes += volume.used_bytes or 0
+            inodes += volume.inodes_used or 0
+    return used_bytes, inodes
 
 
 def _psi_columns(prefix: str, psis: list[_Psi]) -> dict[str, Any]:

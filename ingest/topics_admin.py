@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
-from ingest.topics import CATALOGUE, Topic
+from ingest.topics import Topic
 
 
 class TopicsUnusable(Exception):
@@ -15,8 +16,8 @@ class TopicsUnusable(Exception):
 
 async def ensure_topics(
     bootstrap_servers: str,
+    topics: Sequence[Topic],
     *,
-    topics: Sequence[Topic] = CATALOGUE,
     replication_factor: int = 1,
     options: Mapping[str, Any] | None = None,
 ) -> list[str]:
@@ -56,3 +57,28 @@ async def _ensure(admin: AIOKafkaAdminClient, topics: Sequence[Topic], replicati
                 "kafka.topic_prefix"
             )
     return [topic.name for topic in missing]
+
+
+async def lag(
+    bootstrap_servers: str, group: str, names: Sequence[str], options: Mapping[str, Any] | None = None
+) -> int:
+    """How many messages of the topics the group has not acknowledged yet; raises TopicsUnusable."""
+    settings = {"bootstrap_servers": bootstrap_servers, **(options or {})}
+    admin = AIOKafkaAdminClient(**settings)
+    consumer = AIOKafkaConsumer(**settings)
+    try:
+        await admin.start()
+        await consumer.start()
+        described = await admin.describe_topics(list(names))
+        partitions = [TopicPartition(t["topic"], p["partition"]) for t in described for p in t["partitions"]]
+        begins = await consumer.beginning_offsets(partitions)
+        ends = await consumer.end_offsets(partitions)
+        committed = await admin.list_consumer_group_offsets(group, partitions=partitions)
+    except KafkaError as error:
+        raise TopicsUnusable(f"Kafka at {bootstrap_servers} does not tell its offsets: {error!r}") from None
+    finally:
+        await consumer.stop()
+        await admin.close()
+    return sum(
+        ends[tp] - max(begins[tp], committed[tp].offset if tp in committed else 0, 0) for tp in partitions
+    )

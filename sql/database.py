@@ -156,7 +156,8 @@ class Database:
         except OperationalError as error:
             raise DatabaseUnreachable(f"{self}: {doing} got no answer: {_reason(error, self._target)}") from None
         except (ClickHouseError, pa.ArrowException) as error:
-            raise QueryFailed(f"{self}: {doing} was refused: {_reason(error, self._target)}") from None
+            reason = _reason(error, self._target)
+            raise QueryFailed(f"{self}: {doing} was refused: {reason}", error_code(error)) from None
 
 
 def connect(dsn: str, *, make: bool = True) -> Database:

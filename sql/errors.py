@@ -1,5 +1,7 @@
 """What can go wrong with a database, each with a message for a person and never a password in it."""
 
+from typing import Final
+
 
 class DatabaseError(Exception):
     """Base of all below; its text says what is wrong, where, and what to do."""
@@ -17,8 +19,16 @@ class DatabaseUnreachable(DatabaseError):
     """The server does not answer, or refuses the user."""
 
 
+LASTING: Final = frozenset({16, 36, 47, 53, 60, 62, 70, 81, 349, 497})
+"""ClickHouse's numbers of refusals that time does not heal: no such table or column, a wrong type, no permission."""
+
+
 class QueryFailed(DatabaseError):
-    """The engine refused a statement or a row."""
+    """The engine refused a statement or a row; `lasting` where it will refuse it again."""
+
+    def __init__(self, message: str, code: int | None = None) -> None:
+        super().__init__(message)
+        self.lasting = code in LASTING
 
 
 class SchemaError(DatabaseError):

@@ -14,13 +14,13 @@ WAITING: Final = 2
 """Batches that may wait; more of them make the runtime wait."""
 
 
-def land(database: Database, batch: Batch) -> None:
-    """Insert a batch, one insert a table."""
+def land(database: Database, batch: Batch, token: str | None = None) -> None:
+    """Insert a batch, one insert a table; what was inserted under the same token is not inserted again."""
     for row_type, rows in batch.rows.items():
-        database.insert(TABLES[row_type], to_arrow(row_type, rows))
-    if batch.summaries:
-        database.insert(NODE_SAMPLES, node_samples(batch.summaries))
-        database.insert(POD_SAMPLES, pod_samples(batch.keys, batch.pod_columns))
+        database.insert(TABLES[row_type], to_arrow(row_type, rows), token)
+    if batch.keys:
+        database.insert(NODE_SAMPLES, node_samples(batch.keys, batch.samples), token)
+        database.insert(POD_SAMPLES, pod_samples(batch.keys, batch.pod_columns), token)
 
 
 class Lander:

@@ -6,9 +6,11 @@ from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
+from msgspec.structs import astuple
 
-from ingest.records import NodeSample, PodColumns, SummaryRecord
-from streams.batch import SampleKey
+from ingest.records import NodeSample, PodColumns
+from streams.batch import Column, SampleKey
+from streams.columns import Numbers
 from streams.findings import TABLES, Row
 
 NODE_SAMPLES: Final = "node_samples"
@@ -67,17 +69,19 @@ def to_arrow(row_type: type[Row], rows: Sequence[Row]) -> pa.Table:
     return _table(schema, columns)
 
 
-def node_samples(records: Sequence[SummaryRecord]) -> pa.Table:
-    """The rows of `node_samples`, one a record."""
-    keys = [[r.cluster for r in records], [r.ts for r in records], [r.node for r in records]]
-    samples = [r.sample for r in records]
-    return _table(
-        SCHEMAS[NODE_SAMPLES],
-        [*keys, *([getattr(sample, name) for sample in samples] for name in NodeSample.__struct_fields__)],
-    )
+def from_columns(table: str, columns: Mapping[str, Sequence[object]]) -> pa.Table:
+    """Columns by their names as those of a table, hostile values as in `to_arrow`."""
+    schema = SCHEMAS[table]
+    return _table(schema, (columns[field.name] for field in schema))
 
 
-def pod_samples(keys: Sequence[SampleKey], columns: Mapping[str, Sequence[object]]) -> pa.Table:
+def node_samples(keys: Sequence[SampleKey], samples: Sequence[NodeSample]) -> pa.Table:
+    """The rows of `node_samples`: `keys[i]` says when and where `samples[i]` was taken."""
+    columns = zip(*((*key[:-1], *astuple(sample)) for key, sample in zip(keys, samples, strict=True)), strict=True)
+    return _table(SCHEMAS[NODE_SAMPLES], columns)
+
+
+def pod_samples(keys: Sequence[SampleKey], columns: Mapping[str, Column]) -> pa.Table:
     """The rows of `pod_samples`: `columns` holds the pods of all samples one after the other, `keys` says whose."""
     schema = SCHEMAS[POD_SAMPLES]
     repeats = pa.array([index for index, key in enumerate(keys) for _ in range(key.pods)], pa.int32())
@@ -96,13 +100,27 @@ def _table(schema: pa.Schema, columns: Any) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _array(values: Sequence[Any], kind: pa.DataType) -> "pa.Array[Any]":
+def _array(values: Sequence[Any] | Numbers, kind: pa.DataType) -> "pa.Array[Any]":
+    if isinstance(values, Numbers):
+        return _numbers(values, kind)
     if pa.types.is_map(kind):
         values = [sorted(value.items()) for value in values]
     try:
         return pa.array(values, kind)
     except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):
         return pa.array([_storable(value) for value in values], kind)
+
+
+def _numbers(column: Numbers, kind: pa.DataType) -> "pa.Array[Any]":
+    """The numbers where they lie; Arrow tells the absent ones by a bit each."""
+    size = len(column)
+    known = None
+    if column.absent:
+        is_known = [True] * size
+        for place in column.absent:
+            is_known[place] = False
+        known = pa.array(is_known, pa.bool_()).buffers()[1]
+    return pa.Array.from_buffers(kind, size, [known, pa.py_buffer(column.values)], len(column.absent))
 
 
 def _storable(value: Any) -> Any:

@@ -18,6 +18,8 @@ _COLOURS: Final = {
     "rejection": "magenta",
     "pressure": "yellow",
     "image_gc": "cyan",
+    "numa": "blue",
+    "scheduler": "magenta",
     "kubelet": "dim",
 }
 _NODES: Final = """

@@ -8,7 +8,7 @@ what was published for it before a crash is published again with the same natura
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import structlog
@@ -32,6 +32,12 @@ ORIGIN: Final = "origin"
 log = structlog.get_logger(__name__)
 
 Published = list[Awaitable[None]]
+
+
+class _Key(NamedTuple):
+    partition: int
+    """Of the source, and therefore of the changelog."""
+    key: bytes
 
 
 class TooManyDeadLetters(Exception):
@@ -95,21 +101,21 @@ class LogFolder:
         if self._generation() != generation:
             log.warning("a batch took longer than a rebalance waits; its partitions' next worker folds it again")
             return
-        await asyncio.gather(*[self._keep(key, folded) for key, folded in states.items()])
+        await asyncio.gather(*[self._keep(log_key, folded) for log_key, folded in states.items()])
         for event in ours:
             await stream.ack(event)
 
-    async def _fold_logs(self, events: Sequence[Any]) -> tuple[dict[bytes, Folded], Published]:
-        by_key: dict[bytes, list[Any]] = {}
+    async def _fold_logs(self, events: Sequence[Any]) -> tuple[dict[_Key, Folded], Published]:
+        by_key: dict[_Key, list[Any]] = {}
         for event in events:
-            by_key.setdefault(event.key or b"", []).append(event)
+            by_key.setdefault(_Key(event.message.partition, event.key or b""), []).append(event)
         published: Published = []
-        states: dict[bytes, Folded] = {}
-        for key, of_key in by_key.items():
-            before = self._read(key)
-            after = await self._fold_log(key, before, of_key, published)
+        states: dict[_Key, Folded] = {}
+        for each, of_key in by_key.items():
+            before = self._read(each.key)
+            after = await self._fold_log(each.key, before, of_key, published)
             if after.offset != before.offset:
-                states[key] = after
+                states[each] = after
         return states, published
 
     async def _fold_log(self, key: bytes, before: Folded, events: Sequence[Any], published: Published) -> Folded:
@@ -191,13 +197,13 @@ class LogFolder:
             return cached[1]
         return self._codec.decode(stored)
 
-    async def _keep(self, key: bytes, folded: Folded) -> None:
+    async def _keep(self, each: "_Key", folded: Folded) -> None:
         """Store a state; returns when the changelog has it.
 
         `table[key] = value` would not tell whether Kafka took it: Faust logs a failed write and commits all the same.
         """
-        value = self._codec.encode(folded)
-        stored = self._table.send_changelog(None, key, value)
+        key, value = each.key, self._codec.encode(folded)
+        stored = self._table.send_changelog(each.partition, key, value)
         self._table.data[key] = value
         if len(self._decoded) >= MAX_CACHED_LOGS and key not in self._decoded:
             self._decoded.pop(next(iter(self._decoded)))

@@ -1,84 +1,158 @@
-"""The Faust application: topics, tables and agents, and how they are set."""
+"""The Faust application of one worker: topics, tables and agents, how they are set, and how it ends."""
 
-from collections.abc import Sequence
+import asyncio
+import signal
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final
 
 import faust
+import structlog
 from faust.types import StreamT
-from mode import Service
 
 from ingest.publish import Publisher
-from ingest.topics import CLUSTER, MAX_MESSAGE_BYTES, NODES, Topic
+from ingest.topics import MAX_MESSAGE_BYTES, Topic, Topics
 from streams.agents import LogFolder
 from streams.reducer import Reducer
 
 SESSION_SECONDS: Final = 20.0
 """A worker that comes back under its own name within this time takes up its partitions at once."""
+NODE_BATCH_SECONDS: Final = 0.05
+CLUSTER_BATCH_SECONDS: Final = 0.5
+"""A cluster's state is large, and it is written once a batch."""
+GRACE_SECONDS: Final = 20.0
+"""For the batch that is folded when the worker is told to end; what is not acknowledged then is folded again."""
+log = structlog.get_logger(__name__)
 
 
-def create_app(
-    reducers: Sequence[Reducer[Any]],
-    bootstrap_servers: str,
-    *,
-    group: str = "leadsman-work",
-    instance: str | None = None,
-    datadir: str | None = None,
-) -> faust.App:
-    """The application of one worker.
+class WorkerCrashed(Exception):
+    """Faust gave up; its own log says why."""
 
-    `instance` names it among the group's workers, so that it takes up its partitions at once after a restart.
-    """
-    app = faust.App(
+
+class Worker:
+    """One worker: `run` until a signal, or until something fails."""
+
+    def __init__(
+        self,
+        reducers: Sequence[Reducer[Any]],
+        topics: Topics,
+        bootstrap_servers: str,
+        *,
+        group: str = "leadsman-work",
+        instance: str | None = None,
+        replication_factor: int = 1,
+        client_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Needs a running loop. `instance` names it among the group's workers, so that it takes up its partitions
+        at once after a restart; two that run have different ones.
+        """
+        self._app = _app(bootstrap_servers, group, instance, replication_factor)
+        self._publisher = Publisher(bootstrap_servers, client_options)
+        self._folders = [
+            self._agent(reducers, topics, source, table, within_seconds)
+            for source, table, within_seconds in (
+                (topics.nodes, "node-logs", NODE_BATCH_SECONDS),
+                (topics.cluster, "cluster-logs", CLUSTER_BATCH_SECONDS),
+            )
+        ]
+        self._app.on_partitions_revoked.connect(self._rest)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Fold until `stop`, and return when the running batch is stored and acknowledged.
+
+        Raises what a reducer raised, or WorkerCrashed; nothing of the failed batch is acknowledged.
+        """
+        async with self._publisher:
+            try:
+                self._app.finalize()
+                await self._app.start()
+                await self._first(stop)
+                await asyncio.wait_for(self._close(), GRACE_SECONDS)
+            except TimeoutError:
+                log.warning("the running batch did not end in time; it is folded again")
+            finally:
+                await self._stop()
+
+    async def _first(self, stop: asyncio.Event) -> None:
+        """Return when `stop` is set; raise what failed before."""
+        crashed: Awaitable[Any] = self._app._crashed.wait()  # noqa: SLF001  # mode has no public way to await it
+        stopping, crash = asyncio.ensure_future(stop.wait()), asyncio.ensure_future(crashed)
+        failures = [folder.failed for folder in self._folders]
+        try:
+            await asyncio.wait([stopping, crash, *failures], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            crash.cancel()
+        for failure in failures:
+            if failure.done():
+                failure.result()
+        if self._app.crashed:
+            raise WorkerCrashed(f"Faust stopped: {self._app.crash_reason!r}")
+
+    async def _close(self) -> None:
+        for folder in self._folders:
+            await folder.close()
+        await self._app.consumer.commit()
+
+    async def _stop(self) -> None:
+        try:
+            await asyncio.wait_for(self._app.stop(), GRACE_SECONDS)
+        except TimeoutError:
+            log.warning("Faust did not stop in time")
+
+    async def _rest(self, *_: Any, **__: Any) -> None:
+        """Before the partitions go to another worker."""
+        for folder in self._folders:
+            await folder.rest()
+
+    def _agent(
+        self, reducers: Sequence[Reducer[Any]], topics: Topics, source: Topic, table: str, within_seconds: float
+    ) -> LogFolder:
+        app = self._app
+        states = app.Table(table, key_type=bytes, value_type=bytes, partitions=source.partitions)
+        folder = LogFolder(reducers, states, self._publisher, topics, lambda: app.consumer_generation_id)
+
+        async def fold(stream: StreamT[Any]) -> None:
+            await folder.run(stream, within_seconds)
+
+        raw: Any = faust.Schema(key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
+        app.agent(app.topic(source.name, schema=raw, partitions=source.partitions), name=f"fold-{table}")(fold)
+        return folder
+
+
+def _app(bootstrap_servers: str, group: str, instance: str | None, replication_factor: int) -> faust.App:
+    return faust.App(
         group,
         broker=[f"kafka://{server}" for server in bootstrap_servers.split(",")],
-        datadir=datadir,
         store="memory://",
         key_serializer="raw",
         value_serializer="raw",
         processing_guarantee="at_least_once",
+        cython_optimizations=True,
         consumer_group_instance_id=instance,
         consumer_auto_offset_reset="earliest",
         consumer_max_fetch_size=MAX_MESSAGE_BYTES,
         broker_session_timeout=SESSION_SECONDS,
-        broker_heartbeat_interval=SESSION_SECONDS / 4,
+        broker_heartbeat_interval=SESSION_SECONDS / 5,
         broker_commit_interval=1.0,
-        producer_linger_ms=20,
+        producer_linger_ms=5,
+        producer_max_batch_size=256 * 1024,
         producer_compression_type="lz4",
         producer_max_request_size=MAX_MESSAGE_BYTES,
         topic_disable_leader=True,
         topic_allow_declare=True,
-        topic_replication_factor=1,
+        topic_replication_factor=replication_factor,
         table_standby_replicas=0,
         web_enabled=False,
         web_tables_enabled=False,
         web_router_enabled=False,
-        stream_wait_empty=False,
+        stream_wait_empty=False,  # LogFolder.rest waits, and for the batch alone
     )
-    publisher = Publisher(bootstrap_servers)
-
-    @app.service
-    class Publishing(Service):
-        """Keeps the publisher's producer alive while the worker is."""
-
-        async def on_start(self) -> None:
-            await publisher.__aenter__()
-
-        async def on_stop(self) -> None:
-            await publisher.__aexit__()
-
-    for source, table in ((NODES, "node-logs"), (CLUSTER, "cluster-logs")):
-        _add_agent(app, source, table, reducers, publisher)
-    return app
 
 
-def _add_agent(
-    app: faust.App, source: Topic, table: str, reducers: Sequence[Reducer[Any]], publisher: Publisher
-) -> None:
-    raw: Any = faust.Schema(key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
-    states: Any = app.Table(table, partitions=source.partitions, schema=raw, use_partitioner=True)
-    folder = LogFolder(reducers, states, publisher)
-
-    async def fold(stream: StreamT[Any]) -> None:
-        await folder.run(stream)
-
-    app.agent(app.topic(source.name, schema=raw, partitions=source.partitions), name=f"fold-{table}")(fold)
+def stop_on_signals() -> asyncio.Event:
+    """An event that SIGTERM or SIGINT sets."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, stop.set)
+    return stop

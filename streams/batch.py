@@ -3,12 +3,24 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, get_args, get_type_hints
 
-from ingest.records import PodColumns, SummaryRecord
+from msgspec.structs import astuple
+
+from ingest.records import NodeSample, PodColumns, SummaryRecord
+from streams.columns import Numbers
 from streams.findings import Row
 
-POD_COLUMNS: Final = PodColumns.__struct_fields__
+Column: TypeAlias = Numbers | list[str]
+
+
+def _types() -> dict[str, Any]:
+    """The type of each column of the pods, its values None or not."""
+    return {name: get_args(hint)[0] for name, hint in get_type_hints(PodColumns).items()}
+
+
+_FLOATS: Final = frozenset(name for name, kind in _types().items() if float in {kind, *get_args(kind)})
+_TEXTS: Final = frozenset(name for name, kind in _types().items() if kind is str)
 
 
 class SampleKey(NamedTuple):
@@ -21,18 +33,18 @@ class SampleKey(NamedTuple):
 
 
 class Batch:
-    """Rows by their type, and samples: `summaries` for `node_samples`, `keys` and `pod_columns` for `pod_samples`.
+    """Rows by their type, and samples: `keys` go with `samples` (`node_samples`) and `pod_columns` (`pod_samples`).
 
-    `keys[i].pods` says how many values of every list in `pod_columns` belong to sample i.
+    `keys[i].pods` says how many values of every column in `pod_columns` belong to sample i.
     """
 
-    __slots__ = ("keys", "pod_columns", "rows", "size", "summaries")
+    __slots__ = ("keys", "pod_columns", "rows", "samples", "size")
 
     def __init__(self) -> None:
         self.rows: defaultdict[type[Row], list[Row]] = defaultdict(list)
-        self.summaries: list[SummaryRecord] = []
         self.keys: list[SampleKey] = []
-        self.pod_columns: dict[str, list[object]] = {name: [] for name in POD_COLUMNS}
+        self.samples: list[NodeSample] = []
+        self.pod_columns: dict[str, Column] = {name: _column(name) for name in PodColumns.__struct_fields__}
         self.size = 0
         """Rows in all tables together."""
 
@@ -44,11 +56,17 @@ class Batch:
     def add_summary(self, record: SummaryRecord) -> None:
         pods = record.pods
         count = len(pods.uid)
-        self.summaries.append(record)
         self.keys.append(SampleKey(record.cluster, record.ts, record.node, count))
-        for name, column in self.pod_columns.items():
-            column.extend(getattr(pods, name))
+        self.samples.append(record.sample)
+        for column, values in zip(self.pod_columns.values(), astuple(pods), strict=True):
+            column.extend(values)
         self.size += 1 + count
+
+
+def _column(name: str) -> Column:
+    if name in _TEXTS:
+        return []
+    return Numbers("d" if name in _FLOATS else "q")
 
 
 class Sink(Protocol):

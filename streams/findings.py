@@ -99,6 +99,8 @@ class KubeletSetting(NamedTuple):
     reserved_cpus: str
     system_reserved: dict[str, str]
     kube_reserved: dict[str, str]
+    cpu_manager_policy_options: dict[str, str]
+    topology_manager_policy_options: dict[str, str]
 
 
 class DeadLetter(NamedTuple):
@@ -319,6 +321,10 @@ class NumaSkew(NamedTuple):
     fidelity: str
     assumed: list[str]
     explanation: str
+    cpu_manager_policy: str = ""
+    """These three by the source that knows best; empty for scope cluster, and where none tells."""
+    topology_manager_policy: str = ""
+    topology_manager_scope: str = ""
 
 
 class NumaWhatif(NamedTuple):

@@ -44,5 +44,23 @@ FROM
     UNION ALL
     SELECT cluster, ts, node, 'image_gc' AS kind, concat('Image GC, ', verdict, ': ', explanation) AS what
     FROM image_gc FINAL
+    UNION ALL
+    SELECT
+        cluster, ts, node, 'scheduler' AS kind,
+        concat('Scheduler, ', verdict, if(pod = '', '', concat(', of pod ', namespace, '/', pod)), ': ', evidence) AS what
+    FROM scheduler_blind_spots FINAL
+    WHERE verdict != 'inconclusive'
+    UNION ALL
+    SELECT
+        cluster, ts, node, 'numa' AS kind,
+        concat('Pod ', namespace, '/', pod, ' was not admitted: ', reason, '. ', explanation) AS what
+    FROM numa_admission_failures FINAL
+    UNION ALL
+    SELECT cluster, ts, node, 'numa' AS kind, concat('NUMA sources disagree: ', explanation) AS what
+    FROM numa_disagreements FINAL
+    UNION ALL
+    SELECT cluster, ts, '' AS node, 'numa' AS kind, concat('NUMA, late joiners: ', explanation) AS what
+    FROM (SELECT * FROM late_joiners FINAL ORDER BY ts DESC LIMIT 1 BY cluster)
+    WHERE verdict = 'late_joiners_emptier'
 )
 COMMENT 'What was concluded, in words, for each node in the order of time'

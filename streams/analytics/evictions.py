@@ -12,7 +12,16 @@ import msgspec
 
 from ingest.objects import KubeletConfiguration, Pod
 from ingest.observation import BadRecord
-from ingest.records import EventRecord, NodeRecord, PodColumns, PodRecord, Record, SettingsRecord, SummaryRecord
+from ingest.records import (
+    EventRecord,
+    NodeRecord,
+    NodeSample,
+    PodColumns,
+    PodRecord,
+    Record,
+    SettingsRecord,
+    SummaryRecord,
+)
 from streams.findings import Eviction
 from streams.reducer import Output, Reducer
 from streams.rules.event_counting import event_time, message
@@ -47,10 +56,28 @@ class PodSpecs(msgspec.Struct, frozen=True, array_like=True):
     critical: bool
 
 
+class Usages(msgspec.Struct, frozen=True, array_like=True):
+    """What the ranking needs of the pods of a summary; index i of every list is one pod."""
+
+    namespace: list[str]
+    pod: list[str]
+    uid: list[str]
+    memory_working_set_bytes: list[int | None]
+    rootfs_used_bytes: list[int]
+    rootfs_inodes_used: list[int]
+    logs_used_bytes: list[int]
+    logs_inodes_used: list[int]
+    volumes_used_bytes: list[int]
+    volumes_inodes_used: list[int]
+    processes: list[int | None]
+
+
 class Sample(msgspec.Struct, frozen=True):
     """A node's summary and the pods that were known then: what an order of eviction is predicted from."""
 
-    record: SummaryRecord
+    ts: datetime
+    node: NodeSample
+    usages: Usages
     pods: dict[str, PodSpecs]
     """By uid."""
 
@@ -79,7 +106,8 @@ class _Witness(NamedTuple):
 def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadRecord]]:
     match record:
         case SummaryRecord():
-            samples = (*state.samples[-1:], Sample(record, state.pods))
+            sample = Sample(record.ts, record.sample, _usages(record.pods), state.pods)
+            samples = (*state.samples[-1:], sample)
             return msgspec.structs.replace(state, samples=samples), ()
         case PodRecord():
             return _pod(state, record)
@@ -92,6 +120,22 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadReco
             return msgspec.structs.replace(state, kubelet_version=node.status.node_info.kubelet_version), ()
         case _:
             return state, ()
+
+
+def _usages(pods: PodColumns) -> Usages:
+    return Usages(
+        pods.namespace,
+        pods.pod,
+        pods.uid,
+        pods.memory_working_set_bytes,
+        pods.rootfs_used_bytes,
+        pods.rootfs_inodes_used,
+        pods.logs_used_bytes,
+        pods.logs_inodes_used,
+        pods.volumes_used_bytes,
+        pods.volumes_inodes_used,
+        pods.processes,
+    )
 
 
 def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadRecord]]:
@@ -214,10 +258,10 @@ def _new(state: State, record: Record, witness: _Witness, told: Told, cause: str
 def _predicted(state: State, row: Eviction, told: PressureEviction) -> Eviction:
     """With the rank in the order of the last sample before it, where every pod of that sample is known."""
     row = row._replace(resource=told.resource, threshold=told.threshold, available=told.available)
-    sample = next((s for s in reversed(state.samples) if s.record.ts < row.ts + CLOCK_SECOND), None)
+    sample = next((s for s in reversed(state.samples) if s.ts < row.ts + CLOCK_SECOND), None)
     if sample is None:
         return row
-    layout = layout_of(sample.record.sample)
+    layout = layout_of(sample.node)
     signal = _signal(state, sample, layout, told)
     if signal is None:
         return row
@@ -233,7 +277,7 @@ def _predicted(state: State, row: Eviction, told: PressureEviction) -> Eviction:
         return row
     return row._replace(
         predicted_rank=place,
-        predicted_at=sample.record.ts,
+        predicted_at=sample.ts,
         ranked_pods=len(order),
         tied_pods=tied(signal, layout, pods, row.uid, state.kubelet_version),
     )
@@ -242,16 +286,16 @@ def _predicted(state: State, row: Eviction, told: PressureEviction) -> Eviction:
 def _all_known(sample: Sample) -> bool:
     """Whether the spec of every pod in a sample is known; a static pod has another uid there than in the API."""
     names = {(specs.namespace, specs.name) for specs in sample.pods.values()}
-    columns = sample.record.pods
+    columns = sample.usages
     return names.issuperset(zip(columns.namespace, columns.pod, strict=True))
 
 
 def _share(sample: Sample, signal: str, layout: Layout) -> float | None:
     """How much of what is used of a signal's resource all pods of a sample use: little means no pod explains it."""
-    observed = observe(sample.record.sample).get(signal)
+    observed = observe(sample.node).get(signal)
     if observed is None or observed.capacity <= observed.available:
         return None
-    columns = sample.record.pods
+    columns = sample.usages
     measured = [_with_stats(_NOBODY, columns, index) for index in range(len(columns.uid))]
     used = sum(standing(signal, layout, pod).usage or 0 for pod in measured)
     return used / (observed.capacity - observed.available)
@@ -259,7 +303,7 @@ def _share(sample: Sample, signal: str, layout: Layout) -> float | None:
 
 def _signal(state: State, sample: Sample, layout: Layout, told: PressureEviction) -> str | None:
     """The signal whose threshold the message names, else the first of that resource that the sample has."""
-    observed = observe(sample.record.sample)
+    observed = observe(sample.node)
     candidates = [signal for signal in observed if RESOURCES[signal] == told.resource]
     thresholds = effective_thresholds(state.config, state.kubelet_version, layout).by_signal
     for signal in candidates:
@@ -271,7 +315,7 @@ def _signal(state: State, sample: Sample, layout: Layout, told: PressureEviction
 
 
 def _ranked(sample: Sample) -> list[RankedPod]:
-    columns = sample.record.pods
+    columns = sample.usages
     places: Mapping[str, int] = {uid: index for index, uid in enumerate(columns.uid)}
     ranked = []
     for uid, specs in sample.pods.items():
@@ -289,7 +333,7 @@ def _ranked(sample: Sample) -> list[RankedPod]:
     return ranked
 
 
-def _with_stats(pod: RankedPod, columns: PodColumns, index: int) -> RankedPod:
+def _with_stats(pod: RankedPod, columns: Usages, index: int) -> RankedPod:
     return pod._replace(
         has_stats=True,
         memory_working_set_bytes=columns.memory_working_set_bytes[index] or 0,
@@ -305,7 +349,7 @@ def _with_stats(pod: RankedPod, columns: PodColumns, index: int) -> RankedPod:
 
 REDUCER: Final = Reducer(
     name="evictions",
-    version=1,
+    version=2,
     log="node",
     takes=(SummaryRecord, PodRecord, EventRecord, SettingsRecord, NodeRecord),
     state=State,

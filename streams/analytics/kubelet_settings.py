@@ -55,6 +55,8 @@ def _row(record: SettingsRecord) -> KubeletSetting:
         reserved_cpus=config.reserved_system_cpus,
         system_reserved=_sorted(config.system_reserved),
         kube_reserved=_sorted(config.kube_reserved),
+        cpu_manager_policy_options=_sorted(config.cpu_manager_policy_options),
+        topology_manager_policy_options=_sorted(config.topology_manager_policy_options),
     )
 
 
@@ -67,5 +69,5 @@ def _sorted(values: Mapping[str, str] | None) -> dict[str, str]:
 
 
 REDUCER: Final = Reducer(
-    name="kubelet_settings", version=1, log="node", takes=(SettingsRecord,), state=State, step=step
+    name="kubelet_settings", version=2, log="node", takes=(SettingsRecord,), state=State, step=step
 )

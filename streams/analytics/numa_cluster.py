@@ -62,6 +62,9 @@ class State(msgspec.Struct, frozen=True):
     is_unplaced: bool = False
     """Pods of a large cluster changed since they were placed last."""
     was_placed: bool = False
+    has_gangs: bool = False
+    newest: datetime | None = None
+    """Of all records."""
 
 
 def step(state: State, record: NodeNumaRecord) -> tuple[State, Sequence[Output]]:
@@ -86,7 +89,13 @@ def step(state: State, record: NodeNumaRecord) -> tuple[State, Sequence[Output]]
     latest = {node: each for node, each in state.latest.items() if node != record.target}
     if not record.gone:
         latest[record.target] = record
-    state = msgspec.structs.replace(state, latest=latest, is_unplaced=True)
+    state = msgspec.structs.replace(
+        state,
+        latest=latest,
+        is_unplaced=True,
+        has_gangs=state.has_gangs or any(claim.group for claim in record.claims),
+        newest=max(record.ts, state.newest or record.ts),
+    )
     if len(latest) <= SMALL_CLUSTER and sum(len(each.claims) for each in latest.values()) <= FEW_PODS:
         state, placed = _placed_again(state)
         rows += placed
@@ -128,7 +137,7 @@ def _placed_again(state: State) -> tuple[State, list[Output]]:
     if not state.was_placed and not any(each.claims for each in state.latest.values()):
         return state, []
     state = msgspec.structs.replace(state, was_placed=True, is_unplaced=False)
-    return state, _whatif(state.cluster, state.latest)
+    return state, _whatif(state)
 
 
 def _entry(record: NodeNumaRecord) -> Entry:
@@ -151,22 +160,15 @@ def _ts(entry: Entry) -> datetime:
 
 
 def _rows(state: State, bucket: datetime) -> list[Output]:
+    """Always both rows, also of no node: one that was written before all was known has to be replaced."""
     end = bucket + BUCKET
     nodes: dict[str, Entry] = {}
     for node, entries in state.history.items():
         last = entries[-1] if entries[-1].ts < end else _last_before(entries, end)
         if last is not None and not last.gone:
             nodes[node] = last
-    rows: list[Output] = []
-    skew = _skew_row(state.cluster, bucket, nodes.values())
-    if skew is not None:
-        rows.append(skew)
-    late = _late_joiners(
-        state.cluster, bucket, {n: e for n, e in nodes.items() if not e.control_plane and e.allocatable}
-    )
-    if late is not None:
-        rows.append(late)
-    return rows
+    takers = {node: each for node, each in nodes.items() if not each.control_plane and each.allocatable}
+    return [_skew_row(state.cluster, bucket, nodes.values()), _late_joiners(state.cluster, bucket, takers)]
 
 
 def _last_before(entries: Sequence[Entry], end: datetime) -> Entry | None:
@@ -174,40 +176,41 @@ def _last_before(entries: Sequence[Entry], end: datetime) -> Entry | None:
     return entries[place - 1] if place else None
 
 
-def _skew_row(cluster: str, bucket: datetime, nodes: Iterable[Entry]) -> NumaSkew | None:
+def _skew_row(cluster: str, bucket: datetime, nodes: Iterable[Entry]) -> NumaSkew:
     entries = list(nodes)
     total = cluster_skew([(each.exclusive, each.allocatable, each.free, each.fit) for each in entries])
-    if total is None:
-        return None
     return NumaSkew(
         cluster=cluster,
         ts=bucket,
         scope="cluster",
         node="",
-        **total._asdict(),
+        skew_ratio=total and total.skew_ratio,
+        mean_absolute_deviation=total and total.mean_absolute_deviation,
+        free_cpus=total and total.free_cpus,
+        largest_fit_cpus=total and total.largest_fit_cpus,
+        stranded_cpus=total and total.stranded_cpus,
         exclusive_cpus=sum(each.exclusive for each in entries),
         allocatable_cpus=sum(each.allocatable for each in entries),
         spanning_pods=sum(each.spanning for each in entries),
         nodes=len(entries),
         source="nodes",
-        fidelity=max((each.fidelity for each in entries), key=_FIDELITIES.index),
+        fidelity=max((each.fidelity for each in entries), key=_FIDELITIES.index, default="none"),
         assumed=[],
         explanation="",
     )
 
 
-def _late_joiners(cluster: str, bucket: datetime, nodes: dict[str, Entry]) -> LateJoiners | None:
+def _late_joiners(cluster: str, bucket: datetime, nodes: dict[str, Entry]) -> LateJoiners:
     aged = [
         rule.Aged(each.created_at, node, each.exclusive / each.allocatable)
         for node, each in nodes.items()
         if each.created_at is not None
     ]
-    if len(aged) < 2:  # noqa: PLR2004  one node is neither older nor younger
-        return None
     found = rule.late_joiners(aged)
-    oldest, youngest = found.groups[0], found.groups[-1]
-    has_groups = len(found.groups) > 1
-    free, fit = sum(each.free for each in nodes.values()), max(each.fit for each in nodes.values())
+    oldest = found.groups[0] if found.groups else None
+    youngest = found.groups[-1] if len(found.groups) > 1 else None
+    free = sum(each.free for each in nodes.values())
+    fit = max((each.fit for each in nodes.values()), default=0)
     verdict = _verdict(found)
     return LateJoiners(
         cluster=cluster,
@@ -216,12 +219,12 @@ def _late_joiners(cluster: str, bucket: datetime, nodes: dict[str, Entry]) -> La
         rank_correlation=found.rank_correlation,
         gap_ratio=found.gap_ratio,
         nodes=len(aged),
-        oldest_nodes=list(oldest.nodes[:MOST_NAMES]),
-        oldest_created_at=oldest.first_created_at,
-        oldest_ratio=oldest.ratio,
-        youngest_nodes=list(youngest.nodes[:MOST_NAMES]) if has_groups else [],
-        youngest_created_at=youngest.first_created_at if has_groups else None,
-        youngest_ratio=youngest.ratio if has_groups else None,
+        oldest_nodes=list(oldest.nodes[:MOST_NAMES]) if oldest else [],
+        oldest_created_at=oldest and oldest.first_created_at,
+        oldest_ratio=oldest and oldest.ratio,
+        youngest_nodes=list(youngest.nodes[:MOST_NAMES]) if youngest else [],
+        youngest_created_at=youngest and youngest.first_created_at,
+        youngest_ratio=youngest and youngest.ratio,
         free_cpus=free,
         largest_fit_cpus=fit,
         explanation=_explanation(verdict, found, free, fit),
@@ -251,11 +254,12 @@ def _names(group: rule.AgeGroup) -> str:
     return shown if len(group.nodes) <= 5 else f"{shown} and {len(group.nodes) - 5} more"  # noqa: PLR2004  as above
 
 
-def _whatif(cluster: str, latest: dict[str, NodeNumaRecord]) -> list[Output]:
+def _whatif(state: State) -> list[Output]:
     """Of the nodes that take pods: a control plane node only where it holds some."""
-    nodes = [each for _, each in sorted(latest.items()) if each.claims or not each.control_plane]
-    ts = max((each.ts for each in latest.values()), default=None)
-    return [*whatif_rows(cluster, ts, "", nodes)] if ts else []
+    if state.newest is None:
+        return []
+    nodes = [each for _, each in sorted(state.latest.items()) if each.claims or not each.control_plane]
+    return [*whatif_rows(state.cluster, state.newest, "", nodes, has_gangs=state.has_gangs)]
 
 
 REDUCER: Final = Reducer(

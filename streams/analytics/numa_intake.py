@@ -120,6 +120,7 @@ def take_settings(state: State, record: SettingsRecord) -> State:
             topology_manager_policy=config.topology_manager_policy or "none",
             reserved_system_cpus=config.reserved_system_cpus,
             reserved_millicores=_reserved_millicores(config),
+            topology_manager_scope=config.topology_manager_scope or "container",
         )
     except (InvalidCpuSet, InvalidQuantity) as error:
         raise BadRecord("bad_settings", f"configz: {error}") from None

@@ -6,7 +6,7 @@ from typing import Final
 
 from ingest.objects import Pod
 from ingest.records import NodeNumaRecord, NumaBin, NumaClaim, Record
-from streams.analytics.numa_state import UNKNOWN_ARRIVAL, State, cpu_policy, topology_policy
+from streams.analytics.numa_state import UNKNOWN_ARRIVAL, State, cpu_policy, topology_policy, topology_scope
 from streams.findings import (
     NumaAdmissionFailure,
     NumaAllocation,
@@ -69,6 +69,9 @@ def skew_row(state: State, ts: datetime, best: Account, spanning_pods: int) -> N
         fidelity=best.fidelity,
         assumed=list(best.assumed),
         explanation=PINS_NOTHING if cpu_policy(state) == "none" else best.explanation,
+        cpu_manager_policy=cpu_policy(state),
+        topology_manager_policy=topology_policy(state),
+        topology_manager_scope=topology_scope(state),
     )
 
 

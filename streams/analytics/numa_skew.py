@@ -93,9 +93,9 @@ def _conclude(state: State, ts: datetime) -> tuple[State, list[Output]]:
     summary = numa_rows.summary_record(state, ts, best, of_pods if has_pods else None, spanning)
     if summary is not None and not _same(summary, shown.summary):
         if _places_differently(summary, shown.summary):
-            whatif, changed_whatif = _updated(
-                whatif, whatif_rows(state.cluster, ts, state.node, [summary]), _strategy
-            )
+            has_gangs = "gang" in whatif or any(claim.group for claim in summary.claims)
+            placed = whatif_rows(state.cluster, ts, state.node, [summary], has_gangs=has_gangs)
+            whatif, changed_whatif = _updated(whatif, placed, _strategy)
             said += changed_whatif
         said.append(summary)
     elif summary is None and shown.summary is not None:

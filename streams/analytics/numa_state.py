@@ -50,6 +50,7 @@ class Kubelet(NamedTuple):
     topology_manager_policy: str
     reserved_system_cpus: str
     reserved_millicores: int
+    topology_manager_scope: str = "container"
 
 
 class Machine(NamedTuple):
@@ -185,3 +186,11 @@ def topology_policy(state: State) -> str:
         return state.kubelet.topology_manager_policy
     told = (view.topology_manager_policy for view in state.objects.values())
     return next((policy for policy in told if policy), "")
+
+
+def topology_scope(state: State) -> str:
+    """The Topology Manager's scope in the kubelet's spelling, empty where unknown."""
+    if state.kubelet is not None:
+        return state.kubelet.topology_manager_scope
+    told = (view.topology_manager_scope for view in state.objects.values())
+    return next((scope for scope in told if scope), "")

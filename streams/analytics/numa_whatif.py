@@ -1,29 +1,31 @@
 """What if the pods that are there had been placed by another strategy: rows of `numa_whatif`, of either scope."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 from ingest.records import NodeNumaRecord, NumaBin, NumaClaim
 from streams.findings import NumaWhatif
 from streams.rules.numa_fit import NumaNumbers, Skew, cluster_skew, skew
-from streams.rules.placement import STRATEGIES, Bin, Claim, NodeBins, Placed, Strategy, place
+from streams.rules.placement import STRATEGIES, Bin, Claim, NodeBins, Placed, place
+
+_NOTHING: Final = Skew(0.0, 0.0, 0, 0, 0)
 
 
-def whatif_rows(cluster: str, ts: datetime, node: str, nodes: Sequence[NodeNumaRecord]) -> list[NumaWhatif]:
+def whatif_rows(
+    cluster: str, ts: datetime, node: str, nodes: Sequence[NodeNumaRecord], *, has_gangs: bool
+) -> list[NumaWhatif]:
     """One row a strategy for the pods of `nodes`: of scope node where `node` is named, else of scope cluster.
 
-    `gang` only where pods of one group are to be kept together.
+    `gang` is among the strategies where any pod belongs, or belonged, to a group.
     """
     shapes = [NodeBins(each.target, tuple(map(_bin, each.bins)), each.single_numa) for each in nodes]
     claims = [_claim(claim) for each in nodes for claim in each.claims]
-    groups = [claim.group for claim in claims if claim.group]
-    strategies: Iterable[Strategy] = STRATEGIES if len(set(groups)) < len(groups) else STRATEGIES[:-1]
     rows = []
-    for strategy in strategies:
+    for strategy in STRATEGIES if has_gangs else STRATEGIES[:-1]:
         placed = place(shapes, claims, strategy)
         total = skew(placed.numbers[node]) if node else _over_nodes(placed.numbers)
-        if total is not None:
-            rows.append(_row((cluster, ts, node, strategy), total, placed, len(claims)))
+        rows.append(_row((cluster, ts, node, strategy), total or _NOTHING, placed, len(claims)))
     return rows
 
 

@@ -4,6 +4,7 @@ The Theil-Sen estimator: the median of the slopes between all pairs of points; o
 a window apart (Theil's incomplete method), which bears outliers in a quarter of them at the cost of one short sort.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from itertools import combinations, pairwise
 from statistics import median
@@ -72,11 +73,11 @@ def slope(window: Window) -> Slope | None:
     span = window[-1][0] - window[0][0]
     if span < MIN_SPAN_SECONDS:
         return None
-    slopes = sorted((b - a) / (t - s) for (s, a), (t, b) in _pairs(window))
+    slopes = sorted([(b - a) / (t - s) for (s, a), (t, b) in _pairs(window)])
     middle = len(slopes) // 2
     per_second = slopes[middle] if len(slopes) % 2 else (slopes[middle - 1] + slopes[middle]) / 2
-    falling = sum(1 for s in slopes if s < 0)
-    rising = sum(1 for s in slopes if s > 0)
+    falling = bisect_left(slopes, 0)
+    rising = len(slopes) - bisect_right(slopes, 0)
     agreeing = falling if per_second < 0 else rising if per_second > 0 else len(slopes)
     if agreeing < AGREEMENT * len(slopes):
         return None

@@ -49,20 +49,20 @@ def _bench(folder: Path, nodes: int, pods: int, samples: int) -> None:
 def _measure(kind: str, capture: Path, folder: Path) -> Measured:
     with tempfile.TemporaryDirectory(dir=folder) as database:
         command = [sys.executable, "-m", "tests.bench.measure", kind, str(capture), f"{database}/db"]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE)  # noqa: S603  # our own module
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
     return msgspec.json.decode(done.stdout, type=Measured)
 
 
 def _print_speed(replay: Measured, decode: Measured, extract: Measured) -> None:
-    print("\nsummaries a second                                       wall   replay is   wanted")
+    print(f"\n{'summaries':54}{'a second':>8}{'CPU µs each':>14}   the replay's part   wanted")
     rows = (
         ("replay: read, decode, analytics, every table stored", replay, None),
         ("(a) bare typed decoding by msgspec, one core", decode, 0.25),
         (f"(b) ClickHouse's JSONExtract into one table, {CLICKHOUSE_THREADS} threads", extract, 0.7),
     )
     for name, each, wanted in rows:
-        ratio = f"{_rate(replay) / _rate(each):7.2f} x    >= {wanted}" if wanted else ""
-        print(f"  {name:52}{_rate(each):8,.0f}   {ratio}".rstrip())
+        part = f"{_rate(replay) / _rate(each):20.2f}   >= {wanted}" if wanted else ""
+        print(f"  {name:52}{_rate(each):8,.0f}{_micros(each.cpu_seconds, each):14.0f}{part}")
     print(
         f"  The replay stored {replay.rows:,} rows; {replay.listing_seconds:.1f} of its {replay.wall_seconds:.1f} s"
         " went to the listing of nodes, pods and settings before the first summary."
@@ -73,14 +73,18 @@ def _rate(measured: Measured) -> float:
     return measured.summaries / measured.wall_seconds
 
 
+def _micros(seconds: float, measured: Measured) -> float:
+    return seconds / measured.summaries * 1e6
+
+
 def _print_stages(replay: Measured) -> None:
-    print("\nCPU seconds of the replay                              seconds   µs a summary")
+    print(f"\n{'CPU time of the replay':54}{'seconds':>8}{'µs a summary':>14}")
     for name, seconds in (*replay.stages.items(), ("all", replay.cpu_seconds)):
-        print(f"  {name:52}{seconds:8.2f}   {seconds / replay.summaries * 1e6:12.0f}")
+        print(f"  {name:52}{seconds:8.2f}{_micros(seconds, replay):14.0f}")
 
 
 def _print_memory(replays: dict[str, Measured], engine: Measured) -> None:
-    print("\nmemory at its peak, MiB                                  held   above the engine's own   wanted")
+    print(f"\n{'memory at its peak, MiB':54}{'held':>8}   above the engine's own   wanted")
     print(f"  {'a process that only puts one row into each table':52}{engine.peak_bytes / MIB:8.0f}")
     for name, each in replays.items():
         above = (each.peak_bytes - engine.peak_bytes) / MIB

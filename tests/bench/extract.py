@@ -61,11 +61,10 @@ _SELECT: Final = ",\n    ".join(
 
 def extract(capture: Path, folder: Path, threads: int) -> int:
     """Fill a table in a new database in `folder` from a capture that is not compressed; give the number of pods."""
-    with Session(str(folder)) as session:
+    with Session(str(folder)) as session:  # type: ignore[no-untyped-call]  # chDB has no types
         session.query(POD_SAMPLES_MIGRATION.read_text())
-        session.query(
-            f"CREATE TABLE {TABLE} AS pod_samples ENGINE = MergeTree ORDER BY (cluster, node, ts, namespace, pod, uid)"
-        )
+        key = "cluster, node, ts, namespace, pod, uid"
+        session.query(f"CREATE TABLE {TABLE} AS pod_samples ENGINE = MergeTree ORDER BY ({key})")
         session.query(f"""
 INSERT INTO {TABLE}
 WITH JSONExtract(line, {_quoted(_LINE)}) AS found, arrayJoin(found.object.pods) AS p,

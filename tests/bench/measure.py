@@ -86,13 +86,12 @@ def replay(capture: Path, folder: Path) -> Measured:
     with connect(f"chdb://{folder}") as database:
         migrate(database)
         timed = _Timed(database._client, database._target)
-        lander = Lander(timed)
         items = _Items(read_sources([capture]))
         begin, cpu, main = time.perf_counter(), time.process_time(), time.thread_time()
-        report = Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(items)
+        with Lander(timed) as lander:
+            report = Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(items)
+            landing = time.clock_gettime(time.pthread_getcpuclockid(lander._thread.ident or 0))
         wall, cpu, main = time.perf_counter() - begin, time.process_time() - cpu, time.thread_time() - main
-        landing = time.clock_gettime(time.pthread_getcpuclockid(lander._thread.ident or 0))
-        lander.close()
         return Measured(
             wall_seconds=wall,
             cpu_seconds=cpu,

@@ -43,7 +43,7 @@ def store_samples(db: Database, *records: SummaryRecord) -> None:
     batch = Batch()
     for record in records:
         batch.add_summary(record)
-    db.insert("node_samples", node_samples(batch.summaries))
+    db.insert("node_samples", node_samples(batch.keys, batch.samples))
     db.insert("pod_samples", pod_samples(batch.keys, batch.pod_columns))
 
 

@@ -74,12 +74,15 @@ def histories(draw_: st.DrawFn) -> list[Version]:
 def delivered(data: st.DataObject, versions: Sequence[Version]) -> list[Version]:
     """The versions as a watch may deliver them: the first and last of a name surely, others perhaps, any again."""
     sent: list[Version] = []
+    perhaps = st.booleans()
     for i, version in enumerate(versions):
         is_last = i + 1 == len(versions) or versions[i + 1].name != version.name
-        if version.total == 1 or is_last or data.draw(st.booleans()):
+        if version.total == 1 or is_last or data.draw(perhaps):
             sent.append(version)
-        if sent and data.draw(st.booleans()):
-            sent.append(data.draw(st.sampled_from(sent)))
+        is_repeated = data.draw(perhaps)
+        if is_repeated and sent:
+            again = data.draw(st.integers(0, len(sent) - 1))
+            sent.append(sent[again])
     return sent
 
 

@@ -37,7 +37,8 @@ def test_the_numbers_equal_a_brute_force_computation(
 ) -> None:
     cpus, reserved, exclusive = placement
     numbers = exact_numbers(numa_topology(cpus), reserved, exclusive)
-    ratios, free, fits = [], 0, []
+    ratios: list[Fraction] = []
+    free, fits = 0, []
     for numa in sorted({each.numa for each in cpus}):
         mine = [each for each in cpus if each.numa == numa]
         held = [each for each in mine if each.cpu in exclusive]
@@ -53,8 +54,8 @@ def test_the_numbers_equal_a_brute_force_computation(
         assert found.free_cores == len(whole)
     total = skew(numbers)
     assert total is not None
-    mean = sum(ratios) / len(ratios) if ratios else Fraction(0)
-    deviation = sum(abs(ratio - mean) for ratio in ratios) / len(ratios) if ratios else Fraction(0)
+    mean = sum(ratios, Fraction(0)) / max(1, len(ratios))
+    deviation = sum((abs(ratio - mean) for ratio in ratios), Fraction(0)) / max(1, len(ratios))
     assert total.skew_ratio == pytest.approx(float(max(ratios) - min(ratios)) if ratios else 0.0)
     assert total.mean_absolute_deviation == pytest.approx(float(deviation))
     assert (total.free_cpus, total.largest_fit_cpus, total.stranded_cpus) == (free, max(fits), free - max(fits))

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bench import late_joiners
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench import late_joiners
 from ingest.normalize import normalize
 from ingest.observation import Observed
 from ingest.records import NodeNumaRecord, NumaBin, NumaClaim, Record
@@ -100,6 +100,7 @@ def last_rows(records: Sequence[NodeNumaRecord]) -> dict[tuple[object, ...], obj
         for row in fold.step(log, record):
             match row:
                 case NumaSkew() | LateJoiners():
+                    assert row.ts.second == 0
                     rows[type(row), row.ts] = row
                 case NumaWhatif():
                     rows[type(row), row.strategy] = row

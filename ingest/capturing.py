@@ -1,0 +1,136 @@
+"""What the live sources of a cluster see, into a capture file (contract 1)."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from datetime import timedelta
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+from ingest.capture import CaptureWriter, Compression
+from ingest.clock import SYSTEM, Clock
+from ingest.live import Live
+from ingest.live_settings import LiveSettings
+from ingest.observation import Observation
+from ingest.redact import scrub
+from ingest.rotate import RotatingCapture
+from ingest.stopping import run_until, stop_on_signals
+
+TELL_SECONDS: Final = 10.0
+
+_COMPRESSIONS: Final[dict[str, Compression]] = {".gz": "gzip", ".zst": "zstd"}
+
+
+class Rotation(NamedTuple):
+    """When a folder's capture goes on in a new file."""
+
+    limit_bytes: int = 256 * 1024 * 1024
+    limit_seconds: float = 3600.0
+    compression: Compression = "none"
+    keep: int | None = None
+    """How many files are kept; None keeps all."""
+
+
+class Writer(Protocol):
+    def write(self, observation: Observation) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Captured(NamedTuple):
+    """What a capture has taken so far."""
+
+    observations: int = 0
+    errors: int = 0
+    """Observations of type ERROR among them: something could not be read, or was silent."""
+
+
+def open_capture(out: Path, cluster: str, rotation: Rotation, clock: Clock = SYSTEM) -> Writer:
+    """Open one file where `out` ends with .jsonl, .jsonl.gz or .jsonl.zst; else a folder of files that rotate.
+
+    Raises OSError and SourceError where it cannot be written.
+    """
+    if ".jsonl" in out.suffixes[-2:]:
+        return CaptureWriter(out, _COMPRESSIONS.get(out.suffix, "none"))
+    stem = "".join(letter if letter.isalnum() else "-" for letter in cluster)
+    return RotatingCapture(
+        out,
+        stem,
+        now=clock.now,
+        limit_bytes=rotation.limit_bytes,
+        limit_seconds=rotation.limit_seconds,
+        compression=rotation.compression,
+        keep=rotation.keep,
+    )
+
+
+class Capturing:
+    """One capture of a cluster. Each line is with the operating system before the next is taken.
+
+    `tell` gets a line about how it goes every 10 s.
+    """
+
+    def __init__(self, live: Live, writer: Writer, tell: Callable[[str], None], clock: Clock = SYSTEM) -> None:
+        self.captured = Captured()
+        self._live = live
+        self._writer = writer
+        self._tell = tell
+        self._clock = clock
+        self._began = clock.now()
+
+    async def run(self, stop: asyncio.Event, *, seconds: float | None = None) -> Captured:
+        """Capture until `stop` is set or the time is over; the writer is closed then.
+
+        Raises OSError where a line cannot be written, and what a source was not made to handle.
+        """
+        telling = asyncio.ensure_future(self._tell_now_and_then())
+        try:
+            await run_until(stop, self._take(), seconds=seconds)
+        finally:
+            telling.cancel()
+            self._writer.close()
+        return self.captured
+
+    async def _take(self) -> None:
+        async with aclosing(self._live.deliveries()) as deliveries:
+            async for delivery in deliveries:
+                self._writer.write(delivery.observation)
+                self._live.acknowledge(delivery)
+                self.captured = Captured(
+                    self.captured.observations + 1,
+                    self.captured.errors + (delivery.observation.type == "ERROR"),
+                )
+
+    async def _tell_now_and_then(self) -> None:
+        while True:
+            await self._clock.sleep(TELL_SECONDS)
+            self._tell(self.line())
+
+    def line(self) -> str:
+        """How it goes, in one line that is safe to show."""
+        lasted = timedelta(seconds=int((self._clock.now() - self._began).total_seconds()))
+        parts = [f"captured {self.captured.observations} observations in {lasted}"]
+        if self.captured.errors:
+            parts.append(f"{self.captured.errors} of them errors")
+        parts += [f"{stream} cannot be read: {scrub(text)}" for stream, text in sorted(self._live.degraded().items())]
+        return "; ".join(parts)
+
+
+async def record(
+    settings: LiveSettings,
+    out: Path,
+    rotation: Rotation,
+    tell: Callable[[str], None],
+    *,
+    seconds: float | None = None,
+) -> Captured:
+    """Capture a cluster until SIGTERM, SIGINT or the end of the time.
+
+    Raises KubeconfigError, VersionsError, and what `open_capture` and `Capturing.run` raise.
+    """
+    with stop_on_signals() as stop:
+        live = await Live.connect(settings)
+        capturing = Capturing(live, open_capture(out, settings.cluster, rotation), tell)
+        captured = await capturing.run(stop, seconds=seconds)
+    tell(capturing.line())
+    return captured

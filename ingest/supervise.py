@@ -1,0 +1,121 @@
+"""Several processes as one: restarted when they end, stopped together."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import structlog
+
+from ingest import with_parent
+from ingest.backoff import Backoff
+from ingest.clock import SYSTEM, Clock
+from ingest.stopping import run_until
+
+GRACE_SECONDS: Final = 30.0
+"""What a process has to end in order before it is killed."""
+FIRST_BACKOFF_SECONDS: Final = 1.0
+log = structlog.get_logger(__name__)
+
+
+class Part(NamedTuple):
+    name: str
+    argv: tuple[str, ...]
+
+
+class PartFailedError(Exception):
+    """A part ended with a status that no restart heals."""
+
+    def __init__(self, name: str, status: int) -> None:
+        super().__init__(f"{name} ended with status {status}, which a restart does not heal")
+        self.status = status
+
+
+class Supervisor:
+    """Runs each part as a process in a session of its own, with this process's output.
+
+    A part that ends is started again, after 1 s doubled to 30 s; one that ends with a status of `lasting` ends all.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        *,
+        lasting: frozenset[int],
+        environment: Mapping[str, str] | None = None,
+        grace_seconds: float = GRACE_SECONDS,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        self._parts = parts
+        self._lasting = lasting
+        self._environment = {**os.environ, **(environment or {})}
+        self._grace_seconds = grace_seconds
+        self._clock = clock
+        self._running: dict[str, asyncio.subprocess.Process] = {}
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """The process of each part that runs now."""
+        return {name: process.pid for name, process in self._running.items()}
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Keep all parts running until `stop` is set; then, and when a part fails for good, end all.
+
+        SIGTERM first, SIGKILL to what has not ended after the grace. Raises PartFailedError.
+        """
+        try:
+            await run_until(stop, self._keep_all())
+        finally:
+            await self._end_all()
+
+    async def _keep_all(self) -> None:
+        keeping = [asyncio.ensure_future(self._keep(part)) for part in self._parts]
+        try:
+            await asyncio.gather(*keeping)
+        finally:
+            for task in keeping:
+                task.cancel()
+            await asyncio.gather(*keeping, return_exceptions=True)
+
+    async def _keep(self, part: Part) -> None:
+        backoff = Backoff(self._clock, initial_seconds=FIRST_BACKOFF_SECONDS, jitter=0.0)
+        while True:
+            process = await self._start(part)
+            status = await process.wait()
+            del self._running[part.name]
+            if status in self._lasting:
+                raise PartFailedError(part.name, status)
+            wait_seconds = backoff.next_seconds()
+            log.warning("a part ended and is started again", part=part.name, status=status, in_seconds=wait_seconds)
+            await self._clock.sleep(wait_seconds)
+
+    async def _start(self, part: Part) -> asyncio.subprocess.Process:
+        wrapper = (sys.executable, "-I", "-S", str(Path(with_parent.__file__)), str(os.getpid()))
+        process = await asyncio.create_subprocess_exec(
+            *wrapper, *part.argv, env=self._environment, stdin=asyncio.subprocess.DEVNULL, start_new_session=True
+        )
+        self._running[part.name] = process
+        log.info("a part is started", part=part.name, pid=process.pid)
+        return process
+
+    async def _end_all(self) -> None:
+        processes = dict(self._running)
+        for process in processes.values():
+            _signal(process, signal.SIGTERM)
+        ending = {name: asyncio.ensure_future(process.wait()) for name, process in processes.items()}
+        if ending:
+            await asyncio.wait(ending.values(), timeout=self._grace_seconds)
+        for name, ended in ending.items():
+            if not ended.done():
+                log.warning("a part did not end in time and is killed", part=name)
+                _signal(processes[name], signal.SIGKILL)
+        await asyncio.gather(*ending.values())
+        self._running.clear()
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    if process.returncode is None:
+        process.send_signal(number)

@@ -1,0 +1,108 @@
+"""Messages into tables: facts from the summaries of the nodes' logs, findings, and dead letters."""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from ingest.dead_letters import payload_text, read_headers
+from ingest.records import SummaryRecord
+from ingest.topics import Topics
+from sql.database import Database
+from sql.errors import DatabaseUnreachable, QueryFailed
+from sql.landing import land
+from sql.schema import from_columns
+from streams.batch import Batch
+from streams.finding_messages import columns_of, decode_findings
+from streams.findings import DeadLetter
+from streams.landing import Portion, TransientFailure
+
+KIND: Final = "kind"
+SUMMARY: Final = b"summary"
+_decode_summary: Final = msgspec.json.Decoder(SummaryRecord).decode
+
+_Columns = dict[str, list[Any]]
+
+
+class PortionStore:
+    """Stores portions in a database, each table's rows in one insert under the portion's token."""
+
+    def __init__(self, database: Database, topics: Topics) -> None:
+        self._database = database
+        self._readers: dict[str, Callable[[Any, _Rows], None]] = {
+            topics.nodes.name: _read_record,
+            topics.findings.name: _read_findings,
+            topics.dead_letters.name: _read_dead_letter,
+        }
+
+    def __call__(self, portion: Portion) -> None:
+        """Raises TransientFailure where the database may take it later, DatabaseError where it will not."""
+        rows = _Rows()
+        rows.read(self._readers[portion.topic], portion.messages)
+        try:
+            rows.land(self._database, portion.token)
+        except DatabaseUnreachable as failure:
+            raise TransientFailure(str(failure)) from None
+        except QueryFailed as failure:
+            if failure.lasting:
+                raise
+            raise TransientFailure(str(failure)) from None
+
+    def topics(self) -> list[str]:
+        """What is landed."""
+        return list(self._readers)
+
+
+class _Rows:
+    """What the messages of one portion hold."""
+
+    def __init__(self) -> None:
+        self.batch = Batch()
+        self.tables: dict[str, _Columns] = {}
+
+    def read(self, reader: "Callable[[Any, _Rows], None]", messages: Iterable[Any]) -> None:
+        """What a reader cannot decode becomes a dead letter."""
+        for message in messages:
+            try:
+                reader(message, self)
+            except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+                self.batch.add((_undecodable(message, error),))
+
+    def add_columns(self, table: str, columns: _Columns) -> None:
+        into = self.tables.setdefault(table, {name: [] for name in columns})
+        for name, values in columns.items():
+            into[name] += values
+
+    def land(self, database: Database, token: str) -> None:
+        for table, columns in self.tables.items():
+            database.insert(table, from_columns(table, columns), token)
+        land(database, self.batch, token)
+
+
+def _read_record(message: Any, rows: _Rows) -> None:
+    """Samples are facts; what else a node's log says lands as findings. It is not even decoded."""
+    if (KIND, SUMMARY) in message.headers:
+        rows.batch.add_summary(_decode_summary(message.value or b""))
+
+
+def _read_findings(message: Any, rows: _Rows) -> None:
+    for table, columns in columns_of(decode_findings(message.value or b"")).items():
+        rows.add_columns(table, columns)
+
+
+def _read_dead_letter(message: Any, rows: _Rows) -> None:
+    buried = read_headers(message.headers)
+    payload = payload_text(message.value or b"")
+    position = buried.position
+    letter = DeadLetter(
+        buried.cluster, buried.ts, position.source, str(position), buried.error_type, buried.reason, payload
+    )
+    rows.batch.add((letter,))
+
+
+def _undecodable(message: Any, error: Exception) -> DeadLetter:
+    """As the worker says it, which meets a record that cannot be decoded too: then both are one row."""
+    at = datetime.fromtimestamp(message.timestamp / 1000, UTC)
+    position = f"{message.topic}:{message.partition}@{message.offset}"
+    return DeadLetter("", at, message.topic, position, "not_a_record", str(error), payload_text(message.value or b""))

@@ -1,0 +1,239 @@
+"""Does a node take a pod now, and why not: the scheduler judges, then the kubelet (domain-reference A8, D5, E2).
+
+The scheduler's judgement here is that of unschedulable nodes, taints (the pod tolerates none) and resources. Left
+out: affinity, topology spread, volumes, ports, and plugins that are not Kubernetes' own.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from streams.rules.fit_reasons import fit_reasons
+from streams.rules.numa_consume import consume
+from streams.rules.numa_hints import Hint, memory_hints
+from streams.rules.topology import NumaNode, NumaTopology
+from streams.rules.topology_manager import Machine, Request, Settings, admit
+
+Verdict: TypeAlias = Literal["fits", "refused_by_scheduler", "refused_by_kubelet", "not_exclusive", "unknown"]
+"""`not_exclusive`: it would run there, but without the exclusive CPUs that it asks for."""
+
+STRICTEST: Final = Settings("single-numa-node", full_pcpus_only=True)
+UNKNOWN_TOPOLOGY_POLICY: Final = (Settings(), STRICTEST)
+UNKNOWN_POLICIES: Final = (*UNKNOWN_TOPOLOGY_POLICY, Settings(cpu_policy="none"))
+_UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
+_NO_HINT: Final = Hint(None, preferred=True)
+
+
+class PodRequest(NamedTuple):
+    containers: tuple[Request, ...]
+    requests: dict[str, int]
+    """Effective requests of the pod (D2) in base units, cpu in millicores."""
+
+    @property
+    def exclusive_cpus(self) -> int:
+        return sum(container.cpus for container in self.containers)
+
+
+class NodeState(NamedTuple):
+    """What is known of a node; amounts in base units, cpu in millicores."""
+
+    node: str
+    allocatable: dict[str, int]
+    requested: dict[str, int]
+    pods: int
+    unschedulable: bool = False
+    taints: tuple[str, ...] = ()
+    """`key=value:effect` each."""
+    settings: tuple[Settings, ...] = UNKNOWN_POLICIES
+    """Those of its kubelet; where they are not known, every one that would make a difference."""
+    machine: Machine | None = None
+    """None where no source tells what each NUMA node has free."""
+    free_cpus: int | None = None
+    """Free exclusive CPUs of the whole node, where only that is known."""
+
+
+class Judgement(NamedTuple):
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    """Against it, in the words of who refuses; empty where it fits."""
+    hint: Hint | None = None
+    """What the Topology Manager merged; None where it was not asked."""
+    numa_nodes: tuple[int, ...] = ()
+    """Where its CPUs would lie, or by the hint the rest of it; empty where that is not known or any will do."""
+    note: str = ""
+
+
+class NumaRoom(NamedTuple):
+    """Whether one NUMA node could take the whole pod."""
+
+    numa_node: int
+    free_cpus: int
+    takes: bool
+    lacks: tuple[str, ...]
+
+
+def judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> Judgement:
+    """Whether the node takes the pod. `scheduler_minor` is 28 for a scheduler of Kubernetes 1.28."""
+    return _judge(node, pod, scheduler_minor)[0]
+
+
+def take(node: NodeState, pod: PodRequest, scheduler_minor: int, count: int) -> tuple[Judgement, int, list[int]]:
+    """The judgement of the first of `count` such pods, how many the node takes one after the other, and on which
+    NUMA nodes they come to lie.
+    """
+    first, after = _judge(node, pod, scheduler_minor)
+    taken, where = 0, set(first.numa_nodes)
+    judgement = first
+    while judgement.verdict == "fits" and taken < count:
+        taken += 1
+        where.update(judgement.numa_nodes)
+        judgement, after = _judge(after, pod, scheduler_minor)
+    return first, taken, sorted(where)
+
+
+def rooms(node: NodeState, pod: PodRequest) -> list[NumaRoom]:
+    """Each NUMA node and what it lacks for the whole pod; the empty list where they are not known."""
+    machine = node.machine
+    if machine is None:
+        return []
+    whole_cores = bool(node.settings) and all(each.full_pcpus_only for each in node.settings)
+    return [_room(machine, each, pod, whole_cores=whole_cores) for each in machine.topology.numa_nodes]
+
+
+def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
+    """Why the scheduler does not place the pod there, in its words of that version (D5, E2)."""
+    reasons = ["node(s) were unschedulable"] if node.unschedulable else []
+    for taint in node.taints:
+        key, _, value = taint.rpartition(":")[0].partition("=")
+        if taint.endswith(":PreferNoSchedule") or (node.unschedulable and key == _UNSCHEDULABLE_TAINT):
+            continue
+        reasons.append(untolerated(key, value, scheduler_minor))
+    reasons += fit_reasons(
+        pod.requests, node.allocatable, node.requested, node.pods, node.allocatable.get("pods", 0), scheduler_minor
+    )
+    return list(dict.fromkeys(reasons))
+
+
+def untolerated(key: str, value: str, scheduler_minor: int) -> str:
+    """The words for a taint that a pod does not tolerate (E2)."""
+    if scheduler_minor < 18:  # noqa: PLR2004  these three: E2's own versions
+        return "node(s) had taints that the pod didn't tolerate"
+    if scheduler_minor < 24:  # noqa: PLR2004
+        return f"node(s) had taint {{{key}: {value}}}, that the pod didn't tolerate"
+    return f"node(s) had untolerated taint {{{key}: {value}}}" if scheduler_minor < 34 else _UNTOLERATED  # noqa: PLR2004
+
+
+_UNTOLERATED: Final = "node(s) had untolerated taint(s)"
+
+
+def _judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judgement, NodeState]:
+    """Also the node with the pod on it, where it fits."""
+    reasons = scheduler_reasons(node, pod, scheduler_minor)
+    if reasons:
+        return Judgement("refused_by_scheduler", tuple(reasons)), node
+    judgements = [_kubelet(node, settings, pod) for settings in node.settings]
+    judgement, machine = judgements[0]
+    if any(other.verdict != judgement.verdict for other, _ in judgements[1:]):
+        note = "it depends on the kubelet's CPU Manager and Topology Manager, whose policies no source tells"
+        return Judgement("unknown", note=note), node
+    if any(other.numa_nodes != judgement.numa_nodes for other, _ in judgements[1:]):
+        judgement = judgement._replace(numa_nodes=(), hint=None)
+    requested = {
+        name: node.requested.get(name, 0) + pod.requests.get(name, 0) for name in {*node.requested, *pod.requests}
+    }
+    free = None if node.free_cpus is None else node.free_cpus - pod.exclusive_cpus
+    return judgement, node._replace(machine=machine, free_cpus=free, requested=requested, pods=node.pods + 1)
+
+
+def _kubelet(node: NodeState, settings: Settings, pod: PodRequest) -> tuple[Judgement, Machine | None]:
+    if pod.exclusive_cpus and settings.cpu_policy != "static":
+        reason = f"the CPU Manager's policy is {settings.cpu_policy}: the kubelet gives no exclusive CPUs"
+        return Judgement("not_exclusive", (reason,)), node.machine
+    if node.machine is not None:
+        return _admitted(node.machine, settings, pod)
+    if not pod.exclusive_cpus:
+        return Judgement("fits"), None
+    return _without_numa_nodes(node.free_cpus, settings, pod), None
+
+
+def _admitted(machine: Machine, settings: Settings, pod: PodRequest) -> tuple[Judgement, Machine]:
+    """The kubelet's judgement on a known machine, and what is left of it."""
+    together = settings.topology_scope == "pod"
+    hint, where = _NO_HINT, set[int]()
+    for group in [pod.containers] if together else [(container,) for container in pod.containers]:
+        admission = admit(machine, settings, group)
+        hint = admission.hint
+        if not admission.admitted:
+            reason = f"{admission.reason}: {admission.message}" if admission.reason else admission.message
+            return Judgement("refused_by_kubelet", (reason,), hint), machine
+        if any(_lacks_memory(machine, container) for container in group):
+            return Judgement("refused_by_kubelet", (_NO_MEMORY,), hint), machine
+        taken = frozenset[int]().union(*admission.cpus)
+        where.update(machine.topology.numa_nodes_of(taken) or hint.affinity or ())
+        machine = consume(machine, group, taken, hint.affinity)
+    return Judgement("fits", (), hint, tuple(sorted(where))), machine
+
+
+_NO_MEMORY: Final = (
+    "UnexpectedAdmissionError: Allocate failed due to [memorymanager] failed to get the default NUMA affinity, "
+    "no NUMA nodes with enough memory is available, which is unexpected"
+)
+
+
+def _lacks_memory(machine: Machine, container: Request) -> bool:
+    """The memory manager finds no NUMA nodes; policies none and best-effort come to ask it only then.
+
+    Kubernetes: pkg/kubelet/cm/memorymanager/policy_static.go, Allocate.
+    """
+    return bool(machine.memory) and memory_hints(machine.memory, container.memory_bytes) == ()
+
+
+def _without_numa_nodes(free_cpus: int | None, settings: Settings, pod: PodRequest) -> Judgement:
+    """What can be said of exclusive CPUs where only those of the whole node are known, or not even those."""
+    if free_cpus is None:
+        return Judgement("unknown", note="no source tells how many exclusive CPUs are free")
+    lump = Machine(lump_topology(max(0, free_cpus)), frozenset(range(max(0, free_cpus))))
+    judgement, _ = _admitted(lump, Settings(topology_scope=settings.topology_scope), pod)
+    if judgement.verdict != "fits":
+        return judgement
+    if settings.topology_policy in {"none", "best-effort"} and not settings.full_pcpus_only:
+        return Judgement("fits", note="no source tells on which NUMA nodes CPUs are free")
+    note = f"{free_cpus} exclusive CPUs are free, but no source tells on which NUMA nodes"
+    return Judgement("unknown", note=note)
+
+
+def lump_topology(cpus: int) -> NumaTopology:
+    """So many CPUs as if they were one NUMA node."""
+    cores = tuple(frozenset({cpu}) for cpu in range(cpus))
+    return NumaTopology((NumaNode(0, frozenset(range(cpus)), cores, "", ()),))
+
+
+def _room(machine: Machine, numa: NumaNode, pod: PodRequest, *, whole_cores: bool) -> NumaRoom:
+    free = numa.cpus & machine.free
+    lacks = [*_cpus_lacking(numa, free, pod.exclusive_cpus, whole_cores=whole_cores)]
+    lacks += _others_lacking(machine, numa.numa_node, pod.containers)
+    return NumaRoom(numa.numa_node, len(free), not lacks, tuple(lacks))
+
+
+def _cpus_lacking(numa: NumaNode, free: frozenset[int], cpus: int, *, whole_cores: bool) -> list[str]:
+    whole = sum(len(core) for core in numa.cores if core <= free)
+    if cpus > len(free):
+        return [f"{len(free)} of {cpus} CPUs free"]
+    if whole_cores and cpus > whole:
+        return [f"{whole} of {cpus} CPUs free on whole cores"]
+    return []
+
+
+def _others_lacking(machine: Machine, numa: int, containers: Sequence[Request]) -> list[str]:
+    memory = machine.memory.get(numa)
+    lacks = []
+    for kind in sorted({kind for each in containers for kind in each.memory_bytes} if machine.memory else ()):
+        wanted = sum(each.memory_bytes.get(kind, 0) for each in containers)
+        free = memory.tables[kind].free if memory and kind in memory.tables else 0
+        if wanted > free:
+            lacks.append(f"{free} of {wanted} bytes of {kind} free")
+    for name in sorted({name for each in containers for name in each.devices} & machine.devices.keys()):
+        wanted = sum(each.devices.get(name, 0) for each in containers)
+        free = machine.devices[name].available.get(numa, 0)
+        if wanted > free:
+            lacks.append(f"{free} of {wanted} {name} free")
+    return lacks

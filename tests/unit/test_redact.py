@@ -1,0 +1,201 @@
+"""Canaries stand where secrets stand in objects of the API; none of them leaves a live source."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.clock import START
+from ingest.normalize import normalize
+from ingest.objects import EventAnnotations, NodeAnnotations, PodAnnotations
+from ingest.observation import Change, Observation
+from ingest.redact import REDACTED, redact, scrub
+from streams.rules.numa_wire import NrtAnnotations
+
+CANARY = "canary-7b1f0c55"
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=10,
+)
+NAMES = st.sampled_from(
+    ["metadata", "annotations", "env", "command", "args", "terminated", "spec", "httpHeaders", "labels"]
+)
+
+
+def _observed(thing: Any, resource: str = "pods", change: Change = "ADDED") -> Observation:
+    raw = thing if isinstance(thing, bytes) else json.dumps(thing).encode()
+    return Observation(
+        ts=START, cluster="lab", source="watch", resource=resource, type=change, object=msgspec.Raw(raw)
+    )
+
+
+def _redacted(thing: Any, resource: str = "pods", change: Change = "ADDED") -> Any:
+    return json.loads(bytes(redact(_observed(thing, resource, change)).object))
+
+
+def _container(name: str = "main", **more: Any) -> dict[str, Any]:
+    return {"name": name, "image": "registry.example/a:1", **more}
+
+
+def _pod(container: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "a", "namespace": "default", "uid": "u", **metadata},
+        "spec": {"nodeName": "n", "containers": [container]},
+        "status": {"phase": "Running"},
+    }
+
+
+HANDLER = {"exec": {"command": ["sh", "-c", CANARY]}}
+HEADERS = {"httpGet": {"path": "/healthz", "httpHeaders": [{"name": "Authorization", "value": CANARY}]}}
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        _container(env=[{"name": "PASSWORD", "value": CANARY}]),
+        _container(command=["login", CANARY]),
+        _container(args=["--password", CANARY]),
+        _container(livenessProbe=HANDLER),
+        _container(readinessProbe=HEADERS),
+        _container(lifecycle={"preStop": HANDLER}),
+    ],
+    ids=["env", "command", "args", "probe", "header", "hook"],
+)
+@pytest.mark.parametrize("kind", ["containers", "initContainers", "ephemeralContainers"])
+def test_what_a_container_is_told_never_leaves(container: dict[str, Any], kind: str) -> None:
+    pod = _pod(_container())
+    pod["spec"][kind] = [container]
+    assert CANARY not in json.dumps(_redacted(pod))
+
+
+@pytest.mark.parametrize(
+    ("resource", "annotation"),
+    [
+        ("pods", "kubectl.kubernetes.io/last-applied-configuration"),
+        ("pods", "vault.hashicorp.com/agent-inject-token"),
+        ("nodes", "csi.volume.kubernetes.io/nodeid"),
+        ("events", "example.com/x"),
+        ("noderesourcetopologies", "kubectl.kubernetes.io/last-applied-configuration"),
+    ],
+)
+def test_an_annotation_that_no_rule_reads_never_leaves(resource: str, annotation: str) -> None:
+    cleaned = _redacted({"metadata": {"name": "a", "annotations": {annotation: CANARY}}}, resource)
+    assert cleaned == {"metadata": {"name": "a", "annotations": {}}}
+
+
+@pytest.mark.parametrize(
+    ("resource", "kept"),
+    [
+        ("pods", PodAnnotations),
+        ("nodes", NodeAnnotations),
+        ("events", EventAnnotations),
+        ("noderesourcetopologies", NrtAnnotations),
+    ],
+)
+def test_an_annotation_that_a_rule_reads_stays(resource: str, kept: type[msgspec.Struct]) -> None:
+    annotations = {field.encode_name: '{"cpuset": "0-3"}' for field in msgspec.structs.fields(kept)}
+    thing = {"metadata": {"name": "a", "annotations": annotations}}
+    assert _redacted(thing, resource) == thing
+
+
+def test_managed_fields_are_left_out() -> None:
+    assert "managedFields" not in _redacted(_pod(_container(), managedFields=[{"manager": CANARY}]))["metadata"]
+
+
+def test_the_names_of_variables_and_where_their_values_come_from_stay() -> None:
+    source = {"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
+    env = _redacted(_pod(_container(env=[{"name": "B", "value": CANARY}, source])))["spec"]["containers"][0]["env"]
+    assert env == [{"name": "B"}, source]
+
+
+def test_what_a_container_wrote_as_it_ended_never_leaves() -> None:
+    ended = {"exitCode": 1, "reason": "Error", "message": f"cannot log in with {CANARY}"}
+    pod = _pod(_container())
+    pod["status"]["containerStatuses"] = [{"name": "main", "state": {"terminated": ended}}]
+    assert _redacted(pod)["status"]["containerStatuses"][0]["state"] == {
+        "terminated": {"exitCode": 1, "reason": "Error"}
+    }
+
+
+def test_what_a_volumes_driver_is_given_never_leaves() -> None:
+    pod = _pod(_container())
+    pod["spec"]["volumes"] = [
+        {"name": "a", "csi": {"driver": "d", "volumeAttributes": {"key": CANARY}}},
+        {"name": "b", "flexVolume": {"driver": "d", "options": {"key": CANARY}}},
+    ]
+    assert CANARY not in json.dumps(_redacted(pod))
+
+
+def test_the_headers_with_which_a_kubelet_asks_for_static_pods_never_leave() -> None:
+    config = {"kubeletconfig": {"staticPodURLHeader": {"Authorization": [CANARY]}, "maxPods": 110}}
+    assert _redacted(config, "configz", "SNAPSHOT") == {"kubeletconfig": {"maxPods": 110}}
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        (f"pull https://user:{CANARY}@registry.example/a:1", f"pull https://{REDACTED}@registry.example/a:1"),
+        (f"pull https://user:p@{CANARY}@registry.example/a", f"pull https://{REDACTED}@registry.example/a"),
+        (f"HTTPS://{CANARY}@h/", f"HTTPS://{REDACTED}@h/"),
+        (f"401 for authorization: Bearer {CANARY}", f"401 for authorization: Bearer {REDACTED}"),
+        (f"GET /x?a=1&access_token={CANARY}&b=2", f"GET /x?a=1&access_token={REDACTED}&b=2"),
+        (f"exec login --password={CANARY} failed", f"exec login --password={REDACTED} failed"),
+    ],
+)
+def test_a_credential_in_a_message_is_replaced(text: str, safe: str) -> None:
+    assert scrub(text) == safe
+    event = {"metadata": {"name": "e"}, "message": text, "note": text}
+    assert _redacted(event, "events") == {"metadata": {"name": "e"}, "message": safe, "note": safe}
+    assert _redacted({"error": text}, "stats/summary", "ERROR") == {"error": safe}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The node was low on resource: memory. Threshold quantity: 100Mi, available: 80Mi. Container w was using 3Gi",
+        'Back-off pulling image "registry.example:5000/team/app@sha256:0123456789abcdef"',
+        "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available",
+        'failed to fetch token: pods "a" not found',
+        'Get "https://10.0.0.1:10250/stats/summary?only_cpu=true": dial tcp: connect: connection refused',
+    ],
+)
+def test_a_message_without_a_credential_stays(text: str) -> None:
+    assert scrub(text) == text
+
+
+def test_everything_else_is_kept_as_it_was_received() -> None:
+    pod = _pod(_container(resources={"requests": {"cpu": "1", "memory": "2Gi"}}), labels={"env": "a", "args": "b"})
+    pod["spec"]["priority"] = 2_000_000_000
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "True", "lastProbeTime": None}]
+    assert _redacted(pod) == pod
+
+
+@pytest.mark.parametrize("resource", ["stats/summary", "metrics", "cpu_manager_state", "podresources"])
+def test_a_checkpoint_keeps_its_very_bytes(resource: str) -> None:
+    raw = b'{"policyName" :"static", "checksum":1}'
+    assert bytes(redact(_observed(raw, resource, "SNAPSHOT")).object) == raw
+
+
+def test_an_object_that_is_no_json_becomes_an_error_that_tells_nothing_of_it() -> None:
+    told = redact(_observed(f'{{"env": "{CANARY}'.encode()))
+    assert told.type == "ERROR"
+    assert json.loads(bytes(told.object)) == {"error": "pods: an object cannot be read"}
+
+
+@given(
+    st.dictionaries(NAMES, JSON | st.dictionaries(NAMES, JSON | st.just([CANARY, {"value": CANARY}]), max_size=3)),
+)
+def test_any_shape_is_redacted_without_failing_and_a_second_time_changes_nothing(thing: Any) -> None:
+    once = redact(_observed(thing))
+    assert redact(once) == once
+
+
+def test_what_is_taken_away_is_nothing_that_a_record_has() -> None:
+    container = _container(env=[{"name": "A", "value": CANARY}], args=[CANARY], command=[CANARY])
+    container["resources"] = {"limits": {"cpu": "2"}}
+    pod = _pod(container, annotations={"kubernetes.io/config.source": "file", "x": CANARY}, labels={"a": "b"})
+    assert normalize(redact(_observed(pod))) == normalize(_observed(pod))

@@ -1,0 +1,127 @@
+"""What is kept of a `/stats/summary` (domain-reference C1, C4, C6)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.captures import GIB, filesystem, pod_stats
+from ingest.observation import Observed
+from ingest.records import NodeSample, PodColumns
+from ingest.sources import read_sources
+from ingest.summary import decode_summary, node_sample, pod_columns
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
+
+
+def decoded(node: dict[str, Any] | None = None, *pods: dict[str, Any]) -> tuple[NodeSample, PodColumns]:
+    summary = decode_summary(json.dumps({"node": node or {}, "pods": list(pods)}).encode())
+    return node_sample(summary.node), pod_columns(summary.pods or [])
+
+
+def test_the_first_summary_of_the_recording_is_read_as_the_kubelet_wrote_it() -> None:
+    observation = next(
+        item.observation
+        for item in read_sources([EXAMPLE])
+        if isinstance(item, Observed) and item.observation.resource == "stats/summary"
+    )
+    summary = decode_summary(observation.object)
+    sample, pods = node_sample(summary.node), pod_columns(summary.pods or [])
+    assert summary.node.node_name == "real-node-1"
+    assert (sample.memory_available_bytes, sample.memory_working_set_bytes) == (22029869056, 3246645248)
+    assert (sample.pods_memory_available_bytes, sample.pods_memory_working_set_bytes) == (25042997248, 233517056)
+    assert (sample.nodefs_available_bytes, sample.nodefs_capacity_bytes) == (72898576384, 270553174016)
+    assert (sample.imagefs_used_bytes, sample.containerfs_inodes_used) == (892928, 44)
+    assert (sample.pids_max, sample.pids_current) == (32768, 401)
+    assert sample.cpu_usage_nanocores == 968843740
+    assert sample.memory_psi_full_avg10_percent == 0
+    first = {name: getattr(pods, name)[0] for name in PodColumns.__struct_fields__}
+    assert (first["namespace"], first["pod"]) == ("default", "best")
+    assert first["memory_working_set_bytes"] == 21540864
+    assert (first["rootfs_used_bytes"], first["rootfs_inodes_used"]) == (20480, 8)
+    assert (first["logs_used_bytes"], first["logs_inodes_used"]) == (0, 1)
+    assert (first["ephemeral_used_bytes"], first["inodes_used"]) == (24576, 10)
+
+
+def test_what_a_summary_does_not_say_is_none() -> None:
+    sample, pods = decoded({}, {"podRef": {"name": "p", "namespace": "d"}})
+    assert sample == NodeSample()
+    assert pods.memory_working_set_bytes == pods.processes == pods.ephemeral_used_bytes == [None]
+    assert pods.rootfs_used_bytes == pods.logs_used_bytes == pods.volumes_used_bytes == [0]
+    assert pods.uid == [""]
+
+
+def test_a_summary_without_pods_has_empty_columns() -> None:
+    summary = decode_summary(b'{"node":{"nodeName":"n"}}')
+    assert summary.pods is None
+    assert pod_columns([]).uid == []
+
+
+def test_only_the_system_container_pods_is_the_allocatable_view() -> None:
+    containers = [
+        {"name": name, "memory": {"availableBytes": i}} for i, name in enumerate(("kubelet", "pods", "misc"))
+    ]
+    assert decoded({"systemContainers": containers})[0].pods_memory_available_bytes == 1
+
+
+def test_filesystems_are_kept_apart() -> None:
+    sample, _ = decoded(
+        {
+            "fs": filesystem(1, 2, 3, 4),
+            "runtime": {"imageFs": filesystem(5, 6, 7, 8), "containerFs": filesystem(9, 10)},
+        }
+    )
+    assert (sample.nodefs_available_bytes, sample.nodefs_capacity_bytes) == (1, 2)
+    assert (sample.nodefs_inodes_free, sample.nodefs_inodes) == (3, 4)
+    assert (sample.imagefs_available_bytes, sample.imagefs_inodes_free) == (5, 7)
+    assert (sample.containerfs_available_bytes, sample.containerfs_capacity_bytes) == (9, 10)
+
+
+def test_use_is_added_up_over_containers_and_local_volumes() -> None:
+    """Volumes of claims lie elsewhere, and the service account's token in memory (C4)."""
+    containers = [{"name": n, "rootfs": {"usedBytes": 10, "inodesUsed": 1}, "logs": {"usedBytes": 3}} for n in "ab"]
+    volumes = [
+        {"name": "cache", "usedBytes": 100, "inodesUsed": 7},
+        {"name": "config", "usedBytes": 1000},
+        {"name": "data", "usedBytes": GIB, "pvcRef": {"name": "data", "namespace": "d"}},
+        {"name": "kube-api-access-x7k2p", "usedBytes": 12288, "inodesUsed": 9},
+    ]
+    _, pods = decoded(None, pod_stats("p") | {"containers": containers, "volume": volumes})
+    assert (pods.rootfs_used_bytes, pods.logs_used_bytes, pods.volumes_used_bytes) == ([20], [6], [1100])
+    assert (pods.rootfs_inodes_used, pods.logs_inodes_used, pods.volumes_inodes_used) == ([2], [0], [7])
+
+
+def test_pressure_stall_is_kept_in_total_and_by_ten_seconds() -> None:
+    psi = {"some": {"total": 5, "avg10": 0.5, "avg60": 9, "avg300": 9}, "full": {"total": 3, "avg10": 0.25}}
+    sample, pods = decoded({"io": {"psi": psi}}, pod_stats("p") | {"cpu": {"psi": psi}})
+    assert (sample.io_psi_some_total_nanoseconds, sample.io_psi_some_avg10_percent) == (5, 0.5)
+    assert (sample.io_psi_full_total_nanoseconds, sample.cpu_psi_full_total_nanoseconds) == (3, None)
+    assert (pods.cpu_psi_full_avg10_percent, pods.memory_psi_full_avg10_percent) == ([0.25], [None])
+
+
+@pytest.mark.parametrize("value", [-1, 2**63, 1.5, "5", True])
+def test_a_number_that_no_column_holds_is_refused(value: object) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        decoded({"memory": {"availableBytes": value}})
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b"{}", b'{"node":[]}', b'{"node":{}', b'{"node":{},"pods":[{}]}'])
+def test_what_is_no_summary_is_refused(text: bytes) -> None:
+    with pytest.raises(msgspec.MsgspecError):
+        decode_summary(text)
+
+
+@given(st.lists(st.lists(st.integers(0, 2**40), max_size=4), max_size=4))
+def test_columns_have_one_value_for_each_pod_in_their_order(containers: list[list[int]]) -> None:
+    given_ = [
+        pod_stats(str(i)) | {"containers": [{"rootfs": {"usedBytes": used}} for used in each]}
+        for i, each in enumerate(containers)
+    ]
+    _, pods = decoded(None, *given_)
+    assert pods.pod == [str(i) for i in range(len(containers))]
+    assert pods.rootfs_used_bytes == [sum(each) for each in containers]
+    assert {len(getattr(pods, name)) for name in PodColumns.__struct_fields__} == {len(containers)}

@@ -1,0 +1,158 @@
+"""Processes that end are started again, and all end together."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from fakes.clock import FakeClock
+from ingest.supervise import Part, PartFailedError, Supervisor
+
+pytestmark = pytest.mark.asyncio
+
+LASTING = frozenset({2})
+
+
+def _shell(name: str, script: str) -> Part:
+    return Part(name, ("sh", "-c", script))
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not holds():  # noqa: ASYNC110  # another process does it
+            await asyncio.sleep(0.01)
+
+
+async def _running(supervisor: Supervisor, then: Callable[[], Awaitable[None]]) -> None:
+    """Run the parts until `then` has returned."""
+    stop = asyncio.Event()
+    run = asyncio.ensure_future(supervisor.run(stop))
+    try:
+        await then()
+    finally:
+        stop.set()
+        await run
+
+
+async def test_all_parts_run_and_end_with_sigterm(tmp_path: Path) -> None:
+    parts = [
+        _shell(
+            name,
+            f"trap 'touch {tmp_path}/{name}; exit' TERM; touch {tmp_path}/{name}-runs; while :; do sleep 0.05; done",
+        )
+        for name in "ab"
+    ]
+    supervisor = Supervisor(parts, lasting=LASTING)
+    pids: list[int] = []
+
+    async def both_run() -> None:
+        await _until(lambda: all((tmp_path / f"{name}-runs").exists() for name in "ab"))
+        pids.extend(supervisor.pids.values())
+
+    await _running(supervisor, both_run)
+    assert len(pids) == 2
+    assert not any(_is_alive(pid) for pid in pids)
+    assert all((tmp_path / name).exists() for name in "ab")
+
+
+async def test_a_part_that_ends_is_started_again_later_each_time(tmp_path: Path) -> None:
+    clock = FakeClock()
+    count = tmp_path / "count"
+    part = _shell("a", f"echo >> {count}; kill -9 $$")
+    supervisor = Supervisor([part], lasting=LASTING, clock=clock.clock)
+
+    async def four_times() -> None:
+        await _until(lambda: count.exists() and len(count.read_text()) >= 4)
+
+    await _running(supervisor, four_times)
+    assert clock.slept[:3] == [1, 2, 4]
+
+
+@pytest.mark.parametrize("status", [0, 1])
+async def test_an_end_that_nobody_asked_for_is_none(tmp_path: Path, status: int) -> None:
+    count = tmp_path / "count"
+    supervisor = Supervisor(
+        [_shell("a", f"echo >> {count}; exit {status}")], lasting=LASTING, clock=FakeClock().clock
+    )
+
+    async def twice() -> None:
+        await _until(lambda: count.exists() and len(count.read_text()) >= 2)
+
+    await _running(supervisor, twice)
+
+
+async def test_a_part_that_no_restart_heals_ends_all() -> None:
+    supervisor = Supervisor([_shell("good", "exec sleep 60"), _shell("bad", "sleep 0.3; exit 2")], lasting=LASTING)
+    run = asyncio.ensure_future(supervisor.run(asyncio.Event()))
+    await _until(lambda: len(supervisor.pids) == 2)
+    good = supervisor.pids["good"]
+    with pytest.raises(PartFailedError, match="bad ended with status 2") as failed:
+        await run
+    assert failed.value.status == 2
+    assert not _is_alive(good)
+
+
+async def test_a_part_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: Path) -> None:
+    deaf = _shell("deaf", f"trap '' TERM; touch {tmp_path}/deaf; while :; do sleep 0.05; done")
+    supervisor = Supervisor([deaf], lasting=LASTING, grace_seconds=0.3)
+    pids: list[int] = []
+
+    async def runs() -> None:
+        await _until((tmp_path / "deaf").exists)
+        pids.extend(supervisor.pids.values())
+
+    await _running(supervisor, runs)
+    assert not _is_alive(pids[0])
+
+
+async def test_the_parts_get_the_environment_and_not_in_their_arguments(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    part = _shell("a", f'printf %s "$LEADSMAN_DB" > {told}.new; mv {told}.new {told}; exec sleep 60')
+    supervisor = Supervisor([part], lasting=LASTING, environment={"LEADSMAN_DB": "http://u:p@h/d"})
+
+    async def is_told() -> None:
+        await _until(told.exists)
+
+    await _running(supervisor, is_told)
+    assert told.read_text() == "http://u:p@h/d"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's death")
+async def test_the_parts_end_with_a_supervisor_that_is_killed() -> None:
+    program = (
+        "import asyncio\n"
+        "from ingest.supervise import Part, Supervisor\n"
+        "supervisor = Supervisor([Part('a', ('sleep', '60'))], lasting=frozenset())\n"
+        "async def main():\n"
+        "    asyncio.ensure_future(supervisor.run(asyncio.Event()))\n"
+        "    while not supervisor.pids: await asyncio.sleep(0.01)\n"
+        "    print(supervisor.pids['a'], flush=True)\n"
+        "    await asyncio.sleep(60)\n"
+        "asyncio.run(main())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    killed = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE, env=environment
+    )
+    assert killed.stdout is not None
+    pid = 0
+    while not pid:
+        line = (await killed.stdout.readline()).decode().strip()
+        pid = int(line) if line.isdecimal() else 0
+    # the wrapper has asked the kernel once it has become the command
+    await _until(lambda: Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"sleep"))
+    killed.send_signal(signal.SIGKILL)
+    await killed.wait()
+    await _until(lambda: not _is_alive(pid))
