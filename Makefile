@@ -1,7 +1,7 @@
 # What a newcomer and CI need. Everything is made in .venv; nothing is installed by hand.
 VENV := .venv
 PYTHON := $(VENV)/bin/python
-CAPTURE ?= examples/node-pressure-k8s-1.36.jsonl.gz
+CAPTURE ?= examples/node-pressure-k8s-1.36.jsonl.gz examples/late-joiners.jsonl.gz
 DEMO_DB ?= chdb://leadsman-db
 UV := $(VENV)/bin/uv pip
 
@@ -20,7 +20,7 @@ $(VENV)/.dev: $(VENV)/.runtime .lock/dev.txt
 	@$(UV) install --quiet --python $(PYTHON) --require-hashes --no-deps -r .lock/dev.txt
 	@touch $@
 
-demo: $(VENV)/.runtime ## replay a recorded incident into SQL and tell what happened
+demo: $(VENV)/.runtime ## replay the examples into SQL and tell what happened; CAPTURE=FILE for your own
 	@$(VENV)/bin/leadsman replay $(CAPTURE) --db $(DEMO_DB)
 
 check: $(VENV)/.dev ## format, lint, types, import rules; changes nothing

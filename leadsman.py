@@ -15,8 +15,6 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from ingest.capture import SourceError
-from ingest.capturing import Rotation, record
-from ingest.connect import KubeconfigError
 from ingest.inspect import inspect as inspect_sources
 from ingest.inspect import render
 from ingest.live_settings import LiveSettings
@@ -24,6 +22,7 @@ from ingest.normalize import normalize
 from ingest.observation import BadRecord, Observed
 from ingest.progress import progress_bar
 from ingest.records import NodeRecord
+from ingest.rotate import Rotation
 from ingest.sources import read_sources
 from ingest.text import plain
 from ingest.versions import VersionsError
@@ -148,8 +147,7 @@ def replay(
         settle(database)
         if not quiet:
             _print_report(report, skipped)
-            for cluster_name in sorted(report.clusters):
-                tell(database, cluster_name, out, _called_as(db))
+            tell(database, sorted(report.clusters), out, _called_as(db))
     if report.dead_letters:
         _print_dead_letters(report)
         raise typer.Exit(EXIT_BAD_INPUT)
@@ -343,6 +341,8 @@ def capture(
     live = _live_settings(
         cluster, kubeconfig, context, kubelet, kubelet_address, kubelet_ca, every, insecure=kubelet_insecure
     )
+    from ingest.capturing import record  # noqa: PLC0415 - its Kubernetes client takes seconds to import
+
     rotation = Rotation(rotate_mib * 1024 * 1024, rotate_seconds, compress.value, keep)
     tell = _tell_nothing if quiet else _tell
     with _live_mistakes():
@@ -390,6 +390,8 @@ def _live_settings(
 @contextmanager
 def _live_mistakes() -> Iterator[None]:
     """A cluster, or a place for what it tells, that cannot be used."""
+    from ingest.connect import KubeconfigError  # noqa: PLC0415 - its Kubernetes client takes seconds to import
+
     try:
         yield
     except (KubeconfigError, VersionsError, OSError) as error:
@@ -437,8 +439,8 @@ def _database(dsn: str) -> Iterator[Database]:
 
 
 def _called_as(dsn: str) -> str:
-    """The command as the reader typed it, with the database where it is not the default."""
-    return sys.argv[0] if dsn == DEFAULT_DSN else f"LEADSMAN_DB={dsn} {sys.argv[0]}"
+    """The command as the reader typed it, with the database where it is another folder; a server's may be secret."""
+    return f"LEADSMAN_DB={dsn} {sys.argv[0]}" if dsn != DEFAULT_DSN and dsn.startswith("chdb:") else sys.argv[0]
 
 
 def _pair(text: str) -> tuple[str, str]:

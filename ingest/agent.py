@@ -13,21 +13,21 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from ingest.capturing import Rotation, open_capture
 from ingest.clock import SYSTEM, Clock
 from ingest.envelope import encode_line
 from ingest.host import CannotReadError, is_there, read_file
 from ingest.observation import Observation
 from ingest.podresources_api import read_podresources
 from ingest.reports import Failure, error_observation
+from ingest.rotate import Rotation, open_capture
 from ingest.stopping import run_until, stop_on_signals
 from ingest.sysfs import read_cpu_topology
 from ingest.text import plain
 
 FULL_SECONDS: Final = 600.0
 """So often all is told, changed or not: who reads from the middle on knows everything after that."""
-ROTATION: Final = Rotation(limit_bytes=64 * 1024 * 1024, limit_seconds=86_400.0, compression="gzip", keep=7)
-"""A folder on the machine's own disk keeps a week."""
+ROTATION: Final = Rotation(limit_bytes=16 * 1024 * 1024, limit_seconds=86_400.0, compression="gzip", keep=30)
+"""Of a folder on the machine's own disk: a month, and never more than 480 MiB."""
 
 Write: TypeAlias = Callable[[Observation], None]
 Read: TypeAlias = Callable[[], bytes | None]

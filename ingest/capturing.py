@@ -5,36 +5,16 @@ from collections.abc import Callable
 from contextlib import aclosing
 from datetime import timedelta
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
-from ingest.capture import CaptureWriter, Compression
 from ingest.clock import SYSTEM, Clock
 from ingest.live import Live
 from ingest.live_settings import LiveSettings
-from ingest.observation import Observation
 from ingest.redact import scrub
-from ingest.rotate import RotatingCapture
+from ingest.rotate import Rotation, Writer, open_capture
 from ingest.stopping import run_until, stop_on_signals
 
 TELL_SECONDS: Final = 10.0
-
-_COMPRESSIONS: Final[dict[str, Compression]] = {".gz": "gzip", ".zst": "zstd"}
-
-
-class Rotation(NamedTuple):
-    """When a folder's capture goes on in a new file."""
-
-    limit_bytes: int = 256 * 1024 * 1024
-    limit_seconds: float = 3600.0
-    compression: Compression = "none"
-    keep: int | None = None
-    """How many files are kept; None keeps all."""
-
-
-class Writer(Protocol):
-    def write(self, observation: Observation) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class Captured(NamedTuple):
@@ -43,25 +23,6 @@ class Captured(NamedTuple):
     observations: int = 0
     errors: int = 0
     """Observations of type ERROR among them: something could not be read, or was silent."""
-
-
-def open_capture(out: Path, cluster: str, rotation: Rotation, clock: Clock = SYSTEM) -> Writer:
-    """Open one file where `out` ends with .jsonl, .jsonl.gz or .jsonl.zst; else a folder of files that rotate.
-
-    Raises OSError and SourceError where it cannot be written.
-    """
-    if ".jsonl" in out.suffixes[-2:]:
-        return CaptureWriter(out, _COMPRESSIONS.get(out.suffix, "none"))
-    stem = "".join(letter if letter.isalnum() else "-" for letter in cluster)
-    return RotatingCapture(
-        out,
-        stem,
-        now=clock.now,
-        limit_bytes=rotation.limit_bytes,
-        limit_seconds=rotation.limit_seconds,
-        compression=rotation.compression,
-        keep=rotation.keep,
-    )
 
 
 class Capturing:

@@ -6,12 +6,30 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 from ingest.capture import CaptureWriter, Compression
+from ingest.clock import SYSTEM, Clock
 from ingest.observation import Observation
 
 _SUFFIX: Final[dict[Compression, str]] = {"none": ".jsonl", "gzip": ".jsonl.gz", "zstd": ".jsonl.zst"}
+_COMPRESSIONS: Final[dict[str, Compression]] = {".gz": "gzip", ".zst": "zstd"}
+
+
+class Rotation(NamedTuple):
+    """When a folder's capture goes on in a new file."""
+
+    limit_bytes: int = 256 * 1024 * 1024
+    limit_seconds: float = 3600.0
+    compression: Compression = "none"
+    keep: int | None = None
+    """How many files are kept; None keeps all."""
+
+
+class Writer(Protocol):
+    def write(self, observation: Observation) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class RotatingCapture:
@@ -94,3 +112,23 @@ class RotatingCapture:
         files = sorted(path for path in self._folder.iterdir() if ours.fullmatch(path.name))
         for path in files[: -self._keep]:
             path.unlink()
+
+
+def open_capture(out: Path, name: str, rotation: Rotation, clock: Clock = SYSTEM) -> Writer:
+    """Open one file where `out` ends with .jsonl, .jsonl.gz or .jsonl.zst; else a folder of files that rotate,
+    named for `name`.
+
+    Raises OSError and SourceError where it cannot be written.
+    """
+    if ".jsonl" in out.suffixes[-2:]:
+        return CaptureWriter(out, _COMPRESSIONS.get(out.suffix, "none"))
+    stem = "".join(letter if letter.isalnum() else "-" for letter in name)
+    return RotatingCapture(
+        out,
+        stem,
+        now=clock.now,
+        limit_bytes=rotation.limit_bytes,
+        limit_seconds=rotation.limit_seconds,
+        compression=rotation.compression,
+        keep=rotation.keep,
+    )

@@ -5,19 +5,24 @@ Numbers of a node that was made again since (its Node object is younger) are not
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple, cast
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
 from sql.database import Database
 from sql.queries import BadParameter
 from streams.fit import Candidate
 from streams.rules.fit import NodeState
-from streams.rules.fit_machine import NumaCpus, fit_settings, machine_of
+from streams.rules.cpuset import parse_cpuset
+from streams.rules.fit_machine import NumaCpus, Policies, machine_of, options_not_followed, settings_of
 from streams.rules.memory_checkpoint import MemoryNode, MemoryTable
-from streams.rules.topology_manager import Devices, Machine, Settings
+from streams.rules.numa_resolve import RESERVED_CPUS, SINGLE_NUMA_NODE
+from streams.rules.numa_sources import POD_SPEC
+from streams.rules.topology_manager import Devices, Machine
 from streams.rules.version import minor_version
 
 CHECKPOINT: Final = "memory_manager_state"
+PODRESOURCES: Final = "podresources"
+MEMORY_TYPES: Final = ("memory", "hugepages-")
 NEWEST_MINOR: Final = 99
 """Where no version is known, the newest rules hold."""
 
@@ -45,7 +50,7 @@ SELECT node, ts, cpu_manager_policy, cpu_manager_policy_options, memory_manager_
 FROM kubelet_settings WHERE cluster = {cluster:String} ORDER BY ts DESC LIMIT 1 BY node
 """
 _SKEW: Final = """
-SELECT node, ts, free_cpus, source, fidelity, assumed, explanation, cpu_manager_policy, topology_manager_policy,
+SELECT node, ts, free_cpus, exclusive_cpus, source, fidelity, assumed, explanation, cpu_manager_policy, topology_manager_policy,
     topology_manager_scope
 FROM numa_skew WHERE cluster = {cluster:String} AND scope = 'node' ORDER BY ts DESC LIMIT 1 BY node
 """
@@ -92,8 +97,7 @@ def read_known(database: Database, cluster: str = "", node: str = "") -> Known:
         raise BadParameter(f"no node {node!r} is known in cluster {cluster!r}: leadsman query nodes lists them")
     made_at = {row["node"]: row["created_at"] for row in nodes}
     by_node: dict[str, dict[str, list[_Row]]] = {
-        sql: _by_node(_rows(database, sql, cluster), made_at)
-        for sql in (_SETTINGS, _SKEW, _ALLOCATIONS, _RESOURCES)
+        sql: _by_node(_rows(database, sql, cluster), made_at) for sql in (_SETTINGS, _SKEW, _ALLOCATIONS, _RESOURCES)
     }
     whatif = _rows(database, _WHATIF, cluster)
     asked = [row for row in nodes if node in {"", row["node"]}]
@@ -141,22 +145,12 @@ def _scheduler_minor(nodes: Sequence[_Row]) -> int:
     return max(minors, default=NEWEST_MINOR)
 
 
-def _candidate(
-    row: _Row, by_node: Mapping[str, Mapping[str, Sequence[_Row]]], whatif: Sequence[_Row]
-) -> Candidate:
+def _candidate(row: _Row, by_node: Mapping[str, Mapping[str, Sequence[_Row]]], whatif: Sequence[_Row]) -> Candidate:
     node = row["node"]
     configz = next(iter(by_node[_SETTINGS].get(node, ())), None)
     skew = next(iter(by_node[_SKEW].get(node, ())), None)
-    settings, notes = fit_settings(_policies(configz, skew), known=configz is not None)
-    resources = by_node[_RESOURCES].get(node, ())
-    machine = None
-    if skew is not None and skew["fidelity"] != "none":
-        parts = [
-            _numa_cpus(each)
-            for each in by_node[_ALLOCATIONS].get(node, ())
-            if each["cpus"] != 0 and each["source"] == skew["source"]
-        ]
-        machine = machine_of(parts, _memory(resources, configz), _devices(resources))
+    told = _policies(configz, skew)
+    machine = _machine(skew, by_node[_ALLOCATIONS].get(node, ()), by_node[_RESOURCES].get(node, ()), configz)
     state = NodeState(
         node=node,
         allocatable=row["allocatable"],
@@ -164,18 +158,112 @@ def _candidate(
         pods=row["pods"],
         unschedulable=bool(row["unschedulable"]),
         taints=tuple(row["taints"]),
-        settings=settings,
+        settings=settings_of(told),
         machine=machine,
         free_cpus=skew["free_cpus"] if skew else None,
     )
+    not_ready = [] if row["ready"] else ["the node is not Ready"]
+    fits = {each["strategy"]: each["largest_fit_cpus"] for each in whatif if _is_of(each, node)}
     return Candidate(
         state=state,
         source=skew["source"] if skew else "",
         fidelity=skew["fidelity"] if skew else "",
-        notes=(*notes, *_doubts(skew, machine)),
-        largest_fits={
-            each["strategy"]: each["largest_fit_cpus"]
-            for each in whatif
-            if each["scope"] == "node" and each["node"] == node
-        },
+        notes=(*not_ready, *options_not_followed(told), *_doubts(skew)),
+        largest_fits=fits,
     )
+
+
+def _is_of(whatif: _Row, node: str) -> bool:
+    return bool(whatif["scope"] == "node" and whatif["node"] == node)
+
+
+def _policies(configz: _Row | None, skew: _Row | None) -> Policies:
+    """By the kubelet's own settings, else by the source of the NUMA numbers: who holds CPUs was given them."""
+    if configz is not None:
+        return Policies(
+            configz["cpu_manager_policy"],
+            configz["topology_manager_policy"],
+            configz["topology_manager_scope"],
+            configz["cpu_manager_policy_options"],
+            configz["topology_manager_policy_options"],
+        )
+    if skew is None:
+        return Policies()
+    holds = bool(skew["exclusive_cpus"]) and skew["source"] != POD_SPEC
+    cpu = skew["cpu_manager_policy"] or ("static" if holds else "")
+    return Policies(cpu, skew["topology_manager_policy"], skew["topology_manager_scope"])
+
+
+def _doubts(skew: _Row | None) -> list[str]:
+    if skew is None:
+        return ["nothing tells of its NUMA nodes"]
+    doubts = [_ASSUMED[each] for each in skew["assumed"] if each in _ASSUMED]
+    if skew["fidelity"] == "count":
+        doubts.append(f"{skew['source']} tells how many CPUs are free, not which: free cores are taken to be whole")
+    if skew["fidelity"] == "none" and skew["explanation"]:
+        doubts.append(skew["explanation"])
+    return doubts
+
+
+_ASSUMED: Final = {
+    RESERVED_CPUS: "which CPUs are reserved was concluded, not told",
+    SINGLE_NUMA_NODE: "it is taken to have one NUMA node",
+}
+
+
+def _machine(
+    skew: _Row | None, allocations: Sequence[_Row], resources: Sequence[_Row], configz: _Row | None
+) -> Machine | None:
+    if skew is None or skew["fidelity"] == "none":
+        return None
+    parts = [_numa_cpus(each) for each in allocations if each["cpus"] != 0 and each["source"] == skew["source"]]
+    is_static = configz is not None and configz["memory_manager_policy"] == "Static"
+    return machine_of(parts, _memory(resources, is_static=is_static), _devices(resources))
+
+
+def _numa_cpus(row: _Row) -> NumaCpus:
+    return NumaCpus(
+        numa_node=row["numa_node"],
+        cpus=row["cpus"],
+        free_cpus=row["free_cpus"],
+        cores=row["cores"],
+        free=parse_cpuset(row["free_cpuset"]),
+        core_cpus=tuple(map(parse_cpuset, row["core_cpusets"])),
+    )
+
+
+def _memory(resources: Sequence[_Row], *, is_static: bool) -> dict[int, MemoryNode]:
+    """By the kubelet's checkpoint, else, where its policy is known to be Static, by another source."""
+    rows = [row for row in resources if row["resource"].startswith(MEMORY_TYPES) and row["available"] is not None]
+    sources = {row["source"] for row in rows if is_static or row["source"] == CHECKPOINT}
+    if not sources:
+        return {}
+    best = min(sources, key=lambda source: (source != CHECKPOINT, source))
+    nodes: dict[int, MemoryNode] = {}
+    for row in (row for row in rows if row["source"] == best):
+        capacity, allocatable, free = row["capacity"], row["allocatable"], row["available"]
+        table = MemoryTable(capacity, max(0, capacity - allocatable), allocatable, allocatable - free, free)
+        node = nodes.get(row["numa_node"], MemoryNode(0, {}, ()))
+        nodes[row["numa_node"]] = MemoryNode(
+            # How many blocks there are is not stored, only that there are some: enough for who may join a group.
+            assignments=max(node.assignments, int(free < allocatable)),
+            tables={**node.tables, row["resource"]: table},
+            cells=tuple(row["cells"]) or node.cells,
+        )
+    return nodes
+
+
+def _devices(resources: Sequence[_Row]) -> dict[str, Devices]:
+    """By the kubelet itself, else by the first other source; only where it tells what is available."""
+    rows = [row for row in resources if not row["resource"].startswith(("cpu", *MEMORY_TYPES))]
+    devices: dict[str, Devices] = {}
+    for name in sorted({row["resource"] for row in rows}):
+        of_name = [row for row in rows if row["resource"] == name]
+        best = min((row["source"] for row in of_name), key=lambda source: (source != PODRESOURCES, source))
+        chosen = [row for row in of_name if row["source"] == best]
+        if all(row["available"] is not None for row in chosen):
+            devices[name] = Devices(
+                {row["numa_node"]: row["allocatable"] for row in chosen},
+                {row["numa_node"]: row["available"] for row in chosen},
+            )
+    return devices

@@ -1,5 +1,6 @@
 """What happened, in a form that a person likes to read: printed after a replay."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
@@ -56,11 +57,17 @@ NEXT: Final = (
 )
 
 
-def tell(database: Database, cluster: str, console: Console, command: str = "leadsman") -> None:
-    """Print the story of a cluster: where, what in order of time, what is not known, what to ask next.
+def tell(database: Database, clusters: Iterable[str], console: Console, command: str = "leadsman") -> None:
+    """Print the story of each cluster: where, what in order of time, what is not known; then what to ask next.
 
     `command` is how the reader calls this program.
     """
+    for cluster in clusters:
+        _tell(database, cluster, console, command)
+    _next(console, command)
+
+
+def _tell(database: Database, cluster: str, console: Console, command: str) -> None:
     parameters = {"cluster": cluster}
     _heading(database, cluster, console)
     rows = database.query(_TIMELINE, {**parameters, "lines": LINES}).rows
@@ -78,7 +85,6 @@ def tell(database: Database, cluster: str, console: Console, command: str = "lea
     if total > LINES:
         console.print(f"  ... and {total - LINES} more: {command} query story")
     _unknown(database, cluster, console)
-    _next(console, command)
 
 
 def _heading(database: Database, cluster: str, console: Console) -> None:

@@ -100,6 +100,7 @@ class Replay:
         if (since and ts < since) or (until and ts >= until):
             self.report.outside += 1
             return
+        self.report.clusters.add(cluster)
         if not self._seen.add(cluster, ts, digest(observation)):
             self.report.known += 1
             return
@@ -122,7 +123,6 @@ class Replay:
 
     def _begin(self, cluster: str, ts: datetime) -> None:
         """Decide whether this replay goes on where the last one of the cluster ended."""
-        self.report.clusters.add(cluster)
         self._until[cluster] = ts
         stored = self._checkpoints.load(cluster, "until").get("")
         if stored is None:
@@ -194,7 +194,7 @@ class Replay:
         self._flush()
         self._sink.drain()
         entries = self._seen.entries()
-        for cluster in sorted(self.report.clusters - self._apart.keys()):
+        for cluster in sorted(self._until.keys() - self._apart.keys()):
             entries.append(Entry(cluster, "until", "", self._until[cluster].isoformat().encode()))
         entries += [
             Entry(key.cluster, "state", key.node, self._codec.encode(self._logs[key]))

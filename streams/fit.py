@@ -173,9 +173,7 @@ def _node_answer(asked: Question, pod: PodRequest, each: Candidate, scheduler_mi
         reasons=list(judgement.reasons),
         numa_nodes=numa_nodes,
         hint=_hint(judgement),
-        numa=[
-            NumaAnswer(room.numa_node, room.takes, room.free_cpus, list(room.lacks)) for room in rooms(state, pod)
-        ],
+        numa=[NumaAnswer(room.numa_node, room.takes, room.free_cpus, list(room.lacks)) for room in rooms(state, pod)],
         topology_manager_policy=known.topology_policy if known else "",
         topology_manager_scope=known.topology_scope if known else "",
         source=each.source,

@@ -8,11 +8,13 @@ WITH
             condition,
             ts,
             status,
+            kubelet_restart,
             lagInFrame(toNullable(status)) OVER w AS status_before,
             lagInFrame(toNullable(ts)) OVER w AS ts_before,
+            lagInFrame(kubelet_restart) OVER w AS restart_before,
             leadInFrame(toNullable(ts)) OVER w AS ts_after
         FROM pressure_changes FINAL
-        WHERE NOT kubelet_restart
+        WHERE NOT kubelet_restart OR lasted_seconds IS NOT NULL
         WINDOW w AS (PARTITION BY cluster, node, condition ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
     ),
     last_samples AS
@@ -32,9 +34,9 @@ WITH
             arrayJoin(if(c.status, range(toUInt64(intDiv(toUnixTimestamp64Second(began), 3600)), toUInt64(intDiv(toUnixTimestamp64Second(ended), 3600) + 1)), [toUInt64(intDiv(toUnixTimestamp64Second(began), 3600))])) AS hour,
             fromUnixTimestamp64Second(toInt64(hour * 3600), 'UTC') AS hour_began,
             hour = intDiv(toUnixTimestamp64Second(began), 3600) AS is_first,
-            toUInt64(is_first AND (c.status_before IS NULL OR c.status_before != c.status)) AS changes,
+            toUInt64(is_first AND NOT c.kubelet_restart AND (c.status_before IS NULL OR c.status_before != c.status)) AS changes,
             if(c.status, dateDiff('microsecond', greatest(began, hour_began), least(ended, hour_began + toIntervalHour(1))) / 1e6, 0) AS pressure_seconds,
-            if(is_first AND c.status AND c.status_before = 0, dateDiff('microsecond', c.ts_before, c.ts) / 1e6, NULL) AS relief_seconds
+            if(is_first AND c.status AND c.status_before = 0 AND NOT c.restart_before, dateDiff('microsecond', c.ts_before, c.ts) / 1e6, NULL) AS relief_seconds
         FROM changes AS c
         LEFT JOIN last_samples AS l ON l.cluster = c.cluster AND l.node = c.node
     )
@@ -57,4 +59,4 @@ ASOF LEFT JOIN
 ) AS k ON k.cluster = h.cluster AND k.node = h.node AND h.ended >= k.ts
 GROUP BY h.cluster, h.hour_began, h.node, h.condition
 HAVING changes > 0 OR pressure_seconds > 0
-COMMENT 'Pressure conditions by the hour: how often each changed, how long it was under pressure, and which eviction-pressure-transition-period would have joined what came back in that hour into one; starts of the kubelet are not counted'
+COMMENT 'Pressure conditions by the hour: how often each changed, how long it was under pressure, and which eviction-pressure-transition-period would have joined what came back in that hour into one; a start of the kubelet ends pressure and is no change'

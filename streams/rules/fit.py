@@ -16,9 +16,6 @@ from streams.rules.topology_manager import Machine, Request, Settings, admit
 Verdict: TypeAlias = Literal["fits", "refused_by_scheduler", "refused_by_kubelet", "not_exclusive", "unknown"]
 """`not_exclusive`: it would run there, but without the exclusive CPUs that it asks for."""
 
-STRICTEST: Final = Settings("single-numa-node", full_pcpus_only=True)
-UNKNOWN_TOPOLOGY_POLICY: Final = (Settings(), STRICTEST)
-UNKNOWN_POLICIES: Final = (*UNKNOWN_TOPOLOGY_POLICY, Settings(cpu_policy="none"))
 _UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
 _NO_HINT: Final = Hint(None, preferred=True)
 
@@ -43,8 +40,8 @@ class NodeState(NamedTuple):
     unschedulable: bool = False
     taints: tuple[str, ...] = ()
     """`key=value:effect` each."""
-    settings: tuple[Settings, ...] = UNKNOWN_POLICIES
-    """Those of its kubelet; where they are not known, every one that would make a difference."""
+    settings: tuple[Settings, ...] = (Settings(),)
+    """Those of its kubelet; where they are not known, those between which they can be."""
     machine: Machine | None = None
     """None where no source tells what each NUMA node has free."""
     free_cpus: int | None = None

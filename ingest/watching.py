@@ -1,0 +1,128 @@
+"""From the live sources of a cluster into Kafka; nothing is acknowledged before Kafka has it (delivery, Watches)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Any, Final, TypeAlias
+
+import structlog
+
+from ingest.clock import SYSTEM, Clock
+from ingest.live import Delivery, Live
+from ingest.observation import Observation
+from ingest.redact import scrub
+
+Publish: TypeAlias = Callable[[Observation], Awaitable[Sequence[asyncio.Future[None]]]]
+"""Hands the messages of an observation over, in order; a future is done once Kafka has its message."""
+
+DRAIN_SECONDS: Final = 10.0
+"""What Kafka has to acknowledge the last messages; what it does not is seen again after a restart."""
+LOOK_SECONDS: Final = 1.0
+REPORT_SECONDS: Final = 60.0
+log = structlog.get_logger(__name__)
+
+
+class Watching:
+    """One watcher of a cluster, while it leads."""
+
+    def __init__(self, live: Live, publish: Publish, clock: Clock = SYSTEM) -> None:
+        self.observations = 0
+        self.unacknowledged = 0
+        """Observations of which Kafka does not have everything yet."""
+        self._live = live
+        self._publish = publish
+        self._clock = clock
+        self._degraded: dict[str, str] = {}
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Forward until `stop` is set, then let Kafka acknowledge the last of it; the versions are kept after that.
+
+        Raises what a source, or `publish`, was not made to handle.
+        """
+        forwarding = asyncio.ensure_future(self._forward_all(stop))
+        reporting = asyncio.ensure_future(self._report())
+        stopped = asyncio.ensure_future(stop.wait())
+        tasks: tuple[asyncio.Future[Any], ...] = (forwarding, reporting, stopped)
+        try:
+            await asyncio.wait({*tasks, self._failed}, return_when=asyncio.FIRST_COMPLETED)
+            if stop.is_set():
+                await self._drain()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for task in (*tasks, self._failed):
+            if task.done() and not task.cancelled():
+                task.result()
+
+    async def _forward_all(self, stop: asyncio.Event) -> None:
+        async with aclosing(self._live.deliveries()) as deliveries:
+            async for delivery in deliveries:
+                if stop.is_set():
+                    await asyncio.Event().wait()  # what comes now is seen again after a restart
+                await self._forward(delivery)
+
+    async def _forward(self, delivery: Delivery) -> None:
+        self.unacknowledged += 1
+        acknowledgements = await self._publish(delivery.observation)
+        self.observations += 1
+        missing = len(acknowledgements)
+
+        def acknowledged(message: asyncio.Future[None]) -> None:
+            nonlocal missing
+            if message.cancelled():
+                return
+            if error := message.exception():
+                self._fail(error)
+                return
+            missing -= 1
+            if not missing:
+                self._safe(delivery)
+
+        if not missing:
+            self._safe(delivery)
+        for each in acknowledgements:
+            each.add_done_callback(acknowledged)
+
+    def _safe(self, delivery: Delivery) -> None:
+        self.unacknowledged -= 1
+        self._live.acknowledge(delivery)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._failed.done():
+            self._failed.set_exception(error)
+
+    async def _drain(self) -> None:
+        deadline = self._clock.monotonic() + DRAIN_SECONDS
+        while self.unacknowledged and self._clock.monotonic() < deadline:
+            await self._clock.sleep(0.02)
+        if self.unacknowledged:
+            log.warning("Kafka did not acknowledge all in time; it is seen again", observations=self.unacknowledged)
+
+    async def _report(self) -> None:
+        told_at = self._clock.monotonic()
+        while True:
+            await self._clock.sleep(LOOK_SECONDS)
+            self._tell_degraded()
+            if self._clock.monotonic() - told_at >= REPORT_SECONDS:
+                told_at = self._clock.monotonic()
+                ages = self._live.ages_seconds()
+                log.info(
+                    "watching",
+                    observations=self.observations,
+                    unacknowledged=self.unacknowledged,
+                    streams=len(ages),
+                    oldest_seconds=round(max(ages.values(), default=0.0), 1),
+                    degraded=sorted(self._degraded),
+                )
+
+    def _tell_degraded(self) -> None:
+        """Each stream's reason when it changes, and its end."""
+        now = {stream: scrub(text) for stream, text in self._live.degraded().items()}
+        for stream, text in now.items():
+            if self._degraded.get(stream) != text:
+                log.warning("a stream is degraded", stream=stream, reason=text)
+        for stream in self._degraded.keys() - now.keys():
+            log.info("a stream is whole again", stream=stream)
+        self._degraded = now

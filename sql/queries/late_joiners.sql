@@ -1,0 +1,5 @@
+-- Whether nodes that joined later stay emptier of exclusive pods
+SELECT cluster, ts, verdict, rank_correlation, gap_ratio, oldest_nodes, oldest_ratio, youngest_nodes, youngest_ratio, free_cpus, largest_fit_cpus, explanation
+FROM late_joiners
+ORDER BY cluster, ts DESC
+LIMIT 1 BY cluster

@@ -1,0 +1,30 @@
+-- Where an exclusive pod still fits one NUMA node, and where free CPUs are stranded
+-- param cpus UInt32 8: exclusive CPUs that the pod asks for
+SELECT
+    n.cluster AS cluster,
+    n.node AS node,
+    n.free_cpus AS free_cpus,
+    n.largest_fit_cpus AS largest_fit_cpus,
+    n.stranded_cpus AS stranded_cpus,
+    multiIf(
+        s.policy = 'none', 'its CPU Manager gives no exclusive CPUs (policy none)',
+        n.largest_fit_cpus IS NULL, 'not known: only the number of exclusive CPUs is',
+        n.largest_fit_cpus >= {cpus:UInt32}, 'fits one NUMA node',
+        n.free_cpus >= {cpus:UInt32}, 'free CPUs suffice, but no NUMA node has them',
+        'too few free CPUs') AS verdict,
+    n.fidelity AS fidelity
+FROM
+(
+    SELECT *
+    FROM numa_skew
+    WHERE scope = 'node'
+    ORDER BY ts DESC, fidelity != 'none' DESC
+    LIMIT 1 BY cluster, node
+) AS n
+LEFT JOIN
+(
+    SELECT cluster, node, argMax(cpu_manager_policy, ts) AS policy
+    FROM kubelet_settings
+    GROUP BY cluster, node
+) AS s ON s.cluster = n.cluster AND s.node = n.node
+ORDER BY cluster, s.policy = 'none', largest_fit_cpus DESC NULLS LAST, node

@@ -1,0 +1,12 @@
+-- Which pods hold which CPUs, on which NUMA nodes, and which of them span several
+-- param spanning UInt8 0: 1 for only those that span several NUMA nodes
+SELECT cluster, node, namespace, pod, container, cpus, cpuset, numa_nodes, aligned, source, fidelity, ts
+FROM
+(
+    SELECT *
+    FROM numa_pods
+    ORDER BY ts DESC
+    LIMIT 1 BY cluster, node, namespace, pod, uid, container
+)
+WHERE cpus > 0 AND ({spanning:UInt8} = 0 OR length(numa_nodes) > 1)
+ORDER BY cluster, node, namespace, pod, container

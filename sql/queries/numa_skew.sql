@@ -1,0 +1,10 @@
+-- Which nodes hold exclusive CPUs most unevenly, and the cluster over its nodes
+SELECT cluster, scope, node, skew_ratio, mean_absolute_deviation, free_cpus, largest_fit_cpus, stranded_cpus, spanning_pods, fidelity, explanation, ts
+FROM
+(
+    SELECT *
+    FROM numa_skew
+    ORDER BY ts DESC, fidelity != 'none' DESC
+    LIMIT 1 BY cluster, scope, node
+)
+ORDER BY cluster, scope, skew_ratio DESC NULLS LAST, node

@@ -1,0 +1,99 @@
+"""A node's machine and its kubelet's settings, from what sources of any fidelity tell (domain-reference A8, A10)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, cast, get_args
+
+from ingest.records import Cpu
+from streams.rules.memory_checkpoint import MemoryNode
+from streams.rules.topology import InvalidTopology, numa_topology
+from streams.rules.topology_manager import MOST_NUMA_NODES, Devices, Machine, Policy, Scope, Settings
+
+FULL_PCPUS_ONLY: Final = "full-pcpus-only"
+PREFER_CLOSEST: Final = "prefer-closest-numa-nodes"
+MAX_NUMA_NODES: Final = "max-allowable-numa-nodes"
+NOT_FOLLOWED: Final = ("align-by-socket", "distribute-cpus-across-numa", PREFER_CLOSEST)
+"""Options that choose among NUMA nodes by what is not known here; whether a pod is admitted they seldom change."""
+_TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+
+
+class NumaCpus(NamedTuple):
+    """The CPUs of one NUMA node; counts are None where no source tells them."""
+
+    numa_node: int
+    cpus: int | None
+    free_cpus: int | None
+    cores: int | None = None
+    free: frozenset[int] = frozenset()
+    core_cpus: tuple[frozenset[int], ...] = ()
+    """Of each physical core. Both are empty where the source has no CPU ids."""
+
+
+class Policies(NamedTuple):
+    """What is told of a kubelet; empty texts and None where nothing tells it."""
+
+    cpu: str = ""
+    topology: str = ""
+    scope: str = ""
+    cpu_options: Mapping[str, str] | None = None
+    topology_options: Mapping[str, str] | None = None
+
+
+def machine_of(
+    parts: Sequence[NumaCpus], memory: dict[int, MemoryNode], devices: dict[str, Devices]
+) -> Machine | None:
+    """The machine; None where a NUMA node's CPUs are not known.
+
+    Where only counts are known, CPU ids are made up, and those that are free are taken to be whole cores.
+    """
+    cpus: list[Cpu] = []
+    free: set[int] = set()
+    for part in parts:
+        if part.core_cpus:
+            cores, part_free = part.core_cpus, part.free
+        elif part.cpus is None or part.free_cpus is None:
+            return None
+        else:
+            cores, part_free = _made_up(part.cpus, part.free_cpus, part.cores or part.cpus, first=len(cpus))
+        cpus += [Cpu(cpu, index, part.numa_node, part.numa_node) for index, core in enumerate(cores) for cpu in core]
+        free |= part_free
+    try:
+        return Machine(numa_topology(cpus), frozenset(free), memory, devices) if cpus else None
+    except InvalidTopology:
+        return None
+
+
+def settings_of(told: Policies) -> tuple[Settings, ...]:
+    """The settings of a kubelet; where some are not told, the laxest and the strictest that it can have."""
+    options = told.cpu_options or {}
+    topology_options = told.topology_options or {}
+    limit = topology_options.get(MAX_NUMA_NODES, "")
+    base = Settings(
+        topology_scope=cast("Scope", told.scope) if told.scope in get_args(Scope) else "container",
+        cpu_policy=told.cpu or "static",
+        full_pcpus_only=options.get(FULL_PCPUS_ONLY) in _TRUE,
+        max_numa_nodes=int(limit[:6]) if limit.isascii() and limit.isdecimal() else MOST_NUMA_NODES,
+    )
+    is_known = told.topology in get_args(Policy)
+    policies = [cast("Policy", told.topology)] if is_known else [cast("Policy", "none"), "single-numa-node"]
+    lax, strict = base._replace(topology_policy=policies[0]), base._replace(topology_policy=policies[-1])
+    if told.cpu_options is None:
+        strict = strict._replace(full_pcpus_only=True)
+    pinning = (lax, strict) if lax != strict else (lax,)
+    return pinning if told.cpu else (*pinning, lax._replace(cpu_policy="none"))
+
+
+def options_not_followed(told: Policies) -> Iterator[str]:
+    """In words, those that are set."""
+    options = {**(told.cpu_options or {}), **(told.topology_options or {})}
+    for name in NOT_FOLLOWED:
+        if options.get(name) in _TRUE:
+            yield f"option {name} is not followed: it can lie on other NUMA nodes"
+
+
+def _made_up(
+    cpus: int, free_cpus: int, cores: int, *, first: int
+) -> tuple[tuple[frozenset[int], ...], frozenset[int]]:
+    threads = max(1, cpus // max(1, cores))
+    ids = range(first, first + cpus)
+    made = tuple(frozenset(ids[at : at + threads]) for at in range(0, cpus, threads))
+    return made, frozenset(ids[: max(0, free_cpus)])
