@@ -30,6 +30,8 @@ from sql.checkpoints import DatabaseCheckpoints
 from sql.database import Database, connect
 from sql.digest import digest as digest_tables
 from sql.errors import BadDsn, DatabaseError, QueryFailed, SchemaError
+from sql.fit import read_known
+from sql.fit_present import fit_json, fit_lines, fit_table
 from sql.landing import Lander
 from sql.migrate import check_migrated
 from sql.migrate import migrate as migrate_database
@@ -41,10 +43,12 @@ from sql.settle import settle
 from sql.story import tell
 from streams.analytics.registry import REDUCERS
 from streams.embedded import Replay, ReplayReport
+from streams.fit import BadQuestion, answer, question
 from streams.rules.node_tree import UnknownVersion
 from streams.simulate_scheduler import BadOperations, names_line, operations_of, parse_operations, simulate
 from streams.simulate_scheduler import report as scheduler_report
 
+EXIT_NO_FIT: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_BAD_INPUT: Final = 3
 EXIT_NO_SOURCE: Final = 4
@@ -55,8 +59,9 @@ EXIT_INTERRUPTED: Final = 130
 MESSAGE: Final = 2000
 """Characters of an error."""
 EXITS: Final = """
-Exit status: 0 done; 2 wrong usage; 3 done, but some input was bad (see dead_letters); 4 nothing usable in the source;
-5 the database cannot be used; 6 its schema is newer, or a migration changed or is missing; 7 a query was refused.
+Exit status: 0 done; 2 wrong usage; 3 done, but some input was bad (see dead_letters); 4 a source cannot be used;
+5 the database cannot be used; 6 its schema is newer, or a migration changed or is missing; 7 a query was refused;
+130 interrupted.
 """
 
 app = typer.Typer(
@@ -80,6 +85,13 @@ class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
+
+
+class FitFormat(StrEnum):
+    """How `fit` prints."""
+
+    TABLE = "table"
+    JSON = "json"
 
 
 class Compress(StrEnum):
@@ -139,17 +151,26 @@ def replay(
     What the database holds already is skipped, so a capture can be replayed again, or in pieces in their order.
     """
     skipped: Counter[str] = Counter()
+    refused: SourceError | None = None
     with connect(db) as database:
         migrate_database(database)
         with Lander(database) as lander, progress_bar(quiet=quiet) as progress:
             items = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
-            report = Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(items, since=since, until=until)
+            replayed = Replay(REDUCERS, lander, DatabaseCheckpoints(database))
+            try:
+                replayed.run(items, since=since, until=until)
+            except SourceError as error:
+                refused = error
+        report = replayed.report
         settle(database)
-        if not quiet:
+        if not quiet and (report.read or refused is None):
             _print_report(report, skipped)
             tell(database, sorted(report.clusters), out, _called_as(db))
     if report.dead_letters:
-        _print_dead_letters(report)
+        _print_dead_letters(report, db)
+    if refused is not None:
+        raise refused
+    if report.dead_letters:
         raise typer.Exit(EXIT_BAD_INPUT)
 
 
@@ -207,6 +228,9 @@ def migrate(
             if days is not None:
                 keep(database, tables, days or None)
     out.print("\n".join(f"applied {each}" for each in applied) or "nothing to apply")
+    for what, days in (("raw samples", keep_samples_days), ("five-minute roll-ups", keep_rollups_days)):
+        if days is not None:
+            out.print(f"{what} are kept {f'{days} days after they landed' if days else 'for ever'}")
 
 
 @app.command(epilog="Example: leadsman inspect examples/node-pressure-k8s-1.36.jsonl.gz")
@@ -406,6 +430,46 @@ def _tell_nothing(line: str) -> None:
     """Quiet."""
 
 
+@app.command(epilog="Example: leadsman fit --cpu 8 --exclusive --memory 16Gi --count 3")
+def fit(
+    *,
+    cpu: Annotated[str, typer.Option(metavar="QUANTITY", help="CPUs of each container, as 8 or 500m.")],
+    memory: Annotated[str, typer.Option(metavar="QUANTITY", help="Memory of each container, as 16Gi.")] = "0",
+    device: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=COUNT", help="Another resource of each container.")
+    ] = None,
+    exclusive: Annotated[
+        bool, typer.Option("--exclusive", help="Guaranteed, with whole CPUs that the CPU Manager pins.")
+    ] = False,
+    containers: Annotated[int, typer.Option(min=1, max=100, help="So many such containers in the pod.")] = 1,
+    count: Annotated[int, typer.Option(min=1, help="So many such pods, one after the other.")] = 1,
+    node: Annotated[str, typer.Option(help="Judge this node only.")] = "",
+    cluster: Annotated[str, typer.Option(help="The cluster, where the database holds several.")] = "",
+    format_: Annotated[FitFormat, typer.Option("--format", help="How to print.")] = FitFormat.TABLE,
+    db: Dsn = DEFAULT_DSN,
+) -> None:
+    """Say which nodes and NUMA nodes take such a pod now, why each other does not, and by which placement it would.
+
+    The pod tolerates no taint and asks for no particular node. Exit status 1 where it, or one of --count, does not
+    fit; what nothing tells for sure does not count as fitting.
+    """
+    try:
+        asked = question(cpu, memory, device or (), exclusive=exclusive, containers=containers, count=count)
+    except BadQuestion as error:
+        raise typer.BadParameter(str(error)) from None
+    with _database(db) as database:
+        known = read_known(database, cluster, node)
+    found = answer(asked, known.candidates, known.strategies, known.scheduler_minor)
+    if format_ is FitFormat.JSON:
+        typer.echo(fit_json(known, asked, found))
+    else:
+        for line in fit_lines(known, asked, found):
+            out.print(line, soft_wrap=True)
+        wide.print(fit_table(found))
+    if not found.fits:
+        raise typer.Exit(EXIT_NO_FIT)
+
+
 def main() -> NoReturn:
     """Run the command; a mistake of the user's is one sentence, not a traceback."""
     try:
@@ -465,11 +529,15 @@ def _print_report(report: ReplayReport, skipped: Counter[str]) -> None:
         out.print(f"Left out of the dump, for Leadsman does not use them: {kinds}.")
 
 
-def _print_dead_letters(report: ReplayReport) -> None:
+def _print_dead_letters(report: ReplayReport, dsn: str) -> None:
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.dead_letters.items()))
     first = report.first_dead_letter
     where = f"; the first at {plain(first.position)}: {plain(first.reason)}" if first else ""
-    err.print(f"leadsman: some input was bad: {kinds}{where}. They are in the table dead_letters.", soft_wrap=True)
+    err.print(
+        f"leadsman: some input was bad, all else was replayed: {kinds}{where}. "
+        f"To see what and where: {_called_as(dsn)} query dead_letters",
+        soft_wrap=True,
+    )
 
 
 if __name__ == "__main__":

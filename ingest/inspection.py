@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ingest.observation import Observation, Observed, Position, Unreadable
+from ingest.normalize import normalize
+from ingest.observation import BadRecord, Observation, Observed, Position, Unreadable
 from ingest.text import plain
 
 GAP_TIMES_USUAL: Final = 3
@@ -46,7 +47,7 @@ class Errors(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Lines that are no observations, by type."""
+    """Lines that are no observations, or whose object is none that Leadsman understands, by type."""
 
     error_type: str
     lines: int
@@ -185,6 +186,7 @@ class _Summary:
         if seen.type == "ERROR":
             self._add_error(seen)
             return
+        self._check(entry)
         self._add_node(seen)
         if seen.resource == "stats/summary":
             self._intervals.setdefault((seen.cluster, seen.node), _Intervals()).add(seen.ts)
@@ -196,6 +198,14 @@ class _Summary:
             if first is None
             else first._replace(lines=first.lines + 1)
         )
+
+    def _check(self, entry: Observed) -> None:
+        """Count what a replay would bury, too."""
+        try:
+            for _ in normalize(entry.observation):
+                pass
+        except BadRecord as error:
+            self.add_unreadable(Unreadable(entry.position, error.error_type, str(error), entry.raw))
 
     def result(self, skipped: Mapping[str, int]) -> Inspection:
         gaps = [gap for (cluster, node), each in self._intervals.items() for gap in each.gaps(cluster, node)]

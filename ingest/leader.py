@@ -81,11 +81,15 @@ class LeaderElection:
         self.leads = False
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Wait for the Lease, work while it is ours, and give it back at the end.
+        """Wait for the Lease, then `hold` it."""
+        await self.acquire()
+        await self.hold(work)
+
+    async def hold(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Work while the Lease, which is acquired, is ours, and give it back at the end.
 
         Raises LeadershipLostError when it is lost; the work is cancelled before that. What `work` raises is raised.
         """
-        await self.acquire()
         working = asyncio.ensure_future(work())
         renewing = asyncio.ensure_future(self._keep())
         try:

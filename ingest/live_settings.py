@@ -31,6 +31,16 @@ class KubeletSettings(_Settings):
     in_flight: Annotated[int, pydantic.Field(ge=1)] = 64
 
 
+class ElectionSettings(_Settings):
+    """Of several watchers of one cluster, one works: the one that has the Lease."""
+
+    enabled: bool = True
+    namespace: str | None = None
+    """Of the Lease; the pod's own where it is not given, outside of a pod `default`."""
+    name: str | None = None
+    """Of the Lease; made from the prefix of the topics where it is not given."""
+
+
 class LiveSettings(_Settings):
     """Which cluster is watched, and how."""
 
@@ -44,6 +54,7 @@ class LiveSettings(_Settings):
     queue_observations: Annotated[int, pydantic.Field(ge=1)] = 2000
     """How many observations wait in memory before the sources are slowed down."""
     kubelet: KubeletSettings = KubeletSettings()
+    election: ElectionSettings = ElectionSettings()
 
     @pydantic.field_validator("resources")
     @classmethod

@@ -28,7 +28,10 @@ _ENVELOPE: Final = re.compile(
 _WATCH_EVENT: Final = re.compile(rb'\s*\{\s*"type"\s*:\s*"[A-Z]+"\s*,\s*"object"\s*:')
 _JSON: Final = re.compile(rb"\s*\{")
 _YAML: Final = re.compile(rb"(?:---\s*\n|#[^\n]*\n)*(?:apiVersion|kind|items|metadata):")
-_METRICS: Final = re.compile(rb"(?:# (?:HELP|TYPE) )?[a-zA-Z_:][\w:]*(?:\{[^}\n]*\})? [^\n]+\n")
+_METRICS: Final = re.compile(
+    rb"# (?:HELP|TYPE) [a-zA-Z_:][\w:]* [^\n]+\n"
+    rb"|[a-zA-Z_:][\w:]*(?:\{[^}\n]*\})? (?:[-+]?[0-9][0-9.eE+-]*|[-+]?Inf|NaN)(?: [0-9]+)?\n"
+)
 _MUST_GATHER_YAML: Final = re.compile(
     r"(?:^|/)(?:cluster-scoped-resources/core/nodes(?:/[^/]+)?"
     r"|cluster-scoped-resources/topology\.[^/]+/noderesourcetopologies(?:/[^/]+)?"

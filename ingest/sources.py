@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from ingest.capture import read_capture
 from ingest.dumps import Snapshot, read_dump
-from ingest.lines import Meter, SourceFile
+from ingest.lines import Meter, SourceError, SourceFile
 from ingest.observation import Observed, Unreadable
 from ingest.order import merged
 from ingest.sniff import FileKind, file_kind, folder_files
@@ -17,6 +17,8 @@ Progress: TypeAlias = Callable[[int, int, int], None]
 """Takes bytes read, bytes in all (both as they lie on disk, compressed or not), and observations so far."""
 
 _PROGRESS_EVERY: Final = 256
+_TOLD: Final = 5
+"""Files that cannot be used, in one message."""
 
 
 def read_sources(
@@ -33,12 +35,13 @@ def read_sources(
     A path is a capture file, a file of `kubectl get` or of a kubelet's answer, or a folder: a `kubectl cluster-info
     dump`, a must-gather, or one with any of these files. What a dump does not tell is taken from `cluster`, `node`
     and `at` (aware); a capture needs none of them. `skipped` counts the kinds of a dump's objects that Leadsman
-    does not use. The same paths give the same sequence. Raises `SourceError` for a path that cannot be a source,
-    when its turn to be read comes.
+    does not use. The same paths give the same sequence. Raises `SourceError` for a path that is not there or a folder
+    without anything known before anything is read; for a file that holds no observation after all the others.
     """
     meter = Meter()
     snapshot = Snapshot(cluster=cluster, node=node, at=at, skipped=Counter() if skipped is None else skipped)
-    files = [entries for path in paths for entries in _read_path(path, meter, snapshot)]
+    refused: list[SourceError] = []
+    files = [_noting(entries, refused) for path in paths for entries in _read_path(path, meter, snapshot)]
     observations = 0
     number = 0
     for number, entry in enumerate(merged(files), start=1):
@@ -48,6 +51,17 @@ def read_sources(
         yield entry
     if progress is not None:
         progress(meter.read_bytes, meter.total_bytes, observations)
+    if refused:
+        more = f"; and {len(refused) - _TOLD} more files" if len(refused) > _TOLD else ""
+        raise SourceError("; ".join(map(str, refused[:_TOLD])) + more)
+
+
+def _noting(entries: Iterator[Observed | Unreadable], refused: list[SourceError]) -> Iterator[Observed | Unreadable]:
+    """Give the entries; a file that turns out to be no source must not keep the others from being read."""
+    try:
+        yield from entries
+    except SourceError as error:
+        refused.append(error)
 
 
 def _read_path(path: Path, meter: Meter, snapshot: Snapshot) -> Iterator[Iterator[Observed | Unreadable]]:

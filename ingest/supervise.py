@@ -45,13 +45,13 @@ class Supervisor:
         parts: Sequence[Part],
         *,
         lasting: frozenset[int],
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str],
         grace_seconds: float = GRACE_SECONDS,
         clock: Clock = SYSTEM,
     ) -> None:
         self._parts = parts
         self._lasting = lasting
-        self._environment = {**os.environ, **(environment or {})}
+        self._environment = environment
         self._grace_seconds = grace_seconds
         self._clock = clock
         self._running: dict[str, asyncio.subprocess.Process] = {}

@@ -1,4 +1,4 @@
-"""How many pods of a kind fit a cluster now, where, and under which placement they would (domain-reference A8, D5)."""
+"""How many pods of a kind fit a cluster now, where, and by which placement they would (domain-reference A8, D5)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple

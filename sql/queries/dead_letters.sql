@@ -4,9 +4,9 @@ SELECT
     count() AS records,
     min(ts) AS first_at,
     max(ts) AS last_at,
-    any(concat(source, ':', position)) AS example_at,
-    any(reason) AS example_reason,
-    any(substring(payload, 1, 120)) AS example_begins
+    argMin(position, (ts, position)) AS example_at,
+    argMin(reason, (ts, position)) AS example_reason,
+    argMin(substring(payload, 1, 120), (ts, position)) AS example_begins
 FROM dead_letters
 GROUP BY error_type
 ORDER BY records DESC, error_type

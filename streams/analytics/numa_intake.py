@@ -20,17 +20,21 @@ from ingest.records import (
     NodeRecord,
     NodeResourceTopologyRecord,
     PodRecord,
+    PodResourcesRecord,
     SettingsRecord,
+    SourceErrorRecord,
 )
-from streams.analytics.numa_state import Kubelet, Machine, PinnedPod, State
+from streams.analytics.numa_state import Kubelet, Machine, PinnedPod, State, uids_by_name
 from streams.rules.checkpoint import BadCheckpoint, parse_cpu_manager_state
 from streams.rules.cpuset import InvalidCpuSet, parse_cpuset
 from streams.rules.memory_checkpoint import parse_memory_manager_state
 from streams.rules.numa_objects import crane_cpus, koordinator_cpus, parse_topology_object
+from streams.rules.numa_podresources import allocatable_cpus, podresources_view
 from streams.rules.numa_sources import (
     CHECKPOINT,
     GAUGE,
     KOORDINATOR,
+    PODRESOURCES,
     TOTAL,
     VOLCANO,
     Holder,
@@ -88,6 +92,20 @@ def take_topology(state: State, record: CpuTopologyRecord) -> State:
     if cpus == state.sysfs:
         return state
     return _with_topology(msgspec.structs.replace(state, sysfs=cpus))
+
+
+def take_podresources(state: State, record: PodResourcesRecord) -> State:
+    view, allocatable = podresources_view(record.pods, record.allocatable), allocatable_cpus(record.allocatable)
+    if (view, allocatable) == (state.podresources, state.allocatable):
+        return state
+    return _without_ended_pods(msgspec.structs.replace(state, podresources=view, allocatable=allocatable))
+
+
+def take_error(state: State, record: SourceErrorRecord) -> State:
+    """A service that stopped answering is no witness against a checkpoint that goes on to be read."""
+    if record.resource != PODRESOURCES or state.podresources is None or state.checkpoint is None:
+        return state
+    return _without_ended_pods(msgspec.structs.replace(state, podresources=None))
 
 
 def take_metrics(state: State, record: MetricsRecord) -> State:
@@ -179,6 +197,9 @@ def _with_topology(state: State) -> State:
 def _without_ended_pods(state: State) -> State:
     """Forget pods that ended and that no source names any more."""
     named = {holder.uid for holder in state.checkpoint.holders} if state.checkpoint else set()
+    if state.podresources:
+        uids = uids_by_name(state)
+        named |= {uids.get((holder.namespace, holder.pod), "") for holder in state.podresources.holders}
     pods = {uid: pod for uid, pod in state.pods.items() if pod.is_active or uid in named}
     return state if len(pods) == len(state.pods) else msgspec.structs.replace(state, pods=pods)
 

@@ -6,7 +6,14 @@ from typing import Final
 
 from ingest.objects import Pod
 from ingest.records import NodeNumaRecord, NumaBin, NumaClaim, Record
-from streams.analytics.numa_state import UNKNOWN_ARRIVAL, State, cpu_policy, topology_policy, topology_scope
+from streams.analytics.numa_state import (
+    UNKNOWN_ARRIVAL,
+    State,
+    cpu_policy,
+    device_views,
+    topology_policy,
+    topology_scope,
+)
 from streams.findings import (
     NumaAdmissionFailure,
     NumaAllocation,
@@ -103,7 +110,7 @@ def summary_record(
 
 
 def resource_rows(state: State, ts: datetime) -> list[NumaResource]:
-    """Memory by the kubelet's checkpoint, and memory and devices by NodeResourceTopology."""
+    """Memory by the kubelet's checkpoint, and memory and devices by podresources and NodeResourceTopology."""
     base = (state.cluster, ts, state.node)
     rows = [
         NumaResource(
@@ -121,7 +128,7 @@ def resource_rows(state: State, ts: datetime) -> list[NumaResource]:
     ]
     return rows + [
         NumaResource(*base, zone.numa_node, name, *amount, [], view.source)
-        for view in state.objects.values()
+        for view in device_views(state)
         for zone in view.zones
         for name, amount in sorted(zone.resources.items())
     ]

@@ -22,8 +22,10 @@ from ingest.records import (
     NodeRecord,
     NodeResourceTopologyRecord,
     PodRecord,
+    PodResourcesRecord,
     Record,
     SettingsRecord,
+    SourceErrorRecord,
 )
 from streams.analytics import numa_intake, numa_rows, numa_state
 from streams.analytics.numa_state import Pending, Shown, State
@@ -226,6 +228,8 @@ _TAKE: Final[dict[type[Record], Callable[[State, Any], State]]] = {
     MemoryManagerRecord: numa_intake.take_memory,
     MetricsRecord: numa_intake.take_metrics,
     CpuTopologyRecord: numa_intake.take_topology,
+    PodResourcesRecord: numa_intake.take_podresources,
+    SourceErrorRecord: numa_intake.take_error,
     SettingsRecord: numa_intake.take_settings,
     NodeResourceTopologyRecord: numa_intake.take_object,
 }

@@ -15,6 +15,7 @@ from streams.findings import NumaAllocation, NumaPod, NumaResource, NumaSkew, Nu
 from streams.rules.cpuset import parse_cpuset
 from streams.rules.memory_checkpoint import MemoryManagerState
 from streams.rules.numa_objects import with_crane_pods
+from streams.rules.numa_podresources import tells_exclusive_cpus
 from streams.rules.numa_resolve import NodeFacts
 from streams.rules.numa_sources import (
     CRANE,
@@ -100,6 +101,9 @@ class State(msgspec.Struct, frozen=True):
     memory: MemoryManagerState | None = None
     metrics: tuple[Metric, ...] = ()
     gauges: NumaView | None = None
+    podresources: NumaView | None = None
+    allocatable: frozenset[int] = frozenset()
+    """CPUs by podresources; empty where it does not tell."""
     objects: dict[str, NumaView] = {}
     """Views of API objects by source."""
     pods: dict[str, PinnedPod] = {}
@@ -136,6 +140,11 @@ def views(state: State) -> Iterator[NumaView]:
     if CRANE in objects or by_crane:
         yield with_crane_pods(objects.pop(CRANE, None), by_crane)
     yield from objects.values()
+    version = state.machine.kubelet_version if state.machine else ""
+    if state.podresources is not None and tells_exclusive_cpus(version):
+        uids = uids_by_name(state)
+        holders = (each._replace(uid=uids.get((each.namespace, each.pod), "")) for each in state.podresources.holders)
+        yield state.podresources._replace(holders=tuple(sorted(holders)))
     yield from (view for view in (state.checkpoint, state.gauges) if view is not None)
     if pods or state.shown.skew is not None:
         pins = cpu_policy(state) in {"static", ""}
@@ -147,12 +156,27 @@ def views(state: State) -> Iterator[NumaView]:
         )
 
 
+def device_views(state: State) -> Iterator[NumaView]:
+    """The views that can tell of more than CPUs."""
+    if state.podresources is not None:
+        yield state.podresources
+    yield from state.objects.values()
+
+
+def uids_by_name(state: State) -> dict[tuple[str, str], str]:
+    """The uids of pods by namespace and name; of several the one that is active."""
+    pods = sorted(state.pods.items(), key=lambda each: each[1].is_active)
+    return {(pod.namespace, pod.pod): uid for uid, pod in pods}
+
+
 def facts(state: State) -> NodeFacts:
     kubelet, machine = state.kubelet, state.machine
     capacity = machine.capacity_millicores // 1000 if machine else state.checkpoint_cpus
     reserved = None
     if kubelet is not None and kubelet.reserved_system_cpus:
         reserved = parse_cpuset(kubelet.reserved_system_cpus)
+    elif state.allocatable and state.topology is not None:
+        reserved = state.topology.cpus - state.allocatable
     if kubelet is not None:
         amount: int | None = whole_cpus(kubelet.reserved_millicores)
     elif machine is not None and machine.allocatable_millicores:
@@ -175,7 +199,7 @@ def cpu_policy(state: State) -> str:
         return state.checkpoint.cpu_manager_policy
     if state.kubelet is not None:
         return state.kubelet.cpu_manager_policy
-    return next((view.cpu_manager_policy for view in state.objects.values() if view.cpu_manager_policy), "")
+    return next((view.cpu_manager_policy for view in device_views(state) if view.cpu_manager_policy), "")
 
 
 def topology_policy(state: State) -> str:

@@ -73,8 +73,9 @@ def settings_of(told: Policies) -> tuple[Settings, ...]:
         full_pcpus_only=options.get(FULL_PCPUS_ONLY) in _TRUE,
         max_numa_nodes=int(limit[:6]) if limit.isascii() and limit.isdecimal() else MOST_NUMA_NODES,
     )
-    is_known = told.topology in get_args(Policy)
-    policies = [cast("Policy", told.topology)] if is_known else [cast("Policy", "none"), "single-numa-node"]
+    policies: tuple[Policy, ...] = ("none", "single-numa-node")
+    if told.topology in get_args(Policy):
+        policies = (cast("Policy", told.topology),)
     lax, strict = base._replace(topology_policy=policies[0]), base._replace(topology_policy=policies[-1])
     if told.cpu_options is None:
         strict = strict._replace(full_pcpus_only=True)

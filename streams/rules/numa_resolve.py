@@ -10,6 +10,7 @@ from streams.rules.numa_sources import (
     KOORDINATOR,
     METRICS,
     POD_SPEC,
+    PODRESOURCES,
     PREFERENCE,
     VOLCANO,
     Fidelity,
@@ -25,6 +26,9 @@ RESERVED_CPUS: Final = "reserved_cpus"
 _FIDELITIES: Final[tuple[Fidelity, ...]] = ("exact", "count", "none")
 
 
+_OF_THE_KUBELET: Final = frozenset({CHECKPOINT, PODRESOURCES, METRICS})
+
+
 class NodeFacts(NamedTuple):
     """What else is known of a node; None where nothing told it."""
 
@@ -33,7 +37,7 @@ class NodeFacts(NamedTuple):
     """NUMA nodes that any source ever named."""
     capacity_cpus: int | None = None
     reserved: frozenset[int] | None = None
-    """By `reservedSystemCPUs`."""
+    """By `reservedSystemCPUs`, or all but what podresources tells to be allocatable."""
     reserved_cpus: int | None = None
     """By the amounts of system and kube reservation, or capacity less allocatable."""
     reserved_assumed: bool = True
@@ -70,7 +74,7 @@ class Account(NamedTuple):
 
 def account(view: NumaView, facts: NodeFacts) -> Account:
     """What this source tells of the node."""
-    if view.source in {CHECKPOINT, KOORDINATOR, VOLCANO} and view.fidelity == "exact":
+    if view.source in {CHECKPOINT, PODRESOURCES, KOORDINATOR, VOLCANO} and view.fidelity == "exact":
         return _of_cpu_ids(view, facts)
     if view.source == METRICS:
         return _of_gauges(view, facts)
@@ -91,13 +95,17 @@ def ordered_accounts(accounts: Iterable[Account]) -> list[Account]:
 
 def disagreements(best: Account, others: Sequence[Account]) -> dict[tuple[int, str], tuple[int, int]]:
     """Where others tell another number of exclusive CPUs than the best: by NUMA node (`WHOLE_NODE` where only that
-    can be compared) and source the best's number and the other's. What pods ask for is no witness of what they hold.
+    can be compared) and source the best's number and the other's. What pods ask for is no witness of what they hold,
+    and that podresources tells fewer CPUs than the checkpoint is as it has to be: not those of finished init
+    containers (A3).
     """
     found: dict[tuple[int, str], tuple[int, int]] = {}
     for other in others:
         if other.view.source in {best.view.source, POD_SPEC}:
             continue
         for numa, mine, its in _comparable(best, other):
+            if other.view.source == PODRESOURCES and mine is not None and its is not None and its < mine:
+                continue
             if mine is not None and its is not None and mine != its:
                 found[numa, other.view.source] = (mine, its)
     return found
@@ -191,7 +199,7 @@ def _of_zones(view: NumaView) -> Account:
 
 def _of_whole_node(view: NumaView, facts: NodeFacts, explanation: str) -> Account:
     """Counts of the node; they are those of its NUMA node where only one was ever named (`single_numa_node`)."""
-    single = facts.topology is None and len(facts.numa_named) == 1 and view.source in {CHECKPOINT, METRICS}
+    single = facts.topology is None and len(facts.numa_named) == 1 and view.source in _OF_THE_KUBELET
     numa = next(iter(facts.numa_named)) if single else WHOLE_NODE
     cpus, reserved, assumed = _node_counts(facts)
     numbers = counted_numbers(numa, cpus, reserved, view.exclusive_cpus)

@@ -1,6 +1,7 @@
 """The one shape of what tells where exclusive CPUs lie, and the kubelet's metrics (domain-reference A9, A10).
 
-The parsers of API objects are in `numa_objects`; the checkpoint's is `checkpoint`.
+The parsers of API objects are in `numa_objects`, of podresources in `numa_podresources`; the checkpoint's is
+`checkpoint`.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ Fidelity: TypeAlias = Literal["exact", "count", "none"]
 """`exact`: CPU ids and their NUMA nodes; `count`: CPUs per NUMA node; `none`: CPUs of the node, no NUMA node."""
 
 CHECKPOINT: Final = "cpu_manager_state"
+PODRESOURCES: Final = "podresources"
 KOORDINATOR: Final = "koordinator"
 VOLCANO: Final = "volcano"
 METRICS: Final = "kubelet_metrics"
@@ -21,7 +23,7 @@ NRT: Final = "noderesourcetopology"
 CRANE: Final = "crane"
 POD_SPEC: Final = "pod_spec"
 
-PREFERENCE: Final = (CHECKPOINT, KOORDINATOR, VOLCANO, METRICS, NRT, CRANE, POD_SPEC)
+PREFERENCE: Final = (CHECKPOINT, PODRESOURCES, KOORDINATOR, VOLCANO, METRICS, NRT, CRANE, POD_SPEC)
 """Between sources of one fidelity the earlier wins: the kubelet itself before what others derive from it."""
 
 GAUGE: Final = "kubelet_cpu_manager_allocation_per_numa"

@@ -81,6 +81,18 @@ class Process:
         """SIGKILL: what a test does that asks what survives it."""
         self._end(signal.SIGKILL, 10.0)
 
+    def terminate(self) -> None:
+        """SIGTERM, without waiting."""
+        os.kill(self.pid, signal.SIGTERM)
+
+    def wait(self, timeout_seconds: float) -> int:
+        """The exit status, negative for a signal; NotReady when it still runs when the time is over."""
+        assert self._process is not None
+        try:
+            return self._process.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
+            raise NotReady(f"{self.name} did not end in {timeout_seconds:.0f} s\n{self.last_lines()}") from None
+
     def pause(self) -> None:
         """SIGSTOP: connections stay open and nothing answers."""
         os.kill(self.pid, signal.SIGSTOP)

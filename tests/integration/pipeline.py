@@ -4,37 +4,47 @@ Run as `python pipeline.py work|land` with its settings in the environment.
 """
 
 import asyncio
-import importlib
+import dataclasses
+import itertools
 import os
 import sys
+import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+import sql.run
 from components.kafka import Kafka
 from components.processes import Process, eventually
 from ingest.observation import Observation, Observed, Unreadable
 from ingest.publish import Publisher
+from ingest.records import Record
 from ingest.replay_kafka import Published, replay_into_kafka
 from ingest.settings import Settings, load
 from ingest.sources import read_sources
+from ingest.topics import Headers
 from ingest.topics_admin import TopicsUnusable, lag
 from sql.checkpoints import DatabaseCheckpoints
 from sql.database import connect
 from sql.digest import TableDigest, digest
 from sql.landing import Lander
 from sql.migrate import migrate
-from sql.run import make_topics, run_lander, run_worker
+from sql.run import make_topics
 from streams.analytics.registry import REDUCERS
 from streams.embedded import Replay
+from streams.reducer import Reducer
 
 ROOT: Final = Path(__file__).parents[2]
 PARTITIONS: Final = 4
-REDUCERS_HOOK: Final = "LEADSMAN_TEST_HOOK"
-"""`module:function` that a started part calls first: how a test puts a fault into a process."""
+FAULT: Final = "LEADSMAN_TEST_FAULT"
+"""Which of FAULTS a started part has."""
+FAULT_AFTER: Final = 300
+"""Steps of reducers."""
+
+POLL_SECONDS: Final = 0.3
 
 Items = Iterable[Observed | Unreadable]
 
@@ -54,6 +64,8 @@ class Pipeline:
             },
             land={"batch_seconds": 0.3},
         )
+        self.dsn = dsn
+        self.topics = self.settings.kafka.topics()
         self._folder = folder
         self._parts: list[Process] = []
         asyncio.run(make_topics(self.settings))
@@ -76,6 +88,17 @@ class Pipeline:
         self._parts.append(part)
         return part
 
+    def send(self, topic: str, messages: Iterable[tuple[bytes, bytes, Headers]]) -> None:
+        """Put keys, values and headers into a topic as they are."""
+
+        async def send() -> None:
+            async with Publisher(self.settings.kafka.bootstrap_servers) as publisher:
+                for key, value, headers in messages:
+                    await publisher.send(topic, key, value, headers)
+                await publisher.flush()
+
+        asyncio.run(send())
+
     def replay(self, items: Items) -> Published:
         """Put observations into Kafka; returns when it has them."""
 
@@ -85,25 +108,31 @@ class Pipeline:
 
         return asyncio.run(send())
 
+    def waiting_for_work(self) -> int:
+        """Records that are not folded, or not acknowledged, yet."""
+        return self._lag("work", self.topics.nodes.name) or self._lag("work", self.topics.cluster.name)
+
     def waiting(self) -> int:
         """Messages that some part has still to do, in the order in which they move on."""
-        topics, prefix = self.settings.kafka.topics(), self.settings.kafka.topic_prefix
-        steps = [
-            ("work", [topics.nodes.name]),
-            ("work", [topics.cluster.name]),
-            ("land", [topics.nodes.name, topics.findings.name, topics.dead_letters.name]),
-        ]
+        topics = self.topics
+        landed = (topics.nodes.name, topics.findings.name, topics.dead_letters.name)
+        return self.waiting_for_work() or self._lag("land", *landed)
+
+    def _lag(self, part: str, *names: str) -> int:
+        kafka = self.settings.kafka
         try:
-            for part, names in steps:
-                if left := asyncio.run(lag(self.settings.kafka.bootstrap_servers, f"{prefix}-{part}", names)):
-                    return left
+            return asyncio.run(lag(kafka.bootstrap_servers, f"{kafka.topic_prefix}-{part}", names))
         except TopicsUnusable:
             return 1  # a fresh Kafka has no coordinator of groups for a moment
-        return 0
 
     def settle(self, timeout_seconds: float = 90.0) -> None:
         """Return when everything that was sent has been stored."""
-        eventually(f"all is landed; see {self._folder}", lambda: self.waiting() == 0, timeout_seconds)
+
+        def settled() -> bool:
+            time.sleep(POLL_SECONDS)
+            return self.waiting() == 0
+
+        eventually(f"all is landed; see {self._folder}", settled, timeout_seconds)
 
     def digest(self) -> list[TableDigest]:
         """Of what landed."""
@@ -125,11 +154,11 @@ def embedded_digest(items: Items, dsn: str) -> list[TableDigest]:
         return digest(database)
 
 
-def examples(paths: Sequence[Path]) -> Iterator[Observed | Unreadable]:
-    """Observations of captures that share a cluster's name, each under a cluster of its own."""
+def examples(paths: Sequence[Path], copy: int = 0) -> Iterator[Observed | Unreadable]:
+    """Observations of captures that share a cluster's name, each and each copy under a cluster of its own."""
     for path in paths:
         for item in read_sources([path]):
-            cluster = f"{path.parent.name}-{path.name}"
+            cluster = f"{path.parent.name}-{path.name}-{copy}"
             if isinstance(item, Unreadable):
                 yield item._replace(cluster=cluster)
             else:
@@ -140,11 +169,37 @@ def _of_cluster(observation: Observation, cluster: str) -> Observation:
     return msgspec.structs.replace(observation, cluster=cluster)
 
 
+def _raising(record: Record) -> None:
+    raise RuntimeError(f"a defect of a reducer, at {type(record).__name__}")
+
+
+def _slow(_: Record) -> None:
+    time.sleep(0.0005)
+
+
+FAULTS: Final = {"raising": _raising, "slow": _slow}
+
+
+def _reducers_with(fault: Callable[[Record], None]) -> tuple[Reducer[Any], ...]:
+    """The reducers, whose steps meet the fault when they have made FAULT_AFTER."""
+    steps = itertools.count()
+
+    def faulty(step: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def stepped(state: Any, record: Record) -> Any:
+            if next(steps) >= FAULT_AFTER:
+                fault(record)
+            return step(state, record)
+
+        return stepped
+
+    return tuple(dataclasses.replace(reducer, step=faulty(reducer.step)) for reducer in REDUCERS)
+
+
 def main(what: str) -> None:
-    if hook := os.environ.get(REDUCERS_HOOK):
-        module, _, function = hook.partition(":")
-        getattr(importlib.import_module(module), function)()
-    asyncio.run({"work": run_worker, "land": run_lander}[what](load()))
+    """Run one part."""
+    if fault := os.environ.get(FAULT):
+        sql.run.REDUCERS = _reducers_with(FAULTS[fault])
+    asyncio.run({"work": sql.run.run_worker, "land": sql.run.run_lander}[what](load()))
 
 
 if __name__ == "__main__":

@@ -121,7 +121,8 @@ def test_errors_are_bounded_in_number(tmp_path: Path) -> None:
 
 
 def test_unreadable_lines_are_counted_by_type_with_the_first_place(tmp_path: Path) -> None:
-    inspection = inspected(tmp_path, line(0), "x", "y", line(1, resource="secrets"), line(2))
+    sound = {"resource": "metrics", "object": {"text": "up 1\n"}}
+    inspection = inspected(tmp_path, line(0, **sound), "x", "y", line(1, resource="secrets"), line(2, **sound))
     path = str(tmp_path / "capture.jsonl")
     assert [each[:3] for each in inspection.unreadable] == [
         ("not_json", 2, Position(path, "2")),
@@ -129,6 +130,13 @@ def test_unreadable_lines_are_counted_by_type_with_the_first_place(tmp_path: Pat
     ]
     assert all(isinstance(each, Damage) and each.reason for each in inspection.unreadable)
     assert inspection.observations == 2
+
+
+def test_an_object_that_a_replay_would_bury_is_told_beforehand(tmp_path: Path) -> None:
+    inspection = inspected(tmp_path, line(0, object={"node": {"nodeName": 7}}))
+    assert [each[:3] for each in inspection.unreadable] == [
+        ("wrong_type", 1, Position(str(tmp_path / "capture.jsonl"), "1"))
+    ]
 
 
 def test_nodes_are_found_in_nodes_pods_and_kubelet_answers(tmp_path: Path) -> None:

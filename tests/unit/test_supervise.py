@@ -4,8 +4,9 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,10 @@ LASTING = frozenset({2})
 
 def _shell(name: str, script: str) -> Part:
     return Part(name, ("sh", "-c", script))
+
+
+def _supervisor(parts: Sequence[Part], **more: Any) -> Supervisor:
+    return Supervisor(parts, **{"lasting": LASTING, "environment": os.environ, **more})
 
 
 def _is_alive(pid: int) -> bool:
@@ -54,7 +59,7 @@ async def test_all_parts_run_and_end_with_sigterm(tmp_path: Path) -> None:
         )
         for name in "ab"
     ]
-    supervisor = Supervisor(parts, lasting=LASTING)
+    supervisor = _supervisor(parts)
     pids: list[int] = []
 
     async def both_run() -> None:
@@ -71,7 +76,7 @@ async def test_a_part_that_ends_is_started_again_later_each_time(tmp_path: Path)
     clock = FakeClock()
     count = tmp_path / "count"
     part = _shell("a", f"echo >> {count}; kill -9 $$")
-    supervisor = Supervisor([part], lasting=LASTING, clock=clock.clock)
+    supervisor = _supervisor([part], clock=clock.clock)
 
     async def four_times() -> None:
         await _until(lambda: count.exists() and len(count.read_text()) >= 4)
@@ -83,9 +88,7 @@ async def test_a_part_that_ends_is_started_again_later_each_time(tmp_path: Path)
 @pytest.mark.parametrize("status", [0, 1])
 async def test_an_end_that_nobody_asked_for_is_none(tmp_path: Path, status: int) -> None:
     count = tmp_path / "count"
-    supervisor = Supervisor(
-        [_shell("a", f"echo >> {count}; exit {status}")], lasting=LASTING, clock=FakeClock().clock
-    )
+    supervisor = _supervisor([_shell("a", f"echo >> {count}; exit {status}")], clock=FakeClock().clock)
 
     async def twice() -> None:
         await _until(lambda: count.exists() and len(count.read_text()) >= 2)
@@ -94,7 +97,7 @@ async def test_an_end_that_nobody_asked_for_is_none(tmp_path: Path, status: int)
 
 
 async def test_a_part_that_no_restart_heals_ends_all() -> None:
-    supervisor = Supervisor([_shell("good", "exec sleep 60"), _shell("bad", "sleep 0.3; exit 2")], lasting=LASTING)
+    supervisor = _supervisor([_shell("good", "exec sleep 60"), _shell("bad", "sleep 0.3; exit 2")])
     run = asyncio.ensure_future(supervisor.run(asyncio.Event()))
     await _until(lambda: len(supervisor.pids) == 2)
     good = supervisor.pids["good"]
@@ -106,7 +109,7 @@ async def test_a_part_that_no_restart_heals_ends_all() -> None:
 
 async def test_a_part_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: Path) -> None:
     deaf = _shell("deaf", f"trap '' TERM; touch {tmp_path}/deaf; while :; do sleep 0.05; done")
-    supervisor = Supervisor([deaf], lasting=LASTING, grace_seconds=0.3)
+    supervisor = _supervisor([deaf], grace_seconds=0.3)
     pids: list[int] = []
 
     async def runs() -> None:
@@ -120,7 +123,7 @@ async def test_a_part_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: P
 async def test_the_parts_get_the_environment_and_not_in_their_arguments(tmp_path: Path) -> None:
     told = tmp_path / "told"
     part = _shell("a", f'printf %s "$LEADSMAN_DB" > {told}.new; mv {told}.new {told}; exec sleep 60')
-    supervisor = Supervisor([part], lasting=LASTING, environment={"LEADSMAN_DB": "http://u:p@h/d"})
+    supervisor = _supervisor([part], environment={**os.environ, "LEADSMAN_DB": "http://u:p@h/d"})
 
     async def is_told() -> None:
         await _until(told.exists)
@@ -132,9 +135,9 @@ async def test_the_parts_get_the_environment_and_not_in_their_arguments(tmp_path
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's death")
 async def test_the_parts_end_with_a_supervisor_that_is_killed() -> None:
     program = (
-        "import asyncio\n"
+        "import asyncio, os\n"
         "from ingest.supervise import Part, Supervisor\n"
-        "supervisor = Supervisor([Part('a', ('sleep', '60'))], lasting=frozenset())\n"
+        "supervisor = Supervisor([Part('a', ('sleep', '60'))], lasting=frozenset(), environment=os.environ)\n"
         "async def main():\n"
         "    asyncio.ensure_future(supervisor.run(asyncio.Event()))\n"
         "    while not supervisor.pids: await asyncio.sleep(0.01)\n"

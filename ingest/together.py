@@ -1,0 +1,46 @@
+"""Watch, work and land as one process tree on one machine."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pydantic
+
+from ingest.settings import PREFIX, Settings
+from ingest.supervise import Part, Supervisor
+
+PARTS: Final = ("land", "work", "watch")
+"""Each a command of `leadsman`."""
+
+
+async def run_together(settings: Settings, lasting: frozenset[int], stop: asyncio.Event) -> None:
+    """Run all parts with these settings until `stop`; raises PartFailedError for a part that ends with `lasting`."""
+    parts = [Part(name, (sys.executable, "-P", "-m", "leadsman", name)) for name in PARTS]
+    await Supervisor(parts, lasting=lasting, environment=environment_of(settings)).run(stop)
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """This process's environment in which exactly these settings are in force; arguments would show passwords."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    given = {name: value for name, value in settings if value is not None}
+    return {**others, **{f"{PREFIX}{name.upper()}": _text(value) for name, value in given.items()}}
+
+
+def _text(value: Any) -> str:
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else json.dumps(plain, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case pydantic.SecretStr():
+            return value.get_secret_value()
+        case pydantic.BaseModel():
+            return {name: each for name, each in value if each is not None}
+        case Path():
+            return str(value.absolute())
+        case _:
+            return value

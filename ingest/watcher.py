@@ -1,0 +1,97 @@
+"""The process that watches a cluster into Kafka; of several replicas, the one that has the Lease."""
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import structlog
+from kubernetes_asyncio.client.api_client import ApiClient
+
+from ingest.apiserver import ApiError
+from ingest.clock import SYSTEM
+from ingest.connect import SERVICE_ACCOUNT, configuration
+from ingest.identity import digest
+from ingest.leader import LeaderElection, LeadershipLostError, LeaseName
+from ingest.live import Live
+from ingest.live_settings import LiveSettings
+from ingest.observation import Observation, Observed, Position
+from ingest.publish import Publisher
+from ingest.redact import scrub
+from ingest.replay_kafka import Feed
+from ingest.settings import KafkaSettings
+from ingest.stopping import run_until
+from ingest.topics_admin import ensure_topics
+from ingest.watching import Publish, Watching
+
+_NAMESPACE: Final = SERVICE_ACCOUNT / "namespace"
+log = structlog.get_logger(__name__)
+
+
+class ElectionRefusedError(Exception):
+    """The API server does not let us take part in the election; the message says what to do."""
+
+
+async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.Event) -> None:
+    """Watch until `stop`. Raises TopicsUnusable, KubeconfigError, VersionsError and ElectionRefusedError."""
+    topics = kafka.topics()
+    options = kafka.client_options()
+    await ensure_topics(kafka.bootstrap_servers, topics, replication_factor=kafka.replication_factor, options=options)
+    async with Publisher(kafka.bootstrap_servers, options) as publisher:
+        publish = publish_with(Feed(publisher, topics))
+
+        async def work() -> None:
+            log.info("watching begins", cluster=watch.cluster)
+            await Watching(await Live.connect(watch), publish).run(stop)
+
+        if not watch.election.enabled:
+            await work()
+            return
+        async with ApiClient(await configuration(watch.kubeconfig, watch.context)) as client:
+            election = LeaderElection(client, _lease(kafka, watch), _identity(), SYSTEM)
+            await lead(election, work, stop)
+
+
+async def lead(election: LeaderElection, work: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
+    """Do the work whenever this replica leads, until `stop`; the work ends by itself then.
+
+    Raises ElectionRefusedError, and what the work raises.
+    """
+    while not stop.is_set():
+        log.info("waiting for the lease")
+        try:
+            await run_until(stop, election.acquire())
+            if not stop.is_set():
+                await election.hold(work)
+        except LeadershipLostError as error:
+            log.warning("another replica may watch now", reason=str(error))
+        except ApiError as error:
+            raise ElectionRefusedError(
+                f"leader election: {scrub(str(error))}: allow get, create and update on leases (coordination.k8s.io) "
+                "in the namespace of watch.election, or turn it off where no second watcher runs"
+            ) from None
+
+
+def publish_with(feed: Feed) -> Publish:
+    """Observations through the feed, each placed by a digest: sent again after a restart, it is the same message."""
+
+    async def publish(observation: Observation) -> Sequence[asyncio.Future[None]]:
+        position = Position(f"live/{observation.resource}", f"{digest(observation):016x}")
+        return await feed.send(Observed(observation, position, bytes(observation.object)))
+
+    return publish
+
+
+def _lease(kafka: KafkaSettings, watch: LiveSettings) -> LeaseName:
+    """One Lease for each Leadsman that watches the cluster."""
+    namespace = watch.election.namespace
+    if namespace is None:
+        namespace = _NAMESPACE.read_text(encoding="ascii").strip() if _NAMESPACE.is_file() else "default"
+    name = watch.election.name or f"{kafka.topic_prefix}-watch".lower().replace("_", "-")
+    return LeaseName(namespace, name)
+
+
+def _identity() -> str:
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

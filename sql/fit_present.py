@@ -1,0 +1,110 @@
+"""The answer of `leadsman fit` for people and for programs."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+from rich.table import Table
+from rich.text import Text
+
+from ingest.text import plain
+from sql.fit import Known
+from sql.present import CELL
+from streams.fit import MILLI, Answer, NodeAnswer, Question
+from streams.rules.quantity import format_quantity
+
+SURE: Final = {
+    "exact": "CPU ids",
+    "count": "CPU counts",
+    "none": "pod specs",
+}
+"""What the verdict on NUMA nodes rests on, by the source's fidelity."""
+
+
+def fit_json(known: Known, asked: Question, found: Answer) -> str:
+    """One object: cluster, as_of, the request, and the fields of `Answer`."""
+    document: dict[str, Any] = {
+        "cluster": known.cluster,
+        "as_of": known.as_of,
+        "request": asked._asdict(),
+        **msgspec.structs.asdict(found),
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+
+
+def fit_lines(known: Known, asked: Question, found: Answer) -> Iterator[str]:
+    """The answer in sentences; names in it are plain text."""
+    when = f", as known at {known.as_of:%Y-%m-%d %H:%M:%S} UTC" if known.as_of else ""
+    yield f"Cluster {plain(known.cluster) or '(none)'}{when}: {_verdict(asked, found)}"
+    if asked.exclusive and found.free_exclusive_cpus:
+        yield (
+            f"{found.free_exclusive_cpus} exclusive CPUs are free, "
+            f"at most {found.largest_free_cpus} of them on one NUMA node."
+        )
+    for each in found.strategies:
+        would = "one would fit" if each.takes else "none would"
+        yield (
+            f"The same pods placed again by {plain(each.strategy)}: {would}, "
+            f"{each.largest_fit_cpus} CPUs would be free on one NUMA node."
+        )
+
+
+def fit_table(found: Answer) -> Table:
+    """A line a node: how many pods it takes, where, and why not."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("node", "pods", "verdict", "NUMA nodes", "hint", "policy", "known by", "would with", "why"):
+        table.add_column(name, overflow="fold")
+    for node in found.nodes:
+        table.add_row(*(Text(plain(cell, CELL)) for cell in _cells(node)))
+    return table
+
+
+def _verdict(asked: Question, found: Answer) -> str:
+    pod = _pod(asked)
+    if asked.count == 1:
+        taking = sum(node.pods > 0 for node in found.nodes)
+        unknown = sum(node.verdict == "unknown" for node in found.nodes)
+        doubt = f" {unknown} may, which nothing tells for sure." if unknown and not taking else ""
+        nodes = {0: "no node takes", 1: "1 node takes"}.get(taking, f"{taking} nodes take")
+        return f"{nodes} {pod}.{doubt}"
+    return f"{found.pods} of {asked.count} fit, each {pod}."
+
+
+def _pod(asked: Question) -> str:
+    kind = "exclusive CPUs" if asked.exclusive else "CPUs"
+    parts = [f"{format_quantity_of('cpu', asked.cpu_millicores)} {kind}"]
+    parts += [f"{format_quantity_of('memory', asked.memory_bytes)} of memory"] * bool(asked.memory_bytes)
+    parts += [f"{format_quantity_of(name, amount)} {plain(name)}" for name, amount in sorted(asked.devices.items())]
+    each = f"{asked.containers} containers, each of " if asked.containers > 1 else ""
+    return f"a pod of {each}{' and '.join([', '.join(parts[:-1]), parts[-1]] if parts[1:] else parts)}"
+
+
+def format_quantity_of(name: str, amount: int) -> str:
+    """An amount in base units (cpu in millicores) as a manifest has it."""
+    if name == "cpu":
+        return f"{amount / MILLI:g}"
+    return format_quantity(amount, "BinarySI" if name == "memory" or name.startswith("hugepages-") else "DecimalSI")
+
+
+def _cells(node: NodeAnswer) -> tuple[str, ...]:
+    why = [*node.reasons]
+    if node.verdict in {"refused_by_kubelet", "unknown"}:
+        why += [f"NUMA node {each.numa_node}: {', '.join(each.lacks)}" for each in node.numa if each.lacks]
+    return (
+        node.node,
+        str(node.pods),
+        node.verdict.replace("_", " "),
+        ", ".join(map(str, node.numa_nodes)) or "-",
+        _hint(node),
+        f"{node.topology_manager_policy} ({node.topology_manager_scope})" if node.topology_manager_policy else "-",
+        f"{node.source} ({SURE[node.fidelity]})" if node.fidelity in SURE else "-",
+        ", ".join(node.strategies) or "-",
+        "; ".join([*why, *node.notes]) or "-",
+    )
+
+
+def _hint(node: NodeAnswer) -> str:
+    if node.hint is None:
+        return "-"
+    where = "any" if node.hint.numa_nodes is None else ",".join(map(str, node.hint.numa_nodes))
+    return where if node.hint.preferred else f"{where} (not preferred)"

@@ -1,0 +1,145 @@
+"""A candidate of `streams.fit` from the latest rows of its node."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from streams.fit import Candidate
+from streams.rules.cpuset import parse_cpuset
+from streams.rules.fit import NodeState
+from streams.rules.fit_machine import NumaCpus, Policies, machine_of, options_not_followed, settings_of
+from streams.rules.memory_checkpoint import MemoryNode, MemoryTable
+from streams.rules.numa_resolve import RESERVED_CPUS, SINGLE_NUMA_NODE
+from streams.rules.numa_sources import POD_SPEC
+from streams.rules.topology_manager import Devices, Machine
+
+CHECKPOINT: Final = "memory_manager_state"
+PODRESOURCES: Final = "podresources"
+MEMORY_TYPES: Final = ("memory", "hugepages-")
+_ASSUMED: Final = {
+    RESERVED_CPUS: "which CPUs are reserved was concluded, not told",
+    SINGLE_NUMA_NODE: "it is taken to have one NUMA node",
+}
+
+RowDict: TypeAlias = dict[str, Any]
+"""A row by column name."""
+
+
+class NodeRows(NamedTuple):
+    """Of one node; of settings and skew no more than one."""
+
+    node: RowDict
+    settings: Sequence[RowDict]
+    skew: Sequence[RowDict]
+    allocations: Sequence[RowDict]
+    resources: Sequence[RowDict]
+    whatif: Sequence[RowDict]
+
+
+def candidate(rows: NodeRows) -> Candidate:
+    configz, skew = next(iter(rows.settings), None), next(iter(rows.skew), None)
+    told = _policies(configz, skew)
+    state = NodeState(
+        node=rows.node["node"],
+        allocatable=rows.node["allocatable"],
+        requested=rows.node["requested"],
+        pods=rows.node["pods"],
+        unschedulable=bool(rows.node["unschedulable"]),
+        taints=tuple(rows.node["taints"]),
+        settings=settings_of(told),
+        machine=_machine(skew, rows.allocations, rows.resources, configz),
+        free_cpus=skew["free_cpus"] if skew else None,
+    )
+    not_ready = [] if rows.node["ready"] else ["the node is not Ready"]
+    return Candidate(
+        state=state,
+        source=skew["source"] if skew else "",
+        fidelity=skew["fidelity"] if skew else "",
+        notes=(*not_ready, *options_not_followed(told), *_doubts(skew)),
+        largest_fits={each["strategy"]: each["largest_fit_cpus"] for each in rows.whatif},
+    )
+
+
+def _policies(configz: RowDict | None, skew: RowDict | None) -> Policies:
+    """By the kubelet's own settings, else by the source of the NUMA numbers: who holds CPUs was given them."""
+    if configz is not None:
+        return Policies(
+            configz["cpu_manager_policy"],
+            configz["topology_manager_policy"],
+            configz["topology_manager_scope"],
+            configz["cpu_manager_policy_options"],
+            configz["topology_manager_policy_options"],
+        )
+    if skew is None:
+        return Policies()
+    holds = bool(skew["exclusive_cpus"]) and skew["source"] != POD_SPEC
+    cpu = skew["cpu_manager_policy"] or ("static" if holds else "")
+    return Policies(cpu, skew["topology_manager_policy"], skew["topology_manager_scope"])
+
+
+def _doubts(skew: RowDict | None) -> list[str]:
+    if skew is None:
+        return ["nothing tells of its NUMA nodes"]
+    doubts = [_ASSUMED[each] for each in skew["assumed"] if each in _ASSUMED]
+    if skew["fidelity"] == "count":
+        doubts.append(f"{skew['source']} tells how many CPUs are free, not which: free cores are taken to be whole")
+    if skew["fidelity"] == "none" and skew["explanation"]:
+        doubts.append(skew["explanation"])
+    return doubts
+
+
+def _machine(
+    skew: RowDict | None, allocations: Sequence[RowDict], resources: Sequence[RowDict], configz: RowDict | None
+) -> Machine | None:
+    if skew is None or skew["fidelity"] == "none":
+        return None
+    parts = [_numa_cpus(each) for each in allocations if each["cpus"] != 0 and each["source"] == skew["source"]]
+    is_static = configz is not None and configz["memory_manager_policy"] == "Static"
+    return machine_of(parts, _memory(resources, is_static=is_static), _devices(resources))
+
+
+def _numa_cpus(row: RowDict) -> NumaCpus:
+    return NumaCpus(
+        numa_node=row["numa_node"],
+        cpus=row["cpus"],
+        free_cpus=row["free_cpus"],
+        cores=row["cores"],
+        free=parse_cpuset(row["free_cpuset"]),
+        core_cpus=tuple(map(parse_cpuset, row["core_cpusets"])),
+    )
+
+
+def _memory(resources: Sequence[RowDict], *, is_static: bool) -> dict[int, MemoryNode]:
+    """By the kubelet's checkpoint, else, where its policy is known to be Static, by another source."""
+    rows = [row for row in resources if row["resource"].startswith(MEMORY_TYPES) and row["available"] is not None]
+    sources = {row["source"] for row in rows if is_static or row["source"] == CHECKPOINT}
+    if not sources:
+        return {}
+    best = min(sources, key=lambda source: (source != CHECKPOINT, source))
+    nodes: dict[int, MemoryNode] = {}
+    for row in (row for row in rows if row["source"] == best):
+        capacity, allocatable, free = row["capacity"], row["allocatable"], row["available"]
+        table = MemoryTable(capacity, max(0, capacity - allocatable), allocatable, allocatable - free, free)
+        node = nodes.get(row["numa_node"], MemoryNode(0, {}, ()))
+        nodes[row["numa_node"]] = MemoryNode(
+            # How many blocks there are is not stored, only that there are some: enough for who may join a group.
+            assignments=max(node.assignments, int(free < allocatable)),
+            tables={**node.tables, row["resource"]: table},
+            cells=tuple(row["cells"]) or node.cells,
+        )
+    return nodes
+
+
+def _devices(resources: Sequence[RowDict]) -> dict[str, Devices]:
+    """By the kubelet itself, else by the first other source; only where it tells what is available."""
+    rows = [row for row in resources if not row["resource"].startswith(("cpu", *MEMORY_TYPES))]
+    devices: dict[str, Devices] = {}
+    for name in sorted({row["resource"] for row in rows}):
+        of_name = [row for row in rows if row["resource"] == name]
+        best = min((row["source"] for row in of_name), key=lambda source: (source != PODRESOURCES, source))
+        chosen = [row for row in of_name if row["source"] == best]
+        if all(row["available"] is not None for row in chosen):
+            devices[name] = Devices(
+                {row["numa_node"]: row["allocatable"] for row in chosen},
+                {row["numa_node"]: row["available"] for row in chosen},
+            )
+    return devices

@@ -1,0 +1,24 @@
+-- Where each pending pod would fit now, and why it does not elsewhere
+-- param pod String '': only this pod; empty is all
+-- param namespace String '': only this namespace; empty is all
+-- param node String '': only this node; empty is all
+SELECT
+    cluster,
+    namespace,
+    pod,
+    node,
+    fits,
+    reasons,
+    taints,
+    numa_verdict,
+    exclusive_cpus,
+    free_cpus,
+    largest_fit_cpus,
+    topology_manager_policy,
+    numa_source,
+    numa_fidelity
+FROM pending_fit
+WHERE ({pod:String} = '' OR pod = {pod:String})
+    AND ({namespace:String} = '' OR namespace = {namespace:String})
+    AND ({node:String} = '' OR node = {node:String})
+ORDER BY cluster, namespace, pod, fits DESC NULLS LAST, node

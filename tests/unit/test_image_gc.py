@@ -1,0 +1,107 @@
+"""What the image-GC analytic says beyond its verdicts, which the scenario `image_gc` shows."""
+
+from components.captures import GIB, Json, about_pod, configz, event, filesystem, records, summary
+from streams.analytics import image_gc
+from streams.findings import ImageGc
+from streams.fold import Fold, LogState
+
+TOO_LITTLE = (
+    "Failed to garbage collect required amount of images. Attempted to free 1000 bytes, "
+    "but only found 0 bytes eligible to free."
+)
+
+
+def rows(*observations: Json) -> list[ImageGc]:
+    fold, log = Fold([image_gc.REDUCER]), LogState()
+    return [each for one in records(*observations) for each in fold.step(log, one) if isinstance(each, ImageGc)]
+
+
+def failed(clock: str, reason: str, message: str, name: str = "e.1") -> Json:
+    return event(clock, name, reason, message, node="n", kind="Warning")
+
+
+def invalid(clock: str, name: str = "e.1") -> Json:
+    return failed(clock, "InvalidDiskCapacity", "invalid capacity 0 on image filesystem", name)
+
+
+def started(clock: str) -> Json:
+    return event(clock, f"start.{clock}", "Starting", "Starting kubelet.", node="n")
+
+
+def other(clock: str) -> Json:
+    """A record that moves the log's time and says nothing of image GC."""
+    return configz(clock, "n")
+
+
+def test_a_lost_sandbox_image_is_told_with_the_failure_that_explains_it() -> None:
+    """Image GC deletes the unused sandbox image, and then no pod can start (section G)."""
+    lost = 'Failed to create pod sandbox: failed to get sandbox image "pause:1": not found'
+    first, second = rows(
+        failed("12:00:00", "FreeDiskSpaceFailed", TOO_LITTLE),
+        event("12:00:30", "p.1", "FailedCreatePodSandBox", lost, node="n", about=about_pod("p")),
+        event("12:00:40", "q.1", "FailedCreatePodSandBox", lost, node="n", about=about_pod("q")),
+    )
+    assert (first.ts, first.verdict) == (second.ts, second.verdict)
+    assert "sandbox image" not in first.explanation
+    assert "Since 12:00:30 pods cannot start for want of their sandbox image" in second.explanation
+
+
+def test_a_sandbox_that_fails_without_a_failed_run_is_no_matter_of_image_gc() -> None:
+    lost = "failed to get sandbox image"
+    assert not rows(event("12:00:30", "p.1", "FailedCreatePodSandBox", lost, node="n", about=about_pod("p")))
+
+
+def test_the_explanation_says_that_the_settings_are_assumed() -> None:
+    [row] = rows(failed("12:00:00", "FreeDiskSpaceFailed", TOO_LITTLE))
+    assert "begins at 85 % and wants to come down to 80 %, the defaults, for no /configz was seen" in row.explanation
+
+
+def test_a_single_failure_long_after_the_start_that_was_not_heard_again_has_passed() -> None:
+    """No ImageGCFailed for eleven minutes, and nothing else either (B3)."""
+    early = [started("11:00:00"), invalid("12:00:00"), other("12:10:00")]
+    assert not rows(*early)
+    [row] = rows(*early, other("12:11:00"))
+    assert (row.verdict, row.occurrences) == ("recovered", 1)
+    assert "sample" not in row.explanation
+
+
+def test_the_same_without_a_start_that_was_seen_is_taken_for_one() -> None:
+    [row] = rows(invalid("12:00:00"), other("12:11:00"))
+    assert row.verdict == "benign_startup"
+    assert "the kubelet's start before it was not seen" in row.explanation
+
+
+def test_a_benign_start_and_one_long_after_are_two_episodes() -> None:
+    found = rows(started("12:00:00"), invalid("12:00:00"), started("12:20:00"), invalid("12:20:00", "e.2"))
+    assert [(f"{row.ts:%H:%M}", row.verdict, row.occurrences) for row in found] == [
+        ("12:00", "benign_startup", 1),
+        ("12:20", "benign_startup", 1),
+    ]
+
+
+def test_a_benign_verdict_becomes_persistent_when_the_next_run_fails_too() -> None:
+    again = invalid("12:05:00", "e.2")
+    first, second = rows(started("12:00:00"), invalid("12:00:00"), again)
+    assert (first.verdict, second.verdict) == ("benign_startup", "persistent")
+    assert (first.ts, second.occurrences) == (second.ts, 2)
+
+
+def test_after_a_recovery_the_next_failure_is_a_new_episode() -> None:
+    enough = summary("12:07:00", "n", image_fs=filesystem(50 * GIB, 100 * GIB))
+    found = rows(
+        failed("12:00:00", "FreeDiskSpaceFailed", TOO_LITTLE),
+        enough,
+        failed("13:00:00", "FreeDiskSpaceFailed", TOO_LITTLE, "e.2"),
+    )
+    assert [(f"{row.ts:%H:%M}", row.verdict, row.result) for row in found] == [
+        ("12:00", "insufficient_freed", "noop"),
+        ("12:07", "recovered", "success"),
+        ("13:00", "insufficient_freed", "noop"),
+    ]
+
+
+def test_no_recovery_is_claimed_before_the_next_run_has_been_or_while_there_is_something_to_free() -> None:
+    failure = failed("12:00:00", "FreeDiskSpaceFailed", TOO_LITTLE)
+    soon = summary("12:05:00", "n", image_fs=filesystem(50 * GIB, 100 * GIB))
+    full = summary("12:10:00", "n", image_fs=filesystem(10 * GIB, 100 * GIB))
+    assert len(rows(failure, soon, full)) == 1
