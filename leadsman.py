@@ -3,27 +3,27 @@
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
 
 from ingest.capture import SourceError
 from ingest.inspect import inspect as inspect_sources
 from ingest.inspect import render
-from ingest.live_settings import LiveSettings
 from ingest.normalize import normalize
 from ingest.observation import BadRecord, Observed
 from ingest.progress import progress_bar
 from ingest.records import NodeRecord
 from ingest.rotate import Rotation
 from ingest.sources import read_sources
+from ingest.stopping import stop_on_signals
 from ingest.text import plain
 from ingest.versions import VersionsError
 from sql.checkpoints import DatabaseCheckpoints
@@ -49,12 +49,16 @@ from streams.simulate_scheduler import BadOperations, names_line, operations_of,
 from streams.simulate_scheduler import report as scheduler_report
 
 EXIT_NO_FIT: Final = 1
+if TYPE_CHECKING:
+    from ingest.settings import Settings
+
 EXIT_USAGE: Final = 2
 EXIT_BAD_INPUT: Final = 3
 EXIT_NO_SOURCE: Final = 4
 EXIT_NO_DATABASE: Final = 5
 EXIT_SCHEMA: Final = 6
 EXIT_QUERY: Final = 7
+EXIT_NO_KAFKA: Final = 8
 EXIT_INTERRUPTED: Final = 130
 MESSAGE: Final = 2000
 """Characters of an error."""
@@ -302,17 +306,30 @@ def _node_records(paths: list[Path]) -> Iterator[NodeRecord]:
                 )
 
 
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", metavar="FILE", help="Settings as YAML; LEADSMAN_... and flags go over it."),
+]
+KafkaServers = Annotated[
+    str | None,
+    typer.Option("--kafka", metavar="HOST:PORT", help="Kafka; several with commas.  [default: localhost:9092]"),
+]
+LiveDsn = Annotated[
+    str | None,
+    typer.Option("--db", metavar="DSN", help="As of replay, and LEADSMAN_DB.  [default: chdb://leadsman-db]"),
+]
+Watched = Annotated[str | None, typer.Option("--cluster", help="Name of the cluster.  [default: default]")]
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="By default the pod's service account, else $KUBECONFIG, else ~/.kube/config."),
 ]
 KubeContext = Annotated[str | None, typer.Option("--context", help="A context of the kubeconfig.")]
 KubeletAccess = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--kubelet",
         metavar="proxy|direct|off",
-        help="Ask kubelets through the API server, at their own port, or not at all.",
+        help="Ask kubelets through the API server, at their own port, or not at all.  [default: proxy]",
     ),
 ]
 KubeletAddress = Annotated[
@@ -323,9 +340,26 @@ KubeletCa = Annotated[
     Path | None, typer.Option(metavar="FILE", help="With --kubelet direct: the CA of the kubelets' certificates.")
 ]
 KubeletInsecure = Annotated[
-    bool, typer.Option("--kubelet-insecure", help="With --kubelet direct: check no kubelet's certificate.")
+    bool | None,
+    typer.Option(
+        "--kubelet-insecure", help="With --kubelet direct: check no kubelet's certificate.", show_default=False
+    ),
 ]
-Every = Annotated[float, typer.Option("--every", metavar="SECONDS", help="How often each kubelet is asked.")]
+Every = Annotated[
+    float | None,
+    typer.Option("--every", metavar="SECONDS", help="How often each kubelet is asked.  [default: 10]"),
+]
+Versions = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Keep here where each watch goes on after a restart.")
+]
+Election = Annotated[
+    bool | None,
+    typer.Option(
+        "--leader-election/--no-leader-election",
+        help="Of several watchers of a cluster, one works: the one that has the Lease.",
+        show_default=False,
+    ),
+]
 
 
 @app.command(
@@ -343,14 +377,15 @@ def capture(
             help="A folder of files that rotate, or one .jsonl, .jsonl.gz, .jsonl.zst.",
         ),
     ],
-    cluster: Annotated[str, typer.Option(help="Name of the cluster.")] = "default",
+    config: ConfigFile = None,
+    cluster: Watched = None,
     kubeconfig: Kubeconfig = None,
     context: KubeContext = None,
-    kubelet: KubeletAccess = "proxy",
+    kubelet: KubeletAccess = None,
     kubelet_address: KubeletAddress = None,
     kubelet_ca: KubeletCa = None,
-    kubelet_insecure: KubeletInsecure = False,
-    every: Every = 10.0,
+    kubelet_insecure: KubeletInsecure = None,
+    every: Every = None,
     seconds: Annotated[float | None, typer.Option(min=0, help="Stop after so long.")] = None,
     rotate_mib: Annotated[int, typer.Option(min=1, help="Begin a new file at this size.")] = 256,
     rotate_seconds: Annotated[float, typer.Option(min=1, help="Begin a new file after so long.")] = 3600.0,
@@ -362,63 +397,180 @@ def capture(
 
     A process that is killed loses at most its last line.
     """
-    live = _live_settings(
-        cluster, kubeconfig, context, kubelet, kubelet_address, kubelet_ca, every, insecure=kubelet_insecure
-    )
     from ingest.capturing import record  # noqa: PLC0415 - its Kubernetes client takes seconds to import
 
+    watch = _watch_flags(
+        cluster, kubeconfig, context, kubelet, kubelet_address, kubelet_ca, every, insecure=kubelet_insecure
+    )
     rotation = Rotation(rotate_mib * 1024 * 1024, rotate_seconds, compress.value, keep)
     tell = _tell_nothing if quiet else _tell
     with _live_mistakes():
+        live = _live_settings(config, watch=watch).watched()
         captured = asyncio.run(record(live, output, rotation, tell, seconds=seconds))
     if not captured.observations:
         _fail("nothing was captured", EXIT_NO_SOURCE)
 
 
-def _live_settings(
-    cluster: str,
+@app.command(
+    epilog="Example: leadsman watch --cluster prod --kafka kafka-1:9092,kafka-2:9092 --versions /var/lib/leadsman/versions"
+)
+def watch(
+    *,
+    config: ConfigFile = None,
+    kafka: KafkaServers = None,
+    cluster: Watched = None,
+    kubeconfig: Kubeconfig = None,
+    context: KubeContext = None,
+    kubelet: KubeletAccess = None,
+    kubelet_address: KubeletAddress = None,
+    kubelet_ca: KubeletCa = None,
+    kubelet_insecure: KubeletInsecure = None,
+    every: Every = None,
+    versions: Versions = None,
+    leader_election: Election = None,
+) -> None:
+    """Send what a cluster and its kubelets tell to Kafka, without secrets, until SIGTERM.
+
+    Nothing is acknowledged before Kafka has it. Several replicas can run: the one that has the Lease watches.
+    """
+    from ingest.watcher import run_watcher  # noqa: PLC0415 - as in capture
+
+    flags = _watch_flags(
+        cluster,
+        kubeconfig,
+        context,
+        kubelet,
+        kubelet_address,
+        kubelet_ca,
+        every,
+        insecure=kubelet_insecure,
+        versions_file=versions,
+        leader_election=leader_election,
+    )
+    with _live_mistakes():
+        settings = _live_settings(config, kafka=_kafka_flags(kafka), watch=flags)
+        asyncio.run(_until_signal(partial(run_watcher, settings.kafka, settings.watched())))
+
+
+@app.command(
+    epilog="Example: leadsman up --kafka localhost:9092 --db http://leadsman:leadsman@localhost:8123/leadsman"
+)
+def up(
+    *,
+    config: ConfigFile = None,
+    kafka: KafkaServers = None,
+    db: LiveDsn = None,
+    cluster: Watched = None,
+    kubeconfig: Kubeconfig = None,
+    context: KubeContext = None,
+    kubelet: KubeletAccess = None,
+    kubelet_address: KubeletAddress = None,
+    kubelet_ca: KubeletCa = None,
+    kubelet_insecure: KubeletInsecure = None,
+    every: Every = None,
+    versions: Versions = None,
+    leader_election: Election = None,
+) -> None:
+    """Run watch, work and land together on this machine until SIGTERM; a part that ends is started again.
+
+    It needs Kafka, a database and a kubeconfig, nothing else.
+    """
+    from ingest.supervise import PartFailedError  # noqa: PLC0415 - other commands do without
+    from ingest.together import run_together  # noqa: PLC0415 - as above
+
+    flags = _watch_flags(
+        cluster,
+        kubeconfig,
+        context,
+        kubelet,
+        kubelet_address,
+        kubelet_ca,
+        every,
+        insecure=kubelet_insecure,
+        versions_file=versions,
+        leader_election=leader_election,
+    )
+    with _live_mistakes():
+        settings = _live_settings(config, db=db, kafka=_kafka_flags(kafka), watch=flags)
+        try:
+            asyncio.run(_until_signal(partial(run_together, settings, LASTING)))
+        except PartFailedError as error:
+            _fail(str(error), error.status)
+
+
+LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA})
+"""With which a part of `up` ends when no restart heals it."""
+
+
+def _watch_flags(
+    cluster: str | None,
     kubeconfig: Path | None,
     context: str | None,
-    access: str,
+    access: str | None,
     addresses: list[str] | None,
     ca_file: Path | None,
-    every_seconds: float,
+    every_seconds: float | None,
     *,
-    insecure: bool,
+    insecure: bool | None,
     versions_file: Path | None = None,
-) -> LiveSettings:
+    leader_election: bool | None = None,
+) -> dict[str, Any]:
+    """The flags that were given, as settings."""
     kubelet = {
         "access": access,
-        "addresses": dict(_pair(text) for text in addresses or ()),
+        "addresses": dict(_pair(text) for text in addresses) if addresses else None,
         "ca_file": ca_file,
         "insecure": insecure,
         "summary_seconds": every_seconds,
         "metrics_seconds": every_seconds,
     }
-    try:
-        return LiveSettings.model_validate(
-            {
-                "cluster": cluster,
-                "kubeconfig": kubeconfig,
-                "context": context,
-                "versions_file": versions_file,
-                "kubelet": kubelet,
-            }
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        _fail(f"{where}: {first['msg']}", EXIT_USAGE)
+    return _given(
+        {
+            "cluster": cluster,
+            "kubeconfig": kubeconfig,
+            "context": context,
+            "versions_file": versions_file,
+            "kubelet": _given(kubelet),
+            "election": _given({"enabled": leader_election}),
+        }
+    )
+
+
+def _kafka_flags(servers: str | None) -> dict[str, Any]:
+    return _given({"bootstrap_servers": servers})
+
+
+def _given(flags: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def _live_settings(config: Path | None, **flags: Any) -> "Settings":
+    """The settings in force; raises SettingsError."""
+    from ingest.settings import load  # noqa: PLC0415 - other commands do without
+
+    return load(config, **flags)
+
+
+async def _until_signal(work: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+    with stop_on_signals() as stop:
+        await work(stop)
 
 
 @contextmanager
 def _live_mistakes() -> Iterator[None]:
-    """A cluster, or a place for what it tells, that cannot be used."""
+    """Settings, a cluster, Kafka, or a place for a capture, that cannot be used."""
     from ingest.connect import KubeconfigError  # noqa: PLC0415 - its Kubernetes client takes seconds to import
+    from ingest.settings import SettingsError  # noqa: PLC0415 - other commands do without
+    from ingest.topics_admin import TopicsUnusable  # noqa: PLC0415 - as above
+    from ingest.watcher import ElectionRefusedError  # noqa: PLC0415 - as above
 
     try:
         yield
-    except (KubeconfigError, VersionsError, OSError) as error:
+    except SettingsError as error:
+        _fail(str(error), EXIT_USAGE)
+    except TopicsUnusable as error:
+        _fail(str(error), EXIT_NO_KAFKA)
+    except (KubeconfigError, VersionsError, ElectionRefusedError, OSError) as error:
         _fail(str(error), EXIT_NO_SOURCE)
 
 

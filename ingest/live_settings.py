@@ -44,7 +44,8 @@ class ElectionSettings(_Settings):
 class LiveSettings(_Settings):
     """Which cluster is watched, and how."""
 
-    cluster: Annotated[str, pydantic.Field(min_length=1, max_length=253)]
+    cluster: Annotated[str, pydantic.Field(min_length=1, max_length=253)] = "default"
+    """Its name in topics and tables; clusters that share them need different ones."""
     kubeconfig: Path | None = None
     """Where it is not given: the service account inside a pod, else $KUBECONFIG, else ~/.kube/config."""
     context: str | None = None

@@ -113,7 +113,11 @@ class Settings(BaseSettings):
     work: WorkSettings = WorkSettings()
     land: LandSettings = LandSettings()
     watch: LiveSettings | None = None
-    """Which cluster is watched; the commands `watch`, `capture` and `up` need it."""
+    """Which cluster is watched, and how; the defaults where nothing is said."""
+
+    def watched(self) -> LiveSettings:
+        """What `watch`, `capture` and `up` do."""
+        return self.watch or LiveSettings()
 
     @classmethod
     def settings_customise_sources(

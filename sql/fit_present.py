@@ -41,6 +41,10 @@ def fit_lines(known: Known, asked: Question, found: Answer) -> Iterator[str]:
             f"{found.free_exclusive_cpus} exclusive CPUs are free, "
             f"at most {found.largest_free_cpus} of them on one NUMA node."
         )
+    failing = [node for node in found.nodes if node.verdict == "refused_by_kubelet"]
+    if failing:
+        nodes = "1 node" if len(failing) == 1 else f"{len(failing)} nodes"
+        yield f"On {nodes} the scheduler sees room for it, and the kubelet would fail it there."
     for each in found.strategies:
         would = "one would fit" if each.takes else "none would"
         yield (

@@ -54,7 +54,8 @@ def candidate(rows: NodeRows) -> Candidate:
         state=state,
         source=skew["source"] if skew else "",
         fidelity=skew["fidelity"] if skew else "",
-        notes=(*not_ready, *options_not_followed(told), *_doubts(skew)),
+        notes=tuple(not_ready),
+        numa_doubts=(*options_not_followed(told), *_doubts(skew)),
         largest_fits={each["strategy"]: each["largest_fit_cpus"] for each in rows.whatif},
     )
 

@@ -13,7 +13,7 @@ from ingest.observation import BadRecord, Observation, Observed, Position, Unrea
 from ingest.records import Record, SummaryRecord
 from ingest.topics import encode_record
 from streams.batch import Batch, Sink
-from streams.checkpoints import Checkpoints, Entry, Seen, StateCodec
+from streams.checkpoints import Checkpoints, Entry, Seen, StateCodec, packed, unpacked
 from streams.findings import DeadLetter
 from streams.fold import Fold, LogKey, LogState, Rejected
 from streams.reducer import Reducer
@@ -140,7 +140,7 @@ class Replay:
         self._changed = {key for key in self._changed if key.cluster != cluster}
         self._logs = {key: log for key, log in self._logs.items() if key.cluster != cluster}
         for node, value in self._checkpoints.load(cluster, "state").items():
-            self._logs[LogKey(cluster, node)] = self._codec.decode(value)
+            self._logs[LogKey(cluster, node)] = self._codec.decode(unpacked(value))
 
     def _take(self, record: Record, item: Observed) -> None:
         key = LogKey(record.cluster, record.node)
@@ -197,7 +197,7 @@ class Replay:
         for cluster in sorted(self._until.keys() - self._apart.keys()):
             entries.append(Entry(cluster, "until", "", self._until[cluster].isoformat().encode()))
         entries += [
-            Entry(key.cluster, "state", key.node, self._codec.encode(self._logs[key]))
+            Entry(key.cluster, "state", key.node, packed(self._codec.encode(self._logs[key])))
             for key in sorted(self._changed)
             if key.cluster not in self._apart
         ]

@@ -37,6 +37,8 @@ class Candidate(NamedTuple):
     fidelity: str = ""
     """`exact`, `count`, `none`, or empty where nothing tells of NUMA nodes."""
     notes: tuple[str, ...] = ()
+    numa_doubts: tuple[str, ...] = ()
+    """Why its NUMA numbers may be wrong; of no concern to a pod without exclusive CPUs and devices."""
     largest_fits: dict[str, int] = {}  # noqa: RUF012  as above
     """The largest exclusive request that one of its NUMA nodes could take, by strategy (`numa_whatif`)."""
 
@@ -67,7 +69,7 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     """The Topology Manager's for the first pod."""
     numa: list[NumaAnswer]
     topology_manager_policy: str
-    """Empty where no source tells it, as the scope."""
+    """Empty where no source tells it."""
     topology_manager_scope: str
     source: str
     fidelity: str
@@ -165,7 +167,7 @@ def _node_answer(asked: Question, pod: PodRequest, each: Candidate, scheduler_mi
     judgement, pods, numa_nodes = take(state, pod, scheduler_minor, asked.count)
     needed = max(container.cpus for container in pod.containers)
     could = judgement.verdict in {"fits", "refused_by_kubelet", "unknown"}
-    known = state.settings[0] if len(state.settings) == 1 else None
+    policies = {each.topology_policy for each in state.settings}
     return NodeAnswer(
         node=state.node,
         verdict=judgement.verdict,
@@ -174,13 +176,26 @@ def _node_answer(asked: Question, pod: PodRequest, each: Candidate, scheduler_mi
         numa_nodes=numa_nodes,
         hint=_hint(judgement),
         numa=[NumaAnswer(room.numa_node, room.takes, room.free_cpus, list(room.lacks)) for room in rooms(state, pod)],
-        topology_manager_policy=known.topology_policy if known else "",
-        topology_manager_scope=known.topology_scope if known else "",
+        topology_manager_policy=policies.pop() if len(policies) == 1 else "",
+        topology_manager_scope=state.settings[0].topology_scope,
         source=each.source,
         fidelity=each.fidelity,
-        notes=[judgement.note] * bool(judgement.note) + list(each.notes) * (asked.exclusive or bool(asked.devices)),
+        notes=_notes(each, asked, judgement),
         strategies=sorted(name for name, fit in each.largest_fits.items() if could and 0 < needed <= fit),
     )
+
+
+def _notes(each: Candidate, asked: Question, judgement: Judgement) -> list[str]:
+    notes = [judgement.note] if judgement.note else []
+    if judgement.verdict != "refused_by_scheduler" and (asked.exclusive or asked.devices):
+        known = each.state.machine.devices if each.state.machine else {}
+        notes += [
+            f"no source tells on which NUMA nodes {name} are: they give no hint"
+            for name in sorted(asked.devices)
+            if name not in known and not name.startswith(_MEMORY_TYPES)
+        ]
+        notes += each.numa_doubts
+    return [*notes, *each.notes]
 
 
 def _hint(judgement: Judgement) -> HintAnswer | None:

@@ -26,7 +26,7 @@ from ingest.records import (
 )
 from streams.analytics.numa_state import Kubelet, Machine, PinnedPod, State, uids_by_name
 from streams.rules.checkpoint import BadCheckpoint, parse_cpu_manager_state
-from streams.rules.cpuset import InvalidCpuSet, parse_cpuset
+from streams.rules.cpuset import parse_cpuset
 from streams.rules.memory_checkpoint import parse_memory_manager_state
 from streams.rules.numa_objects import crane_cpus, koordinator_cpus, parse_topology_object
 from streams.rules.numa_podresources import allocatable_cpus, podresources_view
@@ -42,7 +42,7 @@ from streams.rules.numa_sources import (
     metrics_view,
 )
 from streams.rules.qos import GUARANTEED
-from streams.rules.quantity import InvalidQuantity, millicores
+from streams.rules.quantity import millicores
 from streams.rules.requests import exclusive_cpus
 from streams.rules.topology import InvalidTopology, numa_topology
 
@@ -131,17 +131,14 @@ def take_object(state: State, record: NodeResourceTopologyRecord) -> State:
 
 def take_settings(state: State, record: SettingsRecord) -> State:
     config = record.config
-    try:
-        parse_cpuset(config.reserved_system_cpus)
-        kubelet = Kubelet(
-            cpu_manager_policy=config.cpu_manager_policy or "none",
-            topology_manager_policy=config.topology_manager_policy or "none",
-            reserved_system_cpus=config.reserved_system_cpus,
-            reserved_millicores=_reserved_millicores(config),
-            topology_manager_scope=config.topology_manager_scope or "container",
-        )
-    except (InvalidCpuSet, InvalidQuantity) as error:
-        raise BadRecord("bad_settings", f"configz: {error}") from None
+    parse_cpuset(config.reserved_system_cpus)
+    kubelet = Kubelet(
+        cpu_manager_policy=config.cpu_manager_policy or "none",
+        topology_manager_policy=config.topology_manager_policy or "none",
+        reserved_system_cpus=config.reserved_system_cpus,
+        reserved_millicores=_reserved_millicores(config),
+        topology_manager_scope=config.topology_manager_scope or "container",
+    )
     return state if kubelet == state.kubelet else msgspec.structs.replace(state, kubelet=kubelet)
 
 
@@ -153,18 +150,15 @@ def take_node(state: State, record: NodeRecord) -> State:
     if annotations and annotations.koordinator_raw_allocatable:
         # Amplified by koordinator, allocatable can exceed what the machine has (A5).
         allocatable = _raw_allocatable(annotations.koordinator_raw_allocatable)
-    try:
-        machine = Machine(
-            created_at=node.metadata.creation_timestamp,
-            kubelet_version=node.status.node_info.kubelet_version,
-            control_plane=bool(taints & {"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"})
-            or (labels is not None and (labels.control_plane is not None or labels.master is not None)),
-            capacity_millicores=millicores((node.status.capacity or {}).get("cpu", 0)),
-            allocatable_millicores=millicores(allocatable.get("cpu", 0)),
-            topology_policy=labels.koordinator_numa_topology_policy if labels else "",
-        )
-    except InvalidQuantity as error:
-        raise BadRecord("bad_quantity", f"node: {error}") from None
+    machine = Machine(
+        created_at=node.metadata.creation_timestamp,
+        kubelet_version=node.status.node_info.kubelet_version,
+        control_plane=bool(taints & {"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"})
+        or (labels is not None and (labels.control_plane is not None or labels.master is not None)),
+        capacity_millicores=millicores((node.status.capacity or {}).get("cpu", 0)),
+        allocatable_millicores=millicores(allocatable.get("cpu", 0)),
+        topology_policy=labels.koordinator_numa_topology_policy if labels else "",
+    )
     return state if machine == state.machine else msgspec.structs.replace(state, machine=machine)
 
 
@@ -207,10 +201,7 @@ def _without_ended_pods(state: State) -> State:
 def _pinned(pod: Pod, annotations: PodAnnotations, seen_at: datetime) -> PinnedPod:
     labels = pod.metadata.labels or _NO_LABELS
     bound = next((c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True"), None)
-    try:
-        cpus = exclusive_cpus(pod)
-    except InvalidQuantity as error:
-        raise BadRecord("bad_quantity", f"pod: {error}") from None
+    cpus = exclusive_cpus(pod)
     return PinnedPod(
         namespace=pod.metadata.namespace,
         pod=pod.metadata.name,
@@ -237,4 +228,4 @@ def _raw_allocatable(text: str) -> dict[str, str | int | float]:
     try:
         return msgspec.json.decode(text, type=dict[str, str | int | float])
     except msgspec.DecodeError as error:
-        raise BadRecord("bad_quantity", f"raw-allocatable: {error}") from None
+        raise BadRecord("wrong_value", f"raw-allocatable: {error}") from None

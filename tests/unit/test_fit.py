@@ -1,0 +1,400 @@
+"""Which nodes take a pod: the scheduler's words, the kubelet's admission, several pods, and what is not known."""
+
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.records import Cpu
+from streams.fit import Answer, BadQuestion, Candidate, Question, answer, pod_of, question
+from streams.rules.fit import Judgement, NodeState, judge, rooms, take, untolerated
+from streams.rules.memory_checkpoint import MemoryNode, MemoryTable
+from streams.rules.topology import numa_topology
+from streams.rules.topology_manager import Devices, Machine, Policy, Settings
+
+GIB = 1 << 30
+MINOR = 30
+SINGLE = Settings("single-numa-node")
+
+
+def machine(*cores_of_numa: int, threads: int = 2, used: frozenset[int] = frozenset(), **values: Any) -> Machine:
+    """NUMA nodes of so many cores each; CPU ids count up core by core."""
+    cpus = [
+        Cpu(cpu=cpu, core=core, socket=numa, numa=numa)
+        for numa, cores in enumerate(cores_of_numa)
+        for core in range(cores)
+        for cpu in range(
+            (sum(cores_of_numa[:numa]) + core) * threads, (sum(cores_of_numa[:numa]) + core + 1) * threads
+        )
+    ]
+    topology = numa_topology(cpus)
+    return Machine(topology, topology.cpus - used, **values)
+
+
+def state(of: Machine | None, *kubelet: Settings, **values: Any) -> NodeState:
+    amounts = {"cpu": 64_000, "memory": 256 * GIB, "pods": 110, "example.com/card": 8}
+    known = {"settings": kubelet} if kubelet else {}
+    return NodeState("n", amounts, {}, 0, machine=of, **known, **values)
+
+
+def asked(cpus: int, memory_bytes: int = 0, **values: Any) -> Question:
+    return Question(cpus * 1000, memory_bytes, exclusive=True, **values)
+
+
+def judged(node: NodeState, of: Question) -> Judgement:
+    return judge(node, pod_of(of), MINOR)
+
+
+# The scheduler.
+
+
+def test_a_resource_that_does_not_suffice_is_told_in_the_schedulers_words() -> None:
+    # domain-reference D5: "Too many pods", "Insufficient cpu|memory|ephemeral-storage|<name>".
+    node = state(None)._replace(requested={"cpu": 60_000, "memory": 250 * GIB}, pods=110)
+    want = ("Too many pods", "Insufficient cpu", "Insufficient memory", "Insufficient example.com/gpu")
+    found = judged(node, Question(5000, 8 * GIB, devices={"example.com/gpu": 1}))
+    assert (found.verdict, found.reasons) == ("refused_by_scheduler", want)
+
+
+def test_a_cordoned_node_is_unschedulable_once_though_it_has_the_taint_too() -> None:
+    node = state(machine(4), unschedulable=True, taints=("node.kubernetes.io/unschedulable=:NoSchedule",))
+    assert judged(node, asked(1)).reasons == ("node(s) were unschedulable",)
+
+
+def test_a_taint_that_only_prefers_keeps_no_pod_away() -> None:
+    assert judged(state(machine(4), taints=("a=b:PreferNoSchedule",)), asked(1)).verdict == "fits"
+
+
+@pytest.mark.parametrize(
+    ("minor", "words"),
+    [
+        (17, "node(s) had taints that the pod didn't tolerate"),
+        (18, "node(s) had taint {gpu: yes}, that the pod didn't tolerate"),
+        (23, "node(s) had taint {gpu: yes}, that the pod didn't tolerate"),
+        (24, "node(s) had untolerated taint {gpu: yes}"),
+        (33, "node(s) had untolerated taint {gpu: yes}"),
+        (34, "node(s) had untolerated taint(s)"),
+    ],
+)
+def test_a_taint_is_told_in_the_words_of_the_schedulers_version(minor: int, words: str) -> None:
+    # domain-reference E2, the table of reasons.
+    assert untolerated("gpu", "yes", minor) == words
+    node = state(machine(4), taints=("gpu=yes:NoExecute", "gpu=yes:NoSchedule"))
+    assert judge(node, pod_of(asked(1)), minor).reasons == (words,)
+
+
+# The kubelet (domain-reference A8).
+
+
+def test_single_numa_node_refuses_what_no_numa_node_has_free_although_the_node_does() -> None:
+    split = machine(4, 4, used=frozenset({0, 1, 8, 9}))  # 6 of 8 CPUs free on each
+    found = judged(state(split, SINGLE), asked(8))
+    assert found.verdict == "refused_by_kubelet"
+    assert found.reasons == ("TopologyAffinityError: Resources cannot be allocated with Topology locality",)
+    assert found.hint is not None
+    assert not found.hint.preferred
+    assert judged(state(split, Settings("none")), asked(8)).verdict == "fits"
+
+
+def test_best_effort_admits_what_is_not_aligned_with_a_hint_that_is_not_preferred() -> None:
+    split = machine(4, 4, used=frozenset({0, 1, 8, 9}))
+    found = judged(state(split, Settings("best-effort")), asked(8))
+    assert (found.verdict, found.numa_nodes) == ("fits", (0, 1))
+    assert found.hint == (frozenset({0, 1}), False)
+
+
+def test_restricted_admits_what_needs_two_numa_nodes_even_on_an_empty_machine() -> None:
+    split = machine(4, 4, used=frozenset({0, 1}))
+    assert judged(state(split, Settings("restricted")), asked(10)).verdict == "fits"
+    assert judged(state(split, SINGLE), asked(10)).verdict == "refused_by_kubelet"
+    crowded = machine(4, 4, used=frozenset({0, 1, 8, 9}))
+    assert judged(state(crowded, Settings("restricted")), asked(8)).verdict == "refused_by_kubelet"
+
+
+def test_full_pcpus_only_refuses_a_part_of_a_core() -> None:
+    found = judged(state(machine(4), SINGLE._replace(full_pcpus_only=True)), asked(3))
+    assert found.reasons[0].startswith("SMTAlignmentError: SMT Alignment Error: requested 3 cpus not multiple cpus")
+
+
+def test_a_kubelet_whose_cpu_manager_pins_nothing_takes_no_exclusive_pod() -> None:
+    assert judged(state(machine(4), Settings(cpu_policy="none")), asked(1)).verdict == "not_exclusive"
+    assert judged(state(machine(4), Settings(cpu_policy="none")), Question(1000)).verdict == "fits"
+
+
+def test_scope_pod_needs_one_numa_node_for_all_containers_and_scope_container_one_for_each() -> None:
+    empty, two = machine(2, 2), asked(3, containers=2)
+    assert judged(state(empty, SINGLE), two).numa_nodes == (0, 1)
+    assert judged(state(empty, SINGLE._replace(topology_scope="pod")), two).verdict == "refused_by_kubelet"
+    assert judged(state(empty, SINGLE._replace(topology_scope="pod")), asked(2, containers=2)).numa_nodes == (0,)
+
+
+def test_devices_on_another_numa_node_than_the_cpus_are_refused() -> None:
+    cards = {"example.com/card": Devices({0: 0, 1: 2}, {0: 0, 1: 2})}
+    crowded = machine(4, 4, used=frozenset(range(8, 16)), devices=cards)  # CPUs are free on NUMA node 0 only
+    wants = asked(2, devices={"example.com/card": 1})
+    assert judged(state(crowded, SINGLE), wants).verdict == "refused_by_kubelet"
+    assert judged(state(machine(4, 4, devices=cards), SINGLE), wants).numa_nodes == (1,)
+
+
+def memory(*free_gib: int, total_gib: int = 8) -> dict[int, MemoryNode]:
+    return {
+        numa: MemoryNode(
+            0, {"memory": MemoryTable(total_gib * GIB, 0, total_gib * GIB, (total_gib - free) * GIB, free * GIB)}, ()
+        )
+        for numa, free in enumerate(free_gib)
+    }
+
+
+def test_memory_leads_the_cpus_to_the_numa_node_that_has_it() -> None:
+    room = machine(4, 4, memory=memory(1, 8))
+    assert judged(state(room, SINGLE), asked(2, 4 * GIB)).numa_nodes == (1,)
+    assert (
+        judged(state(machine(4, 4, memory=memory(1, 3)), SINGLE), asked(2, 4 * GIB)).verdict == "refused_by_kubelet"
+    )
+
+
+def test_memory_that_no_numa_nodes_have_fails_also_without_a_topology_policy() -> None:
+    found = judged(state(machine(4, 4, memory=memory(1, 1)), Settings("none")), asked(2, 4 * GIB))
+    assert found.reasons[0].startswith("UnexpectedAdmissionError")
+
+
+def test_a_pod_that_is_not_guaranteed_asks_the_memory_manager_nothing() -> None:
+    assert judged(state(machine(4, 4, memory=memory(1, 1)), SINGLE), Question(2000, 4 * GIB)).verdict == "fits"
+
+
+# Each NUMA node.
+
+
+def test_each_numa_node_tells_what_it_lacks() -> None:
+    cards = {"example.com/card": Devices({0: 2, 1: 2}, {0: 0, 1: 2})}
+    crowded = machine(4, 4, used=frozenset({0, 1, 2, 3, 4}), memory=memory(2, 8), devices=cards)
+    node = state(crowded, SINGLE._replace(full_pcpus_only=True))
+    found = rooms(node, pod_of(asked(4, 4 * GIB, devices={"example.com/card": 1})))
+    assert [(room.numa_node, room.free_cpus, room.takes) for room in found] == [(0, 3, False), (1, 8, True)]
+    assert found[0].lacks == (
+        "3 of 4 CPUs free",
+        f"{2 * GIB} of {4 * GIB} bytes of memory free",
+        "0 of 1 example.com/card free",
+    )
+    loose = state(machine(2, 2, used=frozenset({0, 2})), SINGLE._replace(full_pcpus_only=True))
+    assert rooms(loose, pod_of(asked(2)))[0].lacks == ("0 of 2 CPUs free on whole cores",)
+
+
+# Several pods.
+
+
+def test_pods_are_placed_one_after_the_other_until_one_is_refused() -> None:
+    # Two NUMA nodes of 8 CPUs: 3 + 3 on each leave 2 and 2.
+    first, taken, where = take(state(machine(4, 4), SINGLE), pod_of(asked(3)), MINOR, 9)
+    assert (first.verdict, taken, where) == ("fits", 4, [0, 1])
+    assert take(state(machine(4, 4), Settings("none")), pod_of(asked(3)), MINOR, 9)[1] == 5
+
+
+def test_pods_use_up_the_schedulers_resources_too() -> None:
+    node = state(machine(4, 4), SINGLE)._replace(allocatable={"cpu": 64_000, "memory": 10 * GIB, "pods": 2})
+    assert take(node, pod_of(asked(1, GIB)), MINOR, 9)[1] == 2
+    assert take(node, pod_of(asked(1, 6 * GIB)), MINOR, 9)[1] == 1
+
+
+def test_pods_use_up_memory_and_devices_of_their_numa_nodes() -> None:
+    cards = {"example.com/card": Devices({0: 3, 1: 1}, {0: 3, 1: 1})}
+    node = state(machine(8, 8, memory=memory(8, 8), devices=cards), SINGLE)
+    assert take(node, pod_of(asked(1, devices={"example.com/card": 1})), MINOR, 9)[1] == 4
+    assert take(node, pod_of(asked(1, 3 * GIB)), MINOR, 9)[1] == 4
+
+
+def test_nodes_add_up_to_no_more_than_was_asked() -> None:
+    nodes = [Candidate(state(machine(4, 4), SINGLE)._replace(node=name)) for name in "ab"]
+    assert (answer(asked(3, count=8), nodes, {}, MINOR).pods, answer(asked(3, count=8), nodes, {}, MINOR).fits) == (
+        8,
+        True,
+    )
+    more = answer(asked(3, count=9), nodes, {}, MINOR)
+    assert (more.pods, more.fits) == (8, False)
+
+
+# What is not known.
+
+
+@pytest.mark.parametrize(
+    ("free", "policy", "verdict"),
+    [
+        (12, "single-numa-node", "unknown"),
+        (12, "none", "fits"),
+        (6, "none", "refused_by_kubelet"),
+        (6, "single-numa-node", "refused_by_kubelet"),
+        (None, "none", "unknown"),
+    ],
+)
+def test_without_numa_nodes_only_the_whole_nodes_cpus_can_decide(
+    free: int | None, policy: Policy, verdict: str
+) -> None:
+    assert judged(state(None, Settings(policy), free_cpus=free), asked(8)).verdict == verdict
+
+
+def test_policies_that_nothing_tells_make_the_verdict_unknown_only_where_they_matter() -> None:
+    kubelet = (Settings("none"), SINGLE)
+    split = machine(4, 4, used=frozenset({0, 1, 8, 9}))
+    assert judged(state(split, *kubelet), asked(8)).verdict == "unknown"
+    assert judged(state(split, *kubelet), asked(6)).verdict == "fits"
+    assert judged(state(split, *kubelet), asked(13)).verdict == "refused_by_kubelet"
+    assert judged(state(split, *kubelet, Settings(cpu_policy="none")), asked(6)).verdict == "unknown"
+    assert judged(state(split, *kubelet, Settings(cpu_policy="none")), Question(6000)).verdict == "fits"
+
+
+def test_what_nobody_knows_does_not_count_as_fitting() -> None:
+    found = answer(asked(8), [Candidate(state(None, SINGLE, free_cpus=12))], {}, MINOR)
+    assert (found.pods, found.fits, found.nodes[0].verdict) == (0, False, "unknown")
+    assert found.nodes[0].notes == ["12 exclusive CPUs are free, but no source tells on which NUMA nodes"]
+
+
+def test_devices_whose_numa_nodes_nothing_tells_are_noted() -> None:
+    found = answer(asked(1, devices={"example.com/card": 1}), [Candidate(state(machine(4), SINGLE))], {}, MINOR)
+    assert found.nodes[0].notes == ["no source tells on which NUMA nodes example.com/card are: they give no hint"]
+
+
+# The whole answer.
+
+
+def late_joiners() -> Answer:
+    """Reasoned from tests/bench/late_joiners.py: 44 CPUs are free, at most 6 on a NUMA node of the younger two."""
+    split = machine(8, 8, used=frozenset({0, 1}) | frozenset(range(2, 10)) | frozenset(range(16, 26)))
+    young = state(split, SINGLE)._replace(requested={"cpu": 18_000})
+    full = state(machine(8, 8, used=frozenset(range(26))), SINGLE)._replace(requested={"cpu": 58_000})
+    nodes = [
+        Candidate(full, largest_fits={"most_allocated": 8}),
+        Candidate(young, largest_fits={"most_allocated": 10}),
+    ]
+    return answer(asked(8), nodes, {"most_allocated": 16, "least_allocated": 6}, MINOR)
+
+
+def test_a_strategy_that_would_leave_room_is_named() -> None:
+    found = late_joiners()
+    assert [(each.strategy, each.takes) for each in found.strategies] == [
+        ("least_allocated", False),
+        ("most_allocated", True),
+    ]
+    by_verdict = {node.verdict: node.strategies for node in found.nodes}
+    # What a node's own pods are placed like does not help where the scheduler finds too few CPUs at all.
+    assert by_verdict == {"refused_by_kubelet": ["most_allocated"], "refused_by_scheduler": []}
+
+
+def test_free_exclusive_cpus_are_summed_and_the_largest_piece_told() -> None:
+    found = late_joiners()
+    assert (found.free_exclusive_cpus, found.largest_free_cpus) == (12 + 6, 6)
+
+
+def test_nodes_that_take_it_come_first_then_those_that_nobody_knows() -> None:
+    names: Mapping[str, NodeState] = {
+        "a": state(machine(1), SINGLE),
+        "b": state(None, SINGLE, free_cpus=9),
+        "c": state(machine(4), SINGLE),
+        "d": state(machine(4), SINGLE, unschedulable=True),
+    }
+    found = answer(asked(4), [Candidate(each._replace(node=name)) for name, each in names.items()], {}, MINOR)
+    assert [node.node for node in found.nodes] == ["c", "b", "a", "d"]
+
+
+# The question.
+
+
+def test_amounts_are_quantities_of_each_container() -> None:
+    of = question("2", "1Gi", ["example.com/card=1", "hugepages-2Mi=4Mi"], exclusive=True, containers=3, count=2)
+    pod = pod_of(of)
+    assert pod.requests == {
+        "cpu": 6000,
+        "memory": 3 * GIB,
+        "example.com/card": 3,
+        "hugepages-2Mi": 12 * 1024 * 1024,
+    }
+    assert [each.cpus for each in pod.containers] == [2, 2, 2]
+    assert pod.containers[0].memory_bytes == {"memory": GIB, "hugepages-2Mi": 4 * 1024 * 1024}
+    assert pod.containers[0].devices == {"example.com/card": 1}
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory_", "devices", "message"),
+    [
+        ("500m", "0", (), "whole"),
+        ("0", "0", (), "whole"),
+        ("eight", "0", (), "cpu: 'eight'"),
+        ("8", "16 GB", (), "memory"),
+        ("-8", "0", (), "below 0"),
+        ("8", "0", ("gpu",), "nvidia.com/gpu=1"),
+        ("8", "0", ("cpu=1",), "nvidia.com/gpu=1"),
+        ("8", "0", ("gpu=1", "gpu=2"), "once"),
+        ("8", "0", ("gpu=many",), "gpu: 'many'"),
+    ],
+)
+def test_a_pod_that_cannot_be_is_refused(cpu: str, memory_: str, devices: tuple[str, ...], message: str) -> None:
+    with pytest.raises(BadQuestion, match=message):
+        question(cpu, memory_, devices, exclusive=True)
+
+
+# Against brute force.
+
+
+@st.composite
+def crowded_machines(draw: st.DrawFn) -> tuple[Machine, bool]:
+    """A machine some of whose cores, or threads, are taken; under full-pcpus-only always whole cores are (A8)."""
+    threads = draw(st.sampled_from([1, 2, 4]))
+    full = draw(st.booleans())
+    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+    of = machine(*sizes, threads=threads)
+    units = [core for node in of.topology.numa_nodes for core in node.cores]
+    if not full:
+        units = [frozenset({cpu}) for core in units for cpu in core]
+    taken = draw(st.lists(st.sampled_from(units), unique=True, max_size=len(units)))
+    return of._replace(free=of.topology.cpus - frozenset[int]().union(*taken)), full
+
+
+@settings(max_examples=150, deadline=None)
+@given(crowded_machines(), st.integers(1, 10))
+def test_single_numa_node_admits_exactly_what_one_numa_node_has_free(of: tuple[Machine, bool], cpus: int) -> None:
+    crowded, full = of
+    threads = len(crowded.topology.numa_nodes[0].cores[0])
+
+    def has_room(numa: int) -> bool:
+        cores = [core & crowded.free for core in crowded.topology.numa_nodes[numa].cores]
+        if full:
+            return cpus % threads == 0 and sum(len(core) for core in cores if len(core) == threads) >= cpus
+        return sum(map(len, cores)) >= cpus
+
+    able = [numa for numa in range(len(crowded.topology.numa_nodes)) if has_room(numa)]
+    found = judged(state(crowded, SINGLE._replace(full_pcpus_only=full)), asked(cpus))
+    assert (found.verdict == "fits") == bool(able)
+    if able:
+        assert set(found.numa_nodes) <= set(able)
+        assert len(found.numa_nodes) == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(crowded_machines(), st.integers(1, 6))
+def test_no_more_pods_fit_one_numa_node_each_than_division_says(of: tuple[Machine, bool], cpus: int) -> None:
+    crowded = of[0]
+    want = sum(len(node.cpus & crowded.free) // cpus for node in crowded.topology.numa_nodes)
+    assert take(state(crowded, SINGLE), pod_of(asked(cpus)), MINOR, 99)[1] == want
+
+
+@settings(max_examples=60, deadline=None)
+@given(crowded_machines(), st.integers(1, 10))
+def test_restricted_admits_exactly_the_fewest_numa_nodes_that_an_empty_machine_needs(
+    of: tuple[Machine, bool], cpus: int
+) -> None:
+    crowded = of[0]
+    nodes = crowded.topology.numa_nodes
+
+    def sizes(free: frozenset[int]) -> list[int]:
+        return [
+            size
+            for size in range(1, len(nodes) + 1)
+            for group in combinations(nodes, size)
+            if sum(len(node.cpus & free) for node in group) >= cpus
+        ]
+
+    needed, possible = sizes(crowded.topology.cpus), sizes(crowded.free)
+    found = judged(state(crowded, Settings("restricted")), asked(cpus))
+    assert (found.verdict == "fits") == bool(possible and min(possible) == min(needed))
