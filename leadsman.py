@@ -48,10 +48,10 @@ from streams.rules.node_tree import UnknownVersion
 from streams.simulate_scheduler import BadOperations, names_line, operations_of, parse_operations, simulate
 from streams.simulate_scheduler import report as scheduler_report
 
-EXIT_NO_FIT: Final = 1
 if TYPE_CHECKING:
     from ingest.settings import Settings
 
+EXIT_NO_FIT: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_BAD_INPUT: Final = 3
 EXIT_NO_SOURCE: Final = 4
@@ -63,9 +63,9 @@ EXIT_INTERRUPTED: Final = 130
 MESSAGE: Final = 2000
 """Characters of an error."""
 EXITS: Final = """
-Exit status: 0 done; 2 wrong usage; 3 done, but some input was bad (see dead_letters); 4 a source cannot be used;
-5 the database cannot be used; 6 its schema is newer, or a migration changed or is missing; 7 a query was refused;
-130 interrupted.
+Exit status: 0 done; 1 fit found no room; 2 wrong usage; 3 done, but some input was bad (see dead_letters); 4 a
+source cannot be used; 5 the database cannot be used; 6 its schema is newer, or a migration changed or is missing; 7
+a query was refused; 8 Kafka cannot be used; 130 interrupted.
 """
 
 app = typer.Typer(
@@ -406,13 +406,17 @@ def capture(
     tell = _tell_nothing if quiet else _tell
     with _live_mistakes():
         live = _live_settings(config, watch=watch).watched()
-        captured = asyncio.run(record(live, output, rotation, tell, seconds=seconds))
+        try:
+            captured = asyncio.run(record(live, output, rotation, tell, seconds=seconds))
+        except OSError as error:
+            _fail(f"{output}: {error}", EXIT_NO_SOURCE)
     if not captured.observations:
         _fail("nothing was captured", EXIT_NO_SOURCE)
 
 
 @app.command(
-    epilog="Example: leadsman watch --cluster prod --kafka kafka-1:9092,kafka-2:9092 --versions /var/lib/leadsman/versions"
+    epilog="Example: leadsman watch --cluster prod --kafka kafka-1:9092,kafka-2:9092 "
+    "--versions /var/lib/leadsman/versions.json"
 )
 def watch(
     *,
@@ -450,6 +454,26 @@ def watch(
     with _live_mistakes():
         settings = _live_settings(config, kafka=_kafka_flags(kafka), watch=flags)
         asyncio.run(_until_signal(partial(run_watcher, settings.kafka, settings.watched())))
+
+
+@app.command(epilog="Example: leadsman work --kafka kafka-1:9092,kafka-2:9092")
+def work(config: ConfigFile = None, kafka: KafkaServers = None) -> None:
+    """Conclude from what the watchers sent to Kafka, until SIGTERM. Several workers share the nodes."""
+    from sql.run import run_worker  # noqa: PLC0415 - Faust takes seconds to import
+
+    with _live_mistakes():
+        asyncio.run(run_worker(_live_settings(config, kafka=_kafka_flags(kafka))))
+
+
+@app.command(
+    epilog="Example: leadsman land --kafka localhost:9092 --db http://leadsman:leadsman@localhost:8123/leadsman"
+)
+def land(config: ConfigFile = None, kafka: KafkaServers = None, db: LiveDsn = None) -> None:
+    """Bring what is in Kafka into the database, once, until SIGTERM."""
+    from sql.run import run_lander  # noqa: PLC0415 - as in work
+
+    with _live_mistakes():
+        asyncio.run(run_lander(_live_settings(config, db=db, kafka=_kafka_flags(kafka))))
 
 
 @app.command(
@@ -570,7 +594,7 @@ def _live_mistakes() -> Iterator[None]:
         _fail(str(error), EXIT_USAGE)
     except TopicsUnusable as error:
         _fail(str(error), EXIT_NO_KAFKA)
-    except (KubeconfigError, VersionsError, ElectionRefusedError, OSError) as error:
+    except (KubeconfigError, VersionsError, ElectionRefusedError, FileNotFoundError, PermissionError) as error:
         _fail(str(error), EXIT_NO_SOURCE)
 
 

@@ -9,11 +9,10 @@ from streams.rules.fit import NodeState
 from streams.rules.fit_machine import NumaCpus, Policies, machine_of, options_not_followed, settings_of
 from streams.rules.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa_resolve import RESERVED_CPUS, SINGLE_NUMA_NODE
-from streams.rules.numa_sources import POD_SPEC
+from streams.rules.numa_sources import POD_SPEC, PODRESOURCES
 from streams.rules.topology_manager import Devices, Machine
 
 CHECKPOINT: Final = "memory_manager_state"
-PODRESOURCES: Final = "podresources"
 MEMORY_TYPES: Final = ("memory", "hugepages-")
 _ASSUMED: Final = {
     RESERVED_CPUS: "which CPUs are reserved was concluded, not told",

@@ -9,9 +9,12 @@ import pyarrow as pa
 from msgspec.structs import astuple
 
 from ingest.records import NodeSample, PodColumns
+from sql.lean_arrow import leave_pandas_out
 from streams.batch import Column, SampleKey
 from streams.columns import Numbers
 from streams.findings import TABLES, Row
+
+leave_pandas_out()
 
 NODE_SAMPLES: Final = "node_samples"
 POD_SAMPLES: Final = "pod_samples"

@@ -115,6 +115,18 @@ class DeadLetter(NamedTuple):
     """The first 64 KiB of what was received, as text."""
 
 
+class SourceError(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    """The node that was asked; empty for the API server."""
+    resource: str
+    kind: str
+    """silent, gap or unreadable."""
+    silent_seconds: float | None
+    error: str
+
+
 class EvictionSignal(NamedTuple):
     cluster: str
     ts: datetime
@@ -423,6 +435,7 @@ Row: TypeAlias = (
     | PodBinding
     | KubeletSetting
     | DeadLetter
+    | SourceError
     | EvictionSignal
     | Eviction
     | PressureChange
@@ -446,6 +459,7 @@ TABLES: Final[dict[type[Row], str]] = {
     PodBinding: "pod_bindings",
     KubeletSetting: "kubelet_settings",
     DeadLetter: "dead_letters",
+    SourceError: "source_errors",
     EvictionSignal: "eviction_signals",
     Eviction: "evictions",
     PressureChange: "pressure_changes",

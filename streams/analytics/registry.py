@@ -15,6 +15,7 @@ from streams.analytics import (
     pod_bindings,
     pressure_changes,
     scheduling,
+    source_errors,
 )
 from streams.reducer import Reducer
 
@@ -25,6 +26,8 @@ REDUCERS: Final[tuple[Reducer[Any], ...]] = (
     pod_bindings.REDUCER,
     pod_bindings.CLUSTER_REDUCER,
     kubelet_settings.REDUCER,
+    source_errors.REDUCER,
+    source_errors.CLUSTER_REDUCER,
     eviction_trend.REDUCER,
     evictions.REDUCER,
     pressure_changes.REDUCER,

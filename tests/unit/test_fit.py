@@ -36,8 +36,7 @@ def machine(*cores_of_numa: int, threads: int = 2, used: frozenset[int] = frozen
 
 def state(of: Machine | None, *kubelet: Settings, **values: Any) -> NodeState:
     amounts = {"cpu": 64_000, "memory": 256 * GIB, "pods": 110, "example.com/card": 8}
-    known = {"settings": kubelet} if kubelet else {}
-    return NodeState("n", amounts, {}, 0, machine=of, **known, **values)
+    return NodeState("n", amounts, {}, 0, machine=of, settings=kubelet or (Settings(),), **values)
 
 
 def asked(cpus: int, memory_bytes: int = 0, **values: Any) -> Question:

@@ -215,7 +215,7 @@ def test_fit_tells_ratios_of_allocatable(database: Database) -> None:
 
 
 def test_dead_letters_say_where_one_lay(database: Database) -> None:
-    store(database, row(DeadLetter, source="/tmp/a", position="7", error_type="not_json", payload="x"))  # noqa: S108
+    store(database, row(DeadLetter, source="/tmp/a", position="/tmp/a:7", error_type="not_json", payload="x"))  # noqa: S108
     assert column(database, "dead_letters", "example_at") == ["/tmp/a:7"]  # noqa: S108
 
 

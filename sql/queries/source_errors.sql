@@ -1,0 +1,14 @@
+-- Which sources could not be read, were silent, or may have missed something
+SELECT
+    cluster,
+    node,
+    resource,
+    kind,
+    count() AS told,
+    min(ts) AS first_at,
+    max(ts) AS last_at,
+    max(silent_seconds) AS longest_silence_seconds,
+    argMax(error, (ts, error)) AS last_error
+FROM source_errors
+GROUP BY cluster, node, resource, kind
+ORDER BY last_at DESC, cluster, node, resource, kind

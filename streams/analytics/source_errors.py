@@ -1,0 +1,43 @@
+"""What could not be read, was silent, or may have been missed: table `source_errors`."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from ingest.records import SourceErrorRecord
+from streams.findings import SourceError
+from streams.reducer import Output, Reducer
+
+_SILENT: Final = re.compile(r"stream silent for (\d{1,12}) s$")
+"""As `ingest.live` tells it."""
+_GAP: Final = "gap: "
+"""As `ingest.watch` tells it: versions lie between a lost watch and the new list that nobody saw."""
+
+
+class State(msgspec.Struct, frozen=True):
+    """Nothing: each record stands for itself."""
+
+
+def step(state: State, record: SourceErrorRecord) -> tuple[State, Sequence[Output]]:
+    silent = _SILENT.match(record.error)
+    kind = "silent" if silent else "gap" if record.error.startswith(_GAP) else "unreadable"
+    row = SourceError(
+        cluster=record.cluster,
+        ts=record.ts,
+        node=record.node,
+        resource=record.resource,
+        kind=kind,
+        silent_seconds=float(silent[1]) if silent else None,
+        error=record.error,
+    )
+    return state, (row,)
+
+
+REDUCER: Final = Reducer(
+    name="source_errors", version=1, log="node", takes=(SourceErrorRecord,), state=State, step=step
+)
+CLUSTER_REDUCER: Final = Reducer(
+    name="cluster_source_errors", version=1, log="cluster", takes=(SourceErrorRecord,), state=State, step=step
+)

@@ -1,0 +1,64 @@
+"""The `leadsman` command as a user types it: a process of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from sql.database import connect
+
+COMMAND: Final = Path(sys.executable).with_name("leadsman")
+ENVIRONMENT: Final = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120"}
+"""Without colours and at one width, whoever runs the tests."""
+TIMEOUT_SECONDS: Final = 300
+
+
+class Done(subprocess.CompletedProcess[str]):
+    """A command that ended: its exit status, and what it said."""
+
+
+def leadsman(*arguments: object, db: Path | str | None = None, cwd: Path | None = None) -> Done:
+    """Run the command to its end. `db` is the folder of an embedded database, or a DSN."""
+    environment = ENVIRONMENT if db is None else ENVIRONMENT | {"LEADSMAN_DB": dsn(db)}
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        env=environment,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return Done(done.args, done.returncode, done.stdout, done.stderr)
+
+
+def start(*arguments: object, db: Path) -> "subprocess.Popen[str]":
+    """Begin the command, for one that is ended from outside."""
+    return subprocess.Popen(
+        [COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT | {"LEADSMAN_DB": dsn(db)},
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def succeeds(*arguments: object, db: Path | str | None = None, cwd: Path | None = None) -> str:
+    """What the command prints when all is well: exit status 0 and no complaint."""
+    done = leadsman(*arguments, db=db, cwd=cwd)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def rows(sql: str, db: Path) -> list[tuple[Any, ...]]:
+    """Rows of a database that no process has open, read without another process, which takes seconds."""
+    with connect(dsn(db), make=False) as database:
+        return list(database.query(sql).rows)
+
+
+def dsn(db: Path | str) -> str:
+    return f"chdb://{db}" if isinstance(db, Path) else db

@@ -1,0 +1,146 @@
+"""`leadsman watch` between a real API server and a real Kafka: replicas, permissions, secrets (issue 5)."""
+
+import asyncio
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+from aiokafka import AIOKafkaConsumer
+
+from components.kafka import Kafka
+from components.kubernetes import ApiError, Cluster
+from components.processes import Process, eventually
+from integration.node_story import CANARY, LEADSMAN
+
+pytestmark = pytest.mark.xdist_group("cluster")
+
+
+class Watchers:
+    """Watchers of one cluster with topics of their own."""
+
+    def __init__(self, cluster: Cluster, kafka: Kafka, folder: Path) -> None:
+        self.prefix = f"w{uuid.uuid4().hex[:8]}"
+        self._cluster = cluster
+        self._kafka = kafka
+        self._folder = folder
+        self._all: list[Process] = []
+
+    def start(self, name: str, *flags: str, user: str = "admin") -> Process:
+        arguments = [
+            f"--kafka={self._kafka.bootstrap_servers}",
+            f"--kubeconfig={self._cluster.kubeconfig(user)}",
+            "--cluster=lab",
+            "--kubelet=off",
+            *flags,
+        ]
+        environment = {"LEADSMAN_KAFKA__TOPIC_PREFIX": self.prefix, "LEADSMAN_KAFKA__PARTITIONS": "2"}
+        log = self._folder / f"{name}.log"
+        watcher = Process(name, [LEADSMAN, "watch", *arguments], log, environment)
+        self._all.append(watcher)
+        watcher.start()
+        return watcher
+
+    def messages(self) -> list[bytes]:
+        """The values of all messages that are in the cluster's log now."""
+        return asyncio.run(_messages(self._kafka.bootstrap_servers, f"{self.prefix}.cluster"))
+
+    def has_pod(self, name: str) -> bool:
+        return name in [_pod_of(value) for value in self.messages()]
+
+    def stop(self) -> None:
+        for watcher in self._all:
+            watcher.stop()
+
+
+async def _messages(servers: str, topic: str) -> list[bytes]:
+    consumer = AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest")
+    async with consumer:
+        ends = await consumer.end_offsets(consumer.assignment())
+        found = []
+        for partition, end in ends.items():
+            while await consumer.position(partition) < end:
+                found += (await consumer.getmany(partition, timeout_ms=1000)).get(partition, [])
+    return [bytes(message.value) for message in found]
+
+
+def _pod_of(value: bytes) -> str:
+    record = msgspec.json.decode(value)
+    return str(record["object"]["metadata"]["name"]) if record["kind"] == "pod" else ""
+
+
+@pytest.fixture
+def watchers(cluster: Cluster, kafka: Kafka, tmp_path: Path) -> Iterator[Watchers]:
+    running = Watchers(cluster, kafka, tmp_path)
+    try:
+        yield running
+    finally:
+        running.stop()
+        with suppress(ApiError):
+            cluster.request(
+                "DELETE", f"/apis/coordination.k8s.io/v1/namespaces/default/leases/{running.prefix}-watch"
+            )
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    """Where pods can be made; they go with it."""
+    name = f"watch-{uuid.uuid4().hex[:8]}"
+    cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    with suppress(ApiError):  # the controller that makes it may have been faster
+        cluster.request("POST", f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
+    yield name
+    cluster.request("DELETE", f"/api/v1/namespaces/{name}")
+
+
+def _make_pod(cluster: Cluster, namespace: str, name: str) -> None:
+    """A pod that no scheduler touches, with secrets."""
+    container = {"name": "c", "image": "none", "args": [CANARY], "env": [{"name": "A", "value": CANARY}]}
+    metadata = {"name": name, "annotations": {"kubectl.kubernetes.io/last-applied-configuration": CANARY}}
+    spec = {"schedulerName": "nobody", "containers": [container], "terminationGracePeriodSeconds": 0}
+    cluster.request("POST", f"/api/v1/namespaces/{namespace}/pods", {"metadata": metadata, "spec": spec})
+
+
+def test_another_replica_takes_over_from_a_killed_one_and_nothing_is_missed(
+    cluster: Cluster, watchers: Watchers, namespace: str
+) -> None:
+    first = watchers.start("first")
+    first.await_ready(lambda: "watching begins" in first.last_lines())
+    second = watchers.start("second")
+    second.await_ready(lambda: "waiting for the lease" in second.last_lines())
+    _make_pod(cluster, namespace, "before")
+    eventually("the first pod is in Kafka", lambda: watchers.has_pod("before"))
+    first.kill()
+    _make_pod(cluster, namespace, "between")
+    # the second has to see the Lease unchanged for its 15 s
+    second.await_ready(lambda: "watching begins" in second.last_lines(), 60)
+    _make_pod(cluster, namespace, "after")
+    eventually("the others are in Kafka", lambda: watchers.has_pod("between") and watchers.has_pod("after"))
+    assert CANARY.encode() not in b"".join(watchers.messages())
+
+
+def test_a_watcher_that_ends_in_order_goes_on_where_it_was(
+    cluster: Cluster, watchers: Watchers, namespace: str, tmp_path: Path
+) -> None:
+    versions = f"--versions={tmp_path / 'versions.json'}"
+    _make_pod(cluster, namespace, "before")
+    first = watchers.start("first", versions)
+    first.await_ready(lambda: "watching begins" in first.last_lines())
+    eventually("the pod is in Kafka", lambda: watchers.has_pod("before"))
+    first.stop()
+    _make_pod(cluster, namespace, "between")
+    # its Lease was given back: the next one need not wait for the end of it
+    second = watchers.start("second", versions)
+    second.await_ready(lambda: watchers.has_pod("between"), 30)
+    second.stop()
+    seen = [_pod_of(value) for value in watchers.messages()]
+    assert (seen.count("before"), seen.count("between")) == (1, 1)
+
+
+def test_a_watcher_that_may_not_take_part_in_the_election_says_what_to_allow(watchers: Watchers) -> None:
+    refused = watchers.start("refused", user="nobody")
+    eventually("it has given up", lambda: "leases" in refused.last_lines())
+    assert "allow get, create and update on leases" in refused.last_lines()
+    assert "Traceback" not in refused.last_lines()

@@ -1,0 +1,116 @@
+"""Live sources into a capture file: what is told, how it ends, what it never holds."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from kubernetes_asyncio.client.configuration import Configuration
+
+from fakes.apiserver import FakeApiServer, event, listing, pod, refusal, watching
+from ingest.capture import read_capture
+from ingest.capturing import Captured, Capturing
+from ingest.clock import SYSTEM
+from ingest.lines import SourceFile
+from ingest.live import Live
+from ingest.live_settings import KubeletSettings, LiveSettings
+from ingest.observation import Observation, Observed
+from ingest.rotate import Rotation, open_capture
+from ingest.versions import VersionFile
+
+pytestmark = pytest.mark.asyncio
+
+
+@asynccontextmanager
+async def _live(store: VersionFile | None = None) -> AsyncIterator[Live]:
+    async with FakeApiServer().running() as server:
+        server.script["/api/v1/nodes"] = [refusal(403, "Forbidden", "nodes is forbidden")]
+        server.script["/api/v1/pods"] = [
+            listing("7", [pod("a", "3")]),
+            watching(event("ADDED", pod("b", "8")), event("ADDED", pod("c", "9"))),
+        ]
+        access = Configuration()
+        access.host = server.url
+        settings = LiveSettings(cluster="lab", resources=("nodes", "pods"), kubelet=KubeletSettings(access="off"))
+        yield Live(settings, access, store)
+
+
+def _written(path: Path) -> list[Observed]:
+    with SourceFile(path) as file:
+        return [entry for entry in read_capture(file) if isinstance(entry, Observed)]
+
+
+async def _four(capturing: Capturing, stop: asyncio.Event) -> Captured:
+    run = asyncio.ensure_future(capturing.run(stop))
+    async with asyncio.timeout(10):
+        while capturing.captured.observations < 4:  # noqa: ASYNC110  # a server at the other end of a socket does it
+            await asyncio.sleep(0.01)
+    stop.set()
+    return await run
+
+
+@pytest.mark.parametrize("name", ["one.jsonl", "one.jsonl.gz", "one.jsonl.zst"])
+async def test_what_is_seen_is_written_without_secrets_and_counted(tmp_path: Path, name: str) -> None:
+    out = tmp_path / name
+    store = VersionFile(tmp_path / "versions.json", "lab")
+    async with _live(store) as live:
+        told: list[str] = []
+        capturing = Capturing(live, open_capture(out, "lab", Rotation()), told.append)
+        captured = await _four(capturing, asyncio.Event())
+        assert "4 observations" in capturing.line()
+        assert "nodes cannot be read: 403 Forbidden" in capturing.line()
+    assert captured == Captured(observations=4, errors=1)
+    entries = _written(out)
+    assert sorted(entry.observation.resource for entry in entries) == ["nodes", "pods", "pods", "pods"]
+    # the fake's pods have the variable A with the value b
+    assert not any(b'"value"' in bytes(entry.observation.object) for entry in entries)
+    assert store.load() == {"pods": "9"}
+
+
+async def test_it_ends_when_its_time_is_over(tmp_path: Path) -> None:
+    async with _live() as live:
+        capturing = Capturing(live, open_capture(tmp_path / "folder", "lab", Rotation()), lambda _: None)
+        async with asyncio.timeout(10):
+            await capturing.run(asyncio.Event(), seconds=0.1)
+    assert len(list((tmp_path / "folder").iterdir())) == 1
+
+
+async def test_it_says_now_and_then_how_it_goes(tmp_path: Path) -> None:
+    said = asyncio.Event()
+
+    def tell(line: str) -> None:
+        assert line.startswith("captured ")
+        said.set()
+
+    async with _live() as live:
+        clock = SYSTEM._replace(sleep=lambda _: asyncio.sleep(0.01))
+        capturing = Capturing(live, open_capture(tmp_path / "folder", "lab", Rotation()), tell, clock)
+        async with asyncio.timeout(10):
+            await capturing.run(said)
+
+
+class _FullDisk:
+    """A writer that fails after its first line."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self.closed = False
+
+    def write(self, observation: Observation) -> None:
+        self.lines += 1
+        if self.lines > 1:
+            raise OSError(28, "No space left on device", observation.resource)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+async def test_a_disk_that_is_full_ends_it_and_nothing_of_it_is_acknowledged(tmp_path: Path) -> None:
+    store = VersionFile(tmp_path / "versions.json", "lab")
+    writer = _FullDisk()
+    async with _live(store) as live:
+        with pytest.raises(OSError, match="No space left"):
+            await Capturing(live, writer, lambda _: None).run(asyncio.Event())
+    assert writer.closed
+    assert "9" not in store.load().values()

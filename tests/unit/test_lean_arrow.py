@@ -1,0 +1,17 @@
+"""pyarrow does without pandas."""
+
+import subprocess
+import sys
+
+
+def test_rows_become_arrow_columns_without_pandas() -> None:
+    script = """
+import sys
+from sql.schema import to_arrow
+from streams.findings import NodeFit
+columns = to_arrow(NodeFit, [])
+assert columns.num_rows == 0
+assert "pandas" not in sys.modules
+import pandas
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -1,0 +1,338 @@
+"""The view `pending_fit`, and what the tables know of a node: on rows reasoned by hand, and against the rules."""
+
+import random
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from components.rows import T0, dicts, row, store
+from sql.database import Database
+from sql.fit import Known, read_known
+from sql.queries import BadParameter
+from streams.findings import (
+    KubeletSetting,
+    NodeFit,
+    NodeRow,
+    NumaAllocation,
+    NumaResource,
+    NumaSkew,
+    NumaWhatif,
+    PodBinding,
+    Row,
+)
+from streams.fit import Candidate
+from streams.rules.fit import PodRequest, judge, scheduler_reasons
+from streams.rules.topology_manager import Request, Settings
+
+GIB = 1 << 30
+TAINT = "dedicated=x:NoSchedule"
+
+
+def pending(pod: str, cpus: int, exclusive: int = 0, **values: Any) -> PodBinding:
+    requests = values.pop("requests", {"cpu": cpus * 1000})
+    known = {"change": "pending", "namespace": "ns", "pod": pod, "uid": f"u-{pod}"}
+    return row(PodBinding, **known, requests=requests, exclusive_cpus=exclusive, **values)
+
+
+def node(name: str, *, cpus: int = 16, used: int = 0, pods: int = 0, **values: Any) -> list[Row]:
+    """A node of so many CPUs, of which pods ask for `used`."""
+    known = {"kubelet_version": "v1.30.1", "ready": True, "allocatable": {"cpu": cpus * 1000, "pods": 10}}
+    amounts = {"cpu": (cpus * 1000, used * 1000), "pods": (10, pods)}
+    return [
+        row(NodeRow, node=name, **(known | values)),
+        *(
+            row(NodeFit, node=name, resource=name_, allocatable=have, requested=use, free=have - use, pods=pods)
+            for name_, (have, use) in amounts.items()
+        ),
+    ]
+
+
+def numa(name: str, free: list[int], cpus: int = 8, **values: Any) -> list[Row]:
+    """The NUMA nodes of a node, each of so many CPUs; policies as the source tells them."""
+    known = {"scope": "node", "source": "noderesourcetopology", "fidelity": "count"}
+    policies = {"cpu_manager_policy": "static", "topology_manager_policy": "single-numa-node"}
+    of = {"free_cpus": sum(free), "largest_fit_cpus": max(free)}
+    return [
+        row(NumaSkew, node=name, **(known | policies | of | values)),
+        *(
+            row(
+                NumaAllocation,
+                node=name,
+                numa_node=index,
+                cpus=cpus,
+                reserved_cpus=0,
+                exclusive_cpus=cpus - each,
+                free_cpus=each,
+                source="noderesourcetopology",
+                fidelity="count",
+            )
+            for index, each in enumerate(free)
+        ),
+    ]
+
+
+def verdicts(database: Database, pod: str = "p") -> dict[str, tuple[Any, ...]]:
+    found = dicts(database, "SELECT * FROM pending_fit WHERE pod = {pod:String} ORDER BY node", pod=pod)
+    return {one["node"]: (one["fits"], one["reasons"], one["numa_verdict"]) for one in found}
+
+
+def test_a_pending_pod_is_judged_against_each_node(database: Database) -> None:
+    store(database, pending("p", 8), *node("roomy"), *node("full", used=9), *node("crowded", pods=10))
+    assert verdicts(database) == {
+        "roomy": (1, [], "not_exclusive"),
+        "full": (0, ["Insufficient cpu"], "not_exclusive"),
+        "crowded": (0, ["Too many pods"], "not_exclusive"),
+    }
+
+
+def test_only_pods_that_still_wait_and_nodes_that_are_still_there_are_judged(database: Database) -> None:
+    store(database, pending("bound", 1), pending("p", 1), *node("n"), *node("gone"))
+    later = T0 + timedelta(seconds=1)
+    store(
+        database,
+        pending("bound", 1)._replace(ts=later, change="bound", node="n"),
+        row(NodeRow, node="gone", ts=later, deleted=True),
+    )
+    assert verdicts(database, "bound") == {}
+    assert list(verdicts(database)) == ["n"]
+
+
+def test_a_taint_leaves_it_open_and_a_cordon_does_not(database: Database) -> None:
+    store(database, pending("p", 1), *node("tainted", taints=[TAINT, "a=b:PreferNoSchedule"]))
+    store(database, *node("cordoned", unschedulable=True), pending("d", 1, owner_kind="DaemonSet"))
+    assert verdicts(database) == {
+        "tainted": (None, [], "not_exclusive"),
+        "cordoned": (0, ["node(s) were unschedulable"], "not_exclusive"),
+    }
+    # Pods of a DaemonSet tolerate node.kubernetes.io/unschedulable.
+    assert verdicts(database, "d")["cordoned"] == (1, [], "not_exclusive")
+    taints = dicts(database, "SELECT taints FROM pending_fit WHERE node = 'tainted' AND pod = 'p'")
+    assert taints == [{"taints": [TAINT]}]
+
+
+def test_before_1_28_an_overcommitted_cpu_fails_a_pod_that_asks_for_none(database: Database) -> None:
+    # domain-reference D5.
+    store(database, pending("p", 0, requests={"memory": 0, "cpu": 0, "example.com/card": 1}))
+    store(database, *node("old", used=17, kubelet_version="v1.27.9"))
+    assert verdicts(database)["old"][1] == ["Insufficient cpu", "Insufficient example.com/card"]
+    store(database, *node("new", used=17, kubelet_version="v1.28.0"))
+    assert verdicts(database)["new"][1] == ["Insufficient example.com/card"]
+
+
+@pytest.mark.parametrize(
+    ("exclusive", "told", "verdict"),
+    [
+        (4, {}, "admitted"),
+        (6, {}, "TopologyAffinityError"),
+        (6, {"topology_manager_policy": "restricted"}, "TopologyAffinityError"),
+        (9, {"topology_manager_policy": "restricted"}, "unknown"),
+        (6, {"topology_manager_policy": "best-effort"}, "admitted"),
+        (9, {"topology_manager_policy": "none"}, "UnexpectedAdmissionError"),
+        (4, {"cpu_manager_policy": "none"}, "not_pinned"),
+        (4, {"cpu_manager_policy": ""}, "unknown"),
+        (4, {"topology_manager_policy": ""}, "unknown"),
+        (6, {"largest_fit_cpus": None}, "unknown"),
+        (9, {"largest_fit_cpus": None}, "TopologyAffinityError"),
+        (4, {"free_cpus": None, "largest_fit_cpus": None}, "unknown"),
+    ],
+)
+def test_the_kubelets_verdict_follows_the_policy(
+    exclusive: int, told: dict[str, Any], verdict: str, database: Database
+) -> None:
+    # domain-reference A8; 4 and 4 of 8 and 8 CPUs are free.
+    store(database, pending("p", exclusive, exclusive), *node("n"), *numa("n", [4, 4], **told))
+    assert verdicts(database)["n"][2] == verdict
+
+
+def test_the_kubelets_own_settings_are_believed_first(database: Database) -> None:
+    own = {"cpu_manager_policy": "static", "topology_manager_policy": "best-effort"}
+    store(database, pending("p", 6, 6), *node("n"), *numa("n", [4, 4]), row(KubeletSetting, node="n", **own))
+    assert verdicts(database)["n"] == (1, [], "admitted")
+    assert read(database).candidates[0].state.settings == (Settings("best-effort"),)
+
+
+def test_the_view_agrees_with_the_rules(database: Database) -> None:
+    chance = random.Random(4)  # noqa: S311  not for secrets
+    rows: list[Row] = []
+    policies = ("none", "best-effort", "restricted", "single-numa-node")
+    for index in range(40):
+        name, free = f"n{index}", [chance.randrange(9) for _ in range(chance.randrange(1, 4))]
+        rows += node(
+            name,
+            cpus=8 * len(free),
+            used=8 * len(free) - sum(free) + chance.randrange(3),
+            pods=chance.choice([0, 9, 10]),
+            unschedulable=chance.random() < 0.1,
+        )
+        rows += numa(
+            name,
+            free,
+            cpu_manager_policy=chance.choice(["static", "static", "none"]),
+            topology_manager_policy=chance.choice(policies),
+        )
+    pods = [pending(f"p{cpus}", cpus, cpus if cpus % 3 else 0) for cpus in range(1, 15)]
+    store(database, *rows, *pods)
+    known = read(database)
+    seen: set[str] = set()
+    for pod in pods:
+        told = verdicts(database, pod.pod)
+        for each in known.candidates:
+            wanted = PodRequest((Request(pod.exclusive_cpus),), pod.requests)
+            _, reasons, verdict = told[each.state.node]
+            assert reasons == scheduler_reasons(each.state, wanted, known.scheduler_minor)
+            if verdict != "unknown":
+                assert verdict == kubelets(each, wanted), (each.state, wanted)
+            seen.add(verdict)
+    assert seen == {
+        "admitted",
+        "not_exclusive",
+        "not_pinned",
+        "unknown",
+        "TopologyAffinityError",
+        "UnexpectedAdmissionError",
+    }
+
+
+def kubelets(candidate: Candidate, pod: PodRequest) -> str:
+    """What the rules say of the kubelet alone, in the words of the view."""
+    roomy = candidate.state._replace(unschedulable=False, requested={}, pods=0, allocatable={"cpu": 10**9, "pods": 9})
+    found = judge(roomy, pod, 30)
+    if not pod.exclusive_cpus:
+        assert found.verdict == "fits"
+        return "not_exclusive"
+    words = {"fits": "admitted", "not_exclusive": "not_pinned"}
+    return words.get(found.verdict) or found.reasons[0].partition(":")[0]
+
+
+# What the tables know.
+
+
+def read(database: Database, **which: str) -> Known:
+    return read_known(database, **which)
+
+
+def test_a_node_is_what_its_latest_rows_say(database: Database) -> None:
+    later = T0 + timedelta(minutes=1)
+    store(database, *node("n", used=3), *numa("n", [2, 3]))
+    store(database, *(each._replace(ts=later) for each in [*node("n", used=5), *numa("n", [4, 1])]))
+    known = read(database)
+    state = known.candidates[0].state
+    assert (known.cluster, known.as_of) == ("c", later)
+    assert (state.requested["cpu"], known.scheduler_minor) == (5000, 30)
+    assert state.machine is not None
+    free = [len(each.cpus & state.machine.free) for each in state.machine.topology.numa_nodes]
+    assert free == [4, 1]
+
+
+def test_numbers_of_an_earlier_node_of_that_name_are_not_believed(database: Database) -> None:
+    store(database, *numa("n", [4, 4]), *node("n", ts=T0, created_at=T0 + timedelta(seconds=1)))
+    assert read(database).candidates[0].state.machine is None
+
+
+def test_cpu_ids_make_an_exact_machine_with_its_cores(database: Database) -> None:
+    exact = {"source": "cpu_manager_state", "fidelity": "exact"}
+    store(database, *node("n"), row(NumaSkew, node="n", scope="node", **exact))
+    store(
+        database,
+        row(
+            NumaAllocation,
+            node="n",
+            numa_node=3,
+            cpus=4,
+            free_cpus=2,
+            free_cpuset="1,5",
+            core_cpusets=["0,4", "1,5"],
+            **exact,
+        ),
+        # A NUMA node that disappeared, and one of a source that is not believed any more.
+        row(NumaAllocation, node="n", numa_node=4, cpus=0, **exact),
+        row(NumaAllocation, node="n", numa_node=5, cpus=8, free_cpus=8, source="noderesourcetopology"),
+    )
+    machine = read(database).candidates[0].state.machine
+    assert machine is not None
+    assert [(each.numa_node, each.cores) for each in machine.topology.numa_nodes] == [
+        (3, (frozenset({0, 4}), frozenset({1, 5})))
+    ]
+    assert machine.free == {1, 5}
+
+
+def test_policy_options_reach_the_rules_and_those_not_followed_are_noted(database: Database) -> None:
+    store(
+        database,
+        *node("n"),
+        row(
+            KubeletSetting,
+            node="n",
+            cpu_manager_policy="static",
+            topology_manager_policy="restricted",
+            topology_manager_scope="pod",
+            cpu_manager_policy_options={"full-pcpus-only": "true", "distribute-cpus-across-numa": "true"},
+            topology_manager_policy_options={"max-allowable-numa-nodes": "16"},
+        ),
+    )
+    found = read(database).candidates[0]
+    assert found.state.settings == (Settings("restricted", "pod", full_pcpus_only=True, max_numa_nodes=16),)
+    assert any("distribute-cpus-across-numa" in each for each in found.numa_doubts)
+
+
+def test_who_holds_exclusive_cpus_has_the_static_policy(database: Database) -> None:
+    told: dict[str, Any] = {"cpu_manager_policy": "", "topology_manager_policy": ""}
+    store(database, *node("a"), *numa("a", [4], exclusive_cpus=4, **told), *node("b"), *numa("b", [8], **told))
+    policies = {each.state.node: {s.cpu_policy for s in each.state.settings} for each in read(database).candidates}
+    assert policies == {"a": {"static"}, "b": {"static", "none"}}
+
+
+def resource(numa_node: int, name: str, have: int, available: int | None, source: str, **values: Any) -> NumaResource:
+    known = {"capacity": have, "allocatable": have, "available": available, "source": source}
+    return row(NumaResource, node="n", numa_node=numa_node, resource=name, **(known | values))
+
+
+def test_memory_and_devices_are_taken_from_the_kubelet_first(database: Database) -> None:
+    store(
+        database,
+        *node("n"),
+        *numa("n", [4, 4]),
+        resource(0, "memory", 8 * GIB, 6 * GIB, "memory_manager_state", cells=[0, 1]),
+        resource(1, "memory", 8 * GIB, 8 * GIB, "memory_manager_state", cells=[0, 1]),
+        resource(0, "memory", 8 * GIB, GIB, "noderesourcetopology"),
+        resource(0, "example.com/card", 2, 1, "podresources"),
+        resource(0, "example.com/card", 2, 2, "noderesourcetopology"),
+        resource(1, "example.com/silent", 2, None, "noderesourcetopology"),
+    )
+    machine = read(database).candidates[0].state.machine
+    assert machine is not None
+    assert {numa_: each.tables["memory"].free for numa_, each in machine.memory.items()} == {0: 6 * GIB, 1: 8 * GIB}
+    assert [(each.assignments, each.cells) for each in machine.memory.values()] == [(1, (0, 1)), (0, (0, 1))]
+    assert {name: each.available for name, each in machine.devices.items()} == {"example.com/card": {0: 1}}
+
+
+def test_memory_by_another_source_counts_only_where_the_memory_manager_is_static(database: Database) -> None:
+    store(database, *node("n"), *numa("n", [4]), resource(0, "memory", 8 * GIB, GIB, "noderesourcetopology"))
+    machine = read(database).candidates[0].state.machine
+    assert machine is not None
+    assert machine.memory == {}
+    store(database, row(KubeletSetting, node="n", memory_manager_policy="Static"))
+    machine = read(database).candidates[0].state.machine
+    assert machine is not None
+    assert machine.memory[0].tables["memory"].free == GIB
+
+
+def test_strategies_are_those_of_the_node_and_of_the_cluster(database: Database) -> None:
+    store(
+        database,
+        *node("n"),
+        row(NumaWhatif, scope="node", node="n", strategy="most_allocated", largest_fit_cpus=5),
+        row(NumaWhatif, scope="cluster", node="", strategy="most_allocated", largest_fit_cpus=9),
+    )
+    known = read(database)
+    assert (known.candidates[0].largest_fits, known.strategies) == ({"most_allocated": 5}, {"most_allocated": 9})
+
+
+def test_of_several_clusters_one_has_to_be_named(database: Database) -> None:
+    store(database, *node("n"), row(NodeRow, cluster="d", node="m"))
+    with pytest.raises(BadParameter, match=r"--cluster: c, d"):
+        read(database)
+    assert [each.state.node for each in read(database, cluster="d").candidates] == ["m"]
+    with pytest.raises(BadParameter, match="no node 'm'"):
+        read(database, cluster="c", node="m")
