@@ -660,8 +660,10 @@ def main() -> NoReturn:
         _fail(str(error), EXIT_QUERY)
     except DatabaseError as error:
         _fail(str(error), EXIT_NO_DATABASE)
-    except KeyboardInterrupt:
-        _fail("interrupted", EXIT_INTERRUPTED)
+    except SystemExit as ending:
+        if ending.code == EXIT_INTERRUPTED:  # typer makes it of Ctrl-C
+            _fail("interrupted; what is stored stays, and the same command again does the rest", EXIT_INTERRUPTED)
+        raise
     sys.exit(0)
 
 

@@ -39,6 +39,10 @@ class ElectionSettings(_Settings):
     """Of the Lease; the pod's own where it is not given, outside of a pod `default`."""
     name: str | None = None
     """Of the Lease; made from the prefix of the topics where it is not given."""
+    identity: str | None = None
+    """Of this replica, made up where it is not given. One that comes back under its own takes the Lease up at once;
+    two that run must have different ones.
+    """
 
 
 class LiveSettings(_Settings):

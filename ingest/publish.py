@@ -20,10 +20,13 @@ log = structlog.get_logger(__name__)
 
 
 class _Message:
-    __slots__ = ("acknowledged", "headers", "key", "topic", "value")
+    __slots__ = ("acknowledged", "headers", "key", "partition", "topic", "value")
 
-    def __init__(self, topic: str, key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]]) -> None:
+    def __init__(
+        self, topic: str, key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]], partition: int | None
+    ) -> None:
         self.topic = topic
+        self.partition = partition
         self.key = key
         self.value = value
         self.headers = headers
@@ -69,14 +72,20 @@ class Publisher:
         await self._stop_producer()
 
     async def send(
-        self, topic: str, key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]] = ()
+        self,
+        topic: str,
+        key: bytes,
+        value: bytes,
+        headers: Sequence[tuple[str, bytes]] = (),
+        partition: int | None = None,
     ) -> asyncio.Future[None]:
-        """Hand a message over; the future is done when Kafka has acknowledged it.
+        """Hand a message over; the future is done when Kafka has acknowledged it. The key chooses the partition
+        where none is given.
 
         It raises MessageSizeTooLargeError for a message that no Kafka of ours takes; nothing else fails it.
         """
         await self._room.acquire()
-        message = _Message(topic, key, value, headers)
+        message = _Message(topic, key, value, headers, partition)
         async with self._order:
             self._sent += 1
             self._unacknowledged[self._sent] = message
@@ -92,7 +101,9 @@ class Publisher:
         if producer is None or self._broken.is_set():
             return
         try:
-            delivery = await producer.send(message.topic, message.value, key=message.key, headers=message.headers)
+            delivery = await producer.send(
+                message.topic, message.value, message.key, message.partition, headers=message.headers
+            )
         except MessageSizeTooLargeError as error:
             self._done(number, error)
         except KafkaError as error:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-
 from ingest.clock import SYSTEM, Clock
 from ingest.dead_letters import PAYLOAD_BYTES, Buried
 from ingest.identity import Repeated

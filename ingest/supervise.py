@@ -18,6 +18,8 @@ from ingest.stopping import run_until
 GRACE_SECONDS: Final = 30.0
 """What a process has to end in order before it is killed."""
 FIRST_BACKOFF_SECONDS: Final = 1.0
+LONGEST_BACKOFF_SECONDS: Final = 10.0
+HEALTHY_SECONDS: Final = 60.0
 log = structlog.get_logger(__name__)
 
 
@@ -37,7 +39,7 @@ class PartFailedError(Exception):
 class Supervisor:
     """Runs each part as a process in a session of its own, with this process's output.
 
-    A part that ends is started again, after 1 s doubled to 30 s; one that ends with a status of `lasting` ends all.
+    A part that ends is started again, after 1 s doubled to 10 s; one that ends with a status of `lasting` ends all.
     """
 
     def __init__(
@@ -81,7 +83,13 @@ class Supervisor:
             await asyncio.gather(*keeping, return_exceptions=True)
 
     async def _keep(self, part: Part) -> None:
-        backoff = Backoff(self._clock, initial_seconds=FIRST_BACKOFF_SECONDS, jitter=0.0)
+        backoff = Backoff(
+            self._clock,
+            initial_seconds=FIRST_BACKOFF_SECONDS,
+            limit_seconds=LONGEST_BACKOFF_SECONDS,
+            reset_seconds=HEALTHY_SECONDS,
+            jitter=0.0,
+        )
         while True:
             process = await self._start(part)
             status = await process.wait()

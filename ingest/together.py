@@ -11,6 +11,7 @@ import pydantic
 
 from ingest.settings import PREFIX, Settings
 from ingest.supervise import Part, Supervisor
+from ingest.watcher import new_identity
 
 PARTS: Final = ("land", "work", "watch")
 """Each a command of `leadsman`."""
@@ -18,8 +19,16 @@ PARTS: Final = ("land", "work", "watch")
 
 async def run_together(settings: Settings, lasting: frozenset[int], stop: asyncio.Event) -> None:
     """Run all parts with these settings until `stop`; raises PartFailedError for a part that ends with `lasting`."""
+    settings = with_identity(settings, new_identity())
     parts = [Part(name, (sys.executable, "-P", "-m", "leadsman", name)) for name in PARTS]
     await Supervisor(parts, lasting=lasting, environment=environment_of(settings)).run(stop)
+
+
+def with_identity(settings: Settings, identity: str) -> Settings:
+    """The settings under which a watcher that is started again has the Lease of the one before it."""
+    watch = settings.watched()
+    election = watch.election.model_copy(update={"identity": watch.election.identity or identity})
+    return settings.model_copy(update={"watch": watch.model_copy(update={"election": election})})
 
 
 def environment_of(settings: Settings) -> dict[str, str]:

@@ -79,6 +79,4 @@ async def lag(
     finally:
         await consumer.stop()
         await admin.close()
-    return sum(
-        ends[tp] - max(begins[tp], committed[tp].offset if tp in committed else 0, 0) for tp in partitions
-    )
+    return sum(ends[tp] - max(begins[tp], committed[tp].offset if tp in committed else 0, 0) for tp in partitions)

@@ -50,7 +50,8 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
             await work()
             return
         async with ApiClient(await configuration(watch.kubeconfig, watch.context)) as client:
-            election = LeaderElection(client, _lease(kafka, watch), _identity(), SYSTEM)
+            identity = watch.election.identity or new_identity()
+            election = LeaderElection(client, _lease(kafka, watch), identity, SYSTEM)
             await lead(election, work, stop)
 
 
@@ -93,5 +94,6 @@ def _lease(kafka: KafkaSettings, watch: LiveSettings) -> LeaseName:
     return LeaseName(namespace, name)
 
 
-def _identity() -> str:
+def new_identity() -> str:
+    """A name in the election that no other process has."""
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+from collections.abc import Sequence
+from typing import Any
 
 from ingest.settings import Settings
 from ingest.topics_admin import ensure_topics
@@ -11,15 +13,18 @@ from sql.migrate import migrate
 from streams.analytics.registry import REDUCERS
 from streams.app import Worker, stop_on_signals
 from streams.landing import Landing, Limits
+from streams.reducer import Reducer
 
 
-async def run_worker(settings: Settings, stop: asyncio.Event | None = None) -> None:
+async def run_worker(
+    settings: Settings, stop: asyncio.Event | None = None, reducers: Sequence[Reducer[Any]] = REDUCERS
+) -> None:
     """Fold the logs until SIGTERM, SIGINT or `stop`. Raises what makes the worker unable to go on."""
     stop = stop or stop_on_signals()
     await make_topics(settings)
     kafka = settings.kafka
     worker = Worker(
-        REDUCERS,
+        reducers,
         kafka.topics(),
         kafka.bootstrap_servers,
         group=f"{kafka.topic_prefix}-work",

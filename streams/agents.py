@@ -101,7 +101,7 @@ class LogFolder:
         if self._generation() != generation:
             log.warning("a batch took longer than a rebalance waits; its partitions' next worker folds it again")
             return
-        await asyncio.gather(*[self._keep(log_key, folded) for log_key, folded in states.items()])
+        await asyncio.gather(*[await self._keep(each, folded) for each, folded in states.items()])
         for event in ours:
             await stream.ack(event)
 
@@ -197,18 +197,20 @@ class LogFolder:
             return cached[1]
         return self._codec.decode(stored)
 
-    async def _keep(self, each: "_Key", folded: Folded) -> None:
-        """Store a state; returns when the changelog has it.
+    async def _keep(self, each: "_Key", folded: Folded) -> Awaitable[None]:
+        """Store a state; done when the changelog has it.
 
-        `table[key] = value` would not tell whether Kafka took it: Faust logs a failed write and commits all the same.
+        `table[key] = value` would not tell whether Kafka took it: Faust logs a failed write, commits all the same,
+        and its producer was seen to hang.
         """
         key, value = each.key, self._codec.encode(folded)
-        stored = self._table.send_changelog(each.partition, key, value)
         self._table.data[key] = value
         if len(self._decoded) >= MAX_CACHED_LOGS and key not in self._decoded:
             self._decoded.pop(next(iter(self._decoded)))
         self._decoded[key] = (value, folded)
-        await stored
+        return await self._publisher.send(
+            self._table.changelog_topic.get_topic_name(), key, value, partition=each.partition
+        )
 
 
 def _emission(headers: Any) -> Emission | None:

@@ -66,6 +66,9 @@ class Limits(NamedTuple):
     """Of all partitions together: nothing more is fetched until some of it is stored."""
 
 
+DEFAULT_LIMITS: Final = Limits()
+
+
 class TransientFailure(Exception):
     """The store cannot take it now; the same portion is tried again."""
 
@@ -113,7 +116,7 @@ class Landing:
         *,
         group: str,
         instance: str | None = None,
-        limits: Limits = Limits(),
+        limits: Limits = DEFAULT_LIMITS,
         client_options: Mapping[str, Any] | None = None,
     ) -> None:
         options = {"bootstrap_servers": bootstrap_servers, **(client_options or {})}

@@ -59,8 +59,16 @@ FROM
     SELECT cluster, ts, node, 'numa' AS kind, concat('NUMA sources disagree: ', explanation) AS what
     FROM numa_disagreements FINAL
     UNION ALL
-    SELECT cluster, ts, '' AS node, 'numa' AS kind, concat('NUMA, late joiners: ', explanation) AS what
-    FROM (SELECT * FROM late_joiners FINAL ORDER BY ts DESC LIMIT 1 BY cluster)
-    WHERE verdict = 'late_joiners_emptier'
+    SELECT
+        l.cluster AS cluster, l.ts AS ts, '' AS node, 'numa' AS kind,
+        concat('NUMA, late joiners: ', l.explanation,
+            if(w.largest_fit_cpus > l.largest_fit_cpus, concat('; had most_allocated placed the same pods, one of ',
+                toString(w.largest_fit_cpus), ' would still fit'), ''), '.') AS what
+    FROM (SELECT * FROM late_joiners FINAL ORDER BY ts DESC LIMIT 1 BY cluster) AS l
+    LEFT JOIN
+    (
+        SELECT cluster, largest_fit_cpus FROM numa_whatif FINAL WHERE scope = 'cluster' AND strategy = 'most_allocated'
+    ) AS w ON w.cluster = l.cluster
+    WHERE l.verdict = 'late_joiners_emptier'
 )
 COMMENT 'What was concluded, in words, for each node in the order of time'

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -22,7 +22,7 @@ from streams.rules.image_gc import (
 from streams.rules.messages import is_kubelet_start
 from streams.rules.signals import Layout, Observed, layout_of, observe
 from streams.rules.thresholds import NodeThresholds, SignalThresholds, effective_thresholds, threshold_value
-from streams.rules.trend import Window, extend, seconds_to, slope
+from streams.rules.trend import Slope, Window, extend, seconds_to, slope
 
 _NO_THRESHOLDS: Final = SignalThresholds()
 
@@ -36,6 +36,14 @@ class State(msgspec.Struct, frozen=True):
     """In force for configuration, version and layout; None until they are needed."""
     trends: dict[str, Window] = {}
     """By signal."""
+
+
+class _Trend(NamedTuple):
+    """A signal's; signals of one file system are alike, so they share one instead of making the same again."""
+
+    before: Window
+    window: Window
+    slope: Slope | None
 
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
@@ -95,12 +103,17 @@ def _sample(state: State, record: SummaryRecord) -> tuple[State, Sequence[Output
     gc_bytes = _image_gc_begins(state.config, record)
     seconds = record.ts.timestamp()
     trends = dict(state.trends)
+    alike: dict[Observed, _Trend] = {}
     rows: list[Output] = []
     for signal, observed in observe(record.sample).items():
-        window = extend(trends.get(signal, ()), seconds, observed.available, observed.capacity)
-        trends[signal] = window
+        before = trends.get(signal, ())
+        trend = alike.get(observed)
+        if trend is None or trend.before != before:
+            window = extend(before, seconds, observed.available, observed.capacity)
+            trend = alike[observed] = _Trend(before, window, slope(window))
+        trends[signal] = trend.window
         texts = thresholds.by_signal.get(signal, _NO_THRESHOLDS)
-        rows.append(_row(record, signal, observed, texts, window, layout, gc_bytes, thresholds.assumed))
+        rows.append(_row(record, signal, observed, texts, trend.slope, layout, gc_bytes, thresholds.assumed))
     return State(state.config, state.kubelet_version, state.windows, layout, thresholds, trends), rows
 
 
@@ -109,7 +122,7 @@ def _row(
     signal: str,
     observed: Observed,
     texts: SignalThresholds,
-    window: Window,
+    trend: Slope | None,
     layout: Layout,
     gc_bytes: int | None,
     assumed: bool,
@@ -117,7 +130,6 @@ def _row(
     available, capacity = observed
     hard = _value(texts.hard, capacity)
     soft = _value(texts.soft, capacity)
-    trend = slope(window)
     first = max((t for t in (hard, soft) if t is not None), default=None)
     return EvictionSignal(
         record.cluster,

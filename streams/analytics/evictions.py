@@ -4,9 +4,10 @@ Three witnesses: the Evicted event, the pod's status, and its condition Disrupti
 evicted pod can end as Succeeded (section G), so any one of them is enough; the others confirm.
 """
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -16,12 +17,12 @@ from ingest.records import (
     EventRecord,
     NodeRecord,
     NodeSample,
-    PodColumns,
     PodRecord,
     Record,
     SettingsRecord,
     SummaryRecord,
 )
+from streams.columns import Numbers
 from streams.findings import Eviction
 from streams.reducer import Output, Reducer
 from streams.rules.event_counting import event_time, message
@@ -42,10 +43,21 @@ MAX_STORIES: Final = 500
 """Evictions of a node that a later witness can still confirm."""
 CLOCK_SECOND: Final = timedelta(seconds=1)
 """Events tell the second in which they occurred, not when in it."""
+_USAGES: Final = (
+    "memory_working_set_bytes",
+    "rootfs_used_bytes",
+    "rootfs_inodes_used",
+    "logs_used_bytes",
+    "logs_inodes_used",
+    "volumes_used_bytes",
+    "volumes_inodes_used",
+    "processes",
+)
+"""What the ranking needs of a pod of a summary; the columns and the fields of RankedPod are named the same."""
 _NOBODY: Final = RankedPod("", "", "", 0, 0, 0, has_stats=False)
 
 
-class PodSpecs(msgspec.Struct, frozen=True, array_like=True):
+class PodSpecs(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What the ranking needs of a pod's spec."""
 
     namespace: str
@@ -56,30 +68,19 @@ class PodSpecs(msgspec.Struct, frozen=True, array_like=True):
     critical: bool
 
 
-class Usages(msgspec.Struct, frozen=True, array_like=True):
-    """What the ranking needs of the pods of a summary; index i of every list is one pod."""
-
-    namespace: list[str]
-    pod: list[str]
-    uid: list[str]
-    memory_working_set_bytes: list[int | None]
-    rootfs_used_bytes: list[int]
-    rootfs_inodes_used: list[int]
-    logs_used_bytes: list[int]
-    logs_inodes_used: list[int]
-    volumes_used_bytes: list[int]
-    volumes_inodes_used: list[int]
-    processes: list[int | None]
-
-
 class Sample(msgspec.Struct, frozen=True):
     """A node's summary and the pods that were known then: what an order of eviction is predicted from."""
 
     ts: datetime
     node: NodeSample
-    usages: Usages
     pods: dict[str, PodSpecs]
     """By uid."""
+    all_known: bool
+    """Whether `pods` has every pod of the summary; a static pod has another uid there than in the API."""
+    uids: list[str]
+    """Of the pods of the summary."""
+    usages: bytes
+    """The columns _USAGES of these pods, one after the other, as Int64."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -106,9 +107,7 @@ class _Witness(NamedTuple):
 def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadRecord]]:
     match record:
         case SummaryRecord():
-            sample = Sample(record.ts, record.sample, _usages(record.pods), state.pods)
-            samples = (*state.samples[-1:], sample)
-            return msgspec.structs.replace(state, samples=samples), ()
+            return msgspec.structs.replace(state, samples=(*state.samples[-1:], _sample(state, record))), ()
         case PodRecord():
             return _pod(state, record)
         case EventRecord():
@@ -122,20 +121,14 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadReco
             return state, ()
 
 
-def _usages(pods: PodColumns) -> Usages:
-    return Usages(
-        pods.namespace,
-        pods.pod,
-        pods.uid,
-        pods.memory_working_set_bytes,
-        pods.rootfs_used_bytes,
-        pods.rootfs_inodes_used,
-        pods.logs_used_bytes,
-        pods.logs_inodes_used,
-        pods.volumes_used_bytes,
-        pods.volumes_inodes_used,
-        pods.processes,
-    )
+def _sample(state: State, record: SummaryRecord) -> Sample:
+    columns = record.pods
+    names = {(specs.namespace, specs.name) for specs in state.pods.values()}
+    all_known = names.issuperset(zip(columns.namespace, columns.pod, strict=True))
+    usages = Numbers("q")
+    for name in _USAGES:
+        usages.extend(getattr(columns, name))
+    return Sample(record.ts, record.sample, state.pods, all_known, columns.uid, usages.values.tobytes())
 
 
 def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadRecord]]:
@@ -269,7 +262,7 @@ def _predicted(state: State, row: Eviction, told: PressureEviction) -> Eviction:
     usages = [standing(signal, layout, pod).usage for pod in pods]
     mine = next((u for u, pod in zip(usages, pods, strict=True) if pod.uid == row.uid), None)
     row = row._replace(signal=signal, pod_usage=mine, pods_usage_ratio=_share(sample, signal, layout))
-    if not _all_known(sample):
+    if not sample.all_known:
         return row
     order = rank(signal, layout, pods, state.kubelet_version)
     place = next((i for i, index in enumerate(order, 1) if pods[index].uid == row.uid), None)
@@ -283,20 +276,12 @@ def _predicted(state: State, row: Eviction, told: PressureEviction) -> Eviction:
     )
 
 
-def _all_known(sample: Sample) -> bool:
-    """Whether the spec of every pod in a sample is known; a static pod has another uid there than in the API."""
-    names = {(specs.namespace, specs.name) for specs in sample.pods.values()}
-    columns = sample.usages
-    return names.issuperset(zip(columns.namespace, columns.pod, strict=True))
-
-
 def _share(sample: Sample, signal: str, layout: Layout) -> float | None:
     """How much of what is used of a signal's resource all pods of a sample use: little means no pod explains it."""
     observed = observe(sample.node).get(signal)
     if observed is None or observed.capacity <= observed.available:
         return None
-    columns = sample.usages
-    measured = [_with_stats(_NOBODY, columns, index) for index in range(len(columns.uid))]
+    measured = [_with_stats(_NOBODY, usage) for usage in _usages(sample)]
     used = sum(standing(signal, layout, pod).usage or 0 for pod in measured)
     return used / (observed.capacity - observed.available)
 
@@ -315,8 +300,7 @@ def _signal(state: State, sample: Sample, layout: Layout, told: PressureEviction
 
 
 def _ranked(sample: Sample) -> list[RankedPod]:
-    columns = sample.usages
-    places: Mapping[str, int] = {uid: index for index, uid in enumerate(columns.uid)}
+    usages = dict(zip(sample.uids, _usages(sample), strict=True))
     ranked = []
     for uid, specs in sample.pods.items():
         pod = RankedPod(
@@ -329,27 +313,25 @@ def _ranked(sample: Sample) -> list[RankedPod]:
             has_stats=False,
             critical=specs.critical,
         )
-        ranked.append(_with_stats(pod, columns, places[uid]) if uid in places else pod)
+        ranked.append(_with_stats(pod, usages[uid]) if uid in usages else pod)
     return ranked
 
 
-def _with_stats(pod: RankedPod, columns: Usages, index: int) -> RankedPod:
-    return pod._replace(
-        has_stats=True,
-        memory_working_set_bytes=columns.memory_working_set_bytes[index] or 0,
-        rootfs_used_bytes=columns.rootfs_used_bytes[index],
-        rootfs_inodes_used=columns.rootfs_inodes_used[index],
-        logs_used_bytes=columns.logs_used_bytes[index],
-        logs_inodes_used=columns.logs_inodes_used[index],
-        volumes_used_bytes=columns.volumes_used_bytes[index],
-        volumes_inodes_used=columns.volumes_inodes_used[index],
-        processes=columns.processes[index] or 0,
-    )
+def _usages(sample: Sample) -> list[tuple[int, ...]]:
+    """Of each pod of a sample, in the order of _USAGES."""
+    values = array("q", sample.usages)
+    count = len(sample.uids)
+    return [tuple(values[place::count]) for place in range(count)]
+
+
+def _with_stats(pod: RankedPod, usage: tuple[int, ...]) -> RankedPod:
+    fields: dict[str, Any] = dict(zip(_USAGES, usage, strict=True))
+    return pod._replace(has_stats=True, **fields)
 
 
 REDUCER: Final = Reducer(
     name="evictions",
-    version=2,
+    version=3,
     log="node",
     takes=(SummaryRecord, PodRecord, EventRecord, SettingsRecord, NodeRecord),
     state=State,

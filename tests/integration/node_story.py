@@ -73,15 +73,19 @@ def pin(node: RealNode) -> None:
     node.await_phase(PINNED, "Running")
 
 
-def grow_until_evicted(node: RealNode) -> int:
-    """Returns the threshold in bytes, once the pod is evicted and the node is out of pressure again."""
+def start_growing(node: RealNode) -> int:
+    """A pod without limit that takes ever more memory; gives the threshold in bytes at which it is evicted."""
     threshold = node.evict_after(TAKEN_MIB)
     memory = {"memory": "16Mi"}
     node.run_pod(GROWER, "grow", str(MICROSECONDS_PER_MIB), str(2 * TAKEN_MIB), requests=memory, limits={})
+    return threshold
+
+
+def await_eviction(node: RealNode) -> None:
+    """Returns when the pod is evicted and the node is out of pressure again."""
     node.await_phase(GROWER, "Failed", timeout_seconds=300)
     eventually("the node is under memory pressure", lambda: under_pressure(node) == "True", 60)
     eventually("the node is out of memory pressure", lambda: under_pressure(node) == "False", 120)
-    return threshold
 
 
 def under_pressure(node: RealNode) -> str:

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import msgspec
 
-import sql.run
 from components.kafka import Kafka
 from components.processes import Process, eventually
 from ingest.observation import Observation, Observed, Unreadable
@@ -32,7 +31,7 @@ from sql.database import connect
 from sql.digest import TableDigest, digest
 from sql.landing import Lander
 from sql.migrate import migrate
-from sql.run import make_topics
+from sql.run import make_topics, run_lander, run_worker
 from streams.analytics.registry import REDUCERS
 from streams.embedded import Replay
 from streams.reducer import Reducer
@@ -70,21 +69,24 @@ class Pipeline:
         self._parts: list[Process] = []
         asyncio.run(make_topics(self.settings))
 
-    def part(self, what: str, instance: str, **environment: str) -> Process:
-        """A worker (`work`) or a lander (`land`), not started."""
+    def environment(self, what: str, instance: str) -> dict[str, str]:
+        """The settings for a process of ours."""
         kafka = self.settings.kafka
-        env = {
+        return {
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
-            "LEADSMAN_DB": self.settings.db.get_secret_value(),
+            "LEADSMAN_DB": self.dsn,
             "LEADSMAN_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
             "LEADSMAN_KAFKA__TOPIC_PREFIX": kafka.topic_prefix,
             "LEADSMAN_KAFKA__PARTITIONS": str(kafka.partitions),
             "LEADSMAN_LAND__BATCH_SECONDS": "0.3",
             f"LEADSMAN_{what.upper()}__INSTANCE": instance,
-            **environment,
         }
+
+    def part(self, what: str, instance: str, **environment: str) -> Process:
+        """A worker (`work`) or a lander (`land`), not started."""
         log = self._folder / f"{what}-{instance}.log"
-        part = Process(f"{what} {instance}", [sys.executable, __file__, what], log, env)
+        env = self.environment(what, instance) | environment
+        part = Process(f"{what} {instance}", [sys.executable, str(Path(__file__)), what], log, env)
         self._parts.append(part)
         return part
 
@@ -197,9 +199,11 @@ def _reducers_with(fault: Callable[[Record], None]) -> tuple[Reducer[Any], ...]:
 
 def main(what: str) -> None:
     """Run one part."""
-    if fault := os.environ.get(FAULT):
-        sql.run.REDUCERS = _reducers_with(FAULTS[fault])
-    asyncio.run({"work": sql.run.run_worker, "land": sql.run.run_lander}[what](load()))
+    fault = os.environ.get(FAULT)
+    if what == "land":
+        asyncio.run(run_lander(load()))
+    else:
+        asyncio.run(run_worker(load(), reducers=_reducers_with(FAULTS[fault]) if fault else REDUCERS))
 
 
 if __name__ == "__main__":

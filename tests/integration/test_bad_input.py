@@ -87,7 +87,7 @@ def letters(replayed: tuple[Path, Done]) -> dict[str, tuple[str, str, str, str]]
     """Error type, position, reason and the beginning of the payload of each file's dead letter."""
     found = rows("SELECT source, error_type, position, reason, leftUTF8(payload, 50) FROM dead_letters", replayed[0])
     assert len({row[0] for row in found}) == len(found)
-    return {source: letter for source, *letter in found}
+    return {row[0]: (row[1], row[2], row[3], row[4]) for row in found}
 
 
 @pytest.mark.parametrize("case", [*bad_lines(), "cut_off"])
@@ -232,7 +232,7 @@ def test_the_database_has_names_as_they_are(hostile: tuple[Path, str]) -> None:
 @pytest.fixture
 def held(migrated_folder: Path) -> Iterator[tuple[Path, int]]:
     """A database that another process has open, and that process's number."""
-    hold = "import sys; from sql.database import connect; connect(sys.argv[1]); print('held', flush=True); input()"
+    hold = "import sys; from sql.database import connect; db = connect(sys.argv[1]); print('held', flush=1); input()"
     root = Path(__file__).parents[2]
     with subprocess.Popen(
         [sys.executable, "-c", hold, f"chdb://{migrated_folder}"],

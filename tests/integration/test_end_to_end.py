@@ -1,9 +1,13 @@
 """A real node, end to end: API server, scheduler, kubelet, Kafka, all parts of Leadsman, SQL (issue 5, to show 1)."""
 
+import os
 import re
+import signal
+import time
+import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
 import pytest
 
@@ -11,21 +15,21 @@ from components.kafka import Kafka
 from components.kubelet import RealNode
 from components.processes import Process, eventually
 from components.rows import dicts
+from ingest.together import PARTS
 from integration.clickhouse_http import ClickHouseHttp
 from integration.node_story import (
     CLUSTER,
     LEADSMAN,
+    await_eviction,
     check_story,
-    grow_until_evicted,
     pin,
     restored,
+    start_growing,
     watch_flags,
 )
 from sql.database import Database, connect
 
 pytestmark = pytest.mark.xdist_group("cluster")
-
-PREFIX: Final = "story"
 
 
 @pytest.fixture
@@ -38,7 +42,7 @@ def _up(node: RealNode, kafka: Kafka, dsn: str, folder: Path) -> Process:
     arguments = [f"--kafka={kafka.bootstrap_servers}", f"--versions={folder / 'versions.json'}", *watch_flags(node)]
     environment = {
         "LEADSMAN_DB": dsn,
-        "LEADSMAN_KAFKA__TOPIC_PREFIX": PREFIX,
+        "LEADSMAN_KAFKA__TOPIC_PREFIX": f"story-{uuid.uuid4().hex[:8]}",
         "LEADSMAN_KAFKA__PARTITIONS": "4",
         "LEADSMAN_LAND__BATCH_SECONDS": "0.5",
     }
@@ -56,25 +60,60 @@ def _is_migrated(db: Database) -> bool:
     return bool(dicts(db, "SELECT 1 FROM system.tables WHERE database = currentDatabase() AND name = 'story'"))
 
 
+@contextmanager
+def _running(up: Process, dsn: str) -> Iterator[Database]:
+    """All parts run and the tables are there; afterwards no part is left."""
+    up.start()
+    try:
+        with connect(dsn) as db:
+            eventually("the lander has made the tables", lambda: _is_migrated(db), 120)
+            eventually("the kubelet's settings are in SQL", lambda: _has(db, "kubelet_settings", "1"), 60)
+            yield db
+    finally:
+        up.stop()
+    assert _started(up)
+    assert not any(Path(f"/proc/{pid}").exists() for _, pid in _started(up))
+
+
+def _started(up: Process) -> list[tuple[str, int]]:
+    """Each part that was started, by its name and process, in order."""
+    return [(name, int(pid)) for name, pid in re.findall(r"is started +part=(\w+) pid=(\d+)", up.log.read_text())]
+
+
+def _await_story(node: RealNode, db: Database, threshold_bytes: int) -> None:
+    await_eviction(node)
+    eventually("the eviction is in SQL", lambda: _has(db, "evictions", "evidence = 'both'"), 120)
+    relief = "condition = 'MemoryPressure' AND status = 0 AND NOT kubelet_restart"
+    eventually("the end of the pressure is in SQL", lambda: _has(db, "pressure_changes", relief), 120)
+    check_story(db, node, threshold_bytes)
+
+
 def test_sql_tells_what_happened_on_a_real_node(
     real_node: RealNode, kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path
 ) -> None:
     up = _up(real_node, kafka, clickhouse.dsn(), tmp_path)
-    with restored(real_node):
-        up.start()
-        try:
-            up.await_ready((tmp_path / "versions.json").exists)
-            with connect(clickhouse.dsn()) as db:
-                eventually("the lander has made the tables", lambda: _is_migrated(db), 120)
-                eventually("the kubelet's settings are in SQL", lambda: _has(db, "kubelet_settings", "1"), 60)
-                pin(real_node)
-                threshold = grow_until_evicted(real_node)
-                eventually("the eviction is in SQL", lambda: _has(db, "evictions", "evidence = 'both'"))
-                relief = "condition = 'MemoryPressure' AND status = 0 AND NOT kubelet_restart"
-                eventually("the end of the pressure is in SQL", lambda: _has(db, "pressure_changes", relief))
-                check_story(db, real_node, threshold)
-        finally:
-            up.stop()
-    parts = [int(pid) for pid in re.findall(r"pid=.*?(\d+)", up.log.read_text())]
-    assert len(parts) >= 3
-    assert not any(Path(f"/proc/{pid}").exists() for pid in parts)
+    with _running(up, clickhouse.dsn()) as db, restored(real_node):
+        pin(real_node)
+        _await_story(real_node, db, start_growing(real_node))
+
+
+def test_the_story_is_the_same_although_every_part_is_killed_in_it(
+    real_node: RealNode, kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path
+) -> None:
+    up = _up(real_node, kafka, clickhouse.dsn(), tmp_path)
+    with _running(up, clickhouse.dsn()) as db, restored(real_node):
+        pin(real_node)
+        _kill(up, *PARTS)
+        eventually("the next watcher watches", lambda: up.log.read_text().count("watching begins") > 1, 120)
+        threshold = start_growing(real_node)
+        time.sleep(20)  # in the middle of the samples that the forecast is made of
+        _kill(up, "work", "land")
+        _await_story(real_node, db, threshold)
+
+
+def _kill(up: Process, *names: str) -> None:
+    """SIGKILL to these parts, and back when they are started again."""
+    before = _started(up)
+    for name in names:
+        os.kill(dict(before)[name], signal.SIGKILL)
+    eventually(f"{names} are started again", lambda: len(_started(up)) == len(before) + len(names))

@@ -18,7 +18,7 @@ from ingest.live_settings import KubeletSettings, LiveSettings
 from ingest.normalize import normalize
 from ingest.observation import Observation
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]
 
 
 @pytest.fixture

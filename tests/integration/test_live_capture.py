@@ -16,11 +16,12 @@ from ingest.observation import Observed, Unreadable
 from integration.node_story import (
     CANARY,
     LEADSMAN,
+    await_eviction,
     check_story,
-    grow_until_evicted,
     leadsman,
     pin,
     restored,
+    start_growing,
     watch_flags,
 )
 from sql.database import connect
@@ -50,7 +51,8 @@ def test_a_real_node_captured_live_replays_into_its_whole_story(real_node: RealN
         try:
             capture.await_ready(lambda: folder.exists() and ("configz", "SNAPSHOT") in _resources(folder))
             pin(real_node)
-            threshold = grow_until_evicted(real_node)
+            threshold = start_growing(real_node)
+            await_eviction(real_node)
             size = _size(folder)
             eventually("something more is captured", lambda: _size(folder) > size)
         finally:

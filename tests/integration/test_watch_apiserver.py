@@ -26,7 +26,7 @@ from ingest.resources import Resource
 from ingest.telling import Seen
 from ingest.watch import Watch
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]
 
 
 class Space:

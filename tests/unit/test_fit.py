@@ -180,6 +180,7 @@ def test_each_numa_node_tells_what_it_lacks() -> None:
     )
     loose = state(machine(2, 2, used=frozenset({0, 2})), SINGLE._replace(full_pcpus_only=True))
     assert rooms(loose, pod_of(asked(2)))[0].lacks == ("0 of 2 CPUs free on whole cores",)
+    assert rooms(loose._replace(settings=(SINGLE,)), pod_of(asked(2)))[0].takes
 
 
 # Several pods.

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.settings import Settings, load
-from ingest.together import environment_of
+from ingest.together import environment_of, with_identity
 
 
 def _as_a_part_sees_them(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
@@ -48,6 +48,13 @@ def test_a_flag_of_up_goes_over_the_environment_in_its_parts_too(monkeypatch: py
 
 def test_without_any_setting_a_part_has_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _as_a_part_sees_them(load(), monkeypatch) == load()
+
+
+def test_a_watcher_that_is_started_again_has_the_same_name_in_the_election(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = with_identity(load(**FLAGS), "host-1")
+    assert _as_a_part_sees_them(settings, monkeypatch).watched().election.identity == "host-1"
+    given = load(watch={"election": {"identity": "mine"}})
+    assert with_identity(given, "host-1").watched().election.identity == "mine"
 
 
 def test_a_relative_file_is_found_wherever_a_part_runs() -> None:

@@ -1,0 +1,35 @@
+"""JSON Schemas of what the topics carry, generated from the models: `python -m streams.schemas` writes them anew."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+import ingest
+from ingest.records import AnyRecord
+from streams.finding_messages import Findings
+
+FOLDER: Final = Path(ingest.__file__).parent / "schemas"
+"""`*.json` are of this version; `released/` holds those that messages in topics may still have."""
+MODELS: Final[dict[str, Any]] = {"record": AnyRecord, "findings": Findings}
+
+
+def schema(name: str) -> str:
+    """The JSON Schema of a model, as its file has it."""
+    found = msgspec.json.schema(MODELS[name])
+    found = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Leadsman {name}",
+        **found,
+    }
+    return msgspec.json.format(msgspec.json.encode(found, order="sorted"), indent=2).decode() + "\n"
+
+
+def write() -> None:
+    """Write all files."""
+    for name in MODELS:
+        (FOLDER / f"{name}.json").write_text(schema(name))
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,88 @@
+"""The same analytics as Faust's documentation would have them: `async for`, a table write and a send an event."""
+
+import asyncio
+import signal
+import sys
+from typing import Any, cast
+
+import faust
+from faust.types import StreamT
+
+from ingest.records import AnyRecord, Record
+from ingest.settings import Settings, load
+from ingest.topics import Topic, decode_record, encode_record, key_of
+from streams.analytics.registry import REDUCERS
+from streams.codec import Folded, TableCodec
+from streams.finding_messages import encode_findings
+from streams.findings import Row
+from streams.fold import Fold, LogState, Rejected
+
+
+def idiomatic_app(settings: Settings) -> faust.App:
+    """An application over the topics of the settings, with Faust's own defaults where they do not lose the input."""
+    kafka = settings.kafka
+    app = faust.App(
+        f"{kafka.topic_prefix}-work",
+        broker=f"kafka://{kafka.bootstrap_servers}",
+        store="memory://",
+        key_serializer="raw",
+        value_serializer="raw",
+        consumer_auto_offset_reset="earliest",
+        topic_disable_leader=True,
+        web_enabled=False,
+    )
+    topics = kafka.topics()
+    for source, name in ((topics.nodes, "node-logs"), (topics.cluster, "cluster-logs")):
+        _add_agent(app, settings, source, name)
+    return app
+
+
+def _add_agent(app: faust.App, settings: Settings, source: Topic, name: str) -> None:
+    topics = settings.kafka.topics()
+    codec, fold = TableCodec(REDUCERS), Fold(REDUCERS)
+    states: Any = app.Table(name, key_type=bytes, value_type=bytes, partitions=source.partitions)
+    findings, cluster = _topic(app, topics.findings), _topic(app, topics.cluster)
+
+    async def agent(stream: StreamT[bytes]) -> None:
+        async for event in stream.events():
+            key = cast("bytes", event.key)
+            folded = codec.decode(states.get(key))
+            state = LogState(folded.log.minute, dict(folded.log.states))
+            record = decode_record(event.value)
+            rows = await _fold(fold, state, record, cluster)
+            if rows:
+                await findings.send(key=key, value=encode_findings(record.cluster, record.node, record.ts, rows))
+            states[key] = codec.encode(Folded(event.message.offset, state, {}))
+
+    app.agent(_topic(app, source), name=name)(agent)
+
+
+async def _fold(fold: Fold, state: LogState, record: AnyRecord, cluster: Any) -> list[Row]:
+    rows: list[Row] = []
+    for output in fold.step(state, record):
+        if isinstance(output, Record):
+            await cluster.send(key=key_of(output.cluster, output.node), value=encode_record(output))
+        elif not isinstance(output, Rejected):
+            rows.append(output)
+    return rows
+
+
+def _topic(app: faust.App, topic: Topic) -> Any:
+    schema: Any = faust.Schema(key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
+    return app.topic(topic.name, schema=schema, partitions=topic.partitions)
+
+
+async def main() -> None:
+    """Run until SIGTERM."""
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    app = idiomatic_app(load())
+    app.finalize()
+    await app.start()
+    await stop.wait()
+    await app.stop()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
+    sys.exit()

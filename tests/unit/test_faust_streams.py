@@ -1,0 +1,53 @@
+"""Only the wrapper takes from Faust's streams: every other way acknowledges what was not done (delivery.md)."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WRAPPER = ROOT / "streams" / "agents.py"
+LOSING = {"take", "take_with_timestamp", "events", "noack", "noack_take", "through", "group_by"}
+
+
+def ways_of_taking(tree: ast.AST) -> Iterator[str]:
+    """Calls that iterate a stream, and iterations of something that is called a stream."""
+    for found in ast.walk(tree):
+        if (
+            isinstance(found, ast.Call)
+            and isinstance(found.func, ast.Attribute)
+            and "stream" in _name(found.func.value)
+        ):
+            if found.func.attr in LOSING:
+                yield found.func.attr
+        elif isinstance(found, ast.AsyncFor | ast.comprehension) and "stream" in _name(found.iter):
+            yield "async for"
+
+
+def _name(expression: ast.expr) -> str:
+    if isinstance(expression, ast.Attribute):
+        return expression.attr
+    return expression.id if isinstance(expression, ast.Name) else ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "async for event in stream: pass",
+        "async for batch in stream.take(10, within=1): pass",
+        "async for event in self.stream.events(): pass",
+        "x = [value async for value in stream]",
+    ],
+)
+def test_each_losing_way_is_found(text: str) -> None:
+    assert list(ways_of_taking(ast.parse(f"async def f():\n {text}")))
+
+
+@pytest.mark.parametrize(
+    "file",
+    [file for folder in ("ingest", "streams", "sql") for file in sorted((ROOT / folder).rglob("*.py"))],
+    ids=lambda file: str(file.relative_to(ROOT)),
+)
+def test_no_module_takes_from_a_stream_but_the_wrapper_and_it_by_noack_take(file: Path) -> None:
+    assert list(ways_of_taking(ast.parse(file.read_text()))) == (["noack_take"] if file == WRAPPER else [])

@@ -1,0 +1,92 @@
+"""The contracts of the topics: written down, and changed only so that both sides of an upgrade read each other.
+
+After a change of a model: `python -m streams.schemas`. After a release: copy the files into `released/`.
+"""
+
+import copy
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from ingest.records import AnyRecord, SourceErrorRecord
+from ingest.topics import decode_record, encode_record
+from streams.finding_messages import columns_of, decode_findings, encode_findings
+from streams.findings import NodeFit
+from streams.schemas import FOLDER, MODELS, schema
+
+Json = dict[str, Any]
+T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
+
+
+def breaks(old: Json, new: Json) -> Iterator[str]:
+    """Why messages of one could not be read by the other."""
+    for name, was in old["$defs"].items():
+        now = new["$defs"].get(name)
+        if now is None:
+            yield f"{name} is gone"
+            continue
+        if set(was.get("required", ())) != set(now.get("required", ())):
+            yield f"{name}: other fields are required"
+        for field, meaning in was.get("properties", {}).items():
+            if field in now["properties"] and now["properties"][field] != meaning:
+                yield f"{name}.{field} means something else"
+
+
+def released(name: str) -> Json:
+    return dict(json.loads((FOLDER / "released" / f"{name}.json").read_text()))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_schema_in_the_repository_is_that_of_the_model(name: str) -> None:
+    assert (FOLDER / f"{name}.json").read_text() == schema(name), "run: python -m streams.schemas"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_messages_of_this_version_and_the_released_one_are_read_by_both(name: str) -> None:
+    assert not list(breaks(released(name), json.loads(schema(name))))
+
+
+def test_a_field_that_becomes_required_vanishes_or_changes_its_type_is_a_break() -> None:
+    old = released("record")
+    added = copy.deepcopy(old)
+    added["$defs"]["SourceErrorRecord"]["properties"]["new"] = {"type": "string", "default": ""}
+    assert not list(breaks(old, added))
+    for change in ("new", "error"):
+        required = copy.deepcopy(added)
+        fields = required["$defs"]["SourceErrorRecord"]["required"]
+        fields.remove(change) if change in fields else fields.append(change)
+        assert list(breaks(old, required)) == ["SourceErrorRecord: other fields are required"]
+    changed = copy.deepcopy(old)
+    changed["$defs"]["SourceErrorRecord"]["properties"]["error"] = {"type": "integer"}
+    assert list(breaks(old, changed)) == ["SourceErrorRecord.error means something else"]
+
+
+def test_a_record_with_fields_of_a_later_version_is_read() -> None:
+    record = SourceErrorRecord(ts=T0, cluster="c", resource="nodes", error="forbidden")
+    later = json.loads(encode_record(record)) | {"later": {"deep": [1]}}
+    assert decode_record(json.dumps(later).encode()) == record
+
+
+def test_every_record_type_may_lack_what_has_a_default() -> None:
+    known = msgspec.json.schema(AnyRecord)["$defs"]
+    assert "node" not in known["SourceErrorRecord"]["required"]
+    assert decode_record(
+        b'{"kind":"source_error","ts":"2026-07-01T12:00:00Z","cluster":"c","resource":"r","error":""}'
+    )
+
+
+def test_findings_of_an_older_version_lack_columns_and_of_a_later_one_have_more() -> None:
+    rows = [NodeFit("c", T0, "n", "cpu", 4, 3, 2, None, 1, pods) for pods in (7, 8)]
+    message = json.loads(encode_findings("c", "n", T0, rows))
+    del message["tables"]["node_fit"]["pods"]
+    message["tables"]["node_fit"]["later"] = [1, 2]
+    message["tables"]["later"] = {"x": [1]}
+    found = columns_of(decode_findings(json.dumps(message).encode()))
+    assert set(found) == {"node_fit"}
+    assert found["node_fit"]["pods"] == [None, None]
+    assert found["node_fit"]["ts"] == [T0, T0]
+    assert "later" not in found["node_fit"]

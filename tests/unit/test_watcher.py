@@ -1,0 +1,80 @@
+"""How an observation of a live source is sent: on which log, under which name, and where it goes when it is none."""
+
+import asyncio
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from fakes.apiserver import pod
+from fakes.clock import START
+from ingest.dead_letters import read_headers
+from ingest.live_settings import ElectionSettings, LiveSettings
+from ingest.observation import Observation
+from ingest.replay_kafka import Feed
+from ingest.settings import KafkaSettings
+from ingest.topics import Headers
+from ingest.watcher import _lease, new_identity, publish_with
+
+pytestmark = pytest.mark.asyncio
+
+KAFKA = KafkaSettings(topic_prefix="Lead_1.x")
+
+
+class _Sent:
+    """A publisher in memory."""
+
+    def __init__(self) -> None:
+        self.messages: list[tuple[str, bytes, Any, dict[str, bytes], Headers]] = []
+
+    async def send(self, topic: str, key: bytes, value: bytes, headers: Headers) -> asyncio.Future[None]:
+        self.messages.append((topic, key, json.loads(value), dict(headers), headers))
+        return asyncio.get_running_loop().create_future()
+
+
+async def _sent(thing: Any, resource: str = "pods") -> _Sent:
+    sent = _Sent()
+    raw = msgspec.Raw(json.dumps(thing).encode())
+    observation = Observation(ts=START, cluster="lab", source="watch", resource=resource, type="ADDED", object=raw)
+    publish = publish_with(Feed(sent, KAFKA.topics()))  # type: ignore[arg-type]  # all that a Feed asks of it
+    acknowledgements = await publish(observation)
+    assert len(acknowledgements) == len(sent.messages)
+    return sent
+
+
+async def test_a_bound_pod_is_on_its_nodes_log_and_its_placement_on_the_clusters() -> None:
+    sent = await _sent(pod("a", "3", node="n1"))
+    assert [(topic, key, headers["kind"]) for topic, key, _, headers, _ in sent.messages] == [
+        ("Lead_1.x.nodes", b"lab/n1", b"pod"),
+        ("Lead_1.x.cluster", b"lab", b"pod_placement"),
+    ]
+
+
+async def test_the_same_observation_has_the_same_names_again_and_another_has_others() -> None:
+    once, again = await _sent(pod("a", "3", node="n1")), await _sent(pod("a", "3", node="n1"))
+    other = await _sent(pod("a", "4", node="n1"))
+    ids = [[headers["ce_id"] for _, _, _, headers, _ in sent.messages] for sent in (once, again, other)]
+    assert ids[0] == ids[1]
+    assert len({*ids[0], *ids[2]}) == 4
+
+
+async def test_an_object_of_a_shape_that_cannot_be_is_a_dead_letter_with_its_cause() -> None:
+    broken = {"metadata": {"name": "a"}, "spec": {"containers": "none"}}
+    sent = await _sent(broken)
+    ((topic, _, value, _, headers),) = sent.messages
+    buried = read_headers(headers)
+    assert topic == "Lead_1.x.dead-letters"
+    assert value == broken
+    assert (buried.cluster, buried.ts, buried.error_type) == ("lab", START, "wrong_type")
+    assert buried.position.source == "live/pods"
+
+
+async def test_each_leadsman_of_a_cluster_has_a_lease_of_its_own_that_kubernetes_can_name() -> None:
+    assert _lease(KAFKA, LiveSettings()) == ("default", "lead-1.x-watch")
+    given = LiveSettings(election=ElectionSettings(namespace="ops", name="mine"))
+    assert _lease(KAFKA, given) == ("ops", "mine")
+
+
+async def test_two_processes_never_have_the_same_identity() -> None:
+    assert new_identity() != new_identity()
