@@ -18,7 +18,7 @@ from ingest.capture import SourceError
 from ingest.inspect import inspect as inspect_sources
 from ingest.inspect import render
 from ingest.normalize import normalize
-from ingest.observation import BadRecord, Observed
+from ingest.observation import BadRecord, Observed, Unreadable
 from ingest.progress import progress_bar
 from ingest.records import NodeRecord
 from ingest.rotate import Rotation
@@ -83,6 +83,13 @@ wide = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() 
 err = Console(stderr=True, highlight=False, markup=False)
 
 
+class Into(StrEnum):
+    """Where `replay` puts what it reads."""
+
+    DATABASE = "database"
+    KAFKA = "kafka"
+
+
 class Format(StrEnum):
     """How `query` prints."""
 
@@ -129,15 +136,38 @@ def _time(text: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
+def _speed(text: str) -> float | None:
+    if text == "max":
+        return None
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed < float("inf"):
+        raise typer.BadParameter(f"{text!r} is no speed; write max, or how many times real time, as 10")
+    return speed
+
+
 At = Annotated[
     datetime | None,
     typer.Option("--at", parser=_time, metavar="TIME", help="When a dump was taken, where it does not tell it."),
 ]
 
 
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", metavar="FILE", help="Settings as YAML; LEADSMAN_... and flags go over it."),
+]
+KafkaServers = Annotated[
+    str | None,
+    typer.Option("--kafka", metavar="HOST:PORT", help="Kafka; several with commas.  [default: localhost:9092]"),
+]
+
+
 @app.command(epilog="Example: leadsman replay examples/node-pressure-k8s-1.36.jsonl.gz --db chdb://leadsman-db")
 def replay(
     paths: Paths,
+    *,
     db: Dsn = DEFAULT_DSN,
     since: Annotated[
         datetime | None, typer.Option(parser=_time, metavar="TIME", help="Leave out what was observed before.")
@@ -149,12 +179,26 @@ def replay(
     node: Node = "",
     at: At = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    into: Annotated[
+        Into, typer.Option(help="kafka: through the live pipeline; work and land do the rest.")
+    ] = Into.DATABASE,
+    speed: Annotated[
+        float | None,
+        typer.Option(parser=_speed, metavar="max|N", help="Into Kafka: N times real time. [default: max]"),
+    ] = None,
+    config: ConfigFile = None,
+    kafka: KafkaServers = None,
 ) -> None:
     """Replay captures and dumps into a database, and say what happened.
 
     What the database holds already is skipped, so a capture can be replayed again, or in pieces in their order.
     """
     skipped: Counter[str] = Counter()
+    if into is Into.KAFKA:
+        with progress_bar(quiet=quiet) as progress:
+            items = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
+            _replay_into_kafka(items, config, kafka, speed, since, until, quiet=quiet)
+        return
     refused: SourceError | None = None
     with connect(db) as database:
         migrate_database(database)
@@ -306,14 +350,6 @@ def _node_records(paths: list[Path]) -> Iterator[NodeRecord]:
                 )
 
 
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option("--config", "-c", metavar="FILE", help="Settings as YAML; LEADSMAN_... and flags go over it."),
-]
-KafkaServers = Annotated[
-    str | None,
-    typer.Option("--kafka", metavar="HOST:PORT", help="Kafka; several with commas.  [default: localhost:9092]"),
-]
 LiveDsn = Annotated[
     str | None,
     typer.Option("--db", metavar="DSN", help="As of replay, and LEADSMAN_DB.  [default: chdb://leadsman-db]"),
@@ -522,6 +558,56 @@ def up(
             _fail(str(error), error.status)
 
 
+@app.command(epilog="Example: leadsman config --config leadsman.yaml")
+def config(config: ConfigFile = None, kafka: KafkaServers = None, db: LiveDsn = None) -> None:
+    """Print the settings in force, from file, environment and flags; of secrets, only that there is one."""
+    from ingest.settings import shown  # noqa: PLC0415 - other commands do without
+
+    with _live_mistakes():
+        typer.echo(shown(_live_settings(config, db=db, kafka=_kafka_flags(kafka))), nl=False)
+
+
+@app.command(epilog="Example: leadsman validate --config leadsman.yaml")
+def validate(config: ConfigFile = None, kafka: KafkaServers = None, db: LiveDsn = None) -> None:
+    """Check the settings and try every connection that they name; nothing is changed."""
+    from sql.validate import validate as try_connections  # noqa: PLC0415 - other commands do without
+
+    with _live_mistakes():
+        checked = asyncio.run(try_connections(_live_settings(config, db=db, kafka=_kafka_flags(kafka))))
+    for each in checked:
+        told = each.problem or each.note
+        verdict = "NOT USABLE" if each.problem else "ok"
+        out.print(plain(f"{each.what}: {verdict}{f': {told}' if told else ''}", MESSAGE), soft_wrap=True)
+    if any(each.problem for each in checked):
+        raise typer.Exit(EXIT_USAGE)
+
+
+def _replay_into_kafka(
+    items: Iterator[Observed | Unreadable],
+    config: Path | None,
+    kafka: str | None,
+    speed: float | None,
+    since: datetime | None,
+    until: datetime | None,
+    *,
+    quiet: bool,
+) -> None:
+    from sql.run import feed  # noqa: PLC0415 - Faust takes seconds to import
+
+    with _live_mistakes():
+        settings = _live_settings(config, kafka=_kafka_flags(kafka))
+        published = asyncio.run(feed(settings, items, speed=speed, since=since, until=until))
+    if not quiet:
+        out.print(
+            f"{published.read} observations read, {published.records.total()} records sent to Kafka, "
+            f"{published.repeated} repeated ones and {published.outside} not between --since and --until left out."
+        )
+    if published.dead_letters:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(published.dead_letters.items()))
+        err.print(f"leadsman: some input was bad: {kinds}. It is in the dead letters.", soft_wrap=True)
+        raise typer.Exit(EXIT_BAD_INPUT)
+
+
 LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA})
 """With which a part of `up` ends when no restart heals it."""
 
@@ -583,19 +669,33 @@ async def _until_signal(work: Callable[[asyncio.Event], Awaitable[None]]) -> Non
 @contextmanager
 def _live_mistakes() -> Iterator[None]:
     """Settings, a cluster, Kafka, or a place for a capture, that cannot be used."""
-    from ingest.connect import KubeconfigError  # noqa: PLC0415 - its Kubernetes client takes seconds to import
-    from ingest.settings import SettingsError  # noqa: PLC0415 - other commands do without
-    from ingest.topics_admin import TopicsUnusable  # noqa: PLC0415 - as above
-    from ingest.watcher import ElectionRefusedError  # noqa: PLC0415 - as above
-
     try:
         yield
-    except SettingsError as error:
-        _fail(str(error), EXIT_USAGE)
-    except TopicsUnusable as error:
-        _fail(str(error), EXIT_NO_KAFKA)
-    except (KubeconfigError, VersionsError, ElectionRefusedError, FileNotFoundError, PermissionError) as error:
-        _fail(str(error), EXIT_NO_SOURCE)
+    except Exception as error:
+        status = _status_of(error)
+        if status is None:
+            raise
+        _fail(str(error), status)
+
+
+def _status_of(error: Exception) -> int | None:
+    """The status with which a live command ends for this; None where it is no mistake of the user's."""
+    # imported only now: their clients take seconds, and most commands need one or none of them
+    from ingest.connect import KubeconfigError  # noqa: PLC0415
+    from ingest.settings import SettingsError  # noqa: PLC0415
+    from ingest.topics_admin import TopicsUnusable  # noqa: PLC0415
+    from ingest.watcher import ElectionRefusedError  # noqa: PLC0415
+
+    statuses: dict[type[Exception], int] = {
+        SettingsError: EXIT_USAGE,
+        TopicsUnusable: EXIT_NO_KAFKA,
+        KubeconfigError: EXIT_NO_SOURCE,
+        VersionsError: EXIT_NO_SOURCE,
+        ElectionRefusedError: EXIT_NO_SOURCE,
+        FileNotFoundError: EXIT_NO_SOURCE,
+        PermissionError: EXIT_NO_SOURCE,
+    }
+    return next((status for kind, status in statuses.items() if isinstance(error, kind)), None)
 
 
 def _tell(line: str) -> None:

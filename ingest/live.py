@@ -95,8 +95,9 @@ class Live:
         return {name: text for name, text in {**streams, "versions": self._save_failure}.items() if text}
 
     def ages_seconds(self) -> dict[str, float]:
-        """Seconds since each stream was heard: the resources, and `kubelet/<node>`."""
-        return self._freshness.ages_seconds(self._clock.now())
+        """Seconds since each stream was heard: the resources that exist, and `kubelet/<node>`."""
+        ages = self._freshness.ages_seconds(self._clock.now())
+        return {name: age for name, age in ages.items() if name not in self._absent()}
 
     def acknowledge(self, delivery: Delivery) -> None:
         """The observation is safe: after a restart its stream may go on behind it."""
@@ -161,8 +162,11 @@ class Live:
 
     def _silences(self, at: datetime) -> list[Observation]:
         """A custom resource that does not exist is looked for rarely, and is not silent."""
-        absent = {name for name, watch in self._watches.items() if watch.absent}
+        absent = self._absent()
         return [self._silence(silence) for silence in self._freshness.silent(at) if silence.stream not in absent]
+
+    def _absent(self) -> set[str]:
+        return {name for name, watch in self._watches.items() if watch.absent}
 
     def _silence(self, silence: Silence) -> Observation:
         told = partial(error_observation, self._clock, self._settings.cluster)

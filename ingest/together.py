@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pydantic
 
+from ingest.replica import new_identity
 from ingest.settings import PREFIX, Settings
 from ingest.supervise import Part, Supervisor
-from ingest.watcher import new_identity
 
 PARTS: Final = ("land", "work", "watch")
 """Each a command of `leadsman`."""

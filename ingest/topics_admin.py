@@ -20,8 +20,9 @@ async def ensure_topics(
     *,
     replication_factor: int = 1,
     options: Mapping[str, Any] | None = None,
+    make: bool = True,
 ) -> list[str]:
-    """Make the topics that are missing, and return their names.
+    """Make the topics that are missing (or, without `make`, do not), and return their names.
 
     Raises TopicsUnusable where Kafka does not answer, or a topic has another number of partitions: that number says
     on which partition a log lies, so it never changes.
@@ -29,7 +30,7 @@ async def ensure_topics(
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers, **(options or {}))
     try:
         await admin.start()
-        return await _ensure(admin, topics, replication_factor)
+        return await _ensure(admin, topics, replication_factor if make else None)
     except KafkaError as error:
         raise TopicsUnusable(
             f"Kafka at {bootstrap_servers} cannot be used: {error!r}. Check kafka.bootstrap_servers"
@@ -38,17 +39,19 @@ async def ensure_topics(
         await admin.close()
 
 
-async def _ensure(admin: AIOKafkaAdminClient, topics: Sequence[Topic], replication_factor: int) -> list[str]:
+async def _ensure(admin: AIOKafkaAdminClient, topics: Sequence[Topic], replication_factor: int | None) -> list[str]:
     known = set(await admin.list_topics())
     missing = [topic for topic in topics if topic.name not in known]
-    for topic in missing:
+    for topic in missing if replication_factor is not None else ():
         new = NewTopic(topic.name, topic.partitions, replication_factor, topic_configs=topic.config())
         try:
             await admin.create_topics([new])
         except TopicAlreadyExistsError:
             continue  # another process was faster
     old = [topic for topic in topics if topic.name in known]
-    described = {each["topic"]: each for each in await admin.describe_topics([topic.name for topic in old])}
+    described = (
+        {each["topic"]: each for each in await admin.describe_topics([topic.name for topic in old])} if old else {}
+    )
     for topic in old:
         partitions = len(described[topic.name]["partitions"])
         if partitions != topic.partitions:

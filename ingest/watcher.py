@@ -1,9 +1,6 @@
 """The process that watches a cluster into Kafka; of several replicas, the one that has the Lease."""
 
 import asyncio
-import os
-import secrets
-import socket
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
@@ -21,6 +18,7 @@ from ingest.observation import Observation, Observed, Position
 from ingest.publish import Publisher
 from ingest.redact import scrub
 from ingest.replay_kafka import Feed
+from ingest.replica import new_identity
 from ingest.settings import KafkaSettings
 from ingest.stopping import run_until
 from ingest.topics_admin import ensure_topics
@@ -36,6 +34,7 @@ class ElectionRefusedError(Exception):
 
 async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.Event) -> None:
     """Watch until `stop`. Raises TopicsUnusable, KubeconfigError, VersionsError and ElectionRefusedError."""
+    access = await configuration(watch.kubeconfig, watch.context)  # what no time heals is told before Kafka is asked
     topics = kafka.topics()
     options = kafka.client_options()
     await ensure_topics(kafka.bootstrap_servers, topics, replication_factor=kafka.replication_factor, options=options)
@@ -49,7 +48,7 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
         if not watch.election.enabled:
             await work()
             return
-        async with ApiClient(await configuration(watch.kubeconfig, watch.context)) as client:
+        async with ApiClient(access) as client:
             identity = watch.election.identity or new_identity()
             election = LeaderElection(client, _lease(kafka, watch), identity, SYSTEM)
             await lead(election, work, stop)
@@ -92,8 +91,3 @@ def _lease(kafka: KafkaSettings, watch: LiveSettings) -> LeaseName:
         namespace = _NAMESPACE.read_text(encoding="ascii").strip() if _NAMESPACE.is_file() else "default"
     name = watch.election.name or f"{kafka.topic_prefix}-watch".lower().replace("_", "-")
     return LeaseName(namespace, name)
-
-
-def new_identity() -> str:
-    """A name in the election that no other process has."""
-    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

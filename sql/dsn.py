@@ -70,7 +70,11 @@ def _embedded(parts: SplitResult) -> Embedded:
         raise BadDsn("chdb:// lacks the folder of the database. Write chdb:///path/to/dir")
     if "?" in folder or "\0" in folder:
         raise BadDsn("the folder of a database may not have a question mark or a NUL in its name")
-    return Embedded(Path(folder).expanduser().absolute(), _database(parts) or EMBEDDED_DATABASE)
+    try:
+        path = Path(folder).expanduser()
+    except RuntimeError:
+        raise BadDsn(f"there is no such user as in {folder[:60]!r}. Write chdb:///path/to/dir") from None
+    return Embedded(path.absolute(), _database(parts) or EMBEDDED_DATABASE)
 
 
 def _server(parts: SplitResult) -> Server:

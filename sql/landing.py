@@ -10,7 +10,7 @@ from sql.schema import NODE_SAMPLES, POD_SAMPLES, node_samples, pod_samples, to_
 from streams.batch import Batch
 from streams.findings import TABLES
 
-WAITING: Final = 2
+WAITING: Final = 1
 """Batches that may wait; more of them make the runtime wait."""
 
 

@@ -1,26 +1,27 @@
 """The parts of the live pipeline as they run, one process each."""
 
-import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
+from ingest.observation import Observed, Unreadable
+from ingest.publish import Publisher
+from ingest.replay_kafka import Published, replay_into_kafka
 from ingest.settings import Settings
+from ingest.stopping import stop_on_signals
 from ingest.topics_admin import ensure_topics
 from sql.database import connect
 from sql.landing_kafka import PortionStore
 from sql.migrate import migrate
 from streams.analytics.registry import REDUCERS
-from streams.app import Worker, stop_on_signals
+from streams.app import Worker
 from streams.landing import Landing, Limits
 from streams.reducer import Reducer
 
 
-async def run_worker(
-    settings: Settings, stop: asyncio.Event | None = None, reducers: Sequence[Reducer[Any]] = REDUCERS
-) -> None:
-    """Fold the logs until SIGTERM, SIGINT or `stop`. Raises what makes the worker unable to go on."""
-    stop = stop or stop_on_signals()
+async def run_worker(settings: Settings, reducers: Sequence[Reducer[Any]] = REDUCERS) -> None:
+    """Fold the logs until SIGTERM or SIGINT. Raises TopicsUnusable, and what makes the worker unable to go on."""
     await make_topics(settings)
     kafka = settings.kafka
     worker = Worker(
@@ -32,12 +33,14 @@ async def run_worker(
         replication_factor=kafka.replication_factor,
         client_options=kafka.client_options(),
     )
-    await worker.run(stop)
+    with stop_on_signals() as stop:
+        await worker.run(stop)
 
 
-async def run_lander(settings: Settings, stop: asyncio.Event | None = None) -> None:
-    """Land findings and facts until SIGTERM, SIGINT or `stop`. Raises DatabaseError where waiting does not help."""
-    stop = stop or stop_on_signals()
+async def run_lander(settings: Settings) -> None:
+    """Land findings and facts until SIGTERM or SIGINT. Raises TopicsUnusable, and DatabaseError where waiting does
+    not help.
+    """
     await make_topics(settings)
     kafka, land = settings.kafka, settings.land
     with connect(settings.db.get_secret_value()) as database:
@@ -52,7 +55,23 @@ async def run_lander(settings: Settings, stop: asyncio.Event | None = None) -> N
             limits=Limits(land.batch_messages, land.batch_bytes, land.batch_seconds, land.buffered_bytes),
             client_options=kafka.client_options(),
         )
-        await landing.run(stop)
+        with stop_on_signals() as stop:
+            await landing.run(stop)
+
+
+async def feed(
+    settings: Settings,
+    items: Iterable[Observed | Unreadable],
+    *,
+    speed: float | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Published:
+    """Replay observations into Kafka (`ingest.replay_kafka`). Raises TopicsUnusable."""
+    await make_topics(settings)
+    kafka = settings.kafka
+    async with Publisher(kafka.bootstrap_servers, kafka.client_options()) as publisher:
+        return await replay_into_kafka(items, publisher, kafka.topics(), speed=speed, since=since, until=until)
 
 
 async def make_topics(settings: Settings) -> list[str]:

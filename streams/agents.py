@@ -74,6 +74,8 @@ class LogFolder:
 
     async def run(self, stream: Any, within_seconds: float) -> None:
         """Fold until the process ends; batches are of `within_seconds`."""
+        # noack_take gives back what it finds here when its task is cancelled, and the stream drains on
+        stream.enable_acks = False
         async for events in stream.noack_take(BATCH_EVENTS, within=within_seconds):
             async with self._busy:
                 if self._closed or self.failed.done():

@@ -1,7 +1,6 @@
 """The Faust application of one worker: topics, tables and agents, how they are set, and how it ends."""
 
 import asyncio
-import signal
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final
 
@@ -16,7 +15,7 @@ from streams.reducer import Reducer
 
 SESSION_SECONDS: Final = 20.0
 """A worker that comes back under its own name within this time takes up its partitions at once."""
-NODE_BATCH_SECONDS: Final = 0.05
+NODE_BATCH_SECONDS: Final = 0.2
 CLUSTER_BATCH_SECONDS: Final = 0.5
 """A cluster's state is large, and it is written once a batch."""
 GRACE_SECONDS: Final = 20.0
@@ -147,12 +146,3 @@ def _app(bootstrap_servers: str, group: str, instance: str | None, replication_f
         web_router_enabled=False,
         stream_wait_empty=False,  # LogFolder.rest waits, and for the batch alone
     )
-
-
-def stop_on_signals() -> asyncio.Event:
-    """An event that SIGTERM or SIGINT sets."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, stop.set)
-    return stop

@@ -1,7 +1,9 @@
 """The runtime without Kafka: observations in, batches out, in one process."""
 
+import gc
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -21,6 +23,8 @@ from streams.reducer import Reducer
 BATCH_ROWS: Final = 20_000
 CHECKPOINT_EVERY: Final = 100_000
 """Observations between two checkpoints of a long replay."""
+OBJECTS_BETWEEN_SEARCHES: Final = 100_000
+"""Python looks for reference cycles so seldom while a replay runs: records and states are trees, and have none."""
 SEAM: Final = timedelta(seconds=10)
 """How far before the end of the last replay the next one may begin and still go on with its states."""
 
@@ -70,13 +74,14 @@ class Replay:
 
         What was read is stored when it returns, and also when a source raises in the middle.
         """
-        for item in self._read(items):
-            self._replay(item, since, until)
-            if self._batch.size >= BATCH_ROWS:
-                self._flush()
-            if self.report.read % CHECKPOINT_EVERY == 0:
-                self._checkpoint()
-        self._checkpoint()
+        with _rare_cycle_searches():
+            for item in self._read(items):
+                self._replay(item, since, until)
+                if self._batch.size >= BATCH_ROWS:
+                    self._flush()
+                if self.report.read % CHECKPOINT_EVERY == 0:
+                    self._checkpoint()
+            self._checkpoint()
         return self.report
 
     def _read(self, items: Iterable[Observed | Unreadable]) -> Iterator[Observed | Unreadable]:
@@ -204,3 +209,13 @@ class Replay:
         self._changed.clear()
         if entries:
             self._checkpoints.save(entries)
+
+
+@contextmanager
+def _rare_cycle_searches() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(OBJECTS_BETWEEN_SEARCHES, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

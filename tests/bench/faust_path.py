@@ -102,8 +102,7 @@ def _stages(kafka: Kafka, http: ClickHouseHttp, folder: Path, nodes: int, pods: 
 
 def _drain(name: str, waiting: Callable[[], int], part: Process) -> Stage:
     """From the first acknowledgement until nothing waits: the start of a process is not counted."""
-    while (backlog := waiting()) <= 1:
-        time.sleep(POLL_SECONDS)  # a fresh Kafka does not tell it at once
+    backlog = waiting()
     part.start()
     try:
         while (begun := waiting()) >= backlog:

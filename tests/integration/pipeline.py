@@ -121,11 +121,16 @@ class Pipeline:
         return self.waiting_for_work() or self._lag("land", *landed)
 
     def _lag(self, part: str, *names: str) -> int:
+        """A fresh Kafka has no coordinator of groups for a moment: then it is asked again."""
         kafka = self.settings.kafka
-        try:
-            return asyncio.run(lag(kafka.bootstrap_servers, f"{kafka.topic_prefix}-{part}", names))
-        except TopicsUnusable:
-            return 1  # a fresh Kafka has no coordinator of groups for a moment
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                return asyncio.run(lag(kafka.bootstrap_servers, f"{kafka.topic_prefix}-{part}", names))
+            except TopicsUnusable:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(POLL_SECONDS)
 
     def settle(self, timeout_seconds: float = 90.0) -> None:
         """Return when everything that was sent has been stored."""
@@ -175,8 +180,12 @@ def _raising(record: Record) -> None:
     raise RuntimeError(f"a defect of a reducer, at {type(record).__name__}")
 
 
+_CALLS: Final = itertools.count()
+
+
 def _slow(_: Record) -> None:
-    time.sleep(0.0005)
+    if next(_CALLS) % 50 == 0:
+        time.sleep(0.005)
 
 
 FAULTS: Final = {"raising": _raising, "slow": _slow}

@@ -92,7 +92,7 @@ def test_sql_tells_what_happened_on_a_real_node(
     real_node: RealNode, kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path
 ) -> None:
     up = _up(real_node, kafka, clickhouse.dsn(), tmp_path)
-    with _running(up, clickhouse.dsn()) as db, restored(real_node):
+    with restored(real_node), _running(up, clickhouse.dsn()) as db:
         pin(real_node)
         _await_story(real_node, db, start_growing(real_node))
 
@@ -101,7 +101,7 @@ def test_the_story_is_the_same_although_every_part_is_killed_in_it(
     real_node: RealNode, kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path
 ) -> None:
     up = _up(real_node, kafka, clickhouse.dsn(), tmp_path)
-    with _running(up, clickhouse.dsn()) as db, restored(real_node):
+    with restored(real_node), _running(up, clickhouse.dsn()) as db:
         pin(real_node)
         _kill(up, *PARTS)
         eventually("the next watcher watches", lambda: up.log.read_text().count("watching begins") > 1, 120)

@@ -13,7 +13,10 @@ from aiokafka import AIOKafkaConsumer
 from components.kafka import Kafka
 from components.kubernetes import ApiError, Cluster
 from components.processes import Process, eventually
+from components.rows import dicts
+from ingest.topics_admin import lag
 from integration.node_story import CANARY, LEADSMAN
+from sql.database import connect
 
 pytestmark = pytest.mark.xdist_group("cluster")
 
@@ -28,7 +31,7 @@ class Watchers:
         self._folder = folder
         self._all: list[Process] = []
 
-    def start(self, name: str, *flags: str, user: str = "admin") -> Process:
+    def start(self, name: str, *flags: str, user: str = "admin", command: str = "watch") -> Process:
         arguments = [
             f"--kafka={self._kafka.bootstrap_servers}",
             f"--kubeconfig={self._cluster.kubeconfig(user)}",
@@ -38,7 +41,7 @@ class Watchers:
         ]
         environment = {"LEADSMAN_KAFKA__TOPIC_PREFIX": self.prefix, "LEADSMAN_KAFKA__PARTITIONS": "2"}
         log = self._folder / f"{name}.log"
-        watcher = Process(name, [LEADSMAN, "watch", *arguments], log, environment)
+        watcher = Process(name, [LEADSMAN, command, *arguments], log, environment)
         self._all.append(watcher)
         watcher.start()
         return watcher
@@ -49,6 +52,15 @@ class Watchers:
 
     def has_pod(self, name: str) -> bool:
         return name in [_pod_of(value) for value in self.messages()]
+
+    def is_landed(self) -> bool:
+        """Whether the worker has taken all of the cluster's log, and the lander all findings."""
+        servers = self._kafka.bootstrap_servers
+        parts = (("work", "cluster"), ("land", "findings"))
+        return all(
+            asyncio.run(lag(servers, f"{self.prefix}-{part}", [f"{self.prefix}.{topic}"])) == 0
+            for part, topic in parts
+        )
 
     def stop(self) -> None:
         for watcher in self._all:
@@ -137,6 +149,22 @@ def test_a_watcher_that_ends_in_order_goes_on_where_it_was(
     second.stop()
     seen = [_pod_of(value) for value in watchers.messages()]
     assert (seen.count("before"), seen.count("between")) == (1, 1)
+
+
+def test_up_lands_in_the_embedded_database_that_can_be_asked_when_it_has_ended(
+    cluster: Cluster, watchers: Watchers, namespace: str, tmp_path: Path
+) -> None:
+    dsn = f"chdb://{tmp_path / 'db'}"
+    up = watchers.start("up", f"--db={dsn}", command="up")
+    up.await_ready(lambda: "watching begins" in up.last_lines())
+    _make_pod(cluster, namespace, "pending")
+    eventually("the pod is in Kafka", lambda: watchers.has_pod("pending"))
+    eventually("all is landed", lambda: watchers.is_landed(), 120)
+    up.stop()
+    assert "Traceback" not in up.log.read_text()
+    with connect(dsn) as db:
+        found = dicts(db, "SELECT change FROM pod_bindings WHERE namespace = {namespace:String}", namespace=namespace)
+    assert found == [{"change": "pending"}]
 
 
 def test_a_watcher_that_may_not_take_part_in_the_election_says_what_to_allow(watchers: Watchers) -> None:

@@ -13,9 +13,10 @@ from ingest.dead_letters import read_headers
 from ingest.live_settings import ElectionSettings, LiveSettings
 from ingest.observation import Observation
 from ingest.replay_kafka import Feed
+from ingest.replica import new_identity
 from ingest.settings import KafkaSettings
 from ingest.topics import Headers
-from ingest.watcher import _lease, new_identity, publish_with
+from ingest.watcher import _lease, publish_with
 
 pytestmark = pytest.mark.asyncio
 

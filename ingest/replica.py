@@ -1,0 +1,10 @@
+"""What tells one replica of a watcher from the others."""
+
+import os
+import secrets
+import socket
+
+
+def new_identity() -> str:
+    """A name in the election that no other process has."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -1,0 +1,81 @@
+"""Whether what the settings name can be used: every connection is tried, and nothing is changed."""
+
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from kubernetes_asyncio.client.api_client import ApiClient
+
+from ingest.apiserver import TRANSPORT_ERRORS, ApiError
+from ingest.connect import KubeconfigError, configuration
+from ingest.listing import pages
+from ingest.live_settings import LiveSettings
+from ingest.resources import RESOURCES
+from ingest.settings import Settings, SettingsError
+from ingest.text import plain
+from ingest.topics_admin import TopicsUnusable, ensure_topics
+from sql.database import connect
+from sql.errors import DatabaseError, SchemaOlder
+from sql.migrate import check_migrated
+
+
+class Checked(NamedTuple):
+    """One connection; `problem` says what to do, and is empty where it can be used."""
+
+    what: str
+    problem: str
+    note: str = ""
+
+
+async def validate(settings: Settings) -> list[Checked]:
+    """Try Kafka, the database, and each resource of the cluster."""
+    return [await _kafka(settings), _database(settings), *[each async for each in _cluster(settings.watched())]]
+
+
+async def _kafka(settings: Settings) -> Checked:
+    kafka = settings.kafka
+    what = f"Kafka {kafka.bootstrap_servers}"
+    try:
+        missing = await ensure_topics(
+            kafka.bootstrap_servers, kafka.topics(), options=kafka.client_options(), make=False
+        )
+    except (TopicsUnusable, SettingsError) as error:
+        return Checked(what, str(error))
+    return Checked(what, "", f"will make {', '.join(missing)}" if missing else "")
+
+
+def _database(settings: Settings) -> Checked:
+    try:
+        with connect(settings.db.get_secret_value(), make=False) as database:
+            check_migrated(database)
+            return Checked(f"database {database}", "")
+    except SchemaOlder:
+        return Checked("database", "", "will be migrated")
+    except DatabaseError as error:
+        return Checked("database", str(error))
+
+
+async def _cluster(settings: LiveSettings) -> AsyncIterator[Checked]:
+    try:
+        access = await configuration(settings.kubeconfig, settings.context)
+    except KubeconfigError as error:
+        yield Checked("cluster", str(error))
+        return
+    async with ApiClient(access) as client:
+        for resource in RESOURCES:
+            if resource.name in settings.resources:
+                problem = await _listing(client, resource.paths[0])
+                yield Checked(f"cluster: {resource.name}", "" if resource.optional else problem, problem)
+
+
+async def _listing(client: ApiClient, path: str) -> str:
+    """Why a resource cannot be listed."""
+    try:
+        async for _ in pages(client, path, "0"):
+            return ""
+    except ApiError as error:
+        return f"{error}. Give the account `list` and `watch` of it (deploy/)"
+    except TRANSPORT_ERRORS as error:
+        return (
+            f"{client.configuration.host} does not answer: {plain(error)}. Check watch.kubeconfig and watch.context"
+        )
+    return ""

@@ -1,0 +1,107 @@
+"""A capture into Kafka: what is sent where, and when."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+import msgspec
+import pytest
+
+from fakes.clock import FakeClock
+from ingest.dead_letters import read_headers
+from ingest.observation import Observation, Observed, Position, Unreadable
+from ingest.publish import Publisher
+from ingest.replay_kafka import Published, replay_into_kafka
+from ingest.topics import decode_record, topics
+
+T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
+TOPICS = topics("t", partitions=2)
+
+
+class Recorded:
+    """Stands for a Publisher whose Kafka acknowledges at once."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, bytes, bytes, list[tuple[str, bytes]]]] = []
+
+    async def send(
+        self, topic: str, key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]] = ()
+    ) -> asyncio.Future[None]:
+        self.sent.append((topic, key, value, list(headers)))
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+    async def flush(self) -> None:
+        pass
+
+
+def seen(seconds: float, resource: str = "nodes", text: bytes = b'{"metadata":{"name":"n"}}') -> Observed:
+    at = T0 + timedelta(seconds=seconds)
+    observation = Observation(
+        ts=at, cluster="c", source="watch", resource=resource, type="ADDED", object=msgspec.Raw(text)
+    )
+    return Observed(observation, Position("f", str(int(seconds))), b"the line")
+
+
+def replay(
+    *items: Observed | Unreadable,
+    speed: float | None = None,
+    time: FakeClock | None = None,
+    since: datetime | None = None,
+) -> tuple[Recorded, Published]:
+    recorded, clock = Recorded(), (time or FakeClock()).clock
+    published = asyncio.run(
+        replay_into_kafka(items, cast("Publisher", recorded), TOPICS, speed=speed, since=since, clock=clock)
+    )
+    return recorded, published
+
+
+def test_a_node_goes_to_its_own_log_and_to_its_cluster_s() -> None:
+    recorded, published = replay(seen(0))
+    assert [(topic, key) for topic, key, _, _ in recorded.sent] == [("t.nodes", b"c/n"), ("t.cluster", b"c")]
+    assert [decode_record(value).node for _, _, value, _ in recorded.sent] == ["n", ""]
+    assert len({dict(headers)["ce_id"] for _, _, _, headers in recorded.sent}) == 2
+    assert published.records == {"NodeRecord": 2}
+
+
+@pytest.mark.parametrize(
+    ("item", "error_type"),
+    [
+        (seen(0, text=b'{"metadata":7}'), "wrong_type"),
+        (Unreadable(Position("f", "1"), "not_json", "cut", b"the line", T0, "c"), "not_json"),
+    ],
+)
+def test_what_cannot_be_read_is_a_dead_letter_with_its_line(item: Observed | Unreadable, error_type: str) -> None:
+    recorded, published = replay(item)
+    [(topic, key, value, headers)] = recorded.sent
+    buried = read_headers(headers)
+    assert (topic, key, value) == ("t.dead-letters", b"c", b"the line")
+    assert (buried.cluster, buried.ts, buried.error_type) == ("c", T0, error_type)
+    assert buried.position.source == "f"
+    assert published.dead_letters == {error_type: 1}
+
+
+def test_a_line_that_comes_twice_is_sent_once_and_the_same_object_later_again() -> None:
+    recorded, published = replay(seen(0), seen(0), seen(1))
+    assert len(recorded.sent) == 4
+    assert published.repeated == 1
+
+
+def test_what_is_before_since_is_left_out() -> None:
+    recorded, published = replay(seen(0), seen(10), since=T0 + timedelta(seconds=10))
+    assert len(recorded.sent) == 2
+    assert published.outside == 1
+
+
+def test_at_twice_real_time_half_the_time_passes_between_two_observations() -> None:
+    time = FakeClock()
+    replay(seen(0), seen(10), seen(10, "pods"), seen(30), speed=2, time=time)
+    assert time.slept == [5.0, 10.0]
+
+
+def test_at_full_speed_nothing_waits() -> None:
+    time = FakeClock()
+    replay(seen(0), seen(1000), time=time)
+    assert time.slept == []
