@@ -1,0 +1,1 @@
+"""The commands of `leadsman`, a module for those that belong together."""
