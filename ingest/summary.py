@@ -70,10 +70,6 @@ class _Volume(_Usage, frozen=True, rename="camel", gc=False):
     name: str = ""
     pvc_ref: _Claim | None = None
 
-    def is_local(self) -> bool:
-        """Whether the eviction manager counts it (C4), as far as the summary alone tells."""
-        return self.pvc_ref is None and not self.name.startswith(_SERVICE_ACCOUNT_VOLUME)
-
 
 class _Container(_Part, frozen=True):
     rootfs: _Usage = _Usage()
@@ -256,10 +252,10 @@ def _written(containers: list[_Container]) -> tuple[int, int, int, int]:
 
 
 def _in_volumes(volumes: list[_Volume]) -> tuple[int, int]:
-    """Bytes and inodes of the local volumes."""
+    """Bytes and inodes of the volumes that the eviction manager counts (C4), as far as the summary alone tells."""
     used_bytes = inodes = 0
     for volume in volumes:
-        if volume.is_local():
+        if volume.pvc_ref is None and not volume.name.startswith(_SERVICE_ACCOUNT_VOLUME):
             used_bytes += volume.used_bytes or 0
             inodes += volume.inodes_used or 0
     return used_bytes, inodes

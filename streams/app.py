@@ -126,7 +126,6 @@ def _app(bootstrap_servers: str, group: str, instance: str | None, replication_f
         key_serializer="raw",
         value_serializer="raw",
         processing_guarantee="at_least_once",
-        cython_optimizations=True,
         consumer_group_instance_id=instance,
         consumer_auto_offset_reset="earliest",
         consumer_max_fetch_size=MAX_MESSAGE_BYTES,

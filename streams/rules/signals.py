@@ -1,6 +1,6 @@
 """Eviction signals as the kubelet observes them (domain-reference C1)."""
 
-from enum import Enum
+from enum import StrEnum
 from typing import Final, NamedTuple
 
 from ingest.records import NodeSample
@@ -55,7 +55,7 @@ RESOURCES: Final[dict[str, str]] = {
 """The starved resource, as events and messages name it (C5)."""
 
 
-class Layout(Enum):
+class Layout(StrEnum):
     """How a node's file systems are shared between pods' data, images and writable layers (C3, C4)."""
 
     SINGLE = "single"

@@ -159,7 +159,7 @@ def test_up_lands_in_the_embedded_database_that_can_be_asked_when_it_has_ended(
     up.await_ready(lambda: "watching begins" in up.last_lines())
     _make_pod(cluster, namespace, "pending")
     eventually("the pod is in Kafka", lambda: watchers.has_pod("pending"))
-    eventually("all is landed", lambda: watchers.is_landed(), 120)
+    eventually("all is landed", watchers.is_landed, 120)
     up.stop()
     assert "Traceback" not in up.log.read_text()
     with connect(dsn) as db:

@@ -121,7 +121,7 @@ def test_errors_are_bounded_in_number(tmp_path: Path) -> None:
 
 
 def test_unreadable_lines_are_counted_by_type_with_the_first_place(tmp_path: Path) -> None:
-    sound = {"resource": "metrics", "object": {"text": "up 1\n"}}
+    sound: dict[str, Any] = {"resource": "metrics", "object": {"text": "up 1\n"}}
     inspection = inspected(tmp_path, line(0, **sound), "x", "y", line(1, resource="secrets"), line(2, **sound))
     path = str(tmp_path / "capture.jsonl")
     assert [each[:3] for each in inspection.unreadable] == [

@@ -1,0 +1,41 @@
+"""Columns of numbers, eight bytes each."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.columns import Numbers
+
+INT64 = (-(1 << 63), (1 << 63) - 1)
+ints = st.lists(st.lists(st.none() | st.integers()))
+floats = st.lists(st.lists(st.none() | st.floats(allow_nan=False)))
+
+
+def naive(pieces: list[list[int | None]] | list[list[float | None]]) -> list[float | None]:
+    """What was put in, an integer brought within 64 bits."""
+    return [
+        min(max(value, INT64[0]), INT64[1]) if isinstance(value, int) else value
+        for piece in pieces
+        for value in piece
+    ]
+
+
+def read_back(column: Numbers) -> list[float | None]:
+    absent = set(column.absent)
+    return [None if place in absent else value for place, value in enumerate(column.values)]
+
+
+@given(ints)
+def test_integers_are_kept_in_their_order_and_within_64_bits(pieces: list[list[int | None]]) -> None:
+    column = Numbers("q")
+    for piece in pieces:
+        column.extend(piece)
+    assert read_back(column) == naive(pieces)
+    assert len(column) == len(column.values)
+
+
+@given(floats)
+def test_fractions_are_kept_in_their_order(pieces: list[list[float | None]]) -> None:
+    column = Numbers("d")
+    for piece in pieces:
+        column.extend(piece)
+    assert read_back(column) == naive(pieces)
