@@ -61,7 +61,7 @@ _SELECT: Final = ",\n    ".join(
 
 def extract(capture: Path, folder: Path, threads: int) -> int:
     """Fill a table in a new database in `folder` from a capture that is not compressed; give the number of pods."""
-    with Session(str(folder)) as session:  # type: ignore[no-untyped-call]  # chDB has no types
+    with Session(str(folder)) as session:
         session.query(POD_SAMPLES_MIGRATION.read_text())
         key = "cluster, node, ts, namespace, pod, uid"
         session.query(f"CREATE TABLE {TABLE} AS pod_samples ENGINE = MergeTree ORDER BY ({key})")
