@@ -44,6 +44,10 @@ def _bench(folder: Path, nodes: int, pods: int, samples: int) -> None:
     _print_speed(replays["long"], decode, extract)
     _print_stages(replays["long"])
     _print_memory(replays, engine)
+    long.unlink()
+    numa = folder / "numa.jsonl"
+    write_capture(numa, nodes=nodes, pods=pods, samples=max(1, samples // 2), numa=True)
+    _print_numa(_measure("replay", numa, folder), _measure("without_numa", numa, folder))
 
 
 def _measure(kind: str, capture: Path, folder: Path) -> Measured:
@@ -89,6 +93,13 @@ def _print_memory(replays: dict[str, Measured], engine: Measured) -> None:
     for name, each in replays.items():
         above = (each.peak_bytes - engine.peak_bytes) / MIB
         print(f"  {f'replay of the {name} capture':52}{each.peak_bytes / MIB:8.0f}   {above:22.0f}    < 300")
+
+
+def _print_numa(whole: Measured, without: Measured) -> None:
+    added = whole.cpu_seconds / without.cpu_seconds - 1
+    print(f"\n{'NUMA and scheduling, a checkpoint with each summary':54}{'CPU s':>8}{'added':>14}   wanted")
+    print(f"  {'replay without them':52}{without.cpu_seconds:8.2f}")
+    print(f"  {'replay':52}{whole.cpu_seconds:8.2f}{added:14.1%}   < 10 %")
 
 
 if __name__ == "__main__":

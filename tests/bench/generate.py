@@ -11,6 +11,7 @@ import msgspec
 
 from ingest.capture import CaptureWriter, Compression
 from ingest.observation import Change, Observation, Origin
+from streams.rules.checkpoint import CpuManagerState, write_cpu_manager_state
 
 from .shapes import Json, Shapes, load_shapes
 from .summaries import Summaries, node_name, node_uid, pod_names
@@ -22,27 +23,48 @@ LISTING: Final = timedelta(seconds=1)
 """How long before the first sample the objects were listed."""
 NODES_AN_EVENT: Final = 20
 """One event of so many nodes in each interval."""
+SAMPLES_HELD: Final = 60
+"""So long a pod holds its exclusive CPUs."""
+TOPOLOGY: Final[Json] = {
+    "cpus": [{"cpu": cpu, "core": cpu // 2, "socket": cpu // 8, "numa": cpu // 8} for cpu in range(16)]
+}
 COMPRESSIONS: Final[dict[str, Compression]] = {".gz": "gzip", ".zst": "zstd"}
 
 
-def write_capture(path: Path, *, nodes: int, pods: int, samples: int, seed: int = 0) -> int:
+def write_capture(path: Path, *, nodes: int, pods: int, samples: int, seed: int = 0, numa: bool = False) -> int:
     """Write a capture anew, compressed as its suffix says, and give the number of its observations.
 
     It lists the nodes, their pods and their kubelets' settings; then, every `INTERVAL`, it has a summary of each
-    node and some events, in order of time. Memory does not grow with any of the numbers but `pods`.
+    node and some events, in order of time; with `numa` also the CPU topology, and with each summary the CPU Manager's
+    checkpoint. Memory does not grow with any of the numbers but `pods`.
     """
     path.unlink(missing_ok=True)
     count = 0
     with CaptureWriter(path, COMPRESSIONS.get(path.suffix, "none")) as capture:
-        for observation in observations(nodes=nodes, pods=pods, samples=samples, seed=seed):
+        for observation in observations(nodes=nodes, pods=pods, samples=samples, seed=seed, numa=numa):
             capture.write(observation)
             count += 1
     return count
 
 
-def observations(*, nodes: int, pods: int, samples: int, seed: int = 0) -> Iterator[Observation]:
+def observations(*, nodes: int, pods: int, samples: int, seed: int = 0, numa: bool = False) -> Iterator[Observation]:
     """Give the observations of `write_capture`; the same arguments give the same ones."""
     shapes = load_shapes()
+    yield from _listing(shapes, nodes, pods, numa=numa)
+    summaries = Summaries(shapes, pods, seed, BEGIN)
+    for sample in range(samples):
+        for node in range(nodes):
+            ts = BEGIN + INTERVAL * (sample + node / nodes)
+            summary = summaries.at(node, ts)
+            yield _observed(ts, "kubelet", "stats/summary", "SNAPSHOT", summary, node_name(node))
+            if numa:
+                checkpoint = _checkpoint(node, sample)
+                yield _observed(ts, "agent", "cpu_manager_state", "SNAPSHOT", checkpoint, node_name(node))
+            if pods and node % NODES_AN_EVENT == sample % NODES_AN_EVENT:
+                yield _observed(ts, "watch", "events", "ADDED", _event(shapes, node, sample, ts))
+
+
+def _listing(shapes: Shapes, nodes: int, pods: int, *, numa: bool) -> Iterator[Observation]:
     listed_at = BEGIN - LISTING
     for node in range(nodes):
         yield _observed(listed_at, "list", "nodes", "ADDED", _node(shapes, node))
@@ -51,14 +73,20 @@ def observations(*, nodes: int, pods: int, samples: int, seed: int = 0) -> Itera
             yield _observed(listed_at, "list", "pods", "ADDED", _pod(shapes, node, pod))
     for node in range(nodes):
         yield _observed(listed_at, "kubelet", "configz", "SNAPSHOT", shapes.configz, node_name(node))
-    summaries = Summaries(shapes, pods, seed, BEGIN)
-    for sample in range(samples):
+    if numa:
         for node in range(nodes):
-            ts = BEGIN + INTERVAL * (sample + node / nodes)
-            summary = summaries.at(node, ts)
-            yield _observed(ts, "kubelet", "stats/summary", "SNAPSHOT", summary, node_name(node))
-            if pods and node % NODES_AN_EVENT == sample % NODES_AN_EVENT:
-                yield _observed(ts, "watch", "events", "ADDED", _event(shapes, node, sample, ts))
+            yield _observed(listed_at, "agent", "cpu_topology", "SNAPSHOT", TOPOLOGY, node_name(node))
+
+
+def _checkpoint(node: int, sample: int) -> Json:
+    """The node's first pod holds two CPUs; every 60th sample it lets go of them, or takes them again."""
+    _, _, uid = pod_names(node, 0)
+    held = (sample + node) // SAMPLES_HELD % 2 == 0
+    state = CpuManagerState(
+        "static", "0-1,4-15" if held else "0-15", {uid: {"w": "2-3"}} if held else {}, {}, version=2
+    )
+    checkpoint: Json = msgspec.json.decode(write_cpu_manager_state(state))
+    return checkpoint
 
 
 def _observed(

@@ -6,7 +6,7 @@ back.
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,8 +22,10 @@ from sql.database import Database, connect
 from sql.landing import Lander
 from sql.migrate import migrate
 from sql.schema import SCHEMAS
+from streams.analytics import numa_cluster, numa_skew, scheduling
 from streams.analytics.registry import REDUCERS
 from streams.embedded import Replay
+from streams.reducer import Reducer
 
 from .extract import extract
 
@@ -83,13 +85,23 @@ class _Timed(Database):
 
 def replay(capture: Path, folder: Path) -> Measured:
     """What `leadsman replay` does, into a new database, until all is stored."""
+    return _replay(capture, folder, REDUCERS)
+
+
+def without_numa(capture: Path, folder: Path) -> Measured:
+    """The same without the analytics of NUMA and of the scheduler."""
+    left_out = {numa_skew.REDUCER.name, numa_cluster.REDUCER.name, scheduling.REDUCER.name}
+    return _replay(capture, folder, [each for each in REDUCERS if each.name not in left_out])
+
+
+def _replay(capture: Path, folder: Path, reducers: Sequence[Reducer[Any]]) -> Measured:
     with connect(f"chdb://{folder}") as database:
         migrate(database)
         timed = _Timed(database._client, database._target)
         items = _Items(read_sources([capture]))
         begin, cpu, main = time.perf_counter(), time.process_time(), time.thread_time()
         with Lander(timed) as lander:
-            report = Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(items)
+            report = Replay(reducers, lander, DatabaseCheckpoints(database)).run(items)
             landing = time.clock_gettime(time.pthread_getcpuclockid(lander._thread.ident or 0))
         wall, cpu, main = time.perf_counter() - begin, time.process_time() - cpu, time.thread_time() - main
         return Measured(
@@ -161,7 +173,7 @@ def _peak_bytes() -> int:
 
 
 KINDS: Final[dict[str, Callable[[Path, Path], Measured]]] = {
-    each.__name__: each for each in (replay, decode, jsonextract, engine)
+    each.__name__: each for each in (replay, without_numa, decode, jsonextract, engine)
 }
 
 if __name__ == "__main__":
