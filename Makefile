@@ -31,7 +31,8 @@ check: $(VENV)/.dev ## format, lint, types, import rules; changes nothing
 
 test: $(VENV)/.dev ## all tests, against real components; builds these once into ~/.cache (10 minutes or more)
 	PYTHONPATH=tests $(PYTHON) -m components prepare
-	$(PYTHON) -m pytest -n 2 --dist loadgroup
+	$(PYTHON) -m pytest -n 2 -m "not components"
+	$(PYTHON) -m pytest -m components
 
 bench: $(VENV)/.dev ## ratios, measured in one run
 	$(PYTHON) -m tests.bench

@@ -17,6 +17,7 @@ from ingest.records import (
     EventRecord,
     NodeRecord,
     NodeSample,
+    PodColumns,
     PodRecord,
     Record,
     SettingsRecord,
@@ -123,12 +124,16 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadReco
 
 def _sample(state: State, record: SummaryRecord) -> Sample:
     columns = record.pods
-    names = {(specs.namespace, specs.name) for specs in state.pods.values()}
-    all_known = names.issuperset(zip(columns.namespace, columns.pod, strict=True))
+    all_known = state.pods.keys() >= set(columns.uid) or _names_known(state, columns)
     usages = Numbers("q")
     for name in _USAGES:
         usages.extend(getattr(columns, name))
     return Sample(record.ts, record.sample, state.pods, all_known, columns.uid, usages.values.tobytes())
+
+
+def _names_known(state: State, columns: PodColumns) -> bool:
+    names = {(specs.namespace, specs.name) for specs in state.pods.values()}
+    return names.issuperset(zip(columns.namespace, columns.pod, strict=True))
 
 
 def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadRecord]]:

@@ -77,6 +77,20 @@ def is_critical(pod: Pod) -> bool:
     return pod.spec.priority is not None and pod.spec.priority >= CRITICAL_PRIORITY
 
 
+def _once(function: Callable[[Pod], _Amounts]) -> Callable[[Pod], _Amounts]:
+    """Keep the last pod's amounts: all that is asked about a pod is asked at once, and most of it needs the same."""
+    last: tuple[Pod | None, _Amounts] = (None, {})
+
+    def amounts(pod: Pod) -> _Amounts:
+        nonlocal last
+        if last[0] is not pod:
+            last = (pod, function(pod))
+        return last[1]
+
+    return amounts
+
+
+@_once
 def _requests_without_overhead(pod: Pod) -> _Amounts:
     reported = _reported(pod)
     requests = _effective(pod, lambda container: _container_requests(container, reported))
@@ -88,6 +102,7 @@ def _requests_without_overhead(pod: Pod) -> _Amounts:
     return own_limits | requests | own_requests
 
 
+@_once
 def _limits_without_overhead(pod: Pod) -> _Amounts:
     reported = _reported(pod)
     limits = _effective(pod, lambda container: _container_limits(container, reported))
