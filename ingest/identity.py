@@ -17,7 +17,7 @@ def digest(item: Observation | Unreadable) -> int:
     if isinstance(item, Unreadable):
         return xxhash.xxh3_64_intdigest(item.raw, seed=1)
     envelope = f"{item.ts.isoformat()}\0{item.source}\0{item.resource}\0{item.type}\0{item.node}"
-    return xxhash.xxh3_64_intdigest(bytes(item.object), seed=xxhash.xxh3_64_intdigest(envelope.encode()))
+    return xxhash.xxh3_64_intdigest(memoryview(item.object), seed=xxhash.xxh3_64_intdigest(envelope.encode()))
 
 
 class Repeated:

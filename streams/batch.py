@@ -1,7 +1,7 @@
 """What a runtime hands to landing at once: rows of findings, and samples that are columns already."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, get_args, get_type_hints
 
@@ -19,6 +19,7 @@ def _types() -> dict[str, Any]:
     return {name: get_args(hint)[0] for name, hint in get_type_hints(PodColumns).items()}
 
 
+PODS_A_ROW: Final = 8
 _FLOATS: Final = frozenset(name for name, kind in _types().items() if float in {kind, *get_args(kind)})
 _TEXTS: Final = frozenset(name for name, kind in _types().items() if kind is str)
 
@@ -46,12 +47,12 @@ class Batch:
         self.samples: list[NodeSample] = []
         self.pod_columns: dict[str, Column] = {name: _column(name) for name in PodColumns.__struct_fields__}
         self.size = 0
-        """Rows in all tables together."""
+        """What it holds in memory, counted in rows; a pod of a sample, being packed numbers, is an eighth of one."""
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Collection[Row]) -> None:
         for row in rows:
             self.rows[type(row)].append(row)
-            self.size += 1
+        self.size += len(rows)
 
     def add_summary(self, record: SummaryRecord) -> None:
         pods = record.pods
@@ -60,7 +61,7 @@ class Batch:
         self.samples.append(record.sample)
         for column, values in zip(self.pod_columns.values(), astuple(pods), strict=True):
             column.extend(values)
-        self.size += 1 + count
+        self.size += 1 + count // PODS_A_ROW
 
 
 def _column(name: str) -> Column:

@@ -16,7 +16,7 @@ from ingest.records import Record, SummaryRecord
 from ingest.topics import encode_record
 from streams.batch import Batch, Sink
 from streams.checkpoints import Checkpoints, Entry, Seen, StateCodec, packed, unpacked
-from streams.findings import DeadLetter
+from streams.findings import DeadLetter, Row
 from streams.fold import Fold, LogKey, LogState, Rejected
 from streams.reducer import Reducer
 
@@ -155,13 +155,15 @@ class Replay:
         self._changed.add(key)
         if isinstance(record, SummaryRecord):
             self._batch.add_summary(record)
+        rows: list[Row] = []
         for output in self._fold.step(log, record):
             if isinstance(output, Record):
                 self._take(output, item)
             elif isinstance(output, Rejected):
                 self._bury_record(record, item, output)
             else:
-                self._batch.add((output,))
+                rows.append(output)
+        self._batch.add(rows)
 
     def _bury(self, observation: Observation, item: Observed, error_type: str, reason: str) -> None:
         self._dead_letter(observation.cluster, observation.ts, item.position, error_type, reason, item.raw)

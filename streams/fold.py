@@ -1,7 +1,7 @@
 """Folding records into findings: what both runtimes do with a log, and the only place that calls a reducer."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -9,7 +9,7 @@ import msgspec
 
 from ingest.observation import BadRecord
 from ingest.records import Record
-from streams.reducer import Output, Reducer
+from streams.reducer import Concluded, Output, Reducer
 
 EXPIRE_EVERY: Final = timedelta(minutes=1)
 _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
@@ -47,32 +47,45 @@ class Fold:
         for reducer in reducers:
             for record_type in reducer.takes:
                 self._takers[reducer.log, record_type] += (reducer,)
+        self._over = {log: [(r, frozenset(r.over)) for r in of_log if r.over] for log, of_log in self._by_log.items()}
 
-    def step(self, log: LogState, record: Record) -> Iterator[Output | Rejected]:
-        """Fold one record of a log into its states; yields what the reducers conclude."""
+    def step(self, log: LogState, record: Record) -> list[Output | Rejected]:
+        """Fold one record of a log into its states; gives what the reducers conclude."""
         kind = "node" if record.node else "cluster"
+        states = log.states
+        told: list[Output | Rejected] = []
         minute = (record.ts - _EPOCH) // EXPIRE_EVERY
-        if minute > log.minute:
+        new_minute = minute > log.minute
+        if new_minute:
             log.minute = minute
-            yield from self._expire(log, kind, record.ts)
+            self._expire(states, kind, record.ts, told)
         for reducer in self._takers[kind, type(record)]:
-            state = log.states.get(reducer.name)
+            state = states.get(reducer.name)
             try:
-                log.states[reducer.name], outputs = reducer.step(reducer.state() if state is None else state, record)
+                states[reducer.name], outputs = reducer.step(reducer.state() if state is None else state, record)
             except BadRecord as error:
-                yield Rejected(reducer.name, error)
+                told.append(Rejected(reducer.name, error))
             else:
-                for output in outputs:
-                    yield Rejected(reducer.name, output) if isinstance(output, BadRecord) else output
+                told += [Rejected(reducer.name, each) if isinstance(each, BadRecord) else each for each in outputs]
+        for reducer, row_types in self._over[kind]:
+            rows: list[Any] = [each for each in told if type(each) in row_types]
+            state = states.get(reducer.name)
+            if rows or (new_minute and state is not None):
+                concluded = Concluded(record.ts, record.node, new_minute, rows)
+                states[reducer.name], outputs = reducer.step(reducer.state() if state is None else state, concluded)
+                told += [Rejected(reducer.name, each) if isinstance(each, BadRecord) else each for each in outputs]
+        return told
 
-    def _expire(self, log: LogState, kind: str, watermark: datetime) -> Iterator[Output]:
+    def _expire(
+        self, states: dict[str, msgspec.Struct], kind: str, watermark: datetime, told: list[Output | Rejected]
+    ) -> None:
         for reducer in self._by_log[kind]:
-            state = log.states.get(reducer.name)
+            state = states.get(reducer.name)
             if state is None:
                 continue
             state, outputs = reducer.expire(state, watermark)
             if state is None:
-                del log.states[reducer.name]
+                del states[reducer.name]
             else:
-                log.states[reducer.name] = state
-            yield from outputs
+                states[reducer.name] = state
+            told += outputs

@@ -52,21 +52,19 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
 def _pod(state: State, record: PodRecord) -> State:
     uid = record.object.metadata.uid
     gone = record.change == "DELETED" or record.object.status.phase in FINISHED
+    before = state.pods.get(uid)
     requests = None if gone else effective_requests(record.object)
-    if requests == state.pods.get(uid):
+    if requests == before:
         return state
     pods = {k: v for k, v in state.pods.items() if k != uid}
     if requests is not None:
         pods[uid] = requests
-    return msgspec.structs.replace(state, pods=pods, requested=_sum(pods))
+    return msgspec.structs.replace(state, pods=pods, requested=_sum(state.requested, requests or {}, before or {}))
 
 
-def _sum(pods: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for requests in pods.values():
-        for resource, amount in requests.items():
-            total[resource] = total.get(resource, 0) + amount
-    return total
+def _sum(total: Mapping[str, int], more: Mapping[str, int], less: Mapping[str, int]) -> dict[str, int]:
+    changed = {resource: more.get(resource, 0) - less.get(resource, 0) for resource in (*more, *less)}
+    return {**total, **{resource: total.get(resource, 0) + change for resource, change in changed.items()}}
 
 
 def _used(sample: NodeSample) -> dict[str, int]:

@@ -23,7 +23,7 @@ BUCKET: Final = timedelta(minutes=1)
 REMEMBERED: Final = timedelta(days=1)
 SMALL_CLUSTER: Final = 100
 """Nodes up to which every change is summed up at once; above it a minute is when the next one begins."""
-FEW_PODS: Final = 100
+FEW_PODS: Final = 50
 """Up to which every change places all pods again; above it that is done once a minute."""
 MANY_PODS: Final = 1000
 """Above which it is done every ten minutes."""
@@ -86,7 +86,8 @@ def step(state: State, record: NodeNumaRecord) -> tuple[State, Sequence[Output]]
     rows = [row for b in touched for row in _rows(state, b)]
     if place < len(known):
         return state, rows
-    latest = {node: each for node, each in state.latest.items() if node != record.target}
+    latest = dict(state.latest)
+    latest.pop(record.target, None)
     if not record.gone:
         latest[record.target] = record
     state = msgspec.structs.replace(

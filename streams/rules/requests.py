@@ -1,11 +1,14 @@
 """What a pod asks a node for: effective requests and limits (domain-reference D2, C4, A8, C3).
 
 Amounts come out in base units, cpu in millicores, each rounded up once from the exact sum. Every function raises
-`quantity.InvalidQuantity`.
+`quantity.InvalidQuantity`. What they return is shared: it is not to be changed.
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeAlias
+from functools import wraps
+from typing import Final, NamedTuple, TypeAlias, TypeVar
+
+import msgspec
 
 from ingest.objects import Container, ContainerStatus, Pod, ResourceList
 from streams.rules.containers import all_containers, declared_limits, declared_requests, is_sidecar
@@ -16,6 +19,58 @@ _Amounts: TypeAlias = dict[str, int]
 """Nano-units by resource."""
 
 CRITICAL_PRIORITY: Final = 2_000_000_000
+_KEPT_ANSWERS: Final = 4096
+_encode: Final = msgspec.json.Encoder().encode
+
+
+Answer = TypeVar("Answer")
+
+
+def _alike(function: Callable[[Pod], Answer]) -> Callable[[Pod], Answer]:
+    """Keep the answers for pods that are alike: those of one workload, and a pod whose status goes on changing."""
+    known: dict[bytes, Answer] = {}
+
+    @wraps(function)
+    def answer(pod: Pod) -> Answer:
+        asked = _what_is_asked(pod)
+        if asked not in known:
+            if len(known) >= _KEPT_ANSWERS:
+                known.clear()
+            known[asked] = function(pod)
+        return known[asked]
+
+    return answer
+
+
+def _of_the_last(function: Callable[[Pod], bytes]) -> Callable[[Pod], bytes]:
+    last: tuple[Pod | None, bytes] = (None, b"")
+
+    def of(pod: Pod) -> bytes:
+        nonlocal last
+        if last[0] is not pod:
+            last = (pod, function(pod))
+        return last[1]
+
+    return of
+
+
+@_of_the_last
+def _what_is_asked(pod: Pod) -> bytes:
+    """All of a pod that the functions below read: where it is equal, their answers are."""
+    spec, status = pod.spec, pod.status
+    statuses = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
+    resizes = [each.reason for each in status.conditions or () if each.type == "PodResizePending"]
+    return _encode(
+        (
+            spec.containers,
+            spec.init_containers,
+            spec.overhead,
+            spec.resources,
+            status.qos_class,
+            [(each.name, each.allocated_resources, each.resources) for each in statuses],
+            resizes,
+        )
+    )
 
 
 class _Reported(NamedTuple):
@@ -25,11 +80,13 @@ class _Reported(NamedTuple):
     resize_infeasible: bool
 
 
+@_alike
 def effective_requests(pod: Pod) -> dict[str, int]:
     """Return what the scheduler reserves for a pod, overhead included (D2)."""
     return _in_units(_sum(_requests_without_overhead(pod), _nanos(pod.spec.overhead)))
 
 
+@_alike
 def effective_limits(pod: Pod) -> dict[str, int]:
     """Return the sum of the limits that are declared, overhead added to each that is not zero (D2).
 
@@ -39,22 +96,26 @@ def effective_limits(pod: Pod) -> dict[str, int]:
     return _in_units(_sum(limits, _where_present(_nanos(pod.spec.overhead), limits)))
 
 
+@_alike
 def eviction_requests(pod: Pod) -> dict[str, int]:
     """Return the requests that the eviction ranking compares usage with: overhead only where one is asked (C4)."""
     requests = _requests_without_overhead(pod)
     return _in_units(_sum(requests, _where_present(_nanos(pod.spec.overhead), requests)))
 
 
+@_alike
 def cpu_limit(pod: Pod) -> int | None:
     """Return the pod's cpu limit in millicores, None where a container has none and the pod itself neither (D3)."""
     return _declared_everywhere(pod, "cpu")
 
 
+@_alike
 def memory_limit(pod: Pod) -> int | None:
     """Return the pod's memory limit in bytes, None where a container has none and the pod itself neither (D3)."""
     return _declared_everywhere(pod, "memory")
 
 
+@_alike
 def exclusive_cpus(pod: Pod) -> int:
     """Return how many CPUs the static CPU Manager pins for a pod, were it that node's policy (A8).
 
@@ -77,20 +138,6 @@ def is_critical(pod: Pod) -> bool:
     return pod.spec.priority is not None and pod.spec.priority >= CRITICAL_PRIORITY
 
 
-def _once(function: Callable[[Pod], _Amounts]) -> Callable[[Pod], _Amounts]:
-    """Keep the last pod's amounts: all that is asked about a pod is asked at once, and most of it needs the same."""
-    last: tuple[Pod | None, _Amounts] = (None, {})
-
-    def amounts(pod: Pod) -> _Amounts:
-        nonlocal last
-        if last[0] is not pod:
-            last = (pod, function(pod))
-        return last[1]
-
-    return amounts
-
-
-@_once
 def _requests_without_overhead(pod: Pod) -> _Amounts:
     reported = _reported(pod)
     requests = _effective(pod, lambda container: _container_requests(container, reported))
@@ -102,7 +149,6 @@ def _requests_without_overhead(pod: Pod) -> _Amounts:
     return own_limits | requests | own_requests
 
 
-@_once
 def _limits_without_overhead(pod: Pod) -> _Amounts:
     reported = _reported(pod)
     limits = _effective(pod, lambda container: _container_limits(container, reported))
