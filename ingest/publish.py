@@ -1,8 +1,9 @@
 """Into Kafka: an idempotent producer that is made anew when it breaks, and nothing unacknowledged is forgotten."""
 
 import asyncio
+import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import structlog
 from aiokafka import AIOKafkaProducer
@@ -15,8 +16,26 @@ MAX_UNACKNOWLEDGED: Final = 10_000
 FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 10.0
 STOP_SECONDS: Final = 5.0
+SENT: Final = "sent"
+"""The header that tells a message that was sent again from one that says the same later."""
 
 log = structlog.get_logger(__name__)
+
+
+class Sent(NamedTuple):
+    """Which publisher sent a message, and which one of its messages it is, counted up over all topics."""
+
+    publisher: str
+    number: int
+
+    def header(self) -> bytes:
+        return f"{self.number} {self.publisher}".encode()
+
+    @classmethod
+    def parse(cls, header: bytes) -> "Sent":
+        """Raises ValueError where `header` did not write it."""
+        number, publisher = header.decode().split(" ", 1)
+        return cls(publisher, int(number))
 
 
 class _Message:
@@ -37,7 +56,7 @@ class Publisher:
     """Sends in order, each key's messages to one partition. An async context manager; leaving it does not flush.
 
     A producer that Kafka refuses for good (an out-of-order sequence, a time-out) is replaced, and what was not
-    acknowledged is sent again in its order: a message may arrive twice, never not at all.
+    acknowledged is sent again in its order: a message may arrive twice, never not at all. Its header SENT tells.
     """
 
     def __init__(self, bootstrap_servers: str, options: Mapping[str, Any] | None = None) -> None:
@@ -51,6 +70,7 @@ class Publisher:
             "max_request_size": MAX_MESSAGE_BYTES,
             **(options or {}),
         }
+        self._name = uuid.uuid4().hex[:16]
         self._producer: AIOKafkaProducer | None = None
         self._unacknowledged: dict[int, _Message] = {}
         self._sent = 0
@@ -85,9 +105,10 @@ class Publisher:
         It raises MessageSizeTooLargeError for a message that no Kafka of ours takes; nothing else fails it.
         """
         await self._room.acquire()
-        message = _Message(topic, key, value, headers, partition)
         async with self._order:
             self._sent += 1
+            sent = (SENT, Sent(self._name, self._sent).header())
+            message = _Message(topic, key, value, [*headers, sent], partition)
             self._unacknowledged[self._sent] = message
             await self._push(self._sent, message)
         return message.acknowledged

@@ -7,24 +7,27 @@ what was published for it before a crash is published again with the same natura
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 import structlog
 
 from ingest.dead_letters import PAYLOAD_BYTES, Buried
 from ingest.observation import BadRecord, Position
-from ingest.publish import Publisher
+from ingest.publish import SENT, Publisher, Sent
 from ingest.records import AnyRecord, Record
 from ingest.topics import Topics, decode_record, encode_record, headers_of, key_of, kind_of
+from streams.alert_messages import alert_headers, encode_alert
 from streams.codec import Emission, Folded, TableCodec
 from streams.finding_messages import encode_findings, finding_headers
-from streams.findings import Row
+from streams.findings import Alert, Row
 from streams.fold import Fold, LogState, Rejected
 from streams.reducer import Reducer
 
-BATCH_EVENTS: Final = 1000
+BATCH_EVENTS: Final = 4000
+"""Of a backlog: a state is written once a batch."""
 MAX_CACHED_LOGS: Final = 10_000
 MAX_DEAD_LETTERS_IN_A_ROW: Final = 1000
 ORIGIN: Final = "origin"
@@ -32,6 +35,7 @@ ORIGIN: Final = "origin"
 log = structlog.get_logger(__name__)
 
 Published = list[Awaitable[None]]
+Parsed = TypeVar("Parsed")
 
 
 class _Key(NamedTuple):
@@ -142,17 +146,26 @@ class LogFolder:
         return states, published
 
     async def _fold_log(self, key: bytes, before: Folded, events: Sequence[Any], published: Published) -> Folded:
-        offset = before.offset
         state = LogState(before.log.minute, dict(before.log.states))
         emitted = dict(before.emitted)
+        folded = before._replace(log=state, emitted=emitted)
         for event in events:
             message = event.message
-            if message.offset <= offset:
+            offset, shift = folded.placed(message.offset, message.timestamp)
+            if offset <= folded.offset:
                 continue
-            offset = message.offset
-            emission = _emission(message.headers)
+            if shift != folded.shift:
+                log.warning("the topic was made anew since this log's state was stored", at=_place(message))
+            newest = max(message.timestamp, folded.newest or 0.0)
+            folded = folded._replace(offset=offset, shift=shift, newest=newest)
+            sent = _header(message.headers, SENT, Sent.parse)
+            if sent is not None:
+                if folded.was_sent(sent):
+                    continue
+                folded = folded.after(sent)
+            emission = _header(message.headers, ORIGIN, Emission.parse)
             if emission is not None:
-                if Folded(offset, state, emitted).has(emission):
+                if folded.has(emission):
                     continue
                 emitted[emission.origin] = (emission.offset, emission.number)
             try:
@@ -161,25 +174,32 @@ class LogFolder:
                 published.append(await self._bury_undecodable(event, error))
                 continue
             self._in_a_row = 0
-            published += await self._fold_record(key, state, record, message)
-        return Folded(offset, state, emitted)
+            published += await self._fold_record(key, folded, record, message)
+        return folded
 
-    async def _fold_record(self, key: bytes, state: LogState, record: AnyRecord, message: Any) -> Published:
+    async def _fold_record(self, key: bytes, folded: Folded, record: AnyRecord, message: Any) -> Published:
         rows: list[Row] = []
         published: Published = []
-        for number, output in enumerate(self._fold.step(state, record)):
+        for number, output in enumerate(self._fold.step(folded.log, record)):
             if isinstance(output, Record):
-                emission = Emission(key.decode(errors="surrogatepass"), message.offset, number)
+                emission = Emission(key.decode(errors="surrogatepass"), folded.offset, number)
                 published.append(await self._emit(output, emission))
             elif isinstance(output, Rejected):
                 published.append(await self._bury_record(record, message, output.error))
             else:
                 rows.append(output)
+                if isinstance(output, Alert):
+                    published.append(await self._tell(output))
         if rows:
             value = encode_findings(record.cluster, record.node, record.ts, rows)
             headers = finding_headers(record.cluster, record.node, record.ts, _place(message))
             published.append(await self._publisher.send(self._topics.findings.name, key, value, headers))
         return published
+
+    async def _tell(self, alert: Alert) -> Awaitable[None]:
+        return await self._publisher.send(
+            self._topics.alerts.name, alert.fingerprint.encode(), encode_alert(alert), alert_headers(alert)
+        )
 
     async def _emit(self, record: Record, emission: Emission) -> Awaitable[None]:
         identity = f"{emission.origin}@{emission.offset}#{emission.number}"
@@ -239,19 +259,19 @@ class LogFolder:
 async def _batch(waiting: "asyncio.Queue[Any]", within_seconds: float) -> list[Any]:
     """At least one event; what arrives after it in the time, but no more than BATCH_EVENTS."""
     events = [await waiting.get()]
-    if not waiting.full():
-        await asyncio.sleep(within_seconds)
-    while not waiting.empty() and len(events) < BATCH_EVENTS:
-        events.append(waiting.get_nowait())
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within_seconds):
+            while len(events) < BATCH_EVENTS:
+                events.append(await waiting.get())
     return events
 
 
-def _emission(headers: Any) -> Emission | None:
+def _header(headers: Any, wanted: str, parse: Callable[[bytes], Parsed]) -> Parsed | None:
     items = headers.items() if isinstance(headers, dict) else headers or ()
     for name, value in items:
-        if name == ORIGIN:
+        if name == wanted:
             try:
-                return Emission.parse(value)
+                return parse(value)
             except ValueError:
                 return None
     return None

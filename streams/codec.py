@@ -5,11 +5,14 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from ingest.publish import Sent
 from streams.checkpoints import StateCodec
 from streams.fold import LogState
 from streams.reducer import Reducer
 
 NOTHING_FOLDED: Final = -1
+PUBLISHERS: Final = 16
+"""How many a log remembers; only those that are alive send anything again."""
 
 
 class Emission(NamedTuple):
@@ -35,21 +38,50 @@ class Folded(NamedTuple):
 
     `emitted` is the offset and number of the last record that each other log emitted into this one: a worker that
     died after emitting and before its state was stored emits the same again.
+
+    Offsets count on when the topic is made anew: `shift` is what the state's are above Kafka's. Kafka begins at 0
+    again then, and what is skipped as known was folded before, so that nothing skipped is newer than `newest`.
     """
 
     offset: int
     log: LogState
     emitted: Mapping[str, tuple[int, int]]
+    shift: int = 0
+    newest: float | None = None
+    """Kafka's time, in seconds, of the newest message that was folded; None in a state of before it was kept."""
+    sent: Mapping[str, int] = {}
+    """The last message of each of the last PUBLISHERS publishers: one that breaks sends some again, in order."""
+
+    def placed(self, offset: int, time: float) -> tuple[int, int]:
+        """The state's offset of a message, and the shift from there on, by its offset and time in Kafka."""
+        ours = offset + self.shift
+        if ours > self.offset or self.newest is None or time <= self.newest:
+            return ours, self.shift
+        return self.offset + 1, self.offset + 1 - offset
 
     def has(self, emission: Emission) -> bool:
         """Whether an emitted record was folded before."""
         return self.emitted.get(emission.origin, (NOTHING_FOLDED, 0)) >= (emission.offset, emission.number)
+
+    def was_sent(self, sent: Sent) -> bool:
+        """Whether a message was folded before, and sent again because nobody told its publisher that it arrived."""
+        return self.sent.get(sent.publisher, 0) >= sent.number
+
+    def after(self, sent: Sent) -> "Folded":
+        """With a message that is folded now."""
+        others = {name: number for name, number in self.sent.items() if name != sent.publisher}
+        if len(others) >= PUBLISHERS:
+            del others[next(iter(others))]
+        return self._replace(sent={**others, sent.publisher: sent.number})
 
 
 class _Stored(msgspec.Struct, array_like=True):
     offset: int
     log: bytes
     emitted: dict[str, tuple[int, int]] = {}
+    shift: int = 0
+    newest: float | None = None
+    sent: dict[str, int] = {}
 
 
 class TableCodec:
@@ -61,11 +93,14 @@ class TableCodec:
         self._decode = msgspec.msgpack.Decoder(_Stored).decode
 
     def encode(self, folded: Folded) -> bytes:
-        return self._encode(_Stored(folded.offset, self._states.encode(folded.log), dict(folded.emitted)))
+        log = self._states.encode(folded.log)
+        emitted, sent = dict(folded.emitted), dict(folded.sent)
+        return self._encode(_Stored(folded.offset, log, emitted, folded.shift, folded.newest, sent))
 
     def decode(self, value: bytes | None) -> Folded:
         """The state of a key; of one that was never seen where there is no value."""
         if value is None:
             return Folded(NOTHING_FOLDED, LogState(), {})
         stored = self._decode(value)
-        return Folded(stored.offset, self._states.decode(stored.log), stored.emitted)
+        log = self._states.decode(stored.log)
+        return Folded(stored.offset, log, stored.emitted, stored.shift, stored.newest, stored.sent)

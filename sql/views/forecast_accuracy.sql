@@ -19,6 +19,21 @@ WITH
             FROM eviction_signals FINAL
         ) AS s
     ),
+    evicted AS
+    (
+        SELECT e.cluster AS cluster, e.ts AS ts, e.node AS node, e.signal AS signal, t.1 AS threshold
+        FROM
+        (
+            SELECT cluster, ts, node, signal, threshold AS bytes FROM evictions FINAL WHERE cause = 'pressure'
+        ) AS e
+        ASOF INNER JOIN
+        (
+            SELECT cluster, ts, node, signal, [('hard', hard_threshold), ('soft', soft_threshold)] AS thresholds
+            FROM eviction_signals FINAL
+        ) AS s ON s.cluster = e.cluster AND s.node = e.node AND s.signal = e.signal AND s.ts <= e.ts
+        ARRAY JOIN s.thresholds AS t
+        WHERE t.2 = e.bytes
+    ),
     lasts AS
     (
         SELECT cluster, node, signal, max(ts) AS ts
@@ -46,6 +61,8 @@ FROM
 ASOF LEFT JOIN
 (
     SELECT cluster, ts, node, signal, threshold, 1 AS is_met FROM signals WHERE met
+    UNION ALL
+    SELECT cluster, ts, node, signal, threshold, 1 AS is_met FROM evicted
 ) AS m ON m.cluster = p.cluster AND m.node = p.node AND m.signal = p.signal AND m.threshold = p.threshold AND p.ts < m.ts
 INNER JOIN lasts AS l ON l.cluster = p.cluster AND l.node = p.node AND l.signal = p.signal
-COMMENT 'Each forecast of a threshold beside what happened: met (the next time it was), not_met (its time passed), or open (its time is after the last sample); a positive error_seconds came too late'
+COMMENT 'Each forecast of a threshold beside what happened: met (the next time that a sample or an eviction showed it), not_met (its time passed), or open (its time is after the last sample); a positive error_seconds came too late'

@@ -162,5 +162,11 @@ def check_story(db: Database, node: RealNode, threshold_bytes: int) -> None:
         f"WHERE {of_node} AND signal = 'memory.available' AND threshold = 'hard' AND outcome = 'met'",
         **names,
     )
-    assert forecasts["made"] > 0
-    assert forecasts["error_seconds"] < 30
+    seen = dicts(
+        db,
+        f"SELECT ts, available, slope_per_second, seconds_to_hard, hard_met FROM eviction_signals "
+        f"WHERE {of_node} AND signal = 'memory.available' ORDER BY ts",
+        **names,
+    )
+    assert forecasts["made"] > 0, seen
+    assert forecasts["error_seconds"] < 30, seen

@@ -42,6 +42,8 @@ FAULT: Final = "LEADSMAN_TEST_FAULT"
 """Which of FAULTS a started part has."""
 FAULT_AFTER: Final = 300
 """Steps of reducers."""
+MET: Final = "LEADSMAN_TEST_FAULT_MET"
+"""The file that a part makes when it meets its fault."""
 
 POLL_SECONDS: Final = 0.3
 
@@ -101,11 +103,11 @@ class Pipeline:
 
         asyncio.run(send())
 
-    def replay(self, items: Items) -> Published:
+    def replay(self, items: Items, through: type[Publisher] = Publisher) -> Published:
         """Put observations into Kafka; returns when it has them."""
 
         async def send() -> Published:
-            async with Publisher(self.settings.kafka.bootstrap_servers) as publisher:
+            async with through(self.settings.kafka.bootstrap_servers) as publisher:
                 return await replay_into_kafka(items, publisher, self.settings.kafka.topics())
 
         return asyncio.run(send())
@@ -176,7 +178,19 @@ def _of_cluster(observation: Observation, cluster: str) -> Observation:
     return msgspec.structs.replace(observation, cluster=cluster)
 
 
+class Stuttering(Publisher):
+    """Sends every tenth message, and the four before it, once more, as if it had not heard that they arrived."""
+
+    async def _push(self, number: int, message: Any) -> None:
+        await super()._push(number, message)
+        if number % 10 == 0:
+            for again in range(number - 4, number + 1):
+                if again in self._unacknowledged:
+                    await super()._push(again, self._unacknowledged[again])
+
+
 def _raising(record: Record) -> None:
+    _met()
     raise RuntimeError(f"a defect of a reducer, at {type(record).__name__}")
 
 
@@ -184,8 +198,14 @@ _CALLS: Final = itertools.count()
 
 
 def _slow(_: Record) -> None:
-    if next(_CALLS) % 50 == 0:
-        time.sleep(0.005)
+    _met()
+    if next(_CALLS) % 20 == 0:
+        time.sleep(0.01)
+
+
+def _met() -> None:
+    if MET in os.environ:
+        Path(os.environ[MET]).touch()
 
 
 FAULTS: Final = {"raising": _raising, "slow": _slow}

@@ -16,7 +16,7 @@ from components.kafka import Kafka
 from components.processes import eventually
 from components.rows import dicts
 from integration.clickhouse_http import ClickHouseHttp
-from integration.pipeline import FAULT, ROOT, Pipeline, embedded_digest, examples
+from integration.pipeline import FAULT, MET, ROOT, Pipeline, Stuttering, embedded_digest, examples
 from sql.database import connect
 from sql.digest import TableDigest
 
@@ -94,18 +94,25 @@ def test_an_exception_in_a_reducer_ends_the_worker_and_loses_nothing(
 
 
 def test_sigterm_in_the_middle_of_a_batch_ends_in_time_and_loses_nothing(
-    pipeline: Pipeline, expected: list[TableDigest]
+    pipeline: Pipeline, expected: list[TableDigest], tmp_path: Path
 ) -> None:
     pipeline.part("land", "0").start()
-    slow = pipeline.part("work", "0", **{FAULT: "slow"})
+    met = tmp_path / "met"
+    slow = pipeline.part("work", "0", **{FAULT: "slow", MET: str(met)})
     slow.start()
     pipeline.replay(examples(CAPTURES))
-    everything = pipeline.waiting_for_work()
-    eventually("some of it is acknowledged", lambda: 0 < pipeline.waiting_for_work() < everything)
+    eventually("the worker is in the middle of a batch", met.exists, 60)
     slow.terminate()
     assert slow.wait(25) == 0
-    assert pipeline.waiting_for_work() > 0
     pipeline.part("work", "0").start()
+    pipeline.settle()
+    assert pipeline.digest() == expected
+
+
+def test_what_a_publisher_sends_again_is_folded_once(pipeline: Pipeline, expected: list[TableDigest]) -> None:
+    pipeline.part("land", "0").start()
+    pipeline.part("work", "0").start()
+    pipeline.replay(examples(CAPTURES), Stuttering)
     pipeline.settle()
     assert pipeline.digest() == expected
 

@@ -1,0 +1,52 @@
+"""The state of a log as a worker keeps it: what was folded is not folded again."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.publish import Sent
+from streams.analytics.registry import REDUCERS
+from streams.codec import NOTHING_FOLDED, PUBLISHERS, Emission, Folded, TableCodec
+from streams.fold import LogState
+
+EMPTY = Folded(NOTHING_FOLDED, LogState(), {})
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 9)), max_size=40))
+def test_a_message_is_new_if_and_only_if_its_publisher_sent_none_so_late(messages: list[tuple[str, int]]) -> None:
+    folded, newest = EMPTY, dict.fromkeys("abc", 0)
+    for publisher, number in messages:
+        sent = Sent(publisher, number)
+        assert folded.was_sent(sent) == (number <= newest[publisher])
+        if not folded.was_sent(sent):
+            folded = folded.after(sent)
+            newest[publisher] = number
+
+
+def test_the_publishers_that_sent_last_are_remembered() -> None:
+    folded = EMPTY.after(Sent("kept", 1))
+    for number in range(PUBLISHERS - 1):
+        folded = folded.after(Sent(f"other {number}", 1))
+    folded = folded.after(Sent("kept", 2)).after(Sent("one more", 1))
+    assert folded.was_sent(Sent("kept", 2))
+    assert not folded.was_sent(Sent("other 0", 1))
+    assert len(folded.sent) == PUBLISHERS
+
+
+@given(st.text(st.characters(categories=["L", "N"]), min_size=1), st.integers(0, 2**62))
+def test_the_header_sent_reads_back(publisher: str, number: int) -> None:
+    assert Sent.parse(Sent(publisher, number).header()) == Sent(publisher, number)
+
+
+@given(st.text(), st.integers(0, 2**62), st.integers(0, 99))
+def test_the_header_origin_reads_back(origin: str, offset: int, number: int) -> None:
+    emission = Emission(origin, offset, number)
+    assert Emission.parse(emission.header()) == emission
+
+
+def test_a_state_reads_back_with_all_that_tells_what_was_folded() -> None:
+    codec = TableCodec(REDUCERS)
+    folded = Folded(7, LogState(3), {"c/n": (5, 1)}, 2, 12.5).after(Sent("p", 4))
+    again = codec.decode(codec.encode(folded))
+    assert again._replace(log=folded.log) == folded
+    assert again.log.minute == 3
+    assert codec.decode(None) == EMPTY
