@@ -1,0 +1,163 @@
+"""The rank that an eviction was to have: its order over the last sample before it (domain-reference C4)."""
+
+from array import array
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from ingest.objects import KubeletConfiguration, Pod
+from ingest.records import NodeSample, PodColumns, SummaryRecord
+from streams.columns import Numbers
+from streams.findings import Eviction
+from streams.rules.eviction_order import RankedPod, rank, standing, tied
+from streams.rules.requests import eviction_requests, is_critical
+from streams.rules.signals import RESOURCES, Layout, layout_of, observe
+from streams.rules.thresholds import SignalThresholds, effective_thresholds, threshold_value
+
+_USAGES: Final = (
+    "memory_working_set_bytes",
+    "rootfs_used_bytes",
+    "rootfs_inodes_used",
+    "logs_used_bytes",
+    "logs_inodes_used",
+    "volumes_used_bytes",
+    "volumes_inodes_used",
+    "processes",
+)
+"""What the ranking needs of a pod of a summary; the columns and the fields of RankedPod are named the same."""
+_NOBODY: Final = RankedPod("", "", "", 0, 0, 0, has_stats=False)
+
+
+class PodSpecs(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What the ranking needs of a pod's spec."""
+
+    namespace: str
+    name: str
+    priority: int
+    memory_request_bytes: int
+    ephemeral_request_bytes: int
+    critical: bool
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """A node's summary and the pods that were known then: what an order of eviction is predicted from."""
+
+    ts: datetime
+    node: NodeSample
+    pods: dict[str, PodSpecs]
+    """By uid."""
+    all_known: bool
+    """Whether `pods` has every pod of the summary; a static pod has another uid there than in the API."""
+    uids: list[str]
+    """Of the pods of the summary."""
+    usages: bytes
+    """The columns _USAGES of these pods, one after the other, as Int64."""
+
+
+def sample_of(record: SummaryRecord, pods: dict[str, PodSpecs]) -> Sample:
+    """A summary beside the pods that are known, by uid."""
+    columns = record.pods
+    all_known = pods.keys() >= set(columns.uid) or _names_known(pods, columns)
+    usages = Numbers("q")
+    for name in _USAGES:
+        usages.extend(getattr(columns, name))
+    return Sample(record.ts, record.sample, pods, all_known, columns.uid, usages.values.tobytes())
+
+
+def _names_known(pods: Mapping[str, PodSpecs], columns: PodColumns) -> bool:
+    names = {(specs.namespace, specs.name) for specs in pods.values()}
+    return names.issuperset(zip(columns.namespace, columns.pod, strict=True))
+
+
+def specs_of(pod: Pod) -> PodSpecs:
+    """Raises `quantity.InvalidQuantity`."""
+    requests = eviction_requests(pod)
+    return PodSpecs(
+        pod.metadata.namespace,
+        pod.metadata.name,
+        pod.spec.priority or 0,
+        requests.get("memory", 0),
+        requests.get("ephemeral-storage", 0),
+        is_critical(pod),
+    )
+
+
+def predicted(row: Eviction, sample: Sample, config: KubeletConfiguration | None, kubelet_version: str) -> Eviction:
+    """The eviction by pressure with its signal, and with its rank in the order that the sample before it gave.
+
+    It has no rank where not every pod of the sample is known.
+    """
+    layout = layout_of(sample.node)
+    signal = _signal(row, sample, effective_thresholds(config, kubelet_version, layout).by_signal)
+    if signal is None:
+        return row
+    pods = _ranked(sample)
+    usages = [standing(signal, layout, pod).usage for pod in pods]
+    mine = next((u for u, pod in zip(usages, pods, strict=True) if pod.uid == row.uid), None)
+    row = row._replace(signal=signal, pod_usage=mine, pods_usage_ratio=_share(sample, signal, layout))
+    if not sample.all_known:
+        return row
+    order = rank(signal, layout, pods, kubelet_version)
+    place = next((i for i, index in enumerate(order, 1) if pods[index].uid == row.uid), None)
+    if place is None:
+        return row
+    return row._replace(
+        predicted_rank=place,
+        predicted_at=sample.ts,
+        ranked_pods=len(order),
+        tied_pods=tied(signal, layout, pods, row.uid, kubelet_version),
+    )
+
+
+def _share(sample: Sample, signal: str, layout: Layout) -> float | None:
+    """How much of what is used of a signal's resource all pods of a sample use: little means no pod explains it."""
+    observed = observe(sample.node).get(signal)
+    if observed is None or observed.capacity <= observed.available:
+        return None
+    measured = [_with_stats(_NOBODY, usage) for usage in _usages(sample)]
+    used = sum(standing(signal, layout, pod).usage or 0 for pod in measured)
+    return used / (observed.capacity - observed.available)
+
+
+def _signal(row: Eviction, sample: Sample, thresholds: Mapping[str, SignalThresholds]) -> str | None:
+    """The signal whose threshold the message names, else the first of that resource that the sample has."""
+    observed = observe(sample.node)
+    candidates = [signal for signal in observed if RESOURCES[signal] == row.resource]
+    for signal in candidates:
+        texts = thresholds.get(signal)
+        for text in (texts.hard, texts.soft) if texts else ():
+            if text is not None and threshold_value(text, observed[signal].capacity) == row.threshold:
+                return signal
+    return candidates[0] if candidates else None
+
+
+def _ranked(sample: Sample) -> list[RankedPod]:
+    usages = dict(zip(sample.uids, _usages(sample), strict=True))
+    ranked = []
+    for uid, specs in sample.pods.items():
+        pod = RankedPod(
+            specs.namespace,
+            specs.name,
+            uid,
+            specs.priority,
+            specs.memory_request_bytes,
+            specs.ephemeral_request_bytes,
+            has_stats=False,
+            critical=specs.critical,
+        )
+        ranked.append(_with_stats(pod, usages[uid]) if uid in usages else pod)
+    return ranked
+
+
+def _usages(sample: Sample) -> list[tuple[int, ...]]:
+    """Of each pod of a sample, in the order of _USAGES."""
+    values = array("q", sample.usages)
+    count = len(sample.uids)
+    return [tuple(values[place::count]) for place in range(count)]
+
+
+def _with_stats(pod: RankedPod, usage: tuple[int, ...]) -> RankedPod:
+    fields: dict[str, Any] = dict(zip(_USAGES, usage, strict=True))
+    return pod._replace(has_stats=True, **fields)
