@@ -7,15 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from ingest.objects import Event, EventSource, ObjectReference
-from ingest.records import EventRecord
+from ingest.records import EventRecord, NodeRecord
 from streams.findings import NodeEvent
 from streams.reducer import Output, Reducer
 from streams.rules.event_counting import Bucket, Counted, draw, event_count, event_time, message, occurrences
+from streams.rules.version import is_at_least
 
 MAX_NAMES: Final = 1_000
 """Names whose counts are remembered, past their DELETED too; the longest unseen is forgotten first."""
+TYPES_TOLD_APART_SINCE: Final = 32
+"""The minor version; the API server's and the controllers' are taken to be the kubelet's (F3)."""
 _Value = TypeVar("_Value")
 
 
@@ -23,10 +27,14 @@ class State(msgspec.Struct, frozen=True):
     counters: dict[str, Counted] = {}
     """By namespace/name."""
     buckets: dict[str, Bucket] = {}
-    """By source, object and type (F3)."""
+    """By source and object, and by type where the recorder tells types apart (F3)."""
+    kubelet_version: str = ""
 
 
-def step(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
+def step(state: State, record: EventRecord | NodeRecord) -> tuple[State, Sequence[Output]]:
+    if isinstance(record, NodeRecord):
+        version = record.object.status.node_info.kubelet_version
+        return (state if version == state.kubelet_version else replace(state, kubelet_version=version)), ()
     if record.change == "DELETED":
         return state, ()
     event = record.object
@@ -39,7 +47,10 @@ def step(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
         return state, ()
     about = event.involved_object or event.regarding or ObjectReference()
     component = _component(event)
-    bucket_key = "/".join((component, _host(event), about.kind, about.namespace, about.name, event.type))
+    # Of a version that is not known yet the bucket that is empty sooner: what it marks can only be marked too often.
+    version = state.kubelet_version
+    told_apart = event.type if version and is_at_least(version, TYPES_TOLD_APART_SINCE) else ""
+    bucket_key = "/".join((component, _host(event), about.kind, about.namespace, about.name, told_apart))
     bucket = draw(state.buckets.get(bucket_key), now.at, found.delta)
     row = NodeEvent(
         cluster=record.cluster,
@@ -60,7 +71,7 @@ def step(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
         component=component,
     )
     counters = remember(state.counters, name, now)
-    return State(counters, remember(state.buckets, bucket_key, bucket)), (row,)
+    return replace(state, counters=counters, buckets=remember(state.buckets, bucket_key, bucket)), (row,)
 
 
 def remember(known: Mapping[str, _Value], key: str, value: _Value) -> dict[str, _Value]:
@@ -82,7 +93,9 @@ def _host(event: Event) -> str:
     return source.host or event.reporting_instance
 
 
-REDUCER: Final = Reducer(name="node_events", version=1, log="node", takes=(EventRecord,), state=State, step=step)
+REDUCER: Final = Reducer(
+    name="node_events", version=2, log="node", takes=(EventRecord, NodeRecord), state=State, step=step
+)
 CLUSTER_REDUCER: Final = Reducer(
-    name="cluster_events", version=1, log="cluster", takes=(EventRecord,), state=State, step=step
+    name="cluster_events", version=2, log="cluster", takes=(EventRecord, NodeRecord), state=State, step=step
 )

@@ -9,8 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.objects import Event, EventMetadata, EventSeries, EventSource, ObjectReference
-from ingest.records import EventRecord, ObjectChange
+from ingest.objects import (
+    Event,
+    EventMetadata,
+    EventSeries,
+    EventSource,
+    Node,
+    NodeMetadata,
+    NodeStatus,
+    NodeSystemInfo,
+    ObjectReference,
+)
+from ingest.records import EventRecord, NodeRecord, ObjectChange
 from streams.analytics import node_events
 from streams.findings import NodeEvent
 from streams.rules.event_counting import BURST, Bucket, Counted, draw, event_count, event_time, occurrences
@@ -205,3 +215,17 @@ def test_the_bucket_is_never_below_empty_nor_above_its_burst_and_refills_one_in_
 
 def test_an_event_from_before_takes_a_token_and_gives_none_back() -> None:
     assert draw(Bucket(3.0, 100.0), 50.0, 1) == Bucket(2.0, 100.0)
+
+
+@pytest.mark.parametrize(("version", "shared"), [("v1.31.9", True), ("v1.32.0", False), ("", True)])
+def test_until_1_32_normal_events_empty_the_bucket_of_warnings_too(version: str, shared: bool) -> None:
+    state = node_events.State()
+    node = Node(metadata=NodeMetadata(name="n"), status=NodeStatus(node_info=NodeSystemInfo(kubelet_version=version)))
+    state, _ = node_events.step(state, NodeRecord(ts=T0, cluster="c", node="n", change="ADDED", object=node))
+    for number in range(int(BURST)):
+        event = event_of(Version(f"normal.{number}", f"u{number}", 1, 0, 0))
+        state, _ = node_events.step(state, EventRecord(ts=T0, cluster="c", node="n", change="ADDED", object=event))
+    warning = msgspec.structs.replace(event_of(Version("warning", "w", 1, 1, 1)), type="Warning")
+    _, (row,) = node_events.step(state, EventRecord(ts=T0, cluster="c", node="n", change="ADDED", object=warning))
+    assert isinstance(row, NodeEvent)
+    assert row.occurrences_lower_bound == shared
