@@ -76,6 +76,8 @@ class PodBinding(NamedTuple):
     owner_kind: str
     owner_name: str
     created_at: datetime | None
+    tolerations: list[str]
+    """As key=value:effect, or key:effect for any value; an empty key or effect means every one."""
 
 
 class KubeletSetting(NamedTuple):
@@ -429,6 +431,29 @@ class LateJoiners(NamedTuple):
     explanation: str
 
 
+class Alert(NamedTuple):
+    """That an alert fired, or that it was resolved: a row each."""
+
+    cluster: str
+    ts: datetime
+    """`starts_at` of a row that says firing, `ends_at` of one that says resolved."""
+    fingerprint: str
+    alertname: str
+    severity: str
+    status: str
+    starts_at: datetime
+    """When it fired."""
+    ends_at: datetime | None
+    """When it was resolved; None while it fires."""
+    labels: dict[str, str]
+    """Its identity."""
+    annotations: dict[str, str]
+    """`summary`, `description` and `runbook_url`."""
+    node: str
+    """Empty where it is about the cluster."""
+    updated_at: datetime
+
+
 Row: TypeAlias = (
     NodeRow
     | NodeEvent
@@ -451,6 +476,7 @@ Row: TypeAlias = (
     | NumaResource
     | NumaAdmissionFailure
     | LateJoiners
+    | Alert
 )
 
 TABLES: Final[dict[type[Row], str]] = {
@@ -475,5 +501,6 @@ TABLES: Final[dict[type[Row], str]] = {
     NumaResource: "numa_resources",
     NumaAdmissionFailure: "numa_admission_failures",
     LateJoiners: "late_joiners",
+    Alert: "alerts",
 }
 """Where a row lands. `node_samples` and `pod_samples` are columns already when they arrive: see `streams.samples`."""

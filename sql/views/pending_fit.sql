@@ -1,12 +1,11 @@
--- domain-reference A8, D5, E2; agrees with streams/rules/fit.py. Left out: tolerations, node selectors, affinity,
--- topology spread, volumes and ports of the pod (so a taint is shown beside, not judged); of the NUMA verdict memory
--- and devices, options of the policies, CPUs of several containers (all are taken to be one container's), and that
--- several pending pods compete.
+-- domain-reference A8, D5, E2; agrees with streams/rules/fit.py. Left out: node selectors, affinity, topology spread,
+-- volumes and ports of the pod; of the NUMA verdict memory and devices, options of the policies, CPUs of several
+-- containers (all are taken to be one container's), and that several pending pods compete.
 CREATE OR REPLACE VIEW pending_fit AS
 WITH
     waiting AS
     (
-        SELECT cluster, namespace, pod, uid, change, requests, exclusive_cpus, owner_kind
+        SELECT cluster, namespace, pod, uid, change, requests, exclusive_cpus, owner_kind, tolerations
         FROM pod_bindings FINAL
         ORDER BY ts DESC
         LIMIT 1 BY cluster, namespace, pod, uid
@@ -69,7 +68,15 @@ WITH
             w.exclusive_cpus AS exclusive_cpus,
             w.requests AS requests,
             r.free AS free,
-            m.repelling AS taints,
+            arrayFilter(
+                taint -> NOT arrayExists(
+                    toleration -> (splitByChar(':', toleration)[2] IN ('', splitByChar(':', taint)[2]))
+                        AND (position(toleration, '=') > 0
+                            ? splitByChar(':', toleration)[1] = splitByChar(':', taint)[1]
+                            : splitByChar(':', toleration)[1] IN ('', splitByChar('=', taint)[1])),
+                    w.tolerations)
+                    AND NOT (m.unschedulable AND startsWith(taint, 'node.kubernetes.io/unschedulable=')),
+                m.repelling) AS taints,
             m.unschedulable AND w.owner_kind != 'DaemonSet' AS is_cordoned,
             max(m.kubelet_minor) OVER (PARTITION BY m.cluster) AS scheduler_minor,
             ['cpu', 'memory', 'ephemeral-storage'] AS native,
@@ -94,6 +101,13 @@ WITH
             *,
             arrayConcat(
                 if(is_cordoned, ['node(s) were unschedulable'], []),
+                arrayDistinct(arrayMap(
+                    taint -> multiIf(
+                        scheduler_minor < 18, 'node(s) had taints that the pod didn\'t tolerate',
+                        scheduler_minor < 24, concat('node(s) had taint {', replaceOne(splitByChar(':', taint)[1], '=', ': '), '}, that the pod didn\'t tolerate'),
+                        scheduler_minor < 34, concat('node(s) had untolerated taint {', replaceOne(splitByChar(':', taint)[1], '=', ': '), '}'),
+                        'node(s) had untolerated taint(s)'),
+                    taints)),
                 if(free['pods'] < 1, ['Too many pods'], []),
                 arrayMap(
                     name -> concat('Insufficient ', name),
@@ -123,7 +137,7 @@ SELECT
     node,
     multiIf(
         notEmpty(reasons) OR endsWith(numa_verdict, 'Error'), 0,
-        notEmpty(taints) OR numa_verdict = 'unknown', NULL,
+        numa_verdict = 'unknown', NULL,
         1) AS fits,
     reasons,
     taints,
@@ -135,4 +149,4 @@ SELECT
     numa_source,
     numa_fidelity
 FROM judged
-COMMENT 'Whether each pending pod fits each node now: reasons are the scheduler''s, numa_verdict the kubelet''s for exclusive CPUs; fits is null where taints or unknown NUMA numbers decide'
+COMMENT 'Whether each pending pod fits each node now: reasons are the scheduler''s, numa_verdict the kubelet''s for exclusive CPUs; taints are those that it does not tolerate; fits is null where unknown NUMA numbers decide'

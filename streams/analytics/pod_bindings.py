@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.objects import Pod
+from ingest.objects import Pod, Toleration
 from ingest.records import PodPlacement, PodRecord
 from streams.findings import PodBinding
 from streams.reducer import Output, Reducer
@@ -90,7 +90,12 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
         owner_kind=owner.kind if owner else "",
         owner_name=owner.name if owner else "",
         created_at=metadata.creation_timestamp,
+        tolerations=[_toleration(each) for each in pod.spec.tolerations or ()],
     )
+
+
+def _toleration(each: Toleration) -> str:
+    return f"{each.key}:{each.effect}" if each.operator == "Exists" else f"{each.key}={each.value}:{each.effect}"
 
 
 def _reason(pod: Pod) -> str:
@@ -100,7 +105,7 @@ def _reason(pod: Pod) -> str:
     return next((c.reason for c in pod.status.conditions or () if c.type == "PodScheduled"), "")
 
 
-REDUCER: Final = Reducer(name="pod_bindings", version=1, log="node", takes=(PodRecord,), state=State, step=step)
+REDUCER: Final = Reducer(name="pod_bindings", version=2, log="node", takes=(PodRecord,), state=State, step=step)
 CLUSTER_REDUCER: Final = Reducer(
-    name="pending_pods", version=1, log="cluster", takes=(PodRecord, PodPlacement), state=State, step=step
+    name="pending_pods", version=2, log="cluster", takes=(PodRecord, PodPlacement), state=State, step=step
 )

@@ -128,8 +128,8 @@ def test_the_pending_pod_is_judged_in_sql_too(late_joiners: Path) -> None:
     rows = {row["node"]: row for row in json.loads(done.stdout)}
     assert {node: (row["fits"], row["numa_verdict"]) for node, row in rows.items()} == {
         **{f"node-{i}": (0, "TopologyAffinityError") for i in range(1, 7)},
-        # Whether the pod tolerates the taint is not stored; the CPU Manager's policy there is none.
-        **{f"master-{i}": (None, "not_pinned") for i in (1, 2, 3)},
+        # The pod does not tolerate their taint; the CPU Manager's policy there is none.
+        **{f"master-{i}": (0, "not_pinned") for i in (1, 2, 3)},
     }
     assert rows["node-1"]["reasons"] == ["Insufficient cpu"]
     assert (rows["node-5"]["reasons"], rows["node-5"]["largest_fit_cpus"]) == ([], 6)

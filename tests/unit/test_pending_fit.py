@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from components.rows import T0, dicts, row, store
+from ingest.objects import Container, Pod, PodMetadata, PodSpec, PodStatus, Taint, Toleration
+from ingest.records import PodRecord
 from sql.database import Database
 from sql.fit import Known, read_known
 from sql.queries import BadParameter
+from streams.analytics import pod_bindings
 from streams.findings import (
     KubeletSetting,
     NodeFit,
@@ -22,6 +25,7 @@ from streams.findings import (
     Row,
 )
 from streams.fit import Candidate
+from streams.rules.blind_spot import tolerates
 from streams.rules.fit import PodRequest, judge, scheduler_reasons
 from streams.rules.topology_manager import Request, Settings
 
@@ -98,17 +102,40 @@ def test_only_pods_that_still_wait_and_nodes_that_are_still_there_are_judged(dat
     assert list(verdicts(database)) == ["n"]
 
 
-def test_a_taint_leaves_it_open_and_a_cordon_does_not(database: Database) -> None:
-    store(database, pending("p", 1), *node("tainted", taints=[TAINT, "a=b:PreferNoSchedule"]))
-    store(database, *node("cordoned", unschedulable=True), pending("d", 1, owner_kind="DaemonSet"))
-    assert verdicts(database) == {
-        "tainted": (None, [], "not_exclusive"),
-        "cordoned": (0, ["node(s) were unschedulable"], "not_exclusive"),
-    }
-    # Pods of a DaemonSet tolerate node.kubernetes.io/unschedulable.
+def test_a_cordon_keeps_all_away_but_pods_of_a_daemon_set(database: Database) -> None:
+    """Pods of a DaemonSet tolerate node.kubernetes.io/unschedulable, which a cordon adds as a taint too."""
+    cordon = ["node.kubernetes.io/unschedulable=:NoSchedule"]
+    store(database, pending("p", 1), *node("cordoned", unschedulable=True, taints=cordon))
+    store(database, pending("d", 1, owner_kind="DaemonSet"))
+    assert verdicts(database)["cordoned"] == (0, ["node(s) were unschedulable"], "not_exclusive")
     assert verdicts(database, "d")["cordoned"] == (1, [], "not_exclusive")
-    taints = dicts(database, "SELECT taints FROM pending_fit WHERE node = 'tainted' AND pod = 'p'")
-    assert taints == [{"taints": [TAINT]}]
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "tolerated"),
+    [
+        ([], False),
+        ([Toleration(key="dedicated", value="x", effect="NoSchedule")], True),
+        ([Toleration(key="dedicated", value="x")], True),
+        ([Toleration(key="dedicated", value="y", effect="NoSchedule")], False),
+        ([Toleration(key="dedicated", value="x", effect="NoExecute")], False),
+        ([Toleration(key="dedicated", operator="Exists", effect="NoSchedule")], True),
+        ([Toleration(key="dedicate", operator="Exists")], False),
+        ([Toleration(operator="Exists", effect="NoExecute")], False),
+        ([Toleration(key="other", operator="Exists"), Toleration(operator="Exists")], True),
+    ],
+)
+def test_a_taint_keeps_away_who_does_not_tolerate_it(
+    tolerations: list[Toleration], tolerated: bool, database: Database
+) -> None:
+    spec = PodSpec(containers=[Container(name="c")], tolerations=tolerations)
+    pod = Pod(metadata=PodMetadata(name="p", namespace="ns", uid="u-p"), spec=spec, status=PodStatus(phase="Pending"))
+    (binding,) = pod_bindings.step(pod_bindings.State(), PodRecord(ts=T0, cluster="c", change="ADDED", object=pod))[1]
+    assert isinstance(binding, PodBinding)
+    store(database, binding, *node("tainted", taints=[TAINT, "a=b:PreferNoSchedule"]))
+    words = [] if tolerated else ["node(s) had untolerated taint {dedicated: x}"]
+    assert verdicts(database) == {"tainted": (int(tolerated), words, "not_exclusive")}
+    assert tolerates(tolerations, Taint(key="dedicated", value="x", effect="NoSchedule")) == tolerated
 
 
 def test_before_1_28_an_overcommitted_cpu_fails_a_pod_that_asks_for_none(database: Database) -> None:
@@ -164,6 +191,7 @@ def test_the_view_agrees_with_the_rules(database: Database) -> None:
             used=8 * len(free) - sum(free) + chance.randrange(3),
             pods=chance.choice([0, 9, 10]),
             unschedulable=chance.random() < 0.1,
+            taints=chance.choice([[], [], [TAINT], [TAINT, "b=:NoExecute", "c=:PreferNoSchedule"]]),
         )
         rows += numa(
             name,
@@ -196,7 +224,9 @@ def test_the_view_agrees_with_the_rules(database: Database) -> None:
 
 def kubelets(candidate: Candidate, pod: PodRequest) -> str:
     """What the rules say of the kubelet alone, in the words of the view."""
-    roomy = candidate.state._replace(unschedulable=False, requested={}, pods=0, allocatable={"cpu": 10**9, "pods": 9})
+    roomy = candidate.state._replace(
+        unschedulable=False, taints=(), requested={}, pods=0, allocatable={"cpu": 10**9, "pods": 9}
+    )
     found = judge(roomy, pod, 30)
     if not pod.exclusive_cpus:
         assert found.verdict == "fits"
