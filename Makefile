@@ -5,7 +5,7 @@ CAPTURE ?= examples/node-pressure-k8s-1.36.jsonl.gz examples/late-joiners.jsonl.
 DEMO_DB ?= chdb://leadsman-db
 UV := $(VENV)/bin/uv pip
 
-.PHONY: demo test check bench lock clean
+.PHONY: demo test faults check bench lock clean
 
 $(VENV)/.runtime: .lock/runtime.txt pyproject.toml
 	@echo "setting up $(VENV) (about a minute, once)"
@@ -33,6 +33,11 @@ test: $(VENV)/.dev ## all tests, against real components; builds these once into
 	PYTHONPATH=tests $(PYTHON) -m components prepare
 	$(PYTHON) -m pytest -n 2 -m "not components"
 	$(PYTHON) -m pytest -m components
+
+faults: $(VENV)/.dev ## the long form of tests/faults: an hour of outages and kills; writes tests/faults/REPORT.md
+	@rm -f $(VENV)/faults.jsonl
+	LEADSMAN_FAULTS=long LEADSMAN_FAULTS_RESULTS=$(VENV)/faults.jsonl $(PYTHON) -m pytest tests/faults
+	PYTHONPATH=.:tests $(PYTHON) -m faults.report $(VENV)/faults.jsonl > tests/faults/REPORT.md
 
 bench: $(VENV)/.dev ## ratios, measured in one run
 	$(PYTHON) -m tests.bench

@@ -51,6 +51,10 @@ class Process:
             raise NotReady(f"{self.name} does not run\n{self.last_lines()}")
         return self._process.pid
 
+    @property
+    def runs(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> None:
         """Start the program in a session of its own; started by the main thread it ends with it, even by SIGKILL."""
         with self.log.open("ab") as output:
