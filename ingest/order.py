@@ -11,7 +11,7 @@ from ingest.observation import Observed, Unreadable
 WINDOW: Final = timedelta(seconds=5)
 """Event time over which the observations of one file are put in order; sources of one recorder race by less."""
 WINDOW_OBSERVATIONS: Final = 10_000
-WINDOW_BYTES: Final = 64 * 1024 * 1024
+WINDOW_BYTES: Final = 32 * 1024 * 1024
 """Bounds of the window in memory, over all files together; beyond them the oldest goes out at once."""
 
 Entry: TypeAlias = Observed | Unreadable

@@ -4,6 +4,8 @@ The same step runs over the log of each node (bound pods) and over the cluster's
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
+from sys import intern
 from typing import Final
 
 import msgspec
@@ -69,8 +71,8 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
         cluster=record.cluster,
         ts=record.ts,
         change=_change(record, last),
-        node=record.node,
-        namespace=metadata.namespace,
+        node=intern(record.node),
+        namespace=intern(metadata.namespace),
         pod=metadata.name,
         uid=metadata.uid,
         qos_class=qos_class(pod),
@@ -84,14 +86,20 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
         eviction_memory_request_bytes=ranked.get("memory", 0),
         eviction_ephemeral_request_bytes=ranked.get("ephemeral-storage", 0),
         exclusive_cpus=exclusive_cpus(pod),
-        requests=dict(sorted(requests.items())),
-        phase=pod.status.phase,
-        reason=_reason(pod),
-        owner_kind=owner.kind if owner else "",
+        requests=requests,
+        phase=intern(pod.status.phase),
+        reason=intern(_reason(pod)),
+        owner_kind=intern(owner.kind) if owner else "",
         owner_name=owner.name if owner else "",
         created_at=metadata.creation_timestamp,
-        tolerations=[_toleration(each) for each in pod.spec.tolerations or ()],
+        tolerations=_shared(tuple([_toleration(each) for each in pod.spec.tolerations or ()])),
     )
+
+
+@lru_cache(maxsize=1024)
+def _shared(texts: tuple[str, ...]) -> list[str]:
+    """The same list for all pods that are alike: rows of tens of thousands of pods are kept."""
+    return list(texts)
 
 
 def _toleration(each: Toleration) -> str:

@@ -82,7 +82,7 @@ class _Reported(NamedTuple):
 
 @_alike
 def effective_requests(pod: Pod) -> dict[str, int]:
-    """Return what the scheduler reserves for a pod, overhead included (D2)."""
+    """Return what the scheduler reserves for a pod, overhead included, sorted by resource (D2)."""
     return _in_units(_sum(_requests_without_overhead(pod), _nanos(pod.spec.overhead)))
 
 
@@ -256,7 +256,7 @@ def _max(*terms: _Amounts) -> _Amounts:
 
 
 def _in_units(amounts: _Amounts) -> dict[str, int]:
-    return {name: _in_unit(name, amount) for name, amount in amounts.items()}
+    return {name: _in_unit(name, amount) for name, amount in sorted(amounts.items())}
 
 
 def _in_unit(name: str, amount: int) -> int:

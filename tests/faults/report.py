@@ -18,9 +18,9 @@ _TEXT: Final = """\
 `make faults`, {first} to {last}, on {machine} with two cores. Leadsman {leadsman}, Python {python}, Kafka {kafka},
 {packages}. ClickHouse is the engine of chDB behind its HTTP protocol, Kafka one node; toxiproxy stands before both.
 
-Observations of real captures went through the whole pipeline while something broke; a part that ends is started again,
-as a Deployment would. An attack passes when every table has exactly the rows that a replay of what Kafka acknowledged
-gives without a broker: nothing lost, nothing doubled.
+Observations of real captures went through the whole pipeline while something broke; a part that ends is started
+again, as a Deployment would. An attack passes when every table has exactly the rows that a replay of what Kafka
+acknowledged gives without a broker: nothing lost, nothing doubled.
 
 | fault | times | seconds | acknowledged | rows | caught up after, s | peak of a part, MiB |
 |---|--:|--:|--:|--:|--:|--:|
