@@ -259,6 +259,12 @@ class SourceErrorRecord(Record, frozen=True, tag="source_error"):
     error: str
 
 
+class DeadLetterRecord(Record, frozen=True, tag="dead_letter"):
+    """On the cluster's log for each dead letter whose time is known: what the alert about them needs."""
+
+    error_type: str
+
+
 AnyRecord: TypeAlias = (
     NodeRecord
     | PodRecord
@@ -274,4 +280,5 @@ AnyRecord: TypeAlias = (
     | NodeResourceTopologyRecord
     | NodeNumaRecord
     | SourceErrorRecord
+    | DeadLetterRecord
 )

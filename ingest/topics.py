@@ -24,11 +24,13 @@ class Topic(NamedTuple):
     partitions: int
     retention_hours: int
     what: str
+    compacted: bool = False
+    """Kafka keeps the last message of each key, whatever its age."""
 
     def config(self) -> dict[str, str]:
         """Kafka's own settings of it."""
         return {
-            "cleanup.policy": "delete",
+            "cleanup.policy": "compact" if self.compacted else "delete",
             "retention.ms": str(self.retention_hours * _HOUR_MS),
             "max.message.bytes": str(MAX_MESSAGE_BYTES),
         }
@@ -41,6 +43,7 @@ class Topics(NamedTuple):
     cluster: Topic
     findings: Topic
     dead_letters: Topic
+    alerts: Topic
 
     def of(self, record: Record) -> Topic:
         """The log that a record belongs to."""
@@ -57,7 +60,9 @@ def topics(
         ("findings", "What the analytics concluded, keyed as the record that it was concluded from"),
         ("dead-letters", "What could not be decoded or made no sense, and why"),
     )
-    return Topics(*(Topic(f"{prefix}.{name}", partitions, retention_hours, what) for name, what in of_records))
+    made = [Topic(f"{prefix}.{name}", partitions, retention_hours, what) for name, what in of_records]
+    what = "Alerts that fire or are resolved, keyed by fingerprint: the last message of a key is how it stands"
+    return Topics(*[*made, Topic(f"{prefix}.alerts", partitions, retention_hours, what, compacted=True)])
 
 
 _encode: Final = msgspec.json.Encoder().encode

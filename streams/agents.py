@@ -6,6 +6,7 @@ what was published for it before a crash is published again with the same natura
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -15,9 +16,10 @@ import msgspec
 import structlog
 
 from ingest.dead_letters import PAYLOAD_BYTES, Buried
+from ingest.figures import DEAD_LETTERS, STAGE_SECONDS
 from ingest.observation import BadRecord, Position
 from ingest.publish import SENT, Publisher, Sent
-from ingest.records import AnyRecord, Record
+from ingest.records import AnyRecord, DeadLetterRecord, Record
 from ingest.topics import Topics, decode_record, encode_record, headers_of, key_of, kind_of
 from streams.alert_messages import alert_headers, encode_alert
 from streams.codec import Emission, Folded, TableCodec
@@ -30,6 +32,7 @@ BATCH_EVENTS: Final = 4000
 """Of a backlog: a state is written once a batch."""
 MAX_CACHED_LOGS: Final = 10_000
 MAX_DEAD_LETTERS_IN_A_ROW: Final = 1000
+NOT_A_RECORD: Final = "not_a_record"
 ORIGIN: Final = "origin"
 """The header of a record that a reducer emitted: see `streams.codec.Emission`."""
 log = structlog.get_logger(__name__)
@@ -73,6 +76,12 @@ class LogFolder:
         self._busy = asyncio.Lock()
         self._closed = False
         self._in_a_row = 0
+        self.folded = 0
+        """Messages."""
+        self.newest: float | None = None
+        """Kafka's time, in seconds, of the newest message that was folded."""
+        self.next_offsets: dict[int, int] = {}
+        """Of each partition that something was folded from."""
         self._decoded: dict[bytes, tuple[bytes, Folded]] = {}
         """States as they were last read or written, to save decoding them while no one else writes them."""
 
@@ -121,6 +130,7 @@ class LogFolder:
         await self.rest()
 
     async def _fold_batch(self, stream: Any, events: Sequence[Any]) -> None:
+        began = time.perf_counter()
         generation = self._generation()
         ours = [event for event in events if event.message.generation_id == generation]
         states, published = await self._fold_logs(ours)
@@ -131,6 +141,10 @@ class LogFolder:
         await asyncio.gather(*[await self._keep(each, folded) for each, folded in states.items()])
         for event in ours:
             await stream.ack(event)
+            self.next_offsets[event.message.partition] = event.message.offset + 1
+            self.newest = max(self.newest or 0.0, event.message.timestamp)
+        self.folded += len(ours)
+        STAGE_SECONDS.labels("fold").observe(time.perf_counter() - began)
 
     async def _fold_logs(self, events: Sequence[Any]) -> tuple[dict[_Key, Folded], Published]:
         by_key: dict[_Key, list[Any]] = {}
@@ -172,6 +186,8 @@ class LogFolder:
                 record = decode_record(event.value or b"")
             except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
                 published.append(await self._bury_undecodable(event, error))
+                told = DeadLetterRecord(ts=_at(message), cluster="", error_type=NOT_A_RECORD)
+                published.append(await self._emit(told, Emission(key.decode(errors="replace"), offset, 0)))
                 continue
             self._in_a_row = 0
             published += await self._fold_record(key, folded, record, message)
@@ -186,6 +202,9 @@ class LogFolder:
                 published.append(await self._emit(output, emission))
             elif isinstance(output, Rejected):
                 published.append(await self._bury_record(record, message, output.error))
+                told = DeadLetterRecord(ts=record.ts, cluster=record.cluster, error_type=output.error.error_type)
+                emission = Emission(key.decode(errors="surrogatepass"), folded.offset, number)
+                published.append(await self._emit(told, emission))
             else:
                 rows.append(output)
                 if isinstance(output, Alert):
@@ -224,11 +243,11 @@ class LogFolder:
                 f"{self._in_a_row} messages in a row are no records, the last at {_place(message)}: {error}. "
                 "See who writes to this topic, or whether they are of a newer version"
             )
-        at = datetime.fromtimestamp(message.timestamp, UTC)
-        buried = Buried.of("", at, _position(message), BadRecord("not_a_record", str(error)))
+        buried = Buried.of("", _at(message), _position(message), BadRecord(NOT_A_RECORD, str(error)))
         return await self._bury(buried, event.value or b"")
 
     async def _bury(self, buried: Buried, payload: bytes) -> Awaitable[None]:
+        DEAD_LETTERS.labels(buried.error_type).inc()
         return await self._publisher.send(
             self._topics.dead_letters.name, key_of(buried.cluster, ""), payload[:PAYLOAD_BYTES], buried.headers()
         )
@@ -275,6 +294,10 @@ def _header(headers: Any, wanted: str, parse: Callable[[bytes], Parsed]) -> Pars
             except ValueError:
                 return None
     return None
+
+
+def _at(message: Any) -> datetime:
+    return datetime.fromtimestamp(message.timestamp, UTC)
 
 
 def _place(message: Any) -> str:

@@ -11,8 +11,8 @@ from typing import Any, Final
 from ingest.dead_letters import EPOCH, payload_text
 from ingest.identity import digest
 from ingest.normalize import normalize
-from ingest.observation import BadRecord, Observation, Observed, Position, Unreadable
-from ingest.records import Record, SummaryRecord
+from ingest.observation import BadRecord, Observation, Observed, Unreadable
+from ingest.records import DeadLetterRecord, Record, SummaryRecord
 from ingest.topics import encode_record
 from streams.batch import Batch, Sink
 from streams.checkpoints import Checkpoints, Entry, Seen, StateCodec, packed, unpacked
@@ -20,7 +20,7 @@ from streams.findings import DeadLetter, Row
 from streams.fold import Fold, LogKey, LogState, Rejected
 from streams.reducer import Reducer
 
-BATCH_ROWS: Final = 20_000
+BATCH_ROWS: Final = 10_000
 CHECKPOINT_EVERY: Final = 100_000
 """Observations between two checkpoints of a long replay."""
 OBJECTS_BETWEEN_SEARCHES: Final = 100_000
@@ -147,7 +147,7 @@ class Replay:
         for node, value in self._checkpoints.load(cluster, "state").items():
             self._logs[LogKey(cluster, node)] = self._codec.decode(unpacked(value))
 
-    def _take(self, record: Record, item: Observed) -> None:
+    def _take(self, record: Record, item: Observed | Unreadable) -> None:
         key = LogKey(record.cluster, record.node)
         log = self._logs.get(key)
         if log is None:
@@ -166,27 +166,30 @@ class Replay:
         self._batch.add(rows)
 
     def _bury(self, observation: Observation, item: Observed, error_type: str, reason: str) -> None:
-        self._dead_letter(observation.cluster, observation.ts, item.position, error_type, reason, item.raw)
+        self._dead_letter(observation.cluster, observation.ts, item, error_type, reason, item.raw)
 
-    def _bury_record(self, record: Record, item: Observed, rejected: Rejected) -> None:
+    def _bury_record(self, record: Record, item: Observed | Unreadable, rejected: Rejected) -> None:
         error = rejected.error
-        self._dead_letter(
-            record.cluster, record.ts, item.position, error.error_type, str(error), encode_record(record)
-        )
+        self._dead_letter(record.cluster, record.ts, item, error.error_type, str(error), encode_record(record))
 
     def _bury_unreadable(self, item: Unreadable) -> None:
         if not self._seen.add(item.cluster, item.ts, digest(item)):
             self.report.known += 1
             return
-        self._dead_letter(item.cluster, item.ts or EPOCH, item.position, item.error_type, item.reason, item.raw)
+        if item.ts is not None:
+            self._advance(item.cluster, item.ts)
+        self._dead_letter(item.cluster, item.ts or EPOCH, item, item.error_type, item.reason, item.raw)
 
     def _dead_letter(
-        self, cluster: str, ts: datetime, position: Position, error_type: str, reason: str, raw: bytes
+        self, cluster: str, ts: datetime, item: Observed | Unreadable, error_type: str, reason: str, raw: bytes
     ) -> None:
+        position = item.position
         letter = DeadLetter(cluster, ts, position.source, str(position), error_type, reason, payload_text(raw))
         self.report.dead_letters[error_type] += 1
         self.report.first_dead_letter = self.report.first_dead_letter or letter
         self._batch.add((letter,))
+        if ts != EPOCH:
+            self._take(DeadLetterRecord(ts=ts, cluster=cluster, error_type=error_type), item)
 
     def _flush(self) -> None:
         if not self._batch.size:

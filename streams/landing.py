@@ -7,7 +7,8 @@ else. What is stored twice under one token is there once.
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Thread
@@ -19,6 +20,9 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, OffsetAndMetad
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
+from ingest import figures
+from ingest.figures import STAGE_SECONDS
+from ingest.telemetry import Figure, Values, telling
 from ingest.topics import MAX_MESSAGE_BYTES
 
 SESSION_MS: Final = 20_000
@@ -50,8 +54,8 @@ class Portion(NamedTuple):
 
     @property
     def token(self) -> str:
-        """The same for the same range."""
-        return f"{self.topic}:{self.partition}:{self.start}-{self.end}"
+        """The same for the same range; another one where the topic was made anew and counts from 0 again."""
+        return f"{self.topic}:{self.partition}:{self.start}-{self.end}@{self.messages[-1].timestamp}"
 
 
 class Limits(NamedTuple):
@@ -144,6 +148,14 @@ class Landing:
         self._revoking = False
         self._generation = 0
         """What was received in an older one is not ours."""
+        self._next: dict[TopicPartition, int] = {}
+        """What is stored next, of each partition that something was received of."""
+        self._landed: Counter[tuple[str, ...]] = Counter()
+        self._newest: dict[tuple[str, ...], float] = {}
+        self._refusals = 0
+        self._refusal = ""
+        """Why the store takes nothing now."""
+        self._joined = False
         self._busy = asyncio.Lock()
         self._thread = _StoreThread(store)
 
@@ -153,11 +165,12 @@ class Landing:
         try:
             self._consumer.subscribe(list(self._topics), listener=_Listener(self))
             await self._consumer.start()
-            landing = asyncio.ensure_future(self._land_until(stop))
-            stopping = asyncio.ensure_future(stop.wait())
-            await asyncio.wait([landing, stopping], return_when=asyncio.FIRST_COMPLETED)
-            stopping.cancel()
-            await asyncio.wait_for(landing, GRACE_SECONDS)
+            with telling(self._figures(), self._why_not):
+                landing = asyncio.ensure_future(self._land_until(stop))
+                stopping = asyncio.ensure_future(stop.wait())
+                await asyncio.wait([landing, stopping], return_when=asyncio.FIRST_COMPLETED)
+                stopping.cancel()
+                await asyncio.wait_for(landing, GRACE_SECONDS)
         except TimeoutError:
             log.warning("the running insert did not end in time; the next start repeats it")
         finally:
@@ -177,10 +190,38 @@ class Landing:
         self._buffers.clear()
         self._begun.clear()
         self._unknown.clear()
+        self._next.clear()
+
+    def _figures(self) -> dict[Figure, Callable[[], Values]]:
+        return {
+            figures.LANDED: lambda: self._landed,
+            figures.LANDED_AT: lambda: self._newest,
+            figures.LAG: self._lag,
+            figures.BUFFERED: lambda: {(): self._buffered_bytes()},
+            figures.NOT_STORED: lambda: {(): self._refusals},
+        }
+
+    def _lag(self) -> Values:
+        lag: Counter[tuple[str, ...]] = Counter()
+        for tp, offset in self._next.items():
+            lag[(tp.topic,)] += max((self._consumer.highwater(tp) or offset) - offset, 0)
+        return lag
+
+    def _buffered_bytes(self) -> int:
+        return sum(each.bytes for each in self._buffers.values())
+
+    def _why_not(self) -> Iterator[str]:
+        if not self._joined:
+            yield "partitions are being assigned"
+        if self._refusal:
+            yield f"the database stores nothing now: {self._refusal}"
+        if self._buffered_bytes() >= self._limits.buffered_bytes:
+            yield f"limit: land.buffered_bytes, {self._limits.buffered_bytes} bytes wait to be stored"
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Nothing of the partitions is stored before it is known what was begun."""
         self._unknown |= set(partitions)
+        self._joined = True
 
     async def _land_until(self, stop: asyncio.Event) -> None:
         while not stop.is_set():
@@ -222,6 +263,7 @@ class Landing:
             return  # the next owner, perhaps ourselves, gets them again
         for tp, messages in received.items():
             self._buffers.setdefault(tp, _Buffer()).add(messages)
+            self._next.setdefault(tp, messages[0].offset)
 
     async def _land_due(self, stop: asyncio.Event) -> None:
         due = [(tp, buffer) for tp, buffer in self._buffers.items() if self._due(tp, buffer)]
@@ -246,7 +288,7 @@ class Landing:
             buffer.bytes >= limits.bytes
             or len(buffer.messages) >= limits.messages
             or time.monotonic() - buffer.since >= limits.seconds
-            or sum(each.bytes for each in self._buffers.values()) >= limits.buffered_bytes
+            or self._buffered_bytes() >= limits.buffered_bytes
         )
 
     def _cut(self, tp: TopicPartition, buffer: _Buffer) -> Portion | None:
@@ -270,10 +312,20 @@ class Landing:
         intents = {each.source: OffsetAndMetadata(each.start, _metadata(each.end)) for each in portions}
         await self._commit(intents)
         for each in portions:
+            began = time.perf_counter()
             await self._store(each, generation, stop)
+            self._stored(each, time.perf_counter() - began)
         if generation != self._generation:
             raise _Abandoned
         await self._commit({each.source: OffsetAndMetadata(each.end + 1, "") for each in portions})
+
+    def _stored(self, portion: Portion, seconds: float) -> None:
+        STAGE_SECONDS.labels("land").observe(seconds)
+        self._landed[(portion.topic,)] += len(portion.messages)
+        self._newest[(portion.topic,)] = max(
+            self._newest.get((portion.topic,), 0.0), portion.messages[-1].timestamp / 1000
+        )
+        self._next[portion.source] = portion.end + 1
 
     async def _store(self, portion: Portion, generation: int, stop: asyncio.Event) -> None:
         """Return when the portion is stored, however often that must be tried."""
@@ -282,8 +334,11 @@ class Landing:
             try:
                 await self._thread.store(portion)
             except TransientFailure as failure:
+                self._refusals += 1
+                self._refusal = str(failure)
                 log.warning("not stored yet", range=portion.token, reason=str(failure), again_in_seconds=backoff)
             else:
+                self._refusal = ""
                 return
             await _sleep(backoff, stop)
             backoff = min(2 * backoff, LONGEST_BACKOFF_SECONDS)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -14,6 +14,18 @@ from streams.findings import Row
 State = TypeVar("State", bound=msgspec.Struct)
 Output: TypeAlias = Row | Record
 """A row lands in its table; a record goes to the cluster's log."""
+
+
+class Concluded(NamedTuple):
+    """What the reducers of a log concluded from one record: what a reducer over rows takes."""
+
+    at: datetime
+    """Of the record: the log's event time."""
+    node: str
+    new_minute: bool
+    """The log reached a new minute with it; `rows` can be empty then."""
+    rows: Sequence[Row | Record]
+    """Of the types that the reducer is over, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +49,5 @@ class Reducer(Generic[State]):
     """A frozen msgspec Struct whose fields all have defaults: `state()` is the state of a key never seen."""
     step: Callable[[State, Any], tuple[State, Sequence[Output | BadRecord]]]
     expire: Callable[[State, datetime], tuple[State | None, Sequence[Output]]] = lambda state, _: (state, ())
+    over: tuple[type[Row], ...] = ()
+    """Row types that it takes, as `Concluded`, of those reducers of its log that are over none."""

@@ -7,11 +7,12 @@ import msgspec
 
 import ingest
 from ingest.records import AnyRecord
+from streams.alert_messages import AlertMessage
 from streams.finding_messages import Findings
 
 FOLDER: Final = Path(ingest.__file__).parent / "schemas"
 """`*.json` are of this version; `released/` holds those that messages in topics may still have."""
-MODELS: Final[dict[str, Any]] = {"record": AnyRecord, "findings": Findings}
+MODELS: Final[dict[str, Any]] = {"record": AnyRecord, "findings": Findings, "alert": AlertMessage}
 
 
 def schema(name: str) -> str:

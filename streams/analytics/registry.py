@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from streams.alerts import alert_reducers
 from streams.analytics import (
     eviction_trend,
     evictions,
@@ -19,7 +20,7 @@ from streams.analytics import (
 )
 from streams.reducer import Reducer
 
-REDUCERS: Final[tuple[Reducer[Any], ...]] = (
+ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     nodes.REDUCER,
     node_events.REDUCER,
     node_events.CLUSTER_REDUCER,
@@ -37,3 +38,5 @@ REDUCERS: Final[tuple[Reducer[Any], ...]] = (
     numa_skew.REDUCER,
     numa_cluster.REDUCER,
 )
+REDUCERS: Final[tuple[Reducer[Any], ...]] = (*ANALYTICS, *alert_reducers())
+"""And the alerts over what they conclude, by the packaged rules."""

@@ -84,7 +84,7 @@ def test_clickhouse_is_away(ground: Ground) -> None:
         on.to_clickhouse.heal()
         return 1, CLICKHOUSE_OUTAGE_SECONDS
 
-    ground.attacked("clickhouse", "ClickHouse refuses connections", attack)
+    ground.attacked("away", "ClickHouse refuses connections", attack)
 
 
 def test_clickhouse_hangs_resets_and_answers_too_late(ground: Ground) -> None:

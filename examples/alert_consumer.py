@@ -1,0 +1,26 @@
+"""Read Leadsman's alerts: what fires now, then every change. Each message is as ingest/schemas/alert.json says.
+
+python examples/alert_consumer.py [HOST:PORT [TOPIC]]
+"""
+# ruff: noqa: INP001, T201 - an example is no package, and prints
+
+import asyncio
+import json
+import sys
+
+from aiokafka import AIOKafkaConsumer
+
+
+async def main(servers: str = "localhost:9092", topic: str = "leadsman.alerts") -> None:
+    """The topic is compacted: its last message for each fingerprint says how that alert stands."""
+    stands: dict[str, tuple[str, str]] = {}
+    async with AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
+        async for message in consumer:
+            alert = json.loads(message.value)
+            change = (alert["status"], alert["startsAt"])
+            if stands.get(alert["fingerprint"]) != change:  # otherwise only its words are new
+                stands[alert["fingerprint"]] = change
+                print(alert["status"], alert["labels"]["alertname"], alert["annotations"]["summary"], flush=True)
+
+
+asyncio.run(main(*sys.argv[1:]))

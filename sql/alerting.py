@@ -1,0 +1,35 @@
+"""`leadsman alert` as it runs: a consumer for each receiver, so that none waits for another."""
+
+import asyncio
+from collections.abc import Sequence
+
+from ingest.settings import Settings
+from ingest.stopping import run_until, stop_on_signals
+from sql.run import make_topics
+from streams.receivers.choose import group_of, receiver
+from streams.receivers.consume import AlertConsumer
+
+
+async def run_alerts(settings: Settings, to: Sequence[str]) -> None:
+    """Tell every receiver until SIGTERM or SIGINT. Raises BadReceiver and TopicsUnusable."""
+    kafka = settings.kafka
+    secret = settings.alerts.webhook_secret
+    consumers = [
+        AlertConsumer(
+            kafka.topics().alerts,
+            group_of(kafka.topic_prefix, text),
+            receiver(text, webhook_secret=secret.get_secret_value() if secret else None),
+            kafka.bootstrap_servers,
+            kafka.client_options(),
+        )
+        for text in dict.fromkeys(to)
+    ]
+    await make_topics(settings)
+    with stop_on_signals() as stop:
+        await run_until(stop, _all(consumers))
+
+
+async def _all(consumers: Sequence[AlertConsumer]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for consumer in consumers:
+            group.create_task(consumer.run())

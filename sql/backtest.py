@@ -1,0 +1,87 @@
+"""A capture under one rule set or two: the runtime without Kafka into a database that is thrown away afterwards."""
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from ingest.observation import Observed, Unreadable
+from sql.checkpoints import DatabaseCheckpoints
+from sql.database import Database, Result, connect
+from sql.landing import Lander
+from sql.migrate import migrate
+from sql.queries import run, saved_query
+from streams.alerting.rules import AlertRules
+from streams.alerts import alert_reducers
+from streams.analytics.registry import ANALYTICS
+from streams.backtest import Episode, Incident, episodes, incidents
+from streams.embedded import Replay, ReplayReport
+from streams.findings import Alert, Eviction
+from streams.reducer import Output, Reducer
+
+_EVICTIONS: Final = f"SELECT {', '.join(Eviction._fields)} FROM evictions FINAL"
+_RANKS: Final = """
+SELECT cluster, node, signal, count() AS evictions, countIf(was_next) AS first,
+    countIf(could_be_next) AS first_or_tied, median(rank_when_evicted) AS median_rank,
+    median(ranked_pods) AS median_ranked_pods
+FROM rank_accuracy GROUP BY cluster, node, signal ORDER BY cluster, node, signal
+"""
+
+
+class Backtest(NamedTuple):
+    """What was found; `fired` is by the name of the rule set."""
+
+    report: ReplayReport
+    fired: Mapping[str, list[Episode]]
+    incidents: list[Incident]
+    forecasts: Result
+    """As the saved query `prediction_accuracy`."""
+    ranks: Result
+    """How often the pod that was evicted was the first in the predicted order, by node and signal."""
+    coverage: Result
+    """As the saved query `alert_coverage`: what cannot fire, or knows less."""
+
+
+def backtest(
+    items: Iterable[Observed | Unreadable],
+    rule_sets: Mapping[str, AlertRules],
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Backtest:
+    """Replay observations under each rule set at once. Raises what a source raises."""
+    told: dict[str, list[Alert]] = {name: [] for name in rule_sets}
+    reducers = [*ANALYTICS]
+    for number, (name, rules) in enumerate(rule_sets.items()):
+        reducers += [_kept_apart(reducer, number, told[name]) for reducer in alert_reducers(rules)]
+    with (
+        tempfile.TemporaryDirectory(prefix="leadsman-backtest-") as folder,
+        connect(f"chdb://{folder}/db") as database,
+    ):
+        migrate(database)
+        with Lander(database) as lander:
+            report = Replay(reducers, lander, DatabaseCheckpoints(database)).run(items, since=since, until=until)
+        return Backtest(
+            report,
+            {name: episodes(rows) for name, rows in told.items()},
+            incidents(_evictions(database)),
+            run(database, saved_query("prediction_accuracy"), {}),
+            database.query(_RANKS),
+            run(database, saved_query("alert_coverage"), {}),
+        )
+
+
+def _kept_apart(reducer: Reducer[Any], number: int, into: list[Alert]) -> Reducer[Any]:
+    """The reducer, its rows kept here: those of two rule sets would be one row in a table."""
+
+    def step(state: Any, concluded: Any) -> tuple[Any, tuple[Output, ...]]:
+        state, rows = reducer.step(state, concluded)
+        into.extend(row for row in rows if isinstance(row, Alert))
+        return state, ()
+
+    return replace(reducer, name=f"{reducer.name}_{number}", step=step)
+
+
+def _evictions(database: Database) -> list[Eviction]:
+    return [Eviction(*row) for row in database.query(_EVICTIONS).rows]

@@ -1,0 +1,160 @@
+"""A backtest as tables for a person, and as JSON."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+from rich.table import Table
+from rich.text import Text
+
+from ingest.text import plain
+from sql.backtest import Backtest
+from sql.database import Result
+from sql.present import as_table
+from streams.alerting.rules import ALERT_NAMES
+from streams.alerting.words import lasting
+from streams.backtest import Announced, announced, unfulfilled
+
+Shown = str | Table
+_CELL: Final = 300
+
+
+def as_tables(found: Backtest) -> Iterator[Shown]:
+    """Heading and table in turn."""
+    for name, fired in found.fired.items():
+        yield f"Alerts by {plain(name)}: {len(fired)}"
+        yield _table(
+            ("fired", "resolved", "lasted", "severity", "alert", "what"),
+            [
+                (
+                    _time(each.starts_at),
+                    _time(each.ends_at) if each.ends_at else "still fires",
+                    lasting((each.ends_at - each.starts_at).total_seconds()) if each.ends_at else "-",
+                    each.severity,
+                    each.alertname,
+                    each.summary,
+                )
+                for each in fired
+            ],
+        )
+    yield "Evictions and rejections, and what announced them"
+    yield _table(
+        ("began", "node", "cause", "resource", "pods", *(f"announced by {name}" for name in found.fired)),
+        [
+            (
+                _time(each.began),
+                each.node,
+                each.cause,
+                each.resource,
+                str(each.pods),
+                *(_leads(announced(each, fired)) for fired in found.fired.values()),
+            )
+            for each in found.incidents
+        ],
+    )
+    yield from _unfulfilled(found)
+    if len(found.fired) > 1:
+        yield "Side by side"
+        yield _table(("", *found.fired), _compared(found))
+    yield "Forecasts of thresholds: how right they were"
+    yield as_table(found.forecasts)
+    yield "Predicted eviction order: how often the evicted pod was the first"
+    yield as_table(found.ranks)
+    if found.coverage.rows:
+        yield "Alerts that cannot fire, or know less, for want of an input"
+        yield as_table(found.coverage)
+
+
+def as_json(found: Backtest) -> str:
+    """The same as one object."""
+    report = found.report
+    every = {
+        "observations": report.read,
+        "first": report.first,
+        "last": report.last,
+        "dead_letters": dict(report.dead_letters),
+        "rules": {
+            name: {
+                "alerts": [each._asdict() for each in fired],
+                "nothing_followed": [each._asdict() for each in unfulfilled(fired, found.incidents)],
+            }
+            for name, fired in found.fired.items()
+        },
+        "incidents": [
+            {
+                **each._asdict(),
+                "announced": {
+                    name: [one._asdict() for one in announced(each, fired)] for name, fired in found.fired.items()
+                },
+            }
+            for each in found.incidents
+        ],
+        "forecasts": _rows(found.forecasts),
+        "ranks": _rows(found.ranks),
+        "coverage": _rows(found.coverage),
+    }
+    return msgspec.json.format(msgspec.json.encode(every), indent=2).decode()
+
+
+def _unfulfilled(found: Backtest) -> Iterator[Shown]:
+    for name, fired in found.fired.items():
+        idle = unfulfilled(fired, found.incidents)
+        yield f"Forecasts by {plain(name)} that nothing followed: {len(idle)}"
+        if idle:
+            yield _table(
+                ("fired", "resolved", "alert", "what"),
+                [
+                    (
+                        _time(each.starts_at),
+                        _time(each.ends_at) if each.ends_at else "still fires",
+                        each.alertname,
+                        each.summary,
+                    )
+                    for each in idle
+                ],
+            )
+
+
+def _compared(found: Backtest) -> list[tuple[str, ...]]:
+    every = found.fired.values()
+    leads = [[announced(each, fired) for each in found.incidents] for fired in every]
+    rows = [
+        (name, *(str(sum(each.alertname == name for each in fired)) for fired in every))
+        for name in ALERT_NAMES
+        if any(each.alertname == name for fired in every for each in fired)
+    ]
+    return [
+        *rows,
+        ("alerts in all", *(str(len(fired)) for fired in every)),
+        ("incidents announced", *(f"{sum(map(bool, each))} of {len(each)}" for each in leads)),
+        ("shortest lead", *(_shortest(each) for each in leads)),
+        ("forecasts that nothing followed", *(str(len(unfulfilled(fired, found.incidents))) for fired in every)),
+    ]
+
+
+def _shortest(leads: list[list[Announced]]) -> str:
+    known = [each[0].lead_seconds for each in leads if each]
+    return lasting(min(known)) if known else "-"
+
+
+def _leads(by: list[Announced]) -> str:
+    """The lead time of each alert that announced it, before the first eviction."""
+    return ", ".join(f"{each.alertname} {lasting(each.lead_seconds)} before" for each in by) or "NOTHING"
+
+
+def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(Text(plain(column)), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(plain(value, _CELL)) for value in row))
+    return table
+
+
+def _time(ts: datetime) -> str:
+    return ts.isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
+
+
+def _rows(result: Result) -> list[dict[str, Any]]:
+    return [dict(zip(result.column_names, row, strict=True)) for row in result.rows]

@@ -1,0 +1,13 @@
+-- Which alerts cannot fire, or know less, because an input is missing
+SELECT
+    cluster,
+    alertname,
+    input,
+    can_fire,
+    nodes_without,
+    nodes,
+    without_it,
+    first_nodes_without
+FROM alert_coverage
+WHERE nodes_without > 0
+ORDER BY can_fire, cluster, alertname, input

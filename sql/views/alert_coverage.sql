@@ -1,0 +1,84 @@
+-- Which alerts can fire at all; agrees with streams/alerting: what each condition reads.
+-- column alertname: Name of the alert
+-- column input: What it needs: samples, configz, nodes, numa, requests, pods or events; empty where it needs nothing
+-- column required: 1 where it cannot fire without it
+-- column nodes: Nodes that are known
+-- column nodes_without: Nodes of which this input was not seen
+-- column can_fire: 0 where no node has what it needs
+-- column first_nodes_without: The first ten nodes without it
+-- column without_it: What is so where it lacks; empty where no node lacks it
+CREATE OR REPLACE VIEW alert_coverage AS
+WITH
+    inputs AS
+    (
+        SELECT DISTINCT cluster, node, 'samples' AS input FROM node_samples_5m
+        UNION ALL
+        SELECT DISTINCT cluster, node, 'configz' AS input FROM kubelet_settings
+        UNION ALL
+        SELECT DISTINCT cluster, node, 'nodes' AS input FROM nodes
+        UNION ALL
+        SELECT DISTINCT cluster, node, 'numa' AS input FROM numa_skew WHERE scope = 'node' AND fidelity != 'none'
+        UNION ALL
+        SELECT DISTINCT cluster, node, 'requests' AS input FROM node_fit_5m
+        UNION ALL
+        SELECT DISTINCT cluster, '*' AS node, 'pods' AS input FROM pod_bindings
+        UNION ALL
+        SELECT DISTINCT cluster, '*' AS node, 'events' AS input FROM node_events
+        UNION ALL
+        SELECT DISTINCT cluster, '*' AS node, 'pods or events' AS input FROM pod_bindings
+        UNION ALL
+        SELECT DISTINCT cluster, '*' AS node, 'pods or events' AS input FROM node_events
+    ),
+    known AS
+    (
+        SELECT DISTINCT cluster, node FROM inputs WHERE node != '' AND node != '*'
+    ),
+    needs AS
+    (
+        SELECT
+            n.1 AS alertname,
+            n.2 AS input,
+            n.3 AS required,
+            n.4 AS without_it
+        FROM
+        (
+            SELECT arrayJoin([
+                ('EvictionThresholdNear', 'samples', 1, 'no signal is known: it cannot fire'),
+                ('EvictionThresholdNear', 'configz', 0, 'the thresholds are assumed to be the defaults of that kubelet'),
+                ('PodsEvicted', 'pods or events', 1, 'there is no witness: it cannot fire'),
+                ('PodsEvicted', 'pods', 0, 'an eviction whose event is lost is not seen'),
+                ('PodsEvicted', 'events', 0, 'threshold and cause of an eviction can be missing'),
+                ('PressureOscillation', 'nodes', 1, 'no condition is known: it cannot fire'),
+                ('ImageGCInvalidCapacity', 'events', 1, 'only events tell it: it cannot fire'),
+                ('ImageGCInsufficientFreed', 'events', 1, 'only events tell it: it cannot fire'),
+                ('ImageGCInsufficientFreed', 'configz', 0, 'the thresholds are assumed to be 85 and 80 percent'),
+                ('ImageGCRestartLoop', 'events', 1, 'only events tell it: it cannot fire'),
+                ('NUMASkewHigh', 'numa', 1, 'no source tells its NUMA nodes: it cannot fire'),
+                ('NUMAFragmented', 'numa', 1, 'no source tells its NUMA nodes: it cannot fire'),
+                ('SchedulerBlindSpot', 'nodes', 1, 'there is nothing to compare with: it cannot fire'),
+                ('SchedulerBlindSpot', 'pods', 1, 'no scheduling failure is known: it cannot fire'),
+                ('NodeOvercommitted', 'requests', 1, 'no request is known: it cannot fire'),
+                ('NodeOvercommitted', 'samples', 0, 'use is not measured: only requests count'),
+                ('StreamStalled', '', 0, ''),
+                ('DeadLetters', '', 0, '')
+            ]) AS n
+        )
+    )
+SELECT
+    k.cluster AS cluster,
+    r.alertname AS alertname,
+    r.input AS input,
+    toUInt8(r.required) AS required,
+    count() AS nodes,
+    countIf(NOT has(i.nodes, k.node) AND NOT has(i.nodes, '*') AND r.input != '') AS nodes_without,
+    toUInt8(NOT required OR nodes_without < nodes) AS can_fire,
+    arraySlice(arraySort(groupArrayIf(k.node, NOT has(i.nodes, k.node) AND NOT has(i.nodes, '*') AND r.input != '')), 1, 10) AS first_nodes_without,
+    if(nodes_without = 0, '', r.without_it) AS without_it
+FROM known AS k
+CROSS JOIN needs AS r
+LEFT JOIN
+(
+    SELECT cluster, input, groupUniqArray(node) AS nodes FROM inputs GROUP BY cluster, input
+) AS i ON i.cluster = k.cluster AND i.input = r.input
+GROUP BY k.cluster, r.alertname, r.input, r.required, r.without_it
+COMMENT 'Which alerts can fire in each cluster: each input that an alert needs, how many nodes lack it, whether it can fire at all, and what is so without it'

@@ -1,0 +1,66 @@
+"""Alerts as messages of the topic `leadsman.alerts`, with the field names of an Alertmanager v2 alert.
+
+The key is the fingerprint; headers are CloudEvents 1.0 in Kafka's binary mode. The topic is compacted: the last
+message of a key says how that alert stands. A message that is repeated has the same `ce_id`.
+"""
+
+from datetime import datetime
+from typing import Final, Literal
+
+import msgspec
+
+from ingest.topics import Headers, event_headers
+from streams.findings import Alert
+
+KIND: Final = "alert"
+
+
+class AlertMessage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """That an alert fires, or was resolved. `labels` are its identity, `annotations` are words for people."""
+
+    status: Literal["firing", "resolved"]
+    fingerprint: str
+    """16 hexadecimal digits, of all labels."""
+    labels: dict[str, str]
+    """`alertname`, `severity`, `cluster`, `node` where it is about one, and what tells it from others of its name."""
+    annotations: dict[str, str]
+    """`summary`, `description` and `runbook_url`."""
+    starts_at: datetime
+    """When it fired, in event time."""
+    ends_at: datetime | None = None
+    """When it was resolved, in event time; null while it fires."""
+    updated_at: datetime
+    """When its words last changed, in event time."""
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_decoder: Final = msgspec.json.Decoder(AlertMessage)
+
+
+def message_of(alert: Alert) -> AlertMessage:
+    """A row of `alerts` as a message."""
+    return AlertMessage(
+        status="resolved" if alert.status == "resolved" else "firing",
+        fingerprint=alert.fingerprint,
+        labels=alert.labels,
+        annotations=alert.annotations,
+        starts_at=alert.starts_at,
+        ends_at=alert.ends_at,
+        updated_at=alert.updated_at,
+    )
+
+
+def encode_alert(alert: Alert) -> bytes:
+    """The value of an alert's message."""
+    return _encode(message_of(alert))
+
+
+def alert_headers(alert: Alert) -> Headers:
+    """Headers of an alert's message; the subject is the node, the time when it was told."""
+    identity = f"{alert.fingerprint}@{alert.starts_at.isoformat()}#{alert.status}@{alert.updated_at.isoformat()}"
+    return event_headers(KIND, KIND, identity, alert.cluster, alert.node, alert.updated_at.isoformat())
+
+
+def decode_alert(value: bytes) -> AlertMessage:
+    """Raises msgspec.MsgspecError for what is no alert."""
+    return _decoder.decode(value)

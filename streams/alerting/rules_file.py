@@ -1,0 +1,116 @@
+"""Rules of alerts from a YAML file; what is wrong with one is told with its line and what is allowed."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pydantic
+import yaml
+
+from ingest.text import plain
+from streams.alerting.rules import AlertRules
+
+DEFAULTS: Final = Path(__file__).parents[1] / "alerts.yaml"
+_FIRST_LINE: Final = 1
+_Place = tuple[str | int, ...]
+
+
+class BadRules(ValueError):
+    """The rules cannot be used; the message names file, line, setting and what is allowed."""
+
+
+@cache
+def default_rules() -> AlertRules:
+    """Those of the packaged file."""
+    return read_rules(DEFAULTS)
+
+
+def read_rules(file: Path) -> AlertRules:
+    """The rules of a file; what it does not say is as in the packaged one. Raises BadRules."""
+    values, lines = _read(file)
+    base = {} if file == DEFAULTS else _packaged()
+    try:
+        return AlertRules.model_validate(_merged(base, values))
+    except pydantic.ValidationError as error:
+        problems = [_problem(each, lines) for each in error.errors(include_url=False)]
+        raise BadRules(f"{plain(file)}: {'; '.join(problems)}") from None
+
+
+@cache
+def _packaged() -> dict[str, Any]:
+    return _read(DEFAULTS)[0]
+
+
+def _read(file: Path) -> tuple[dict[str, Any], Mapping[_Place, int]]:
+    try:
+        text = file.read_text("utf-8")
+        tree = yaml.compose(text, Loader=yaml.SafeLoader)
+        values = yaml.safe_load(text)
+    except OSError as error:
+        raise BadRules(f"{plain(file)}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadRules(f"{plain(file)}: is not UTF-8 text") from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else _FIRST_LINE
+        raise BadRules(f"{plain(file)}: line {line}: no YAML: {plain(error.problem or error.context)}") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise BadRules(f"{plain(file)}: no YAML: {plain(error)}") from None
+    if values is None:
+        return {}, {}
+    if not isinstance(values, dict):
+        raise BadRules(f"{plain(file)}: line 1: rules are `name: value`, this is a {type(values).__name__}")
+    _refuse_doubles(tree, file)
+    return values, dict(_lines(tree, ()))
+
+
+def _merged(base: Any, over: Any) -> Any:
+    if not (isinstance(base, dict) and isinstance(over, dict)):
+        return over
+    return {**base, **{name: _merged(base.get(name), value) for name, value in over.items()}}
+
+
+def _lines(node: Any, place: _Place) -> Iterator[tuple[_Place, int]]:
+    """The line of every setting, counted from 1."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            below = (*place, key.value)
+            yield below, key.start_mark.line + 1
+            yield from _lines(value, below)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, value in enumerate(node.value):
+            yield (*place, number), value.start_mark.line + 1
+            yield from _lines(value, (*place, number))
+
+
+def _refuse_doubles(node: Any, file: Path) -> None:
+    """YAML would take the last of two settings of one name, and say nothing."""
+    if not isinstance(node, yaml.MappingNode):
+        return
+    seen: set[str] = set()
+    for key, value in node.value:
+        if key.value in seen:
+            raise BadRules(f"{plain(file)}: line {key.start_mark.line + 1}: {plain(key.value)} is there twice")
+        seen.add(key.value)
+        _refuse_doubles(value, file)
+
+
+def _problem(error: Any, lines: Mapping[_Place, int]) -> str:
+    place: _Place = tuple(error["loc"])
+    line = next((lines[place[:n]] for n in range(len(place), 0, -1) if place[:n] in lines), _FIRST_LINE)
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "extra_forbidden":
+        message = f"there is no such setting; there are {', '.join(_settings_at(place[:-1]))}"
+    elif "input" in error and not isinstance(error["input"], dict):
+        message += f", not {plain(error['input'], 80)!r}"
+    return f"line {line}: {plain('.'.join(map(str, place)))}: {message}"
+
+
+def _settings_at(place: _Place) -> list[str]:
+    model: type[pydantic.BaseModel] = AlertRules
+    for name in place:
+        found = model.model_fields[str(name)].annotation
+        if not (isinstance(found, type) and issubclass(found, pydantic.BaseModel)):
+            break
+        model = found
+    return [field.alias or name for name, field in model.model_fields.items()]

@@ -1,0 +1,1 @@
+"""Who is told of alerts, and how each is told all of them whatever happens in between."""

@@ -1,0 +1,66 @@
+"""Receivers as a person writes them: `alertmanager=URL`, `webhook=URL`, `slack=URL`, `stdout`."""
+
+import hashlib
+from collections.abc import Awaitable, Sequence
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+from ingest.clock import SYSTEM, Clock
+from ingest.text import plain
+from streams.receivers.alertmanager import Alertmanager
+from streams.receivers.posting import Poster
+from streams.receivers.pushing import slack, stdout, webhook
+from streams.receivers.standing import Standing, Told
+
+ALLOWED: Final = (
+    "write alertmanager=URL, webhook=URL, slack=URL or stdout, with URLs that begin with http:// or https://"
+)
+
+
+class BadReceiver(ValueError):
+    """A text names no receiver; the message says what is allowed and repeats no address, for it can be a secret."""
+
+
+class Receiver(Protocol):
+    """Someone who is told of alerts."""
+
+    name: str
+    poster: Poster | None
+    """What tells how it goes; None for one that always takes what it is told."""
+    resend_seconds: float | None
+    """How often it wants to hear how alerts stand, though nothing is new; None for never."""
+
+    async def deliver(self, news: Sequence[Told], standing: Standing) -> None:
+        """Return when it has taken all, or has refused it for good. `standing` is how alerts stand after the news."""
+        ...
+
+    def close(self) -> Awaitable[None]: ...
+
+
+def receiver(text: str, *, webhook_secret: str | None = None, clock: Clock = SYSTEM) -> Receiver:
+    """Raises BadReceiver."""
+    kind, _, url = text.partition("=")
+    if text == "stdout":
+        return stdout()
+    if kind not in {"alertmanager", "webhook", "slack"}:
+        raise BadReceiver(f"{plain(kind, 40)!r} is no receiver: {ALLOWED}")
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise BadReceiver(f"{kind}: its address cannot be used: {ALLOWED}")
+    match kind:
+        case "alertmanager":
+            return Alertmanager(url, clock)
+        case "webhook":
+            return webhook(url, webhook_secret, clock)
+        case _:
+            return slack(url, clock)
+
+
+def group_of(prefix: str, text: str) -> str:
+    """The consumer group of a receiver: its own, the same after a restart; an address is not readable in it."""
+    kind = text.partition("=")[0]
+    return f"{prefix}-alert-{kind}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"

@@ -1,0 +1,203 @@
+"""From the topic of alerts to one receiver: read from the beginning, deliver what is new, then commit.
+
+How alerts stand is in the topic itself, which is compacted: what lies before the committed offsets was delivered, and
+is read again at start only to know what fires. So a process that was killed goes on where it was, and one that never
+ran before tells what fires now, not what was resolved long ago.
+"""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+import structlog
+from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from ingest.backoff import Backoff
+from ingest.clock import SYSTEM
+from ingest.figures import ALERT_DELIVERIES
+from ingest.telemetry import telling
+from ingest.text import plain
+from ingest.topics import MAX_MESSAGE_BYTES, Topic
+from streams.alert_messages import decode_alert
+from streams.receivers.choose import Receiver
+from streams.receivers.standing import Standing, Told
+
+_FIRST: Final = "first "
+"""Begins the metadata of a commit of a group that tells for the first time; the end of what was there follows."""
+_NOTHING: Final = OffsetAndMetadata(-1, "")
+_Offsets = dict[TopicPartition, int]
+POLL_MS: Final = 500
+AT_ONCE: Final = 500
+log = structlog.get_logger(__name__)
+
+
+class AlertConsumer:
+    """Tells one receiver, with a consumer group of its own; one process for each receiver and group."""
+
+    def __init__(
+        self,
+        topic: Topic,
+        group: str,
+        receiver: Receiver,
+        bootstrap_servers: str,
+        client_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._topic = topic
+        self._group = group
+        self._receiver = receiver
+        self._trouble = "it is starting"
+        self._options = {"bootstrap_servers": bootstrap_servers, **(client_options or {})}
+
+    async def run(self) -> None:
+        """Deliver until cancelled. A Kafka that fails is asked again, ever more seldom."""
+        try:
+            with telling({ALERT_DELIVERIES: self._figures}, self._troubles):
+                await self._follow_for_ever()
+        finally:
+            await self._receiver.close()
+
+    async def _follow_for_ever(self) -> None:
+        backoff = Backoff(SYSTEM)
+        while True:
+            try:
+                await self._follow()
+            except KafkaError as error:
+                self._trouble = f"Kafka cannot be read: {plain(repr(error))}"
+                log.warning("Kafka cannot be read", receiver=self._receiver.name, error=plain(repr(error)))
+                await backoff.wait()
+
+    def _figures(self) -> Mapping[tuple[str, ...], float]:
+        poster = self._receiver.poster
+        return {(poster.name, what): count for what, count in poster.tally.items()} if poster else {}
+
+    def _troubles(self) -> list[str]:
+        poster = self._receiver.poster
+        return [each for each in (self._trouble, poster.trouble if poster else "") if each]
+
+    async def _follow(self) -> None:
+        partitions = [TopicPartition(self._topic.name, number) for number in range(self._topic.partitions)]
+        consumer = AIOKafkaConsumer(
+            **self._options,
+            group_id=self._group,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            max_partition_fetch_bytes=MAX_MESSAGE_BYTES,
+        )
+        try:
+            await consumer.start()
+            self._trouble = ""
+            committed = await self._read_committed(partitions)
+            await _Following(consumer, partitions, committed, self._receiver).run()
+        finally:
+            await consumer.stop()
+
+    async def _read_committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
+        admin = AIOKafkaAdminClient(**self._options)
+        try:
+            await admin.start()
+            return dict(await admin.list_consumer_group_offsets(self._group, partitions=partitions))
+        finally:
+            await admin.close()
+
+
+class _Following:
+    """One connection to Kafka."""
+
+    def __init__(
+        self,
+        consumer: AIOKafkaConsumer,
+        partitions: Sequence[TopicPartition],
+        committed: Mapping[TopicPartition, OffsetAndMetadata],
+        receiver: Receiver,
+    ) -> None:
+        self._consumer = consumer
+        self._partitions = partitions
+        self._committed = committed
+        self._receiver = receiver
+        self._standing = Standing()
+
+    async def run(self) -> None:
+        """A group is not subscribed but assigned: after a crash nothing waits until the dead one is missed."""
+        self._consumer.assign(self._partitions)
+        await self._consumer.seek_to_beginning(*self._partitions)
+        known, first = await self._delivered()
+        news = await self._catch_up({**known, **first}, first)
+        if news or self._receiver.resend_seconds is not None:
+            await self._receiver.deliver(news, self._standing)
+        await self._commit(first)
+        await self._go_on()
+
+    async def _delivered(self) -> tuple[_Offsets, _Offsets]:
+        """Up to where all was delivered, and, where nothing ever was, up to where only what fires is to be told.
+
+        That end is remembered before anything is told: who is killed then tells the same again.
+        """
+        ends = await self._consumer.end_offsets(self._partitions)
+        known, first, begun = {}, {}, {}
+        for partition, end in ends.items():
+            offset, metadata = self._committed.get(partition, _NOTHING)
+            # a topic that was made anew begins at 0 again: what a group knew of the old one says nothing of this one
+            if metadata.startswith(_FIRST):
+                first[partition] = min(int(metadata.removeprefix(_FIRST)), end)
+            elif offset >= 0:
+                known[partition] = min(offset, end)
+            else:
+                first[partition] = end
+                begun[partition] = OffsetAndMetadata(0, f"{_FIRST}{end}")
+        if begun:
+            await self._consumer.commit(begun)
+        return known, first
+
+    async def _catch_up(self, until: Mapping[TopicPartition, int], first: Collection[TopicPartition]) -> list[Told]:
+        """Read what was delivered before; what fires in partitions of which nothing ever was is to be told."""
+        untold: set[str] = set()
+        while behind := await self._behind(until):
+            found = await self._consumer.getmany(*behind, timeout_ms=POLL_MS)
+            for partition, messages in found.items():
+                for message in messages:
+                    if message.offset >= until[partition]:
+                        self._consumer.seek(partition, message.offset)
+                        break
+                    told = _told(message)
+                    if told is not None:
+                        self._standing.read(told)
+                        untold |= {told.alert.fingerprint} if partition in first else set()
+        return [told for told in self._standing.firing() if told.alert.fingerprint in untold]
+
+    async def _behind(self, until: Mapping[TopicPartition, int]) -> list[TopicPartition]:
+        return [partition for partition, offset in until.items() if await self._consumer.position(partition) < offset]
+
+    async def _go_on(self) -> None:
+        resend = self._receiver.resend_seconds
+        loop = asyncio.get_running_loop()
+        sent_at = loop.time()
+        while True:
+            found = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=AT_ONCE)
+            messages = [message for of_one in found.values() for message in of_one]
+            news = [told for message in messages if (told := _told(message)) and self._standing.read(told)]
+            ends = {partition: of_one[-1].offset + 1 for partition, of_one in found.items() if of_one}
+            if news or (resend is not None and loop.time() - sent_at >= resend):
+                await self._receiver.deliver(news, self._standing)
+                sent_at = loop.time()
+            await self._commit(ends)
+
+    async def _commit(self, ends: Mapping[TopicPartition, int]) -> None:
+        if ends:
+            await self._consumer.commit(dict(ends))
+
+
+def _told(message: Any) -> Told | None:
+    """None for what is no alert; it is logged, and nothing waits for it."""
+    try:
+        alert = decode_alert(message.value or b"")
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        where = f"{message.topic}:{message.partition}@{message.offset}"
+        log.warning("a message is no alert", at=where, reason=plain(error))
+        return None
+    identity = dict(message.headers or ()).get("ce_id", b"").decode(errors="replace")
+    identity = plain(identity or f"{alert.fingerprint}@{message.partition}@{message.offset}")
+    return Told(alert, identity, datetime.fromtimestamp(message.timestamp / 1000, UTC))

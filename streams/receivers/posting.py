@@ -1,0 +1,92 @@
+"""One HTTP POST to a receiver, tried again until it is taken or refused for good."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+import aiohttp
+import structlog
+
+from ingest.backoff import Backoff
+from ingest.clock import SYSTEM, Clock
+from ingest.text import plain
+
+TIMEOUT_SECONDS: Final = 10.0
+LONGEST_WAIT_SECONDS: Final = 60.0
+REFUSALS: Final = 5
+"""So often a message is refused with 4xx before it is given up."""
+_COME_AGAIN: Final = frozenset({408, 425, 429})
+_SHOWN: Final = 300
+log = structlog.get_logger(__name__)
+
+
+class Refused(Exception):
+    """The receiver does not want this message, and said so every time."""
+
+
+class Poster:
+    """Posts to one address. `tally` counts what became of it: `delivered`, `retried`, `refused`."""
+
+    def __init__(self, name: str, url: str, clock: Clock = SYSTEM) -> None:
+        self.tally: Counter[str] = Counter()
+        self.trouble = ""
+        """Why it does not take what is sent to it now; empty while it does."""
+        self.name = name
+        self._url = url
+        self._clock = clock
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def post(
+        self, path: str, body: bytes, headers: Callable[[], Mapping[str, str]], *, refusals: int = REFUSALS
+    ) -> None:
+        """Return when the receiver has taken it. What does not answer, or says 5xx, is tried for ever, ever more
+        seldom; raises Refused where it said 4xx `refusals` times. `headers` are made anew for each attempt.
+        """
+        backoff = Backoff(self._clock, limit_seconds=LONGEST_WAIT_SECONDS)
+        refused = 0
+        while True:
+            status, said, again_seconds = await self._attempt(path, body, headers())
+            if status is not None and status < 300:  # noqa: PLR2004  # what HTTP calls a success
+                self.tally["delivered"] += 1
+                self.trouble = ""
+                return
+            if status is not None and status < 500 and status not in _COME_AGAIN:  # noqa: PLR2004  # as above
+                refused += 1
+                if refused >= refusals:
+                    self.tally["refused"] += 1
+                    self.trouble = ""
+                    raise Refused(f"{self.name}: {status} {said}")
+            self.tally["retried"] += 1
+            self.trouble = f"{self.name} does not take alerts: {status or 'no answer'} {said}"
+            log.warning("a receiver of alerts did not take it", receiver=self.name, status=status, said=said)
+            await backoff.wait(again_seconds)
+
+    async def _attempt(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int | None, str, float]:
+        """Status, what was said, and how long to wait at least; None where there was no answer."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS))
+        try:
+            async with self._session.post(
+                self._url + path, data=body, headers=dict(headers), allow_redirects=False
+            ) as answer:
+                said = await answer.content.read(_SHOWN)
+                return answer.status, plain(said.decode(errors="replace"), _SHOWN), _retry_after(answer)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            return None, plain(type(error).__name__), 0.0
+
+
+def _retry_after(answer: aiohttp.ClientResponse) -> float:
+    text = answer.headers.get("Retry-After", "")
+    return min(float(text), LONGEST_WAIT_SECONDS) if text.isascii() and text.isdigit() else 0.0
+
+
+def called(kind: str, url: str) -> str:
+    """A receiver's name in logs: no path, no user, for these can be secret."""
+    parts = urlsplit(url)
+    port = f":{parts.port}" if parts.port else ""
+    return plain(f"{kind} {parts.scheme}://{parts.hostname}{port}")

@@ -1,0 +1,119 @@
+"""Receivers that are told once that an alert fires and once that it was resolved: webhook, Slack, standard output."""
+
+import asyncio
+import hashlib
+import hmac
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import msgspec
+import structlog
+
+from ingest.clock import SYSTEM, Clock
+from ingest.text import plain
+from streams.receivers.posting import Poster, Refused, called
+from streams.receivers.standing import Standing, Told, time_text
+
+AT_ONCE: Final = 8
+"""Requests that are under way to one receiver."""
+SIGNATURE: Final = "X-Leadsman-Signature"
+_SLACK_TEXT: Final = 2900
+"""Slack cuts a text block at 3,000 characters."""
+_ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+log = structlog.get_logger(__name__)
+
+
+class Pushed:
+    """Sends each piece of news by itself, those of one alert in their order."""
+
+    resend_seconds: float | None = None
+
+    def __init__(self, name: str, send: Callable[[Told], Awaitable[None]], poster: Poster | None = None) -> None:
+        self.name = name
+        self.poster = poster
+        self._send = send
+
+    async def close(self) -> None:
+        if self.poster is not None:
+            await self.poster.close()
+
+    async def deliver(self, news: Sequence[Told], standing: Standing) -> None:  # noqa: ARG002  # a receiver's contract
+        """Return when every piece was taken, or refused for good; a refusal is logged."""
+        by_alert: dict[str, list[Told]] = {}
+        for told in news:
+            by_alert.setdefault(told.alert.fingerprint, []).append(told)
+        room = asyncio.Semaphore(AT_ONCE)
+        async with asyncio.TaskGroup() as group:
+            for of_one in by_alert.values():
+                group.create_task(self._in_order(of_one, room))
+
+    async def _in_order(self, every: Sequence[Told], room: asyncio.Semaphore) -> None:
+        for told in every:
+            async with room:
+                try:
+                    await self._send(told)
+                except Refused as error:
+                    log.error("an alert is refused", alert=told.alert.labels.get("alertname"), reason=str(error))  # noqa: TRY400  # the reason is all there is to say
+
+
+def webhook(url: str, secret: str | None, clock: Clock = SYSTEM) -> Pushed:
+    """POST of the message as it is in the topic, with `Idempotency-Key` and, where there is a secret, a signature."""
+    poster = Poster(called("webhook", url), url, clock)
+
+    async def send(told: Told) -> None:
+        body = msgspec.json.encode(told.alert)
+
+        def headers() -> dict[str, str]:
+            found = {"Content-Type": "application/json", "Idempotency-Key": told.identity}
+            return found | ({SIGNATURE: signature(secret, body, int(clock.now().timestamp()))} if secret else {})
+
+        await poster.post("", body, headers)
+
+    return Pushed(called("webhook", url), send, poster)
+
+
+def signature(secret: str, body: bytes, at: int) -> str:
+    """`t=<seconds since 1970>,v1=<hexadecimal HMAC-SHA-256 of "<t>." and the body>`."""
+    digest = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
+    return f"t={at},v1={digest}"
+
+
+def slack(url: str, clock: Clock = SYSTEM) -> Pushed:
+    """A message to an incoming webhook of Slack. It knows no idempotency key: after a crash one may come twice."""
+    poster = Poster(called("slack", url), url, clock)
+
+    async def send(told: Told) -> None:
+        await poster.post("", msgspec.json.encode(slack_message(told)), lambda: {"Content-Type": "application/json"})
+
+    return Pushed(called("slack", url), send, poster)
+
+
+def slack_message(told: Told) -> dict[str, object]:
+    """What a cluster named is text there: no mention, no link."""
+    alert = told.alert
+    words = alert.annotations
+    severity = alert.labels.get("severity", "")
+    head = "RESOLVED" if alert.status == "resolved" else f"FIRING ({severity})"
+    summary = f"{head} {alert.labels.get('alertname', '')}: {words.get('summary', '')}"
+    lines = [f"*{_escaped(summary)}*", _escaped(words.get("description", "")), _escaped(words.get("runbook_url", ""))]
+    text = "\n".join(line for line in lines if line)
+    block = {"type": "section", "text": {"type": "mrkdwn", "text": text[:_SLACK_TEXT], "verbatim": True}}
+    return {"text": _escaped(summary)[:_SLACK_TEXT], "blocks": [block]}
+
+
+def _escaped(text: str) -> str:
+    return "".join(_ESCAPES.get(letter, letter) for letter in plain(text, _SLACK_TEXT))
+
+
+def stdout() -> Pushed:
+    """One line for each: time, status, alert, summary."""
+
+    async def send(told: Told) -> None:
+        alert = told.alert
+        at = alert.ends_at if alert.status == "resolved" and alert.ends_at else alert.starts_at
+        what = f"{alert.labels.get('alertname', '')} {alert.annotations.get('summary', '')}"
+        sys.stdout.write(plain(f"{time_text(at)} {alert.status} {what}", 2000) + "\n")
+        sys.stdout.flush()
+
+    return Pushed("stdout", send)

@@ -1,0 +1,60 @@
+"""How alerts stand, by what was read of their topic. Pure."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from streams.alert_messages import AlertMessage
+
+
+class Told(NamedTuple):
+    """A message of the topic."""
+
+    alert: AlertMessage
+    identity: str
+    """Its `ce_id`: a message that comes again has the same."""
+    sent_at: datetime
+    """When Kafka took it; nothing of event time."""
+
+
+class Standing:
+    """The last message of each alert, and which of them are news."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, Told] = {}
+
+    def firing(self) -> Sequence[Told]:
+        """What fires, in the order in which it fired."""
+        found = [told for told in self._last.values() if told.alert.status == "firing"]
+        return sorted(found, key=lambda told: (told.alert.starts_at, told.alert.fingerprint))
+
+    def resolved(self, news: Collection[Told], since: datetime) -> Sequence[Told]:
+        """What is resolved now, by news or since a time."""
+        identities = {told.identity for told in news}
+        return [
+            told
+            for _, told in sorted(self._last.items())
+            if told.alert.status == "resolved" and (told.sent_at >= since or told.identity in identities)
+        ]
+
+    def read(self, told: Told) -> bool:
+        """Take a message up. True where the alert fired or was resolved by it; False where only its words changed, or
+        where it was read before: a worker that died before it had stored its state tells again what it told.
+        """
+        alert = told.alert
+        before = self._last.get(alert.fingerprint)
+        if before is not None and _order(alert) <= _order(before.alert):
+            return False
+        self._last[alert.fingerprint] = told
+        was_firing = before is not None and before.alert.status == "firing"
+        is_same = before is not None and before.alert.starts_at == alert.starts_at
+        return alert.status == "resolved" or not (was_firing and is_same)
+
+
+def _order(alert: AlertMessage) -> tuple[datetime, datetime, bool]:
+    return alert.starts_at, alert.updated_at, alert.status == "resolved"
+
+
+def time_text(ts: datetime) -> str:
+    """RFC 3339, as Alertmanager reads it."""
+    return ts.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,401 @@
+"""Receivers of alerts: what they are sent, what is tried again, and what is given up."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.rows import T0, row
+from fakes.clock import START, FakeClock
+from streams.alert_messages import AlertMessage, alert_headers, decode_alert, encode_alert
+from streams.findings import Alert
+from streams.receivers.alertmanager import ALIVE, Alertmanager
+from streams.receivers.choose import BadReceiver, group_of, receiver
+from streams.receivers.posting import REFUSALS, called
+from streams.receivers.pushing import SIGNATURE, signature, slack_message, stdout, webhook
+from streams.receivers.standing import Standing, Told
+
+
+def told(
+    status: str = "firing",
+    begin: float = 0,
+    end: float | None = None,
+    *,
+    update: float | None = None,
+    name: str = "A",
+) -> Told:
+    alert = AlertMessage(
+        status="resolved" if status == "resolved" else "firing",
+        fingerprint=name,
+        labels={"alertname": name, "severity": "warning"},
+        annotations={"summary": "what", "description": "why", "runbook_url": "https://x/A.md"},
+        starts_at=START + timedelta(seconds=begin),
+        ends_at=None if end is None else START + timedelta(seconds=end),
+        updated_at=START + timedelta(seconds=next(t for t in (update, end, begin) if t is not None)),
+    )
+    return Told(alert, f"{name}@{begin}#{status}@{update}", alert.updated_at)
+
+
+def standing_after(*messages: Told) -> Standing:
+    standing = Standing()
+    for message in messages:
+        standing.read(message)
+    return standing
+
+
+# Messages
+
+
+def test_a_message_has_alertmanager_s_names_and_cloudevents_headers() -> None:
+    alert = row(
+        Alert,
+        ts=T0,
+        fingerprint="00ff",
+        alertname="PodsEvicted",
+        status="firing",
+        starts_at=T0,
+        node="n",
+        labels={"alertname": "PodsEvicted"},
+        annotations={"summary": "s"},
+        updated_at=T0,
+    )
+    assert json.loads(encode_alert(alert)) == {
+        "status": "firing",
+        "fingerprint": "00ff",
+        "labels": {"alertname": "PodsEvicted"},
+        "annotations": {"summary": "s"},
+        "startsAt": "2026-07-01T12:00:00Z",
+        "endsAt": None,
+        "updatedAt": "2026-07-01T12:00:00Z",
+    }
+    assert decode_alert(encode_alert(alert)).starts_at == T0
+    headers = dict(alert_headers(alert))
+    assert headers["ce_specversion"] == b"1.0"
+    assert headers["ce_type"] == b"dev.leadsman.alert.v1"
+    assert headers["ce_subject"] == b"n"
+    assert headers["ce_id"] == dict(alert_headers(alert))["ce_id"]
+    resolved = alert._replace(status="resolved", ends_at=T0, ts=T0)
+    assert dict(alert_headers(resolved))["ce_id"] != headers["ce_id"]
+
+
+# Standing
+
+
+def test_firing_and_resolving_are_news_and_other_words_are_not() -> None:
+    standing = Standing()
+    assert standing.read(told())
+    assert not standing.read(told(update=60))
+    assert [each.alert.updated_at for each in standing.firing()] == [START + timedelta(seconds=60)]
+    assert standing.read(told("resolved", 0, 90))
+    assert standing.firing() == []
+    assert standing.read(told(begin=100))
+
+
+def test_what_is_read_again_is_no_news() -> None:
+    every = [told(), told(update=60), told("resolved", 0, 90), told(begin=100)]
+    standing = Standing()
+    assert [standing.read(each) for each in every] == [True, False, True, True]
+    assert [standing.read(each) for each in every] == [False] * 4
+
+
+def test_where_the_first_message_is_gone_the_next_is_the_news() -> None:
+    # a compacted topic keeps the last message of a key only
+    assert Standing().read(told(update=60))
+    assert Standing().read(told("resolved", 0, 90))
+
+
+EVERY = [told(begin=b, update=u) for b in (0, 100) for u in (b, b + 10)]
+EVERY += [told("resolved", begin, begin + 50) for begin in (0, 100)]
+
+
+@given(st.lists(st.sampled_from(EVERY), max_size=20))
+def test_each_firing_is_news_once_and_so_is_each_end(messages: list[Told]) -> None:
+    standing = Standing()
+    news = [(each.alert.status, each.alert.starts_at) for each in messages if standing.read(each)]
+    assert len(set(news)) == len(news)
+
+
+# A real HTTP server
+
+
+class Server:
+    """Answers with the statuses that it is given, then with 200; keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.answers: list[int] = []
+        self.bodies: list[Any] = []
+        self.headers: list[dict[str, str]] = []
+        self.url = ""
+
+    async def handle(self, request: web.Request) -> web.Response:
+        self.headers.append(dict(request.headers))
+        self.bodies.append(await request.json())
+        status = self.answers.pop(0) if self.answers else 200
+        return web.Response(status=status, text="said", headers={"Retry-After": "7"} if status == 429 else {})
+
+
+@asynccontextmanager
+async def serving() -> AsyncIterator[Server]:
+    server = Server()
+    app = web.Application()
+    app.router.add_post("/{path:.*}", server.handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+async def push(server: Server, clock: FakeClock, *news: Told, secret: str | None = None) -> None:
+    receiving = webhook(server.url + "/hook", secret, clock.clock)
+    try:
+        await receiving.deliver(news, Standing())
+    finally:
+        await receiving.close()
+
+
+@pytest.mark.asyncio
+async def test_a_webhook_gets_the_message_its_key_and_a_signature() -> None:
+    clock = FakeClock()
+    async with serving() as server:
+        await push(server, clock, told(), secret="s3cret")  # noqa: S106  # of this test
+    assert msgspec.convert(server.bodies[0], AlertMessage) == told().alert
+    headers = server.headers[0]
+    assert headers["Idempotency-Key"] == told().identity
+    at, _, digest = headers[SIGNATURE].partition(",v1=")
+    body = msgspec.json.encode(told().alert)
+    expected = hmac.new(b"s3cret", at.removeprefix("t=").encode() + b"." + body, hashlib.sha256).hexdigest()
+    assert digest == expected
+    assert at == f"t={int(START.timestamp())}"
+
+
+def test_a_signature_depends_on_secret_time_and_body() -> None:
+    every = {signature(s, b, t) for s in ("a", "b") for b in (b"x", b"y") for t in (1, 2)}
+    assert len(every) == 8
+
+
+@pytest.mark.asyncio
+async def test_without_a_secret_nothing_is_signed() -> None:
+    async with serving() as server:
+        await push(server, FakeClock(), told())
+    assert SIGNATURE not in server.headers[0]
+
+
+@pytest.mark.asyncio
+async def test_what_fails_is_tried_again_with_the_same_key_and_ever_more_seldom() -> None:
+    clock = FakeClock()
+    async with serving() as server:
+        server.answers = [500, 503, 429, 408]
+        await push(server, clock, told())
+    assert len(server.bodies) == 5
+    assert {headers["Idempotency-Key"] for headers in server.headers} == {told().identity}
+    assert clock.slept == [0.8, 1.6, 7.0, 6.4]  # Retry-After asked for seven seconds
+
+
+@pytest.mark.asyncio
+async def test_what_is_refused_is_given_up_and_the_next_is_sent() -> None:
+    async with serving() as server:
+        server.answers = [404] * REFUSALS
+        await push(server, FakeClock(), told(), told("resolved", 0, 9))
+    assert [body["status"] for body in server.bodies] == ["firing"] * REFUSALS + ["resolved"]
+
+
+@pytest.mark.asyncio
+async def test_a_redirect_is_not_followed() -> None:
+    async with serving() as server:
+        server.answers = [302] * REFUSALS
+        await push(server, FakeClock(), told())
+    assert len(server.bodies) == REFUSALS
+
+
+@pytest.mark.asyncio
+async def test_a_receiver_that_is_down_is_asked_until_it_is_there() -> None:
+    clock = FakeClock()
+    enough = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        await clock.sleep(seconds)
+        if len(clock.slept) == 10:
+            enough.set()
+
+    async with serving() as server:
+        url = server.url
+    receiving = webhook(url, None, clock.clock._replace(sleep=sleep))
+    work = asyncio.ensure_future(receiving.deliver([told()], Standing()))
+    await asyncio.wait_for(enough.wait(), 60)
+    assert not work.done()
+    assert max(clock.slept) == 60.0
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+    await receiving.close()
+
+
+@pytest.mark.asyncio
+async def test_news_of_one_alert_keep_their_order_and_others_do_not_wait() -> None:
+    async with serving() as server:
+        server.answers = [500]
+        await push(server, FakeClock(), told(), told("resolved", 0, 9), *(told(name=f"n{i}") for i in range(30)))
+    of_one = [body["status"] for body in server.bodies if body["fingerprint"] == "A"]
+    assert [*dict.fromkeys(of_one)] == ["firing", "resolved"]
+    assert len({body["fingerprint"] for body in server.bodies}) == 31
+
+
+# Alertmanager
+
+
+async def tell(server: Server, clock: FakeClock, *messages: Told) -> Alertmanager:
+    manager = Alertmanager(server.url + "/", clock.clock)
+    await manager.deliver(messages, standing_after(*messages))
+    return manager
+
+
+def posted(body: list[dict[str, Any]]) -> list[tuple[str, datetime, datetime]]:
+    return [
+        (each["labels"]["alertname"], *(datetime.fromisoformat(each[name]) for name in ("startsAt", "endsAt")))
+        for each in body
+    ]
+
+
+@pytest.mark.asyncio
+async def test_alertmanager_is_told_all_that_fires_and_for_how_long() -> None:
+    clock = FakeClock()
+    clock.seconds = 1000
+    async with serving() as server:
+        manager = await tell(server, clock, told(), told(name="B"))
+        await manager.close()
+    now = START + timedelta(seconds=1000)
+    assert posted(server.bodies[0]) == [("A", START, now + ALIVE), ("B", START, now + ALIVE)]
+    assert server.bodies[0][0]["generatorURL"] == "https://x/A.md"
+
+
+@pytest.mark.asyncio
+async def test_alertmanager_is_told_when_it_was_resolved_never_in_the_future() -> None:
+    clock = FakeClock()
+    clock.seconds = 100
+    async with serving() as server:
+        news = [told("resolved", 0, 50), told("resolved", 0, 5000, name="B"), told("resolved", 7000, 8000, name="C")]
+        manager = await tell(server, clock, *news)
+        await manager.close()
+    now = START + timedelta(seconds=100)
+    assert posted(server.bodies[0]) == [
+        ("A", START, START + timedelta(seconds=50)),
+        ("B", START, now),
+        ("C", now, now),
+    ]
+
+
+@pytest.mark.asyncio
+async def test_alertmanager_is_told_a_while_that_an_alert_was_resolved() -> None:
+    clock = FakeClock()
+    standing = standing_after(told(), told("resolved", 0, 50))
+    async with serving() as server:
+        manager = Alertmanager(server.url, clock.clock)
+        for minutes in (1, 10, 15, 16):
+            clock.seconds = minutes * 60
+            await manager.deliver([], standing)
+        await manager.close()
+    assert [len(body) for body in server.bodies] == [1, 1, 1]
+
+
+@pytest.mark.asyncio
+async def test_an_alert_that_fires_again_is_not_told_to_be_resolved() -> None:
+    async with serving() as server:
+        await (await tell(server, FakeClock(), told(), told("resolved", 0, 50), told(begin=60))).close()
+    assert len(server.bodies[0]) == 1
+
+
+@pytest.mark.asyncio
+async def test_one_alert_that_alertmanager_refuses_does_not_stop_the_others() -> None:
+    clock = FakeClock()
+    async with serving() as server:
+        server.answers = [400, 200, 400, 400]
+        manager = await tell(server, clock, told(), told(name="B"), told(name="C"))
+        assert [[name for name, *_ in posted(body)] for body in server.bodies] == [
+            ["A", "B", "C"],
+            ["A"],
+            ["B"],
+            ["B"],
+            ["C"],
+        ]
+        server.bodies.clear()
+        await manager.deliver([], standing_after(told(), told(name="B"), told(name="C")))
+        assert [name for name, *_ in posted(server.bodies[0])] == ["A", "C"]
+        server.bodies.clear()
+        await manager.deliver([], standing_after(told(name="B", update=60)))
+        assert [name for name, *_ in posted(server.bodies[0])] == ["B"]
+        await manager.close()
+
+
+@pytest.mark.asyncio
+async def test_many_alerts_are_several_requests() -> None:
+    async with serving() as server:
+        manager = await tell(server, FakeClock(), *(told(name=f"a{i}") for i in range(450)))
+        await manager.close()
+    assert [len(body) for body in server.bodies] == [200, 200, 50]
+
+
+# Slack, standard output, names
+
+
+def test_what_a_cluster_named_is_neither_mention_nor_link_in_slack() -> None:
+    hostile = told()
+    hostile.alert.annotations["summary"] = "<!channel> <https://evil|click> & \u202e \n"
+    text = json.dumps(slack_message(hostile), ensure_ascii=False)
+    assert "<!channel>" not in text
+    assert "&lt;!channel&gt; &lt;https://evil|click&gt; &amp; \\\\u202e" in text
+
+
+def test_slack_reads_how_it_stands() -> None:
+    assert str(slack_message(told())["text"]).startswith("FIRING (warning) A: what")
+    assert str(slack_message(told("resolved", 0, 9))["text"]).startswith("RESOLVED A: what")
+
+
+@pytest.mark.asyncio
+async def test_standard_output_gets_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    await stdout().deliver([told(), told("resolved", 0, 9)], Standing())
+    assert capsys.readouterr().out.splitlines() == [
+        "2026-01-01T00:00:00Z firing A what",
+        "2026-01-01T00:00:09Z resolved A what",
+    ]
+
+
+NO_RECEIVERS = ["", "http://x", "smtp=x", "webhook", "webhook=", "webhook=x", "slack=ftp://x"]
+
+
+@pytest.mark.parametrize(
+    "text", [*NO_RECEIVERS, "alertmanager=http://", "webhook=http://[", "webhook=http://x:99999"]
+)
+def test_a_text_that_names_no_receiver_is_told_what_is_allowed(text: str) -> None:
+    with pytest.raises(BadReceiver, match=r"write alertmanager=URL, webhook=URL, slack=URL or stdout"):
+        receiver(text)
+
+
+def test_secrets_of_an_address_are_in_no_name_message_or_group() -> None:
+    url = "https://user:hunter2@hooks.example/services/T0/B0/secret"
+    assert called("slack", url) == "slack https://hooks.example"
+    group = group_of("leadsman", f"slack={url}")
+    assert group.startswith("leadsman-alert-slack-")
+    assert "secret" not in group
+    with pytest.raises(BadReceiver) as told_:
+        receiver("slack=ftp://hunter2@x")
+    assert "hunter2" not in str(told_.value)
+
+
+def test_receivers_have_groups_of_their_own_that_stay() -> None:
+    texts = ["stdout", "webhook=http://a", "webhook=http://b", "slack=http://a"]
+    assert len({group_of("p", text) for text in texts}) == 4
+    assert group_of("p", "stdout") == group_of("p", "stdout")
