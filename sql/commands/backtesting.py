@@ -72,7 +72,9 @@ def backtest(
     if format_ is Format.JSON:
         typer.echo(as_json(found))
     else:
-        for shown in as_tables(found):
+        for number, shown in enumerate(as_tables(found)):
+            if number and isinstance(shown, str):
+                wide.print()
             wide.print(shown, markup=False, highlight=False)
     if found.report.dead_letters:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.report.dead_letters.items()))
