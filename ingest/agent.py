@@ -3,7 +3,6 @@
 It reads what a DaemonSet mounts read-only (domain-reference A1, A2, A3, A7), and nothing of environments or volumes.
 """
 
-import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -13,6 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from ingest import figures
 from ingest.clock import SYSTEM, Clock
 from ingest.envelope import encode_line
 from ingest.host import CannotReadError, is_there, read_file
@@ -22,6 +22,7 @@ from ingest.reports import Failure, error_observation
 from ingest.rotate import Rotation, open_capture
 from ingest.stopping import run_until, stop_on_signals
 from ingest.sysfs import read_cpu_topology
+from ingest.telemetry import Figure, Values, telling
 from ingest.text import plain
 
 FULL_SECONDS: Final = 600.0
@@ -53,12 +54,26 @@ class Agent:
         self._failures = {resource: Failure(clock) for resource in self._reads}
         self._told: dict[str, bytes] = {}
         self._full_at: float | None = None
+        self._looks = 0
+
+    def figures(self) -> dict[Figure, Callable[[], Values]]:
+        """What there is to tell of the agent itself."""
+        failing = self._failures.items()
+        return {
+            figures.LOOKS: lambda: {(): self._looks},
+            figures.UNREADABLE: lambda: {(resource,): 1.0 for resource, failure in failing if failure.text},
+        }
+
+    def why_not(self) -> list[str]:
+        """What cannot be read now."""
+        return [failure.text for failure in self._failures.values() if failure.text]
 
     def look(self) -> list[Observation]:
         """Read everything; give what changed since it was last told, and every 10 minutes everything.
 
         What cannot be read is an observation of type ERROR, at once and then every 5 minutes.
         """
+        self._looks += 1
         now = self._clock.monotonic()
         if self._full_at is None or now - self._full_at >= FULL_SECONDS:
             self._told.clear()
@@ -91,13 +106,13 @@ class Agent:
         return error_observation(self._clock, self._settings.cluster, "agent", resource, text, self._settings.node)
 
 
-def run_agent(settings: AgentSettings, output: Path | None, rotation: Rotation = ROTATION) -> None:
+async def run_agent(settings: AgentSettings, output: Path | None, rotation: Rotation = ROTATION) -> None:
     """Write what the agent sees to standard output, a capture file or a folder of them, until SIGTERM or SIGINT.
 
     Raises OSError and SourceError where it cannot be written.
     """
     with _sink(settings, output, rotation) as write:
-        asyncio.run(follow_until_stopped(Agent(settings), write, settings.interval_seconds))
+        await follow_until_stopped(Agent(settings), write, settings.interval_seconds)
 
 
 def run_agent_once(settings: AgentSettings, output: Path | None) -> None:
@@ -117,7 +132,7 @@ async def follow(agent: Agent, write: Write, interval_seconds: float, clock: Clo
 
 async def follow_until_stopped(agent: Agent, write: Write, interval_seconds: float) -> None:
     """The same until SIGTERM or SIGINT; a line that is begun is ended."""
-    with stop_on_signals() as stop:
+    with stop_on_signals() as stop, telling(agent.figures(), agent.why_not):
         await run_until(stop, follow(agent, write, interval_seconds))
 
 

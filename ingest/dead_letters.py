@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from ingest.observation import BadRecord, Position
+from ingest.redact import without_secrets
 from ingest.topics import Headers
 
 EPOCH: Final = datetime.fromtimestamp(0, UTC)
@@ -58,6 +59,16 @@ def read_headers(headers: Sequence[tuple[str, bytes]]) -> Buried:
     )
 
 
-def payload_text(payload: bytes) -> str:
-    """The payload as a row of `dead_letters` has it."""
+def kept(raw: bytes) -> bytes:
+    """The payload of what was received: its beginning, without secrets."""
+    return without_secrets(raw)[:PAYLOAD_BYTES]
+
+
+def payload_text(raw: bytes) -> str:
+    """What was received as a row of `dead_letters` has it."""
+    return stored_text(kept(raw))
+
+
+def stored_text(payload: bytes) -> str:
+    """The same of a payload that `kept` gave, or that nobody has looked at."""
     return payload[:PAYLOAD_BYTES].decode(errors="replace")

@@ -48,6 +48,11 @@ class Freshness:
                 told.append(Silence(name, seconds))
         return told
 
+    def silent_now(self, at: datetime) -> list[Silence]:
+        """All silences, told or not."""
+        ages = {name: (at - stream.heard_at).total_seconds() for name, stream in self._streams.items()}
+        return [Silence(name, age) for name, age in ages.items() if age > self._streams[name].limit_seconds]
+
     def ages_seconds(self, at: datetime) -> dict[str, float]:
         """Seconds since each stream was heard."""
         return {name: (at - stream.heard_at).total_seconds() for name, stream in self._streams.items()}

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, aclosing
 from datetime import datetime
 from functools import partial
@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
+from ingest import figures
 from ingest.clock import SYSTEM, Clock
 from ingest.connect import configuration
 from ingest.fleet import Fleet
@@ -21,6 +22,7 @@ from ingest.observation import Observation
 from ingest.redact import redact
 from ingest.reports import Tally, error_observation
 from ingest.resources import NODES, RESOURCES, Resource
+from ingest.telemetry import Figure, Values, telling
 from ingest.text import plain
 from ingest.versions import Acknowledgements, Ticket, VersionFile, VersionStore
 from ingest.watch import Watch
@@ -110,10 +112,44 @@ class Live:
         The sources slow down while this is not asked. Raises what a source was not made to handle.
         """
         async with AsyncExitStack() as stack:
+            stack.enter_context(telling(self._figures(), self._why_not))
             stack.push_async_callback(self._stop)
             await self._start(stack)
             while True:
                 yield await self._next()
+
+    def _figures(self) -> dict[Figure, Callable[[], Values]]:
+        return {
+            figures.HAPPENINGS: lambda: {(stream, what): count for (stream, what), count in self.tally.items()},
+            figures.STREAM_AGE: self._oldest,
+            figures.DEGRADED: lambda: {(name,): 1.0 for name in self.degraded()},
+            figures.KUBELETS: self._kubelets,
+        }
+
+    def _oldest(self) -> Values:
+        oldest: dict[tuple[str, ...], float] = {}
+        for name, age in self.ages_seconds().items():
+            kind = (name.partition("/")[0],)
+            oldest[kind] = max(age, oldest.get(kind, 0.0))
+        return oldest
+
+    def _kubelets(self) -> Values:
+        silent = [silence.stream for silence in self._silent_now() if "/" in silence.stream]
+        return {("asked",): sum("/" in name for name in self.ages_seconds()), ("silent",): len(silent)}
+
+    def _silent_now(self) -> list[Silence]:
+        absent = self._absent()
+        return [each for each in self._freshness.silent_now(self._clock.now()) if each.stream not in absent]
+
+    def _why_not(self) -> Iterator[str]:
+        degraded = self.degraded()
+        for stream, text in sorted(degraded.items()):
+            yield f"{stream} cannot be read: {text}"
+        for silence in self._silent_now():
+            if silence.stream not in degraded:
+                yield f"{silence.stream} is silent for {silence.seconds:.0f} s"
+        if self._queue.full():
+            yield f"limit: watch.queue_observations, {self._settings.queue_observations} wait to be sent"
 
     async def _start(self, stack: AsyncExitStack) -> None:
         await self._fleet.connect(self._access, stack)

@@ -29,6 +29,7 @@ from ingest.records import (
     SourceErrorRecord,
     SummaryRecord,
 )
+from ingest.redact import redact, scrub
 from ingest.summary import decode_summary, node_sample, pod_columns
 
 KEPT_METRICS: Final = re.compile(
@@ -147,6 +148,9 @@ def _pods(observation: Observation) -> list[Record]:
 
 def _events(observation: Observation) -> list[Record]:
     event = _event(observation.object)
+    message, note = scrub(event.message or ""), scrub(event.note or "")
+    if (message, note) != (event.message or "", event.note or ""):
+        event = msgspec.structs.replace(event, message=message, note=note)
     return [
         EventRecord(
             ts=observation.ts,
@@ -259,7 +263,7 @@ def _noderesourcetopologies(observation: Observation) -> list[Record]:
             cluster=observation.cluster,
             node=_metadata(observation.object).metadata.name,
             change=_change(observation),
-            object=bytes(observation.object).decode(),
+            object=bytes(redact(observation).object).decode(),
         )
     ]
 
@@ -270,7 +274,7 @@ def _source_error(observation: Observation) -> Record:
         cluster=observation.cluster,
         node=observation.node,
         resource=observation.resource,
-        error=_error(observation.object).error,
+        error=scrub(_error(observation.object).error),
     )
 
 

@@ -2,13 +2,16 @@
 
 import asyncio
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, Final, NamedTuple, Self
 
 import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
+from ingest import figures
+from ingest.telemetry import Figure, Values, telling
 from ingest.topics import MAX_MESSAGE_BYTES
 
 MAX_UNACKNOWLEDGED: Final = 10_000
@@ -59,7 +62,11 @@ class Publisher:
     acknowledged is sent again in its order: a message may arrive twice, never not at all. Its header SENT tells.
     """
 
-    def __init__(self, bootstrap_servers: str, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, bootstrap_servers: str, options: Mapping[str, Any] | None = None, limit: int = MAX_UNACKNOWLEDGED
+    ) -> None:
+        """`options` are aiokafka's; `limit` is how many messages wait for Kafka before `send` does."""
+        self._limit = limit
         self._options = {
             "bootstrap_servers": bootstrap_servers,
             "acks": "all",
@@ -74,18 +81,24 @@ class Publisher:
         self._producer: AIOKafkaProducer | None = None
         self._unacknowledged: dict[int, _Message] = {}
         self._sent = 0
-        self._room = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
+        self._room = asyncio.Semaphore(limit)
         self._order = asyncio.Lock()
         self._broken = asyncio.Event()
         self._backoff = FIRST_BACKOFF_SECONDS
         self._supervisor: asyncio.Task[None] | None = None
+        self._telling = ExitStack()
+        self._breaks = 0
+        self._refusal = ""
+        """Why Kafka takes nothing now."""
 
     async def __aenter__(self) -> Self:
+        self._telling.enter_context(telling(self._figures(), self._why_not))
         self._broken.set()
         self._supervisor = asyncio.create_task(self._supervise())
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._telling.close()
         if self._supervisor is not None:
             self._supervisor.cancel()
             await asyncio.gather(self._supervisor, return_exceptions=True)
@@ -112,6 +125,19 @@ class Publisher:
             self._unacknowledged[self._sent] = message
             await self._push(self._sent, message)
         return message.acknowledged
+
+    def _figures(self) -> dict[Figure, Callable[[], Values]]:
+        return {
+            figures.SENT: lambda: {(): self._sent},
+            figures.UNACKNOWLEDGED: lambda: {(): len(self._unacknowledged)},
+            figures.PRODUCERS: lambda: {(): self._breaks},
+        }
+
+    def _why_not(self) -> Iterator[str]:
+        if self._refusal:
+            yield f"Kafka does not answer: {self._refusal}"
+        if self._room.locked():
+            yield f"limit: kafka.unacknowledged_messages, {self._limit} wait for Kafka, and their sources with them"
 
     async def flush(self) -> None:
         """Return when all that was sent so far is acknowledged; raises as the futures of `send`."""
@@ -155,6 +181,7 @@ class Publisher:
     def _break(self, producer: AIOKafkaProducer, error: BaseException) -> None:
         if producer is self._producer and not self._broken.is_set():
             log.warning("the producer is broken and made anew", error=repr(error))
+            self._breaks += 1
             self._broken.set()
 
     async def _supervise(self) -> None:
@@ -174,8 +201,10 @@ class Publisher:
         except (KafkaError, OSError) as error:
             await producer.stop()
             log.warning("Kafka does not answer", error=repr(error), again_in_seconds=self._backoff)
+            self._refusal = repr(error)
             return
         self._producer = producer
+        self._refusal = ""
         self._broken.clear()
         for number, message in list(self._unacknowledged.items()):
             await self._push(number, message)

@@ -36,6 +36,15 @@ _UNTOUCHED: Final = frozenset(
 )
 """Numbers and names; a checkpoint's checksum is over its very bytes (A1)."""
 
+_PLACES: Final = re.compile(
+    r'("value"\s*:\s*")(?:[^"\\]|\\.)*'
+    r'|("(?:command|args|httpHeaders|annotations|volumeAttributes|options)"\s*:\s*)'
+    r'[\[{](?:"(?:[^"\\]|\\.)*"?|[^\]}"])*[\]}]?'
+    r"|(^[ \t]*(?:- )?value:[ \t]*)[^\r\n]+",
+    re.MULTILINE | re.DOTALL,
+)
+"""Where secrets stand in a piece of JSON or YAML: the value of a variable, commands, headers, annotations."""
+
 
 def redact(observation: Observation) -> Observation:
     """The same observation without environments, commands, foreign annotations, managed fields and credentials.
@@ -50,6 +59,28 @@ def redact(observation: Observation) -> Observation:
         error = {"error": f"{observation.resource}: an object cannot be read"}
         return msgspec.structs.replace(observation, type="ERROR", object=msgspec.Raw(msgspec.json.encode(error)))
     return msgspec.structs.replace(observation, object=msgspec.Raw(msgspec.json.encode(cleaned)))
+
+
+def without_secrets(raw: bytes) -> bytes:
+    """What a dead letter keeps of bytes that were received: they themselves where nothing has to be taken away.
+
+    From what is no JSON, everything goes that stands where a secret can stand.
+    """
+    try:
+        document = msgspec.json.decode(raw)
+        cleaned = _clean(document)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return _clean_fragment(raw)
+    return raw if cleaned == document else msgspec.json.encode(cleaned)
+
+
+def _clean_fragment(raw: bytes) -> bytes:
+    text = raw.decode(errors="surrogateescape")
+    return _PLACES.sub(_emptied, scrub(text)).encode(errors="surrogateescape")
+
+
+def _emptied(found: re.Match[str]) -> str:
+    return f"{found[1] or found[2] or found[3]}{REDACTED}"
 
 
 def scrub(text: str) -> str:

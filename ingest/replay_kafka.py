@@ -2,21 +2,25 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from ingest.clock import SYSTEM, Clock
-from ingest.dead_letters import PAYLOAD_BYTES, Buried
-from ingest.identity import Repeated
+from ingest.dead_letters import EPOCH, PAYLOAD_BYTES, Buried, kept
+from ingest.figures import DEAD_LETTERS, RECORDS
+from ingest.identity import Repeated, digest
 from ingest.normalize import normalize
-from ingest.observation import BadRecord, Observed, Unreadable
+from ingest.observation import BadRecord, Observation, Observed, Position, Unreadable
 from ingest.publish import Publisher
-from ingest.records import Record
-from ingest.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of
+from ingest.records import DeadLetterRecord, Record
+from ingest.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of, kind_of
 
 LONGEST_SLEEP_SECONDS: Final = 3600.0
+
+Publish: TypeAlias = Callable[[Observation], Awaitable[Sequence["asyncio.Future[None]"]]]
+"""Hands the messages of an observation over, in order; a future is done once Kafka has its message."""
 
 
 @dataclass(slots=True)
@@ -59,6 +63,7 @@ class Feed:
         if len(value) > MAX_MESSAGE_BYTES - PAYLOAD_BYTES:
             return await self._bury_observed(item, BadRecord("too_long", f"the record has {len(value)} bytes"))
         self.published.records[type(record).__name__] += 1
+        RECORDS.labels(kind_of(record)).inc()
         return await self._publisher.send(
             self._topics.of(record).name,
             key_of(record.cluster, record.node),
@@ -72,9 +77,28 @@ class Feed:
 
     async def _bury(self, buried: Buried, raw: bytes) -> "asyncio.Future[None]":
         self.published.dead_letters[buried.error_type] += 1
+        DEAD_LETTERS.labels(buried.error_type).inc()
+        if buried.ts != EPOCH:
+            told = DeadLetterRecord(ts=buried.ts, cluster=buried.cluster, error_type=buried.error_type)
+            await self._publisher.send(
+                self._topics.of(told).name,
+                key_of(told.cluster, ""),
+                encode_record(told),
+                headers_of(told, f"{buried.position}#dead_letter"),
+            )
         return await self._publisher.send(
-            self._topics.dead_letters.name, key_of(buried.cluster, ""), raw[:PAYLOAD_BYTES], buried.headers()
+            self._topics.dead_letters.name, key_of(buried.cluster, ""), kept(raw), buried.headers()
         )
+
+
+def publish_with(feed: Feed) -> Publish:
+    """Observations through the feed, each placed by a digest: sent again after a restart, it is the same message."""
+
+    async def publish(observation: Observation) -> Sequence["asyncio.Future[None]"]:
+        position = Position(f"live/{observation.resource}", f"{digest(observation):016x}")
+        return await feed.send(Observed(observation, position, bytes(observation.object)))
+
+    return publish
 
 
 async def replay_into_kafka(

@@ -2,7 +2,6 @@
 
 import os
 import re
-import ssl
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -12,6 +11,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from ingest.live_settings import LiveSettings
 from ingest.text import plain
+from ingest.tls import FilesUnusable, RotatingContext, RotatingPassword
 from ingest.topics import PARTITIONS, RETENTION_HOURS, Topics, topics
 
 PREFIX: Final = "LEADSMAN_"
@@ -45,8 +45,17 @@ class KafkaSettings(_Section):
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
     username: str | None = None
     password: pydantic.SecretStr | None = None
+    password_file: Path | None = None
+    """Holds the password, instead of `password`; with SCRAM it is read again for each connection."""
     ca_file: Path | None = None
     """What the brokers' certificates are checked against; the system's where it is not given."""
+    certificate_file: Path | None = None
+    """Ours, where the brokers ask for one (mTLS), as PEM; it and the CA are read again for each connection."""
+    key_file: Path | None = None
+    """Of our certificate, where `certificate_file` does not hold it."""
+
+    unacknowledged_messages: Positive = 10_000
+    """So many wait in memory for Kafka to take them; then their sources wait too."""
 
     def topics(self) -> Topics:
         """The catalogue under these names."""
@@ -55,27 +64,49 @@ class KafkaSettings(_Section):
     def client_options(self) -> dict[str, Any]:
         """What every client of aiokafka is told beside the servers. Raises SettingsError for an unusable file."""
         options: dict[str, Any] = {"security_protocol": self.security_protocol}
-        if self.security_protocol.endswith("SSL"):
-            options["ssl_context"] = self._ssl_context()
-        if self.security_protocol.startswith("SASL"):
-            options |= {
-                "sasl_mechanism": self.sasl_mechanism,
-                "sasl_plain_username": self.username,
-                "sasl_plain_password": self.password.get_secret_value() if self.password else None,
-            }
+        try:
+            if self.security_protocol.endswith("SSL"):
+                options["ssl_context"] = RotatingContext.of(self.ca_file, self.certificate_file, self.key_file)
+            if self.security_protocol.startswith("SASL"):
+                options |= {
+                    "sasl_mechanism": self.sasl_mechanism,
+                    "sasl_plain_username": self.username,
+                    "sasl_plain_password": self._password(),
+                }
+        except FilesUnusable as error:
+            raise SettingsError(f"kafka.{error}") from None
         return options
 
-    def _ssl_context(self) -> ssl.SSLContext:
-        try:
-            return ssl.create_default_context(cafile=self.ca_file)
-        except OSError as error:
-            raise SettingsError(f"kafka.ca_file: {plain(self.ca_file)} cannot be used: {error}") from None
+    def _password(self) -> str | None:
+        if self.password_file:
+            return RotatingPassword.of(self.password_file)
+        return self.password.get_secret_value() if self.password else None
 
     @pydantic.model_validator(mode="after")
-    def _credentials(self) -> "KafkaSettings":
-        if self.security_protocol.startswith("SASL") and not (self.username and self.password):
-            raise ValueError(f"{self.security_protocol} needs username and password")
+    def _fit_together(self) -> "KafkaSettings":
+        """What would silently not be used is refused: who gives a password means to be safe."""
+        protocol, given = self.security_protocol, self.model_fields_set
+        if self.password and self.password_file:
+            raise ValueError("password and password_file exclude each other")
+        if protocol.startswith("SASL") and not (self.username and (self.password or self.password_file)):
+            raise ValueError(f"{protocol} needs username and password, or password_file")
+        if self.key_file and not self.certificate_file:
+            raise ValueError("key_file needs certificate_file")
+        unused = set() if protocol.startswith("SASL") else {"username", "password", "password_file"}
+        if not protocol.endswith("SSL"):
+            unused |= {"ca_file", "certificate_file", "key_file"}
+        if vain := sorted(name for name in unused & given if getattr(self, name) is not None):
+            raise ValueError(f"security_protocol {protocol} does not use {', '.join(vain)}")
         return self
+
+
+class TelemetrySettings(_Section):
+    """Where `/healthz`, `/readyz` and `/metrics` of a running command are."""
+
+    port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 0
+    """0 is off. Of `up`: the parts take the ports behind it, in the order land, work, watch."""
+    host: str = "127.0.0.1"
+    """The address that is listened on; in a pod `0.0.0.0`. The figures name topics and resources, and no secrets."""
 
 
 class WorkSettings(_Section):
@@ -100,6 +131,17 @@ class LandSettings(_Section):
     """Of all partitions: nothing more is fetched before some of it is stored."""
 
 
+class AlertSettings(_Section):
+    """When alerts are raised, and who is told of them."""
+
+    rules: Path | None = None
+    """Rules of your own as YAML; what it leaves out is as in the packaged streams/alerts.yaml."""
+    to: tuple[pydantic.SecretStr, ...] = ()
+    """As `leadsman alert --to`: the address of a webhook can be a secret."""
+    webhook_secret: pydantic.SecretStr | None = None
+    """With which messages to webhooks are signed."""
+
+
 class Settings(BaseSettings):
     """All settings of the live pipeline."""
 
@@ -112,6 +154,10 @@ class Settings(BaseSettings):
     kafka: KafkaSettings = KafkaSettings()
     work: WorkSettings = WorkSettings()
     land: LandSettings = LandSettings()
+    alerts: AlertSettings = AlertSettings()
+    log: Literal["text", "json"] = "text"
+    """How running parts log."""
+    telemetry: TelemetrySettings = TelemetrySettings()
     watch: LiveSettings | None = None
     """Which cluster is watched, and how; the defaults where nothing is said."""
 

@@ -4,16 +4,18 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import structlog
 
-from ingest import with_parent
+from ingest import figures, with_parent
 from ingest.backoff import Backoff
 from ingest.clock import SYSTEM, Clock
 from ingest.stopping import run_until
+from ingest.telemetry import telling
 
 GRACE_SECONDS: Final = 30.0
 """What a process has to end in order before it is killed."""
@@ -26,6 +28,8 @@ log = structlog.get_logger(__name__)
 class Part(NamedTuple):
     name: str
     argv: tuple[str, ...]
+    environment: Mapping[str, str] = {}
+    """Over that of all parts."""
 
 
 class PartFailedError(Exception):
@@ -57,6 +61,7 @@ class Supervisor:
         self._grace_seconds = grace_seconds
         self._clock = clock
         self._running: dict[str, asyncio.subprocess.Process] = {}
+        self._starts: Counter[tuple[str, ...]] = Counter()
 
     @property
     def pids(self) -> dict[str, int]:
@@ -68,10 +73,16 @@ class Supervisor:
 
         SIGTERM first, SIGKILL to what has not ended after the grace. Raises PartFailedError.
         """
-        try:
-            await run_until(stop, self._keep_all())
-        finally:
-            await self._end_all()
+        with telling({figures.PART_STARTS: lambda: self._starts}, self._why_not):
+            try:
+                await run_until(stop, self._keep_all())
+            finally:
+                await self._end_all()
+
+    def _why_not(self) -> Iterator[str]:
+        for part in self._parts:
+            if part.name not in self._running:
+                yield f"{part.name} ended and is started again soon"
 
     async def _keep_all(self) -> None:
         keeping = [asyncio.ensure_future(self._keep(part)) for part in self._parts]
@@ -103,9 +114,14 @@ class Supervisor:
     async def _start(self, part: Part) -> asyncio.subprocess.Process:
         wrapper = (sys.executable, "-I", "-S", str(Path(with_parent.__file__)), str(os.getpid()))
         process = await asyncio.create_subprocess_exec(
-            *wrapper, *part.argv, env=self._environment, stdin=asyncio.subprocess.DEVNULL, start_new_session=True
+            *wrapper,
+            *part.argv,
+            env={**self._environment, **part.environment},
+            stdin=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
         )
         self._running[part.name] = process
+        self._starts[(part.name,)] += 1
         log.info("a part is started", part=part.name, pid=process.pid)
         return process
 

@@ -13,6 +13,7 @@ from ingest.replica import new_identity
 from ingest.settings import PREFIX, Settings
 from ingest.supervise import Part, Supervisor
 
+PORT: Final = f"{PREFIX}TELEMETRY__PORT"
 PARTS: Final = ("land", "work", "watch")
 """Each a command of `leadsman`."""
 
@@ -20,7 +21,11 @@ PARTS: Final = ("land", "work", "watch")
 async def run_together(settings: Settings, lasting: frozenset[int], stop: asyncio.Event) -> None:
     """Run all parts with these settings until `stop`; raises PartFailedError for a part that ends with `lasting`."""
     settings = with_identity(settings, new_identity())
-    parts = [Part(name, (sys.executable, "-P", "-m", "leadsman", name)) for name in PARTS]
+    port = settings.telemetry.port
+    parts = [
+        Part(name, (sys.executable, "-P", "-m", "leadsman", name), {PORT: str(port + number if port else 0)})
+        for number, name in enumerate(PARTS, start=1)
+    ]
     await Supervisor(parts, lasting=lasting, environment=environment_of(settings)).run(stop)
 
 

@@ -7,6 +7,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
+from ingest.reaching import explain, why_unreachable
 from ingest.topics import Topic
 
 
@@ -31,10 +32,9 @@ async def ensure_topics(
     try:
         await admin.start()
         return await _ensure(admin, topics, replication_factor if make else None)
-    except KafkaError as error:
-        raise TopicsUnusable(
-            f"Kafka at {bootstrap_servers} cannot be used: {error!r}. Check kafka.bootstrap_servers"
-        ) from None
+    except (KafkaError, OSError) as error:
+        why = await why_unreachable(bootstrap_servers, options or {}) or explain(error)
+        raise TopicsUnusable(f"Kafka at {bootstrap_servers} cannot be used: {why}") from None
     finally:
         await admin.close()
 

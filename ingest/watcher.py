@@ -1,28 +1,28 @@
 """The process that watches a cluster into Kafka; of several replicas, the one that has the Lease."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import structlog
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from ingest import figures
 from ingest.apiserver import ApiError
 from ingest.clock import SYSTEM
 from ingest.connect import SERVICE_ACCOUNT, configuration
-from ingest.identity import digest
 from ingest.leader import LeaderElection, LeadershipLostError, LeaseName
 from ingest.live import Live
 from ingest.live_settings import LiveSettings
-from ingest.observation import Observation, Observed, Position
 from ingest.publish import Publisher
 from ingest.redact import scrub
-from ingest.replay_kafka import Feed
+from ingest.replay_kafka import Feed, publish_with
 from ingest.replica import new_identity
 from ingest.settings import KafkaSettings
 from ingest.stopping import run_until
+from ingest.telemetry import telling
 from ingest.topics_admin import ensure_topics
-from ingest.watching import Publish, Watching
+from ingest.watching import Watching
 
 _NAMESPACE: Final = SERVICE_ACCOUNT / "namespace"
 log = structlog.get_logger(__name__)
@@ -38,7 +38,7 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
     topics = kafka.topics()
     options = kafka.client_options()
     await ensure_topics(kafka.bootstrap_servers, topics, replication_factor=kafka.replication_factor, options=options)
-    async with Publisher(kafka.bootstrap_servers, options) as publisher:
+    async with Publisher(kafka.bootstrap_servers, options, kafka.unacknowledged_messages) as publisher:
         publish = publish_with(Feed(publisher, topics))
 
         async def work() -> None:
@@ -62,9 +62,11 @@ async def lead(election: LeaderElection, work: Callable[[], Awaitable[None]], st
     while not stop.is_set():
         log.info("waiting for the lease")
         try:
-            await run_until(stop, election.acquire())
+            with telling({figures.LEADS: lambda: {(): 0.0}}):
+                await run_until(stop, election.acquire())
             if not stop.is_set():
-                await election.hold(work)
+                with telling({figures.LEADS: lambda: {(): 1.0}}):
+                    await election.hold(work)
         except LeadershipLostError as error:
             log.warning("another replica may watch now", reason=str(error))
         except ApiError as error:
@@ -72,16 +74,6 @@ async def lead(election: LeaderElection, work: Callable[[], Awaitable[None]], st
                 f"leader election: {scrub(str(error))}: allow get, create and update on leases (coordination.k8s.io) "
                 "in the namespace of watch.election, or turn it off where no second watcher runs"
             ) from None
-
-
-def publish_with(feed: Feed) -> Publish:
-    """Observations through the feed, each placed by a digest: sent again after a restart, it is the same message."""
-
-    async def publish(observation: Observation) -> Sequence[asyncio.Future[None]]:
-        position = Position(f"live/{observation.resource}", f"{digest(observation):016x}")
-        return await feed.send(Observed(observation, position, bytes(observation.object)))
-
-    return publish
 
 
 def _lease(kafka: KafkaSettings, watch: LiveSettings) -> LeaseName:

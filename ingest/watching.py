@@ -1,19 +1,16 @@
 """From the live sources of a cluster into Kafka; nothing is acknowledged before Kafka has it (delivery, Watches)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import structlog
 
 from ingest.clock import SYSTEM, Clock
+from ingest.figures import STAGE_SECONDS
 from ingest.live import Delivery, Live
-from ingest.observation import Observation
 from ingest.redact import scrub
-
-Publish: TypeAlias = Callable[[Observation], Awaitable[Sequence[asyncio.Future[None]]]]
-"""Hands the messages of an observation over, in order; a future is done once Kafka has its message."""
+from ingest.replay_kafka import Publish
 
 DRAIN_SECONDS: Final = 10.0
 """What Kafka has to acknowledge the last messages; what it does not is seen again after a restart."""
@@ -64,6 +61,7 @@ class Watching:
                 await self._forward(delivery)
 
     async def _forward(self, delivery: Delivery) -> None:
+        began = self._clock.monotonic()
         self.unacknowledged += 1
         acknowledgements = await self._publish(delivery.observation)
         self.observations += 1
@@ -78,6 +76,7 @@ class Watching:
                 return
             missing -= 1
             if not missing:
+                STAGE_SECONDS.labels("publish").observe(self._clock.monotonic() - began)
                 self._safe(delivery)
 
         if not missing:

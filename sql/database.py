@@ -45,6 +45,8 @@ EMBEDDED_SETTINGS: Final[Mapping[str, Any]] = {
     "max_memory_usage": 1024 * MIB,
     "max_threads": 2,
 }
+READ_ONLY: Final[Mapping[str, Any]] = {"max_execution_time": 60, "readonly": 2}
+"""The engine refuses every statement that writes, and a query that never ends."""
 ENGINE_OPTIONS: Final[Mapping[str, Any]] = {
     "background_common_pool_size": 1,
     "background_pool_size": 2,
@@ -160,18 +162,19 @@ class Database:
             raise QueryFailed(f"{self}: {doing} was refused: {reason}", error_code(error)) from None
 
 
-def connect(dsn: str, *, make: bool = True) -> Database:
+def connect(dsn: str, *, make: bool = True, read_only: bool = False) -> Database:
     """Opens the database that a DSN names (`sql.dsn`); its folder or database is made where it lacks.
 
-    With `make` false a folder that lacks is an error. Raises BadDsn, DatabaseHeld, DatabaseUnreachable, or another
-    DatabaseError.
+    With `make` false a folder that lacks is an error; with `read_only` nothing is made, and the engine refuses
+    whatever writes. Raises BadDsn, DatabaseHeld, DatabaseUnreachable, or another DatabaseError.
     """
     target = parse_dsn(dsn)
     if not make and isinstance(target, Embedded) and not target.folder.is_dir():
         raise DatabaseError(f"{target}: there is no database yet. leadsman replay PATH --db {target} makes one")
-    client = _open_folder(target) if isinstance(target, Embedded) else _open_server(target)
+    settings = READ_ONLY if read_only else {}
+    client = _open_folder(target, settings) if isinstance(target, Embedded) else _open_server(target, settings)
     try:
-        _use(client, target.database)
+        _use(client, target, make=not read_only)
     except ClickHouseError as error:
         client.close()
         raise DatabaseError(f"{target}: cannot be used: {_reason(error, target)}") from None
@@ -181,7 +184,7 @@ def connect(dsn: str, *, make: bool = True) -> Database:
     return Database(client, target)
 
 
-def _open_folder(target: Embedded) -> Client:
+def _open_folder(target: Embedded, settings: Mapping[str, Any]) -> Client:
     folder = target.folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -200,9 +203,14 @@ def _open_folder(target: Embedded) -> Client:
             interface="chdb",
             path=str(folder),
             chdb_options=dict(ENGINE_OPTIONS),
-            settings={**SETTINGS, **EMBEDDED_SETTINGS},
+            settings={**SETTINGS, **EMBEDDED_SETTINGS, **settings},
             tz_mode="aware",
         )
+    except ImportError:
+        raise DatabaseError(
+            f"{target}: this installation has no embedded engine (as the image has none). Give a server, "
+            "http://user:password@host:8123/leadsman, or install chdb"
+        ) from None
     except ClickHouseError as error:
         if "already initialized with path" in str(error):
             raise DatabaseHeld(f"{target}: this process has another database folder open; close that first") from None
@@ -224,7 +232,7 @@ def _holder(folder: Path) -> str | None:
     return None
 
 
-def _open_server(target: Server) -> Client:
+def _open_server(target: Server, settings: Mapping[str, Any]) -> Client:
     try:
         return clickhouse_connect.get_client(
             interface="https" if target.secure else "http",
@@ -232,7 +240,7 @@ def _open_server(target: Server) -> Client:
             port=target.port,
             username=target.user,
             password=target.password,
-            settings=dict(SETTINGS),
+            settings={**SETTINGS, **settings},
             autogenerate_session_id=False,
             tz_mode="aware",
         )
@@ -248,11 +256,14 @@ def _open_server(target: Server) -> Client:
         ) from None
 
 
-def _use(client: Client, database: str) -> None:
+def _use(client: Client, target: Target, *, make: bool) -> None:
+    database = target.database
     known = client.query(
         "SELECT count() FROM system.databases WHERE name = {name:String}", parameters={"name": database}
     )
     if not known.result_rows[0][0]:
+        if not make:
+            raise DatabaseError(f"{target}: there is no such database yet. leadsman migrate makes it")
         client.command(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}")
     client.database = database
 

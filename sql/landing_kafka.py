@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ingest.dead_letters import payload_text, read_headers
+from ingest.dead_letters import read_headers, stored_text
 from ingest.records import SummaryRecord
 from ingest.topics import Topics
 from sql.database import Database
@@ -93,7 +93,7 @@ def _read_findings(message: Any, rows: _Rows) -> None:
 
 def _read_dead_letter(message: Any, rows: _Rows) -> None:
     buried = read_headers(message.headers)
-    payload = payload_text(message.value or b"")
+    payload = stored_text(message.value or b"")
     position = buried.position
     letter = DeadLetter(
         buried.cluster, buried.ts, position.source, str(position), buried.error_type, buried.reason, payload
@@ -105,4 +105,4 @@ def _undecodable(message: Any, error: Exception) -> DeadLetter:
     """As the worker says it, which meets a record that cannot be decoded too: then both are one row."""
     at = datetime.fromtimestamp(message.timestamp / 1000, UTC)
     position = f"{message.topic}:{message.partition}@{message.offset}"
-    return DeadLetter("", at, message.topic, position, "not_a_record", str(error), payload_text(message.value or b""))
+    return DeadLetter("", at, message.topic, position, "not_a_record", str(error), stored_text(message.value or b""))

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from sql.database import Database
 from sql.errors import MigrationChanged, MigrationMissing, SchemaNewer, SchemaOlder
 from sql.retention import RAW_TABLES, ROLLUP_TABLES, default_retention, set_retention
+from sql.view_comments import comment_views
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 VIEWS: Final = Path(__file__).parent / "views"
@@ -61,8 +62,10 @@ def migrate(db: Database, folder: Path = MIGRATIONS) -> list[str]:
         db.command(migration.sql)
         _begin_retention(db, migration)
         _record(db, migration)
-    for view in load_views():
+    views = load_views()
+    for view in views:
         db.command(view)
+    comment_views(db, views)
     return [migration.name for migration in new]
 
 

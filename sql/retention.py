@@ -11,7 +11,7 @@ from sql.database import Database
 from sql.errors import DatabaseError
 
 RAW_TABLES: Final = ("node_samples", "pod_samples", "eviction_signals", "node_fit")
-ROLLUP_TABLES: Final = ("node_samples_5m", "pod_samples_5m")
+ROLLUP_TABLES: Final = ("node_samples_5m", "pod_samples_5m", "eviction_signals_5m", "node_fit_5m")
 
 
 class Retention(NamedTuple):

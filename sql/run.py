@@ -14,14 +14,19 @@ from ingest.topics_admin import ensure_topics
 from sql.database import connect
 from sql.landing_kafka import PortionStore
 from sql.migrate import migrate
-from streams.analytics.registry import REDUCERS
+from streams.alerting.rules_file import read_rules
+from streams.alerts import alert_reducers
+from streams.analytics.registry import ANALYTICS, REDUCERS
 from streams.app import Worker
 from streams.landing import Landing, Limits
 from streams.reducer import Reducer
 
 
-async def run_worker(settings: Settings, reducers: Sequence[Reducer[Any]] = REDUCERS) -> None:
-    """Fold the logs until SIGTERM or SIGINT. Raises TopicsUnusable, and what makes the worker unable to go on."""
+async def run_worker(settings: Settings, reducers: Sequence[Reducer[Any]] | None = None) -> None:
+    """Fold the logs until SIGTERM or SIGINT. Raises BadRules, TopicsUnusable, and what makes the worker unable to go
+    on. Alerts are raised by the rules of the settings, where no reducers are given.
+    """
+    reducers = reducers or _reducers(settings)
     await make_topics(settings)
     kafka = settings.kafka
     worker = Worker(
@@ -35,6 +40,11 @@ async def run_worker(settings: Settings, reducers: Sequence[Reducer[Any]] = REDU
     )
     with stop_on_signals() as stop:
         await worker.run(stop)
+
+
+def _reducers(settings: Settings) -> Sequence[Reducer[Any]]:
+    rules = settings.alerts.rules
+    return REDUCERS if rules is None else (*ANALYTICS, *alert_reducers(read_rules(rules)))
 
 
 async def run_lander(settings: Settings) -> None:

@@ -1,10 +1,11 @@
 """What the live commands share: flags over settings, signals, and mistakes."""
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingest.stopping import stop_on_signals
 from ingest.versions import VersionsError
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from ingest.settings import Settings
 from sql.commands.console import EXIT_NO_KAFKA, EXIT_NO_SOURCE, EXIT_USAGE, fail
 from sql.commands.options import pair
+
+Result = TypeVar("Result")
 
 
 def watch_flags(
@@ -69,6 +72,20 @@ async def until_signal(work: Callable[[asyncio.Event], Awaitable[None]]) -> None
         await work(stop)
 
 
+def run_served(settings: "Settings", part: str, work: Awaitable[Result]) -> Result:
+    """Run a part to its end; meanwhile its telemetry is where the settings say. Raises CannotServe."""
+    from ingest.logs import configure  # noqa: PLC0415 - other commands do without
+    from ingest.telemetry import served  # noqa: PLC0415 - as above
+
+    configure(settings.log, sys.stderr if part == "agent" else sys.stdout)  # an agent's captures go to the latter
+
+    async def run() -> Result:
+        async with served(settings.telemetry.host, settings.telemetry.port, part):
+            return await work
+
+    return asyncio.run(run())
+
+
 @contextmanager
 def live_mistakes() -> Iterator[None]:
     """Settings, a cluster, Kafka, or a place for a capture, that cannot be used."""
@@ -86,11 +103,15 @@ def _status_of(error: Exception) -> int | None:
     # imported only now: their clients take seconds, and most commands need one or none of them
     from ingest.connect import KubeconfigError  # noqa: PLC0415
     from ingest.settings import SettingsError  # noqa: PLC0415
+    from ingest.telemetry import CannotServe  # noqa: PLC0415
     from ingest.topics_admin import TopicsUnusable  # noqa: PLC0415
     from ingest.watcher import ElectionRefusedError  # noqa: PLC0415
+    from streams.alerting.rules_file import BadRules  # noqa: PLC0415
 
     statuses: dict[type[Exception], int] = {
         SettingsError: EXIT_USAGE,
+        CannotServe: EXIT_USAGE,
+        BadRules: EXIT_USAGE,
         TopicsUnusable: EXIT_NO_KAFKA,
         KubeconfigError: EXIT_NO_SOURCE,
         VersionsError: EXIT_NO_SOURCE,

@@ -6,7 +6,7 @@ from typing import NoReturn
 import typer
 
 from ingest.capture import SourceError
-from sql.commands import asking, keeping, replaying, running, scheduler, watching
+from sql.commands import alerting, asking, backtesting, keeping, paging, replaying, running, scheduler, watching
 from sql.commands.console import (
     EXIT_INTERRUPTED,
     EXIT_NO_DATABASE,
@@ -28,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for part in (replaying, asking, keeping, scheduler, watching, running):
+for part in (replaying, asking, paging, backtesting, alerting, keeping, scheduler, watching, running):
     app.add_typer(part.app)
 
 

@@ -8,7 +8,7 @@ import typer
 
 from ingest.text import plain
 from sql.commands.console import EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_USAGE, MESSAGE, fail, out
-from sql.commands.live import kafka_flags, live_mistakes, live_settings, until_signal, watch_flags
+from sql.commands.live import kafka_flags, live_mistakes, live_settings, run_served, until_signal, watch_flags
 from sql.commands.options import (
     ConfigFile,
     Election,
@@ -34,7 +34,8 @@ def work(config: ConfigFile = None, kafka: KafkaServers = None) -> None:
     from sql.run import run_worker  # noqa: PLC0415 - Faust takes seconds to import
 
     with live_mistakes():
-        asyncio.run(run_worker(live_settings(config, kafka=kafka_flags(kafka))))
+        settings = live_settings(config, kafka=kafka_flags(kafka))
+        run_served(settings, "work", run_worker(settings))
 
 
 @app.command(
@@ -45,7 +46,8 @@ def land(config: ConfigFile = None, kafka: KafkaServers = None, db: LiveDsn = No
     from sql.run import run_lander  # noqa: PLC0415 - as in work
 
     with live_mistakes():
-        asyncio.run(run_lander(live_settings(config, db=db, kafka=kafka_flags(kafka))))
+        settings = live_settings(config, db=db, kafka=kafka_flags(kafka))
+        run_served(settings, "land", run_lander(settings))
 
 
 @app.command(
@@ -89,7 +91,7 @@ def up(
     with live_mistakes():
         settings = live_settings(config, db=db, kafka=kafka_flags(kafka), watch=flags)
         try:
-            asyncio.run(until_signal(partial(run_together, settings, LASTING)))
+            run_served(settings, "up", until_signal(partial(run_together, settings, LASTING)))
         except PartFailedError as error:
             fail(str(error), error.status)
 

@@ -1,6 +1,5 @@
 """`capture`, `watch` and `agent`: live sources."""
 
-import asyncio
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -9,8 +8,8 @@ from typing import Annotated
 import typer
 
 from ingest.rotate import Rotation
-from sql.commands.console import EXIT_NO_SOURCE, fail, say, say_nothing
-from sql.commands.live import kafka_flags, live_mistakes, live_settings, until_signal, watch_flags
+from sql.commands.console import EXIT_NO_SOURCE, EXIT_USAGE, fail, say, say_nothing
+from sql.commands.live import kafka_flags, live_mistakes, live_settings, run_served, until_signal, watch_flags
 from sql.commands.options import (
     ConfigFile,
     Election,
@@ -80,9 +79,10 @@ def capture(
     rotation = Rotation(rotate_mib * 1024 * 1024, rotate_seconds, compress.value, keep)
     tell = say_nothing if quiet else say
     with live_mistakes():
-        live = live_settings(config, watch=watch).watched()
+        settings = live_settings(config, watch=watch)
+        recording = record(settings.watched(), output, rotation, tell, seconds=seconds)
         try:
-            captured = asyncio.run(record(live, output, rotation, tell, seconds=seconds))
+            captured = run_served(settings, "capture", recording)
         except OSError as error:
             fail(f"{output}: {error}", EXIT_NO_SOURCE)
     if not captured.observations:
@@ -128,12 +128,19 @@ def watch(
     )
     with live_mistakes():
         settings = live_settings(config, kafka=kafka_flags(kafka), watch=flags)
-        asyncio.run(until_signal(partial(run_watcher, settings.kafka, settings.watched())))
+        run_served(settings, "watch", until_signal(partial(run_watcher, settings.kafka, settings.watched())))
+
+
+class Into(StrEnum):
+    """Where `agent` puts what it sees."""
+
+    CAPTURE = "capture"
+    KAFKA = "kafka"
 
 
 @app.command(
-    epilog="Examples: leadsman agent --node node-1 --once; leadsman agent --root /host --output /captures "
-    "(a DaemonSet with NODE_NAME from the downward API)"
+    epilog="Examples: leadsman agent --node node-1 --once; leadsman agent --root /host --output /captures; "
+    "leadsman agent --root /host --into kafka --kafka kafka-1:9092 (a DaemonSet with NODE_NAME from the downward API)"
 )
 def agent(
     *,
@@ -141,22 +148,35 @@ def agent(
     root: Annotated[
         Path, typer.Option(metavar="DIR", help="What holds the machine's sys and var/lib/kubelet.")
     ] = Path("/"),
+    into: Annotated[Into, typer.Option(help="kafka: the topics of the live pipeline.")] = Into.CAPTURE,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="DIR|FILE", help="As for capture; by default standard output."),
     ] = None,
-    cluster: Annotated[str, typer.Option(help="Name of the cluster.")] = "default",
+    config: ConfigFile = None,
+    kafka: KafkaServers = None,
+    cluster: Watched = None,
     interval: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="Between two looks.")] = 10.0,
     once: Annotated[bool, typer.Option("--once", help="Look once.")] = False,
 ) -> None:
     """Tell where this machine's exclusive CPUs, memory and devices lie, as observations that can be replayed."""
     from ingest.agent import AgentSettings, run_agent, run_agent_once  # noqa: PLC0415 - gRPC, which no other needs
 
-    settings = AgentSettings(cluster, node, root, interval)
-    try:
-        if once:
-            run_agent_once(settings, output)
-        else:
-            run_agent(settings, output)
-    except OSError as error:
-        fail(f"{output or 'standard output'}: {error.strerror or error}", EXIT_NO_SOURCE)
+    if into is Into.KAFKA and output is not None:
+        fail("--output is a capture's, and --into kafka writes none: give one of them", EXIT_USAGE)
+    with live_mistakes():
+        settings = live_settings(config, kafka=kafka_flags(kafka), watch={"cluster": cluster} if cluster else None)
+        agent_settings = AgentSettings(settings.watched().cluster, node, root, interval)
+        if into is Into.KAFKA:
+            from ingest.agent_kafka import run_agent_into_kafka  # noqa: PLC0415 - as above
+
+            sending = until_signal(partial(run_agent_into_kafka, settings.kafka, agent_settings, once=once))
+            run_served(settings, "agent", sending)
+            return
+        try:
+            if once:
+                run_agent_once(agent_settings, output)
+            else:
+                run_served(settings, "agent", run_agent(agent_settings, output))
+        except OSError as error:
+            fail(f"{output or 'standard output'}: {error.strerror or error}", EXIT_NO_SOURCE)

@@ -1,3 +1,9 @@
+-- column condition: Condition that the pods were rejected for
+-- column started_at: When the first was rejected
+-- column ended_at: When the last was rejected
+-- column pods: How many were rejected
+-- column namespaces: Their namespaces
+-- column owners: Their controlling owners, as ReplicaSet/name
 CREATE OR REPLACE VIEW admission_storms AS
 WITH
     rejected AS

@@ -1,4 +1,12 @@
 -- The ranking of domain-reference C4 for every signal of each node's latest sample; agrees with streams/rules/eviction_order.py.
+-- column uid: UID of the pod
+-- column ts: The last sample of the node
+-- column signal: Eviction signal, as memory.available
+-- column rank: Place in the order; 1 is evicted first
+-- column exceeds_request: 1 where usage exceeds the request, which goes before all that do not
+-- column usage: What the ranking compares, in bytes, inodes or processes; null for a pod without stats, which goes before all others
+-- column request: The request that usage is compared with, in the unit of usage; 0 for inodes and processes
+-- column layout: How the file systems are shared: single, separate_imagefs or split
 CREATE OR REPLACE VIEW eviction_order AS
 WITH
     (one_bytes, one_inodes, other_bytes, other_inodes) ->

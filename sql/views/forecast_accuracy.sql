@@ -1,3 +1,10 @@
+-- column ts: The sample that the forecast was made at
+-- column signal: Eviction signal, as memory.available
+-- column threshold: hard or soft
+-- column predicted_seconds: Seconds until the threshold, as was forecast
+-- column actual_seconds: Seconds until it was met; null where it was not
+-- column error_seconds: Predicted less actual seconds: above 0 it came sooner than forecast; null where it was not met
+-- column outcome: met, not_met or open (the samples end before)
 CREATE OR REPLACE VIEW forecast_accuracy AS
 WITH
     signals AS

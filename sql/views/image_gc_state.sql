@@ -1,4 +1,13 @@
 -- domain-reference B1; agrees with streams/rules/image_gc.py.
+-- column decision: disabled, invalid_capacity, below_high or free
+-- column usage_percent: Disk usage of the image filesystem in percent; null where its capacity is 0
+-- column high_percent: Usage in percent at which image GC begins
+-- column low_percent: Usage in percent down to which it frees
+-- column over_high: 1 where it would free now
+-- column wanted_bytes: Bytes that it would free
+-- column capacity_bytes: Capacity in bytes of the image filesystem
+-- column available_bytes: Available in bytes on the image filesystem
+-- column settings_assumed: 1 where no /configz was seen and the defaults 85 and 80 are used
 CREATE OR REPLACE VIEW image_gc_state AS
 WITH
     judged AS

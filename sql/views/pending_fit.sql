@@ -1,6 +1,12 @@
 -- domain-reference A8, D5, E2; agrees with streams/rules/fit.py. Left out: node selectors, affinity, topology spread,
 -- volumes and ports of the pod; of the NUMA verdict memory and devices, options of the policies, CPUs of several
 -- containers (all are taken to be one container's), and that several pending pods compete.
+-- column node: The node that is judged
+-- column fits: 1 it fits, 0 it does not, null where taints or unknown NUMA numbers decide
+-- column reasons: Why the scheduler refuses the node, in its words
+-- column numa_verdict: What the kubelet would do: admitted, not_exclusive, not_pinned, TopologyAffinityError, UnexpectedAdmissionError or unknown
+-- column numa_source: Source of the NUMA numbers
+-- column numa_fidelity: exact, count or none
 CREATE OR REPLACE VIEW pending_fit AS
 WITH
     waiting AS

@@ -1,4 +1,10 @@
 -- domain-reference D3; agrees with streams/rules/cgroup.py.
+-- column node: The node it is bound to
+-- column ts: When its requests and limits were last seen
+-- column cpu_shares: cpu.shares of cgroup v1 for its CPU request, 2 to 262144
+-- column cpu_weight: cpu.weight of cgroup v2 that the kubelet sets for the pod, 1 to 10000
+-- column runtime_cpu_weight: cpu.weight that newer runtimes (runc 1.3.2, crun 1.23) give for the same shares, 1 to 10000
+-- column cpu_quota_microseconds: CPU time in microseconds of each 100000 that it may use; null where nothing limits it
 CREATE OR REPLACE VIEW pod_cgroups AS
 WITH
     living AS

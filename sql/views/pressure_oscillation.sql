@@ -1,3 +1,10 @@
+-- column ts: Beginning of the hour
+-- column changes: How often the condition changed in the hour
+-- column pressure_seconds: How long it was under pressure in the hour, in seconds
+-- column longest_relief_seconds: The longest pause in seconds after which pressure came back in the hour; null where it did not
+-- column transition_seconds: eviction-pressure-transition-period in seconds
+-- column joining_transition_seconds: The transition period in seconds that would have joined what came back into one
+-- column settings_assumed: 1 where no /configz was seen and 300 s are used
 CREATE OR REPLACE VIEW pressure_oscillation AS
 WITH
     changes AS

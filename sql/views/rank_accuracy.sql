@@ -1,3 +1,7 @@
+-- column seconds_before: How long before the eviction the sample was taken, in seconds
+-- column rank_when_evicted: Its predicted rank less the pods of the same ranking that went before it; 1 is right
+-- column was_next: 1 where the rank was right
+-- column could_be_next: 1 where the rank was right but for pods that tie
 CREATE OR REPLACE VIEW rank_accuracy AS
 SELECT
     cluster,

@@ -1,4 +1,8 @@
 -- Everything that was concluded, in words, in the order of time: what the story after a replay and the report tell.
+-- column ts: When it happened or began
+-- column node: The node that it concerns; empty where it concerns the cluster
+-- column kind: kubelet, pressure, eviction, limit, rejection, image_gc, scheduler or numa
+-- column what: A sentence about it
 CREATE OR REPLACE VIEW story AS
 SELECT cluster, ts, node, kind, what
 FROM

@@ -1,4 +1,6 @@
-"""`make bench`: the replay of 1,000 nodes against what cannot be beaten, all measured in this one run."""
+"""`make bench`: the replay of 1,000 nodes against what cannot be beaten, and the way through Kafka and Faust against
+Faust's idiom, all measured in this one run.
+"""
 
 import argparse
 import subprocess
@@ -9,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from . import faust_path
 from .generate import write_capture
 from .measure import CLICKHOUSE_THREADS, Measured
 
@@ -49,6 +52,10 @@ def _bench(folder: Path, nodes: int, pods: int, samples: int) -> None:
     numa = folder / "numa.jsonl"
     write_capture(numa, nodes=nodes, pods=pods, samples=max(1, samples // 2), numa=True)
     _print_numa(_measure("replay", numa, folder), _measure("without_numa", numa, folder))
+    numa.unlink()
+    kafka = folder / "kafka"
+    kafka.mkdir()
+    faust_path.run(kafka, max(1, nodes // 5), pods, samples)
 
 
 def _measure(kind: str, capture: Path, folder: Path) -> Measured:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from components.browser import browser_modules, chromium_program
 from components.cache import ComponentMissing, say
 from components.containerd import containerd_programs
 from components.extras import alertmanager_program, kwok_program, toxiproxy_program
@@ -16,6 +17,8 @@ from components.kubernetes import etcd_program, kubernetes_programs
 
 NEEDED: Final[Mapping[str, Callable[[], Path]]] = {
     "kafka": kafka_libraries,
+    "chromium": chromium_program,
+    "browser": browser_modules,
     "etcd": etcd_program,
     "containerd": containerd_programs,
     "worker-image": worker_archive,

@@ -25,6 +25,8 @@ INSTALLED_BY: Final[Mapping[str, str]] = {
     "apt-get": "a Debian or Ubuntu machine, whose packages hold etcd and containerd",
     "dpkg-deb": "dpkg (a Debian or Ubuntu machine has it)",
     "openssl": "OpenSSL (Debian: apt-get install openssl)",
+    "node": "Node.js 18 or newer (Debian: apt-get install nodejs)",
+    "npm": "Node.js 18 or newer with npm (Debian: apt-get install nodejs npm)",
     "ip": "iproute2 (Debian: apt-get install iproute2)",
 }
 """What a person installs to get a tool that a component is built or run with."""

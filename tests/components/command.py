@@ -50,7 +50,7 @@ def start(*arguments: object, db: Path) -> "subprocess.Popen[str]":
 def succeeds(*arguments: object, db: Path | str | None = None, cwd: Path | None = None) -> str:
     """What the command prints when all is well: exit status 0 and no complaint."""
     done = leadsman(*arguments, db=db, cwd=cwd)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 
 

@@ -6,7 +6,7 @@ import struct
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -56,10 +56,17 @@ class Kafka:
     """One Kafka node on free loopback ports; its data is in `folder` and survives `kill` and `restart`.
 
     `settings` go over those of `server.properties` here; topics are made on purpose only, unless they say
-    `auto.create.topics.enable=true`.
+    `auto.create.topics.enable=true`. `format_flags` are given to the storage tool.
     """
 
-    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None, heap_mib: int = 512) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, str] | None = None,
+        heap_mib: int = 512,
+        format_flags: Sequence[str] = (),
+    ) -> None:
+        self._format_flags = format_flags
         self.port = free_port()
         self.bootstrap_servers = f"{HOST}:{self.port}"
         self._java = [tool("java"), f"-Xmx{heap_mib}m", "-Dlog4j2.level=WARN", "-cp", f"{kafka_libraries()}/*"]
@@ -91,6 +98,11 @@ class Kafka:
         self.stop()
         self.start()
 
+    def tool(self, main: str, *arguments: str) -> None:
+        """One of Kafka's own commands, as admin on the plain listener; CalledProcessError when it fails."""
+        command = [*self._java, main, "--bootstrap-server", self.bootstrap_servers, *arguments]
+        subprocess.run(command, check=True, capture_output=True)
+
     def _format(self) -> None:
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         command = [
@@ -100,6 +112,7 @@ class Kafka:
             f"--cluster-id={cluster}",
             "-c",
             str(self._properties),
+            *self._format_flags,
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

@@ -29,7 +29,7 @@ from sql.queries import saved_queries
 ROOT: Final = Path(__file__).parents[2]
 README: Final = (ROOT / "README.md").read_text("utf-8")
 EXAMPLE: Final = "examples/node-pressure-k8s-1.36.jsonl.gz"
-COMMANDS: Final = [info.name or getattr(info.callback, "__name__", "") for info in app.registered_commands]
+COMMANDS: Final = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 EVICTED: Final = {
     "hog-775668d95b-wcnzb": "memory",
     "hog-775668d95b-22tc2": "ephemeral-storage",

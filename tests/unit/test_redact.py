@@ -12,7 +12,7 @@ from fakes.clock import START
 from ingest.normalize import normalize
 from ingest.objects import EventAnnotations, NodeAnnotations, PodAnnotations
 from ingest.observation import Change, Observation
-from ingest.redact import REDACTED, redact, scrub
+from ingest.redact import REDACTED, redact, scrub, without_secrets
 from streams.rules.numa_wire import NrtAnnotations
 
 CANARY = "canary-7b1f0c55"
@@ -199,3 +199,48 @@ def test_what_is_taken_away_is_nothing_that_a_record_has() -> None:
     container["resources"] = {"limits": {"cpu": "2"}}
     pod = _pod(container, annotations={"kubernetes.io/config.source": "file", "x": CANARY}, labels={"a": "b"})
     assert normalize(redact(_observed(pod))) == normalize(_observed(pod))
+
+
+@pytest.mark.parametrize(
+    "received",
+    [
+        {"object": _pod(_container(env=[{"name": "A", "value": CANARY}])), "type": 3},
+        {"object": _pod(_container(args=["--x", CANARY]), annotations={"note": CANARY})},
+        {"object": {"message": f"cannot pull https://user:{CANARY}@h/x"}},
+    ],
+)
+@pytest.mark.parametrize("cut", [0, 1, 2, 5])
+def test_bytes_that_were_received_are_kept_without_secrets_also_when_they_are_cut_off(
+    received: Any, cut: int
+) -> None:
+    raw = json.dumps(received).encode()
+    kept = without_secrets(raw[: len(raw) - cut])
+    assert CANARY.encode() not in kept
+    assert kept[:8] == raw[:8]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        f'{{"env": [{{"name": "A", "value": "{CANARY}',
+        f'{{"env": [{{"name": "A", "value": "a\\"{CANARY}"',
+        f'{{"args": ["{CANARY}',
+        f'{{"annotations": {{"note": "{CANARY}',
+        f"env:\n- name: A\n  value: {CANARY}\n  bad: [",
+        f"- value: {CANARY}",
+        f"see https://u:{CANARY}@h",
+    ],
+)
+def test_a_piece_of_json_or_yaml_loses_what_stands_where_secrets_stand(raw: str) -> None:
+    assert CANARY.encode() not in without_secrets(raw.encode())
+
+
+@given(st.binary(max_size=200))
+def test_bytes_without_secrets_are_kept_as_they_are_or_lose_something_and_nothing_fails(raw: bytes) -> None:
+    once = without_secrets(raw)
+    assert without_secrets(once) == once
+
+
+@pytest.mark.parametrize("raw", [b"", b"no JSON", b"\xff\xfe", b"[" * 100_000, b'{"a" : 1}', b'{"kind":"Pod"'])
+def test_bytes_with_nothing_to_take_away_are_kept_as_they_are(raw: bytes) -> None:
+    assert without_secrets(raw) == raw

@@ -12,6 +12,7 @@ from fakes.clock import FakeClock
 from ingest.dead_letters import read_headers
 from ingest.observation import Observation, Observed, Position, Unreadable
 from ingest.publish import Publisher
+from ingest.records import DeadLetterRecord
 from ingest.replay_kafka import Published, replay_into_kafka
 from ingest.topics import decode_record, topics
 
@@ -75,8 +76,10 @@ def test_a_node_goes_to_its_own_log_and_to_its_cluster_s() -> None:
 )
 def test_what_cannot_be_read_is_a_dead_letter_with_its_line(item: Observed | Unreadable, error_type: str) -> None:
     recorded, published = replay(item)
-    [(topic, key, value, headers)] = recorded.sent
+    [told, (topic, key, value, headers)] = recorded.sent
     buried = read_headers(headers)
+    assert told[:2] == ("t.cluster", b"c")
+    assert decode_record(told[2]) == DeadLetterRecord(ts=T0, cluster="c", error_type=error_type)
     assert (topic, key, value) == ("t.dead-letters", b"c", b"the line")
     assert (buried.cluster, buried.ts, buried.error_type) == ("c", T0, error_type)
     assert buried.position.source == "f"

@@ -12,11 +12,11 @@ from fakes.clock import START
 from ingest.dead_letters import read_headers
 from ingest.live_settings import ElectionSettings, LiveSettings
 from ingest.observation import Observation
-from ingest.replay_kafka import Feed
+from ingest.replay_kafka import Feed, publish_with
 from ingest.replica import new_identity
 from ingest.settings import KafkaSettings
 from ingest.topics import Headers
-from ingest.watcher import _lease, publish_with
+from ingest.watcher import _lease
 
 pytestmark = pytest.mark.asyncio
 

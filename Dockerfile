@@ -1,0 +1,26 @@
+# All parts of Leadsman, one image: docker build -t leadsman:0.1.0 .
+# The embedded engine, more than half of it, is left out, for these parts use a server: --build-arg EMBEDDED=yes keeps it.
+# It runs as a user without rights on a read-only root; only /tmp is written, and the folder of an embedded database.
+FROM python:3.11-slim AS build
+WORKDIR /src
+COPY .lock/setup.txt .lock/runtime.txt .lock/
+RUN python -m venv /opt/build && /opt/build/bin/pip install --no-cache-dir --require-hashes --no-deps -r .lock/setup.txt
+RUN python -m venv --without-pip /opt/leadsman \
+    && /opt/build/bin/uv pip install --no-cache --compile-bytecode --python /opt/leadsman/bin/python \
+       --require-hashes --no-deps -r .lock/runtime.txt
+ARG EMBEDDED=no
+RUN test "$EMBEDDED" = yes || /opt/build/bin/uv pip uninstall --python /opt/leadsman/bin/python chdb chdb-core
+COPY pyproject.toml README.md LICENSE leadsman.py ./
+COPY ingest ingest
+COPY streams streams
+COPY sql sql
+RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
+    && /opt/build/bin/uv pip install --no-cache --compile-bytecode --python /opt/leadsman/bin/python --no-deps /wheels/*.whl
+
+FROM python:3.11-slim
+COPY --from=build /opt/leadsman /opt/leadsman
+ENV PATH=/opt/leadsman/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 HOME=/tmp
+WORKDIR /tmp
+USER 10001:10001
+ENTRYPOINT ["leadsman"]
+CMD ["--help"]

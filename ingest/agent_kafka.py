@@ -1,0 +1,59 @@
+"""What the on-node agent sees into Kafka, on the log of its node, as the watcher sends what it sees."""
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from ingest.agent import Agent, AgentSettings
+from ingest.clock import SYSTEM, Clock
+from ingest.publish import Publisher
+from ingest.redact import redact
+from ingest.replay_kafka import Feed, Publish, publish_with
+from ingest.settings import KafkaSettings
+from ingest.stopping import run_until
+from ingest.telemetry import telling
+from ingest.topics_admin import ensure_topics
+
+DRAIN_SECONDS: Final = 10.0
+"""What Kafka has to acknowledge the last messages; the next start tells everything again."""
+log = structlog.get_logger(__name__)
+
+
+async def run_agent_into_kafka(
+    kafka: KafkaSettings, settings: AgentSettings, stop: asyncio.Event, *, once: bool = False
+) -> None:
+    """Send what changes on this machine until `stop`, or one look; returns when Kafka has it.
+
+    Raises TopicsUnusable and SettingsError.
+    """
+    topics, options = kafka.topics(), kafka.client_options()
+    await ensure_topics(kafka.bootstrap_servers, topics, replication_factor=kafka.replication_factor, options=options)
+    async with Publisher(kafka.bootstrap_servers, options, kafka.unacknowledged_messages) as publisher:
+        publish, agent = publish_with(Feed(publisher, topics)), Agent(settings)
+        log.info("the agent begins", cluster=settings.cluster, node=settings.node)
+        if once:
+            await send_look(agent, publish)
+            await publisher.flush()
+            return
+        with telling(agent.figures(), agent.why_not):
+            await run_until(stop, send_for_ever(agent, publish, settings.interval_seconds))
+        try:
+            await asyncio.wait_for(publisher.flush(), DRAIN_SECONDS)
+        except TimeoutError:
+            log.warning("Kafka did not acknowledge all in time; the next start tells everything again")
+
+
+async def send_for_ever(agent: Agent, publish: Publish, interval_seconds: float, clock: Clock = SYSTEM) -> None:
+    """Look at a steady pace; while Kafka is away the publisher keeps what it has not acknowledged."""
+    while True:
+        began = clock.monotonic()
+        await send_look(agent, publish)
+        spent = clock.monotonic() - began
+        await clock.sleep(interval_seconds - spent % interval_seconds)
+
+
+async def send_look(agent: Agent, publish: Publish) -> None:
+    """Files and the kubelet's socket are read off the loop: a kubelet that hangs holds nothing up."""
+    for observation in await asyncio.to_thread(agent.look):
+        await publish(redact(observation))

@@ -1,0 +1,54 @@
+"""How a running part logs: one line a happening, as text or JSON, in which nothing hostile and no secret stands."""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any, Final, Literal, TextIO, TypeAlias
+
+import structlog
+
+from ingest.redact import scrub
+from ingest.text import plain
+
+Form: TypeAlias = Literal["text", "json"]
+VALUE_CHARACTERS: Final = 2000
+
+
+def configure(form: Form, out: TextIO | None = None) -> None:
+    """For the whole process: our own log on `out`, standard output by default, and what libraries warn of on standard
+    error.
+    """
+    shared: list[Any] = [
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        safe,
+    ]
+    render = _renderer(form)
+    structlog.configure(
+        processors=[*shared, render],
+        logger_factory=structlog.WriteLoggerFactory(out or sys.stdout),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=render, foreign_pre_chain=shared))
+    handler.setLevel(logging.WARNING)
+    logging.getLogger().handlers = [handler]
+
+
+def safe(_: Any, __: str, happening: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Every text without secrets, and with its control characters as escapes; other values as they are."""
+    for name, value in happening.items():
+        if isinstance(value, str) and name != "exception":
+            happening[name] = plain(scrub(value), VALUE_CHARACTERS)
+        elif name == "exception":
+            happening[name] = "\n".join(plain(scrub(line), VALUE_CHARACTERS) for line in str(value).splitlines())
+        elif isinstance(value, list | tuple | set | dict):
+            happening[name] = plain(scrub(str(value)), VALUE_CHARACTERS)
+    return happening
+
+
+def _renderer(form: Form) -> Any:
+    if form == "json":
+        return structlog.processors.JSONRenderer(sort_keys=False, default=str)
+    return structlog.dev.ConsoleRenderer(colors=sys.stdout.isatty())

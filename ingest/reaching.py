@@ -1,0 +1,61 @@
+"""Why no broker of Kafka can be used, and what to do: aiokafka's own error does not tell."""
+
+import ssl
+from collections.abc import Mapping
+from typing import Any, Final
+
+from aiokafka.conn import create_conn
+from aiokafka.errors import (
+    KafkaError,
+    SaslAuthenticationFailed,
+    TopicAuthorizationFailedError,
+    UnsupportedSaslMechanismError,
+)
+
+from ingest.text import plain
+from ingest.tls import FilesUnusable
+
+TIMEOUT_MS: Final = 5_000
+
+_CLOSED: Final = (
+    "it closed the connection. Check kafka.security_protocol, and kafka.certificate_file where it asks for one"
+)
+_REFUSALS: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (
+        SaslAuthenticationFailed,
+        "it refuses the user. Check kafka.username, kafka.password or password_file, and kafka.sasl_mechanism",
+    ),
+    (UnsupportedSaslMechanismError, "it does not know the mechanism. Check kafka.sasl_mechanism"),
+    (
+        TopicAuthorizationFailedError,
+        "the user may not use the topics. Allow describe, create, read and write, or check kafka.topic_prefix",
+    ),
+    (KafkaError, _CLOSED),
+    (ConnectionResetError, _CLOSED),
+)
+
+
+async def why_unreachable(bootstrap_servers: str, options: Mapping[str, Any]) -> str:
+    """What the first broker that can be asked answers; empty where it answers well."""
+    for server in bootstrap_servers.split(","):
+        host, _, port = server.rpartition(":")
+        try:
+            connection = await create_conn(host, int(port), request_timeout_ms=TIMEOUT_MS, **options)
+        except (KafkaError, OSError, TimeoutError, FilesUnusable) as error:
+            return f"{plain(server)}: {explain(error)}"
+        connection.close()
+    return ""
+
+
+def explain(error: BaseException) -> str:
+    """A failed connection in words, with the setting to look at. Never a password."""
+    if isinstance(error, FilesUnusable):
+        return f"kafka.{error}"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({plain(error.verify_message)}). Check kafka.ca_file and the name"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS failed ({plain(error.reason)}). Check kafka.security_protocol and kafka.certificate_file"
+    for kind, text in _REFUSALS:
+        if isinstance(error, kind):
+            return text
+    return f"it does not answer ({plain(error) or type(error).__name__}). Check kafka.bootstrap_servers"

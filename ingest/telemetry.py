@@ -1,0 +1,135 @@
+"""What a running part tells of itself: metrics for Prometheus, and whether it does its work.
+
+`/healthz` answers while the event loop turns, `/readyz` says what is not as it should be, `/metrics` has figures.
+Components tell from where they run, and only while they run; nothing is counted where nobody asks.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import structlog
+from aiohttp import web
+from prometheus_client import REGISTRY, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from ingest.redact import scrub
+from ingest.text import plain
+
+UNAVAILABLE: Final = 503
+REASONS_AT_MOST: Final = 50
+"""A thousand silent kubelets are told as fifty, and how many more."""
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+log = structlog.get_logger(__name__)
+
+Values: TypeAlias = Mapping[tuple[str, ...], float]
+"""By the values of the labels."""
+Reasons: TypeAlias = Callable[[], Iterable[str]]
+
+
+class Figure(NamedTuple):
+    """A metric that is read where it is kept, when somebody asks. Its name is without `leadsman_` and `_total`."""
+
+    name: str
+    kind: Literal["counter", "gauge"]
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+class CannotServe(Exception):
+    """The port cannot be listened on; the message says which."""
+
+
+class _Told(Collector):
+    """What the components that run now tell; the same figure of two of them is summed up."""
+
+    def __init__(self) -> None:
+        self.figures: list[tuple[Figure, Callable[[], Values]]] = []
+        self.reasons: list[Reasons] = []
+
+    def collect(self) -> Iterator[Metric]:
+        sums: dict[Figure, dict[tuple[str, ...], float]] = {}
+        for figure, read in list(self.figures):
+            into = sums.setdefault(figure, {})
+            for labels, value in read().items():
+                into[labels] = into.get(labels, 0.0) + value
+        for figure, values in sums.items():
+            yield _family(figure, values)
+        ready = GaugeMetricFamily("leadsman_ready", "Whether /readyz says so")
+        ready.add_metric([], float(not self.why_not()))
+        yield ready
+
+    def why_not(self) -> list[str]:
+        """Why the part is not ready, without secrets and safe to show."""
+        if not self.reasons:
+            return ["it is starting"]
+        told = [plain(scrub(each)) for reasons in list(self.reasons) for each in reasons()]
+        more = len(told) - REASONS_AT_MOST
+        return [*told[:REASONS_AT_MOST], f"and {more} more"] if more > 0 else told
+
+
+_TOLD: Final = _Told()
+REGISTRY.register(_TOLD)
+
+
+@contextmanager
+def telling(figures: Mapping[Figure, Callable[[], Values]], reasons: Reasons = tuple) -> Iterator[None]:
+    """A component that runs tells these figures, and why it does not do its work: nothing while it does."""
+    mine = list(figures.items())
+    _TOLD.figures += mine
+    _TOLD.reasons.append(reasons)
+    try:
+        yield
+    finally:
+        for each in mine:
+            _TOLD.figures.remove(each)
+        _TOLD.reasons.remove(reasons)
+
+
+@asynccontextmanager
+async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
+    """Answer on this port while the part runs; on none where it is 0. Raises CannotServe."""
+    if not port:
+        yield
+        return
+    runner = web.AppRunner(_application(part), access_log=None)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, host, port).start()
+        except OSError as error:
+            raise CannotServe(
+                f"telemetry.host and telemetry.port: {plain(host)}:{port} cannot be listened on: {error.strerror}"
+            ) from None
+        log.info("telemetry is served", part=part, host=host, port=port)
+        yield
+    finally:
+        await runner.cleanup()
+
+
+def _application(part: str) -> web.Application:
+    async def healthz(_: web.Request) -> web.Response:
+        return web.json_response({"part": part, "alive": True})
+
+    async def readyz(_: web.Request) -> web.Response:
+        reasons = _TOLD.why_not()
+        told = {"part": part, "ready": not reasons, "reasons": reasons}
+        return web.json_response(told, status=UNAVAILABLE if reasons else 200)
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(REGISTRY), headers={"Content-Type": CONTENT_TYPE})
+
+    app = web.Application()
+    app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)])
+    return app
+
+
+def _family(figure: Figure, values: Values) -> Metric:
+    kind = CounterMetricFamily if figure.kind == "counter" else GaugeMetricFamily
+    family: CounterMetricFamily | GaugeMetricFamily = kind(
+        f"leadsman_{figure.name}", figure.help, labels=figure.labels
+    )
+    for labels, value in values.items():
+        family.add_metric(list(labels), value)
+    return family

@@ -1,0 +1,75 @@
+"""Certificates and passwords that are read from their files for each connection: rotated without a restart."""
+
+import ssl
+from pathlib import Path
+from typing import Any, Self
+
+from ingest.text import plain
+
+
+class FilesUnusable(ValueError):
+    """A file of certificates or passwords cannot be used; the message names it."""
+
+
+class RotatingContext(ssl.SSLContext):
+    """A client's TLS whose CA and certificate are those that the files hold when a connection is made.
+
+    A file that cannot be used then fails that connection. Without a CA file the system's CAs are trusted.
+    """
+
+    _ca_file: Path | None
+    _certificate_file: Path | None
+    _key_file: Path | None
+
+    @classmethod
+    def of(cls, ca_file: Path | None, certificate_file: Path | None, key_file: Path | None) -> Self:
+        """Raises FilesUnusable."""
+        context = cls(ssl.PROTOCOL_TLS_CLIENT)
+        context._ca_file, context._certificate_file, context._key_file = ca_file, certificate_file, key_file
+        context._now()
+        return context
+
+    def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:
+        """What asyncio makes each connection with."""
+        return self._now().wrap_bio(*arguments, **named)
+
+    def _now(self) -> ssl.SSLContext:
+        try:
+            context = ssl.create_default_context(cafile=self._ca_file)
+        except OSError as error:
+            raise FilesUnusable(f"ca_file: {plain(self._ca_file)} cannot be used: {error}") from None
+        if self._certificate_file is not None:
+            try:
+                context.load_cert_chain(self._certificate_file, self._key_file)
+            except OSError as error:
+                files = " and ".join(plain(each) for each in (self._certificate_file, self._key_file) if each)
+                raise FilesUnusable(f"certificate_file, key_file: {files} cannot be used: {error}") from None
+        return context
+
+
+class RotatingPassword(str):
+    """A password that SCRAM, which encodes it for each connection, finds as its file holds it then."""
+
+    __slots__ = ("_file",)
+    _file: Path
+
+    @classmethod
+    def of(cls, file: Path) -> Self:
+        """Raises FilesUnusable."""
+        password = cls(_read(file))
+        password._file = file
+        return password
+
+    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+        return _read(self._file).encode(encoding, errors)
+
+
+def _read(file: Path) -> str:
+    """A password without the line break that editors add."""
+    try:
+        text = file.read_text().rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FilesUnusable(f"password_file: {plain(file)} cannot be read: {error}") from None
+    if not text:
+        raise FilesUnusable(f"password_file: {plain(file)} is empty")
+    return text

@@ -1,0 +1,66 @@
+"""The offset guard in a log's state: nothing is folded twice, and a topic that was made anew is not skipped."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.codec import NOTHING_FOLDED, Folded
+from streams.fold import LogState
+
+Sent = tuple[int, float]
+"""Offset and time of a message in Kafka."""
+
+
+def fold(folded: Folded, messages: list[Sent]) -> tuple[Folded, list[Sent]]:
+    """As the worker does it: the state afterwards, and the messages that were folded."""
+    taken = []
+    for offset, time in messages:
+        ours, shift = folded.placed(offset, time)
+        if ours > folded.offset:
+            taken.append((offset, time))
+            folded = folded._replace(offset=ours, shift=shift, newest=max(time, folded.newest or 0.0))
+    return folded, taken
+
+
+def empty() -> Folded:
+    return Folded(NOTHING_FOLDED, LogState(), {})
+
+
+@settings(max_examples=100)
+@given(st.lists(st.floats(1, 100), min_size=1, max_size=12), st.data())
+def test_what_is_delivered_again_is_folded_once_however_its_producers_clocks_go(
+    times: list[float], data: st.DataObject
+) -> None:
+    sent = list(enumerate(times))
+    folded, taken = empty(), list[Sent]()
+    reached = 0
+    while reached < len(sent):
+        begin = data.draw(st.integers(0, reached))
+        reached = data.draw(st.integers(reached + 1, len(sent)))
+        folded, some = fold(folded, sent[begin:reached])
+        taken += some
+    assert taken == sent
+
+
+@settings(max_examples=100)
+@given(st.integers(1, 8), st.integers(1, 12), st.integers(0, 3))
+def test_all_of_a_topic_that_was_made_anew_is_folded_and_repeats_of_it_are_not(
+    before: int, after: int, first: int
+) -> None:
+    folded, _ = fold(empty(), [(offset, 10.0 + offset) for offset in range(before)])
+    sent = [(offset, 100.0 + offset) for offset in range(first, first + after)]
+    folded, taken = fold(folded, sent)
+    assert taken == sent
+    assert fold(folded, sent)[1] == []
+
+
+def test_offsets_go_on_growing_so_that_what_a_log_emits_is_told_apart() -> None:
+    folded, _ = fold(empty(), [(0, 1.0), (1, 2.0), (2, 3.0)])
+    folded, _ = fold(folded, [(0, 50.0)])
+    assert folded.offset == 3
+    folded, _ = fold(folded, [(1, 51.0)])
+    assert folded.offset == 4
+
+
+def test_a_state_of_before_times_were_kept_skips_as_ever() -> None:
+    old = Folded(7, LogState(), {})
+    assert fold(old, [(3, 99.0), (8, 99.0)])[1] == [(8, 99.0)]

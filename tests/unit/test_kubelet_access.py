@@ -1,0 +1,118 @@
+"""A kubelet is asked through the API server's node proxy, or at its own port; the token goes to no one else."""
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import msgspec
+import pytest
+from aiohttp import web
+from kubernetes_asyncio.client.api_client import ApiClient
+from kubernetes_asyncio.client.configuration import Configuration
+
+from components.processes import HOST
+from components.secured import Authority
+from ingest.kubelet_access import Address, DirectAccess, NodeProxy, kubelet_address
+
+pytestmark = pytest.mark.asyncio
+
+TOKEN = "Bearer secret-token"  # noqa: S105  # of no one
+
+
+class Answering:
+    """A server that remembers how it was asked."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.asked: list[tuple[str, str]] = []
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.asked.append((request.raw_path, request.headers.get("Authorization", "")))
+        return web.json_response({"node": {}})
+
+
+@asynccontextmanager
+async def serving(tls: ssl.SSLContext | None = None) -> AsyncIterator[Answering]:
+    server, app = Answering(), web.Application()
+    app.router.add_route("GET", "/{path:.*}", server.answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, HOST, 0, ssl_context=tls)
+        await site.start()
+        server.port = runner.addresses[0][1]
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def a_kubelet(authority: Authority) -> AsyncIterator[Answering]:
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(*authority.issue("kubelet"))
+    async with serving(tls) as server:
+        yield server
+
+
+@asynccontextmanager
+async def direct(kubelet: Answering, ca_file: Path, *, insecure: bool = False) -> AsyncIterator[DirectAccess]:
+    access = Configuration()
+    access.api_key["BearerToken"] = TOKEN
+    way = DirectAccess(access, lambda _: Address(HOST, kubelet.port), ca_file, insecure=insecure)
+    try:
+        yield way
+    finally:
+        await way.close()
+
+
+async def test_the_proxy_asks_the_api_server_for_the_node_by_its_name() -> None:
+    async with serving() as server:
+        access = Configuration(host=f"http://{HOST}:{server.port}")
+        access.api_key["BearerToken"] = TOKEN
+        async with ApiClient(access) as client:
+            await NodeProxy(client).fetch("n/../1", "stats/summary")
+    assert server.asked == [("/api/v1/nodes/n%2F..%2F1/proxy/stats/summary", TOKEN)]
+
+
+async def test_direct_access_asks_the_kubelet_itself_with_our_token(tmp_path: Path) -> None:
+    authority = Authority(tmp_path, "cluster")
+    async with a_kubelet(authority) as kubelet, direct(kubelet, authority.ca_file) as way:
+        assert await way.fetch("n", "stats/summary") == b'{"node": {}}'
+    assert kubelet.asked == [("/stats/summary", TOKEN)]
+
+
+async def test_a_kubelet_whose_certificate_is_of_another_authority_gets_no_token(tmp_path: Path) -> None:
+    other = Authority(tmp_path, "other")
+    async with a_kubelet(Authority(tmp_path, "cluster")) as kubelet, direct(kubelet, other.ca_file) as way:
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            await way.fetch("n", "stats/summary")
+    assert kubelet.asked == []
+
+
+async def test_only_the_explicit_switch_asks_it_all_the_same(tmp_path: Path) -> None:
+    other = Authority(tmp_path, "other")
+    async with (
+        a_kubelet(Authority(tmp_path, "cluster")) as kubelet,
+        direct(kubelet, other.ca_file, insecure=True) as way,
+    ):
+        await way.fetch("n", "metrics")
+    assert kubelet.asked == [("/metrics", TOKEN)]
+
+
+@pytest.mark.parametrize(
+    ("addresses", "expected"),
+    [
+        ([("Hostname", "n1"), ("InternalIP", "10.0.0.1"), ("InternalIP", "fd00::1")], Address("10.0.0.1", 1234)),
+        ([("ExternalIP", "1.2.3.4"), ("Hostname", "n1")], Address("n1", 1234)),
+        ([("ExternalIP", "1.2.3.4")], None),
+        ([], None),
+    ],
+)
+async def test_a_node_says_where_its_kubelet_is(addresses: list[tuple[str, str]], expected: Address | None) -> None:
+    status = {
+        "addresses": [{"type": kind, "address": address} for kind, address in addresses],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 1234}},
+    }
+    assert kubelet_address(msgspec.json.encode({"status": status})) == expected

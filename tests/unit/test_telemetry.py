@@ -1,0 +1,154 @@
+"""/healthz, /readyz and /metrics of a running part tell what its components tell, and only while they run."""
+
+import asyncio
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from components.processes import HOST, free_port
+from ingest import figures
+from ingest.telemetry import REASONS_AT_MOST, CannotServe, Figure, served, telling
+
+pytestmark = pytest.mark.asyncio
+
+ROOT = Path(__file__).parents[2]
+COUNTED = Figure("counted", "counter", "Of the tests", ("what",))
+WAITING = Figure("waiting", "gauge", "Of the tests")
+
+
+def fetch(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310  # our own
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, refused.read().decode()
+
+
+async def get(path: str, port: int) -> tuple[int, str]:
+    return await asyncio.to_thread(fetch, f"http://{HOST}:{port}/{path}")
+
+
+async def ready(port: int) -> tuple[int, dict[str, object]]:
+    status, text = await get("readyz", port)
+    return status, json.loads(text)
+
+
+def values(text: str) -> dict[tuple[str, tuple[str, ...]], float]:
+    return {
+        (sample.name, tuple(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+async def test_a_part_is_not_ready_before_a_component_tells_of_itself() -> None:
+    port = free_port()
+    async with served(HOST, port, "work"):
+        assert await ready(port) == (503, {"part": "work", "ready": False, "reasons": ["it is starting"]})
+        with telling({}):
+            assert await ready(port) == (200, {"part": "work", "ready": True, "reasons": []})
+        assert (await get("healthz", port))[0] == 200
+
+
+async def test_it_is_ready_when_nobody_has_a_reason_and_the_reasons_are_told() -> None:
+    port, wrong = free_port(), list[str]()
+    async with served(HOST, port, "land"):
+        with telling({}, lambda: wrong), telling({}):
+            assert (await ready(port))[0] == 200
+            wrong.append("the database is away")
+            status, told = await ready(port)
+            assert (status, told["reasons"]) == (503, ["the database is away"])
+            assert values((await get("metrics", port))[1])["leadsman_ready", ()] == 0
+            wrong.clear()
+            assert values((await get("metrics", port))[1])["leadsman_ready", ()] == 1
+
+
+async def test_reasons_have_no_secret_no_escapes_and_an_end() -> None:
+    port = free_port()
+    hostile = "http://u:canary@h refused \x1b[31m\n"
+    async with served(HOST, port, "watch"):
+        with telling({}, lambda: [hostile] + ["silent"] * 1000):
+            text = (await get("readyz", port))[1]
+    reasons = json.loads(text)["reasons"]
+    assert "canary" not in text
+    assert "\x1b" not in reasons[0]
+    assert "\n" not in reasons[0]
+    assert len(reasons) == REASONS_AT_MOST + 1
+    assert reasons[-1] == f"and {1001 - REASONS_AT_MOST} more"
+
+
+async def test_figures_of_two_components_are_summed_up_and_go_with_them() -> None:
+    port = free_port()
+    counts: dict[tuple[str, ...], float] = {("a",): 2.0, ('"}\n',): 1.0}
+    async with served(HOST, port, "work"):
+        with telling({COUNTED: lambda: counts, WAITING: lambda: {(): 3}}):
+            with telling({COUNTED: lambda: {("a",): 5}}):
+                found = values((await get("metrics", port))[1])
+                assert found["leadsman_counted_total", ("a",)] == 7
+                assert found["leadsman_counted_total", ('"}\n',)] == 1
+                assert found["leadsman_waiting", ()] == 3
+            assert values((await get("metrics", port))[1])["leadsman_counted_total", ("a",)] == 2
+        assert "leadsman_counted" not in (await get("metrics", port))[1]
+
+
+async def test_a_port_that_is_taken_is_told_with_its_setting() -> None:
+    port = free_port()
+    async with served(HOST, port, "work"):
+        with pytest.raises(CannotServe, match=rf"telemetry\.port: 127\.0\.0\.1:{port} cannot be listened on"):
+            async with served(HOST, port, "land"):
+                pass
+
+
+async def test_port_0_listens_nowhere() -> None:
+    async with served("no address", 0, "work"):
+        pass
+
+
+def _every_figure() -> list[Figure]:
+    return [value for value in vars(figures).values() if isinstance(value, Figure)]
+
+
+async def test_each_metric_of_the_alert_rules_is_one_of_ours() -> None:
+    rules = (ROOT / "deploy/prometheus/leadsman.rules.yaml").read_text()
+    used = set(re.findall(r"\bleadsman_\w+", " ".join(_expressions(rules))))
+    port = free_port()
+    figures.STAGE_SECONDS.labels("fold").observe(1)
+    figures.DEAD_LETTERS.labels("not_json").inc()
+    with ExitStack() as stack:
+        for figure in _every_figure():
+            stack.enter_context(telling({figure: _one(figure)}))
+        async with served(HOST, port, "work"):
+            exported = {name for name, _ in values((await get("metrics", port))[1])}
+    assert used
+    assert used <= exported
+
+
+def _one(figure: Figure) -> Callable[[], Mapping[tuple[str, ...], float]]:
+    return lambda: {tuple("x" for _ in figure.labels): 1.0}
+
+
+def _expressions(rules: str) -> list[str]:
+    return [rule["expr"] for group in yaml.safe_load(rules)["groups"] for rule in group["rules"]]
+
+
+async def test_every_alert_rule_says_what_is_wrong_and_what_to_do() -> None:
+    rules = yaml.safe_load((ROOT / "deploy/prometheus/leadsman.rules.yaml").read_text())
+    for group in rules["groups"]:
+        for rule in group["rules"]:
+            assert re.fullmatch(r"Leadsman[A-Z]\w+", rule["alert"])
+            assert rule["labels"]["severity"] in {"warning", "critical"}
+            assert rule["annotations"].keys() == {"summary", "description"}
+
+
+async def test_no_two_metrics_have_one_name() -> None:
+    names = [figure.name for figure in _every_figure()]
+    assert len(set(names)) == len(names)
