@@ -419,7 +419,7 @@ def test_a_soft_and_a_hard_threshold_are_judged_apart(database: Database) -> Non
 
 def test_an_eviction_shows_that_its_threshold_was_met_where_no_sample_does(database: Database) -> None:
     """The kubelet hears of a lack of memory at once, and evicts between two samples (C1)."""
-    thresholds = {"hard_threshold": 100, "soft_threshold": 200}
+    thresholds: dict[str, Any] = {"hard_threshold": 100, "soft_threshold": 200}
     store(database, forecast(0, 25.0, **thresholds), forecast(10, 20.0, seconds_to_soft=5.0, **thresholds))
     store(database, evicted(24, "a", None)._replace(threshold=100), forecast(40, None, **thresholds))
     found = dicts(database, "SELECT ts, threshold, error_seconds, outcome FROM forecast_accuracy ORDER BY ALL")
