@@ -1,0 +1,196 @@
+"""What needs attention, the worst first: pure, from an overview."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from sql.page.badges import OFTEN, SOON_SECONDS, Severity, is_uneven
+from sql.page.overview import NodeLine, Overview
+from sql.page.words import BLIND_VERDICTS, duration, sentence, some
+
+_SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
+
+
+class Item(NamedTuple):
+    """One thing to look at; `nodes` are all that it concerns."""
+
+    severity: Severity
+    title: str
+    text: str
+    nodes: tuple[str, ...]
+    anchor: str
+    """The section that tells more."""
+
+
+def attention(view: Overview) -> list[Item]:
+    """The items, worst first; of one severity in the order of these rules."""
+    items = [
+        *_alerts(view),
+        *_not_ready(view),
+        *_thresholds_met(view),
+        *_evicted(view),
+        *_image_gc(view),
+        *_blind_spots(view),
+        *_nearing(view),
+        *_pressure(view),
+        *_rejected(view),
+        *_overcommitted(view),
+        *_numa(view),
+        *_sources(view),
+    ]
+    return sorted(items, key=lambda item: item.severity)
+
+
+def _alerts(view: Overview) -> Iterator[Item]:
+    firing = [alert for alert in view.alerts or () if alert.firing]
+    for name in dict.fromkeys(alert.name for alert in firing):
+        same = [alert for alert in firing if alert.name == name]
+        severity = Severity(min(_SEVERITIES.get(alert.severity, 2) for alert in same))
+        text = same[0].summary if len(same) == 1 else f"{len(same)} of them fire. The last: {same[0].summary}"
+        yield Item(severity, f"Alert {name}", text, _names(alert.node for alert in same), "alerts")
+
+
+def _not_ready(view: Overview) -> Iterator[Item]:
+    nodes = [node.name for node in view.nodes if node.ready is False]
+    if nodes:
+        text = f"The condition Ready is not true on {some(len(nodes), 'node')}."
+        yield Item(Severity.CRITICAL, "Node not ready", text, tuple(nodes), "nodes")
+
+
+def _thresholds_met(view: Overview) -> Iterator[Item]:
+    for hard, severity in ((True, Severity.CRITICAL), (False, Severity.WARNING)):
+        which = "hard" if hard else "soft"
+        met: dict[str, list[NodeLine]] = {}
+        for node in view.nodes:
+            for margin in node.margins:
+                if margin.hard_met if hard else (margin.soft_met and not margin.hard_met):
+                    met.setdefault(margin.signal, []).append(node)
+        for signal, nodes in met.items():
+            first = next(margin for margin in nodes[0].margins if margin.signal == signal)
+            yield Item(
+                severity,
+                f"{signal} is below its {which} threshold",
+                f"{nodes[0].name}: {first.words}." if len(nodes) == 1 else f"On {len(nodes)} nodes.",
+                tuple(node.name for node in nodes),
+                "nodes",
+            )
+
+
+def _evicted(view: Overview) -> Iterator[Item]:
+    nodes = [node for node in view.nodes if node.evicted.pressure]
+    pods = sum(node.evicted.pressure for node in nodes)
+    if nodes:
+        resources = sorted({each for node in nodes for each in node.evicted.resources})
+        text = f"{some(pods, 'running pod')} for want of {' and '.join(resources)}."
+        title = f"{some(pods, 'pod')} evicted under pressure"
+        yield Item(Severity.CRITICAL, title, text, tuple(node.name for node in nodes), "timeline")
+    limited = [node for node in view.nodes if node.evicted.own_limit]
+    if limited:
+        pods = sum(node.evicted.own_limit for node in limited)
+        text = "They used more local storage than they may."
+        title = f"{some(pods, 'pod')} evicted for their own limits" if pods > 1 else "1 pod evicted for its own limit"
+        yield Item(Severity.WARNING, title, text, tuple(node.name for node in limited), "timeline")
+
+
+def _image_gc(view: Overview) -> Iterator[Item]:
+    titles = {
+        "persistent": "Image GC does not run",
+        "restart_loop": "Image GC fails at every start of the kubelet",
+        "insufficient_freed": "Image GC frees too little",
+    }
+    for verdict, title in titles.items():
+        nodes = [node.name for node in view.nodes if node.image_gc == verdict]
+        if nodes:
+            told = next(row for row in view.image_gc if row["node"] == nodes[0] and row["verdict"] == verdict)
+            yield Item(Severity.CRITICAL, title, told["explanation"], tuple(nodes), "image-gc")
+
+
+def _blind_spots(view: Overview) -> Iterator[Item]:
+    for verdict in dict.fromkeys(row["verdict"] for row in view.blind_spots):
+        same = [row for row in view.blind_spots if row["verdict"] == verdict]
+        if verdict != "inconclusive":
+            title = f"The scheduler: {BLIND_VERDICTS.get(verdict, verdict)}"
+            yield Item(
+                Severity.CRITICAL, title, same[0]["evidence"], _names(row["node"] for row in same), "scheduler"
+            )
+
+
+def _nearing(view: Overview) -> Iterator[Item]:
+    soon = [
+        (margin.seconds, node.name, margin)
+        for node in view.nodes
+        for margin in node.margins
+        if not margin.met and margin.seconds is not None and margin.seconds <= SOON_SECONDS
+    ]
+    acting = sorted(each for each in soon if not each[2].gc_first)
+    if acting:
+        _, name, first = acting[0]
+        text = f"{name}: {first.signal}, {first.words}, {first.ahead}."
+        yield Item(Severity.WARNING, "A threshold is near", text, _names(each[1] for each in acting), "nodes")
+    saved = sorted(each for each in soon if each[2].gc_first)
+    if saved:
+        text = f"{saved[0][1]}: {saved[0][2].signal}, {saved[0][2].ahead}, but image GC acts before that."
+        yield Item(Severity.NOTE, "Image GC will act", text, _names(each[1] for each in saved), "nodes")
+
+
+def _pressure(view: Overview) -> Iterator[Item]:
+    for condition in ("MemoryPressure", "DiskPressure", "PIDPressure"):
+        nodes = [node.name for node in view.nodes if condition in node.pressure]
+        if nodes:
+            text = f"{some(len(nodes), 'node')} at the end of the range: no new pods go there."
+            yield Item(Severity.WARNING, condition, text, tuple(nodes), "nodes")
+    swinging = [node for node in view.nodes if node.times_under_pressure >= OFTEN]
+    if swinging:
+        most = max(swinging, key=lambda node: node.times_under_pressure)
+        text = f"{most.name} came under pressure {most.times_under_pressure} times."
+        names = tuple(node.name for node in swinging)
+        yield Item(Severity.WARNING, "In and out of pressure", text, names, "timeline")
+
+
+def _rejected(view: Overview) -> Iterator[Item]:
+    nodes = [node for node in view.nodes if node.evicted.admission]
+    if nodes:
+        pods = sum(node.evicted.admission for node in nodes)
+        text = "A node under pressure turned them away; their owners made new ones again and again."
+        title = f"{some(pods, 'pod')} rejected at admission"
+        yield Item(Severity.WARNING, title, text, tuple(node.name for node in nodes), "timeline")
+
+
+def _overcommitted(view: Overview) -> Iterator[Item]:
+    over: dict[str, list[str]] = {}
+    for node in view.nodes:
+        for resource, fit in node.fit.items():
+            if fit.requested > fit.allocatable:
+                over.setdefault(resource, []).append(node.name)
+    for resource, nodes in over.items():
+        text = f"Pods request more {resource} than {some(len(nodes), 'node')} can give."
+        yield Item(Severity.WARNING, f"More {resource} requested than allocatable", text, tuple(nodes), "nodes")
+
+
+def _numa(view: Overview) -> Iterator[Item]:
+    late = view.late_joiners
+    if late is not None and late["verdict"] == "late_joiners_emptier":
+        yield Item(
+            Severity.WARNING, "Nodes that joined later stay emptier", sentence(late["explanation"]), (), "numa"
+        )
+    nodes = [node for node in view.nodes if is_uneven(node)]
+    if nodes:
+        first = max(nodes, key=lambda node: (node.numa or {})["stranded_cpus"])
+        numa = first.numa or {}
+        largest = f"the largest exclusive pod that fits has {numa['largest_fit_cpus']}"
+        text = f"{first.name}: {numa['free_cpus']} CPUs are free, {largest}."
+        yield Item(Severity.WARNING, "Uneven NUMA nodes", text, tuple(node.name for node in nodes), "numa")
+    if view.numa_failures:
+        text = sentence(view.numa_failures[0]["explanation"])
+        title = f"{some(len(view.numa_failures), 'pod')} not admitted for NUMA or CPUs"
+        yield Item(Severity.WARNING, title, text, _names(row["node"] for row in view.numa_failures), "numa")
+
+
+def _sources(view: Overview) -> Iterator[Item]:
+    for row in view.unknown.source_errors:
+        if row["kind"] == "silent":
+            text = f"Nothing was heard for up to {duration(row['longest_silence_seconds'])}. {row['last_error']}"
+            yield Item(Severity.WARNING, f"{row['resource']} fell silent", text, tuple(row["nodes"]), "unknown")
+
+
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if name))

@@ -1,0 +1,116 @@
+"""What a list says about a node in words, and which nodes come first: pure."""
+
+from collections.abc import Callable, Iterable
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from sql.page.overview import NodeLine
+
+SOON_SECONDS: Final = 3600.0
+OFTEN: Final = 3
+"""So many times under pressure in a range is swinging."""
+UNEVEN: Final = 0.5
+"""Skew ratio from which NUMA nodes are uneven, where it also strands CPUs."""
+BROKEN_GC: Final = ("persistent", "restart_loop", "insufficient_freed")
+_FAR: Final = 9.0
+"""Room of a node without statistics: after every other."""
+
+
+class Severity(IntEnum):
+    """The worst first."""
+
+    CRITICAL = 0
+    WARNING = 1
+    NOTE = 2
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+
+class Badge(NamedTuple):
+    """A word about a node in a list."""
+
+    severity: Severity
+    text: str
+
+
+def badges(node: NodeLine) -> list[Badge]:
+    """What a list says about a node in words, worst first."""
+    found = [badge for rule in _BADGES if (badge := rule(node)) is not None]
+    return sorted(found, key=lambda badge: badge.severity)
+
+
+def by_urgency(nodes: Iterable[NodeLine]) -> list[NodeLine]:
+    """Nodes with the worst badge first, then the nearest to a threshold, then by name."""
+    return sorted(nodes, key=_urgency)
+
+
+def _urgency(node: NodeLine) -> tuple[int, int, float, int, str]:
+    found = badges(node)
+    worst = found[0].severity if found else Severity.NOTE + 1
+    room = _FAR if node.lowest_room is None else node.lowest_room
+    return worst, -len(found), room, -((node.numa or {}).get("exclusive_cpus") or 0), node.name
+
+
+def is_uneven(node: NodeLine) -> bool:
+    """Whether exclusive CPUs lie unevenly on its NUMA nodes, and strand some."""
+    numa = node.numa
+    return numa is not None and (numa["skew_ratio"] or 0) >= UNEVEN and (numa["stranded_cpus"] or 0) > 0
+
+
+def _badge_ready(node: NodeLine) -> Badge | None:
+    if node.ready is False:
+        return Badge(Severity.CRITICAL, "not ready")
+    return Badge(Severity.NOTE, "cordoned") if node.unschedulable else None
+
+
+def _badge_margin(node: NodeLine) -> Badge | None:
+    if not node.margins:
+        return None
+    nearest = node.margins[0]
+    if nearest.met:
+        severity = Severity.CRITICAL if nearest.hard_met else Severity.WARNING
+        return Badge(severity, f"below {'hard' if nearest.hard_met else 'soft'} threshold")
+    soon = [margin for margin in node.margins if margin.seconds is not None and margin.seconds <= SOON_SECONDS]
+    acting = [margin for margin in soon if not margin.gc_first]
+    return Badge(Severity.WARNING, "threshold near") if acting else None
+
+
+def _badge_evicted(node: NodeLine) -> Badge | None:
+    return Badge(Severity.CRITICAL, f"{node.evicted.pressure} evicted") if node.evicted.pressure else None
+
+
+def _badge_rejected(node: NodeLine) -> Badge | None:
+    return Badge(Severity.WARNING, f"{node.evicted.admission} rejected") if node.evicted.admission else None
+
+
+def _badge_pressure(node: NodeLine) -> Badge | None:
+    if node.pressure:
+        return Badge(Severity.WARNING, ", ".join(node.pressure))
+    return Badge(Severity.WARNING, "swings") if node.times_under_pressure >= OFTEN else None
+
+
+def _badge_image_gc(node: NodeLine) -> Badge | None:
+    return Badge(Severity.CRITICAL, "image GC") if node.image_gc in BROKEN_GC else None
+
+
+def _badge_numa(node: NodeLine) -> Badge | None:
+    return Badge(Severity.WARNING, "NUMA uneven") if is_uneven(node) else None
+
+
+def _badge_fit(node: NodeLine) -> Badge | None:
+    over = [name for name, fit in node.fit.items() if fit.requested > fit.allocatable]
+    return Badge(Severity.WARNING, f"{over[0]} overcommitted") if over else None
+
+
+_BADGES: Final[tuple[Callable[[NodeLine], Badge | None], ...]] = (
+    _badge_ready,
+    _badge_margin,
+    _badge_evicted,
+    _badge_image_gc,
+    _badge_rejected,
+    _badge_pressure,
+    _badge_fit,
+    _badge_numa,
+)

@@ -1,0 +1,6 @@
+-- Where a scheduler works with a wrong list of nodes, the last first
+SELECT ts, verdict, test, node, namespace, pod, evidence, scheduler_version
+FROM scheduler_blind_spots
+WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+ORDER BY verdict = 'inconclusive', ts DESC, test, namespace, pod, node
+LIMIT 100

@@ -1,0 +1,14 @@
+-- How many pods each node evicted or rejected
+SELECT
+    node,
+    countIf(cause = 'pressure') AS pressure,
+    countIf(cause = 'limit') AS own_limit,
+    countIf(cause = 'admission') AS admission,
+    arraySort(groupUniqArrayIf(resource, cause = 'pressure')) AS resources,
+    countIf(cause = 'pressure' AND predicted_rank IS NULL) AS without_rank,
+    max(ts) AS last_at
+FROM evictions
+WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND ({node:String} = '' OR node = {node:String})
+GROUP BY node
+ORDER BY node

@@ -1,0 +1,15 @@
+-- What each node has, promises and uses at the end
+SELECT
+    node,
+    resource,
+    argMaxMerge(capacity_last) AS capacity,
+    argMaxMerge(allocatable_last) AS allocatable,
+    argMaxMerge(requested_last) AS requested,
+    nullIf(argMaxMerge(used_last), -1) AS used,
+    argMaxMerge(pods_last) AS pods
+FROM node_fit_5m
+WHERE cluster = {cluster:String} AND ts >= {first:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND ({node:String} = '' OR node = {node:String})
+GROUP BY node, resource
+ORDER BY node, resource
+SETTINGS final = 0

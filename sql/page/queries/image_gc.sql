@@ -1,0 +1,22 @@
+-- Episodes of image GC trouble, the last first
+SELECT
+    node,
+    ts,
+    last_at,
+    verdict,
+    result,
+    reason,
+    usage_percent,
+    high_percent,
+    low_percent,
+    wanted_bytes,
+    freed_bytes,
+    occurrences,
+    occurrences_lower_bound,
+    explanation,
+    settings_assumed
+FROM image_gc
+WHERE cluster = {cluster:String} AND last_at >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND ({node:String} = '' OR node = {node:String})
+ORDER BY last_at DESC, ts DESC, node
+LIMIT 500

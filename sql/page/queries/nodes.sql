@@ -1,0 +1,11 @@
+-- Each node as it was last seen
+SELECT
+    node,
+    max(ts) AS seen_at,
+    argMax((ready, unschedulable, deleted, kubelet_version, zone_key), ts) AS state
+FROM nodes
+WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+    AND ({node:String} = '' OR node = {node:String})
+GROUP BY node
+HAVING NOT state.3
+ORDER BY node

@@ -1,0 +1,13 @@
+-- The pressure conditions of each node at the end, and how often each began
+SELECT
+    node,
+    condition,
+    argMax(status, ts) AS under,
+    max(ts) AS changed_at,
+    countIf(status AND NOT kubelet_restart AND ts >= {since:DateTime64(6)}) AS times
+FROM pressure_changes
+WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+    AND ({node:String} = '' OR node = {node:String})
+GROUP BY node, condition
+HAVING under OR times > 0
+ORDER BY node, condition

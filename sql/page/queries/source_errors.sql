@@ -1,0 +1,8 @@
+-- Sources that could not be read, were silent, or may have missed something
+SELECT resource, kind, count() AS times, max(ts) AS last_at, max(silent_seconds) AS longest_silence_seconds,
+    arraySlice(arraySort(groupUniqArrayIf(node, node != '')), 1, 20) AS nodes, argMax(error, (ts, error)) AS last_error
+FROM source_errors
+WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+GROUP BY resource, kind
+ORDER BY times DESC, resource, kind
+LIMIT 50

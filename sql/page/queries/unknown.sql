@@ -1,0 +1,17 @@
+-- What is not known for sure: how many of each, and of which nodes
+SELECT
+    (
+        SELECT countIf(occurrences_lower_bound)
+        FROM node_events
+        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    ) AS lower_bounds,
+    (
+        SELECT uniqExact(node)
+        FROM kubelet_settings
+        WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+    ) AS nodes_with_settings,
+    (
+        SELECT uniqExact(node)
+        FROM numa_allocations
+        WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND fidelity != 'none'
+    ) AS nodes_with_numa

@@ -1,0 +1,122 @@
+"""Of which cluster and which time a page tells: chosen by options or by an address, else the last day."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+DEFAULT: Final = timedelta(days=1)
+SHORTEST: Final = timedelta(minutes=10)
+"""Of a range that nobody asked for."""
+QUICK: Final[Mapping[str, timedelta]] = {
+    "1h": timedelta(hours=1),
+    "6h": timedelta(hours=6),
+    "1d": timedelta(days=1),
+    "7d": timedelta(days=7),
+}
+"""Ranges that end with the last observation, by the name that the address carries."""
+ALL: Final = "all"
+
+
+class BadScope(ValueError):
+    """The message says what cannot be read and what can."""
+
+
+class Span(NamedTuple):
+    """A cluster and the time that its rows span."""
+
+    cluster: str
+    first_at: datetime
+    last_at: datetime
+
+
+class Scope(NamedTuple):
+    """What a page is about; `until` is not part of it."""
+
+    cluster: str
+    since: datetime
+    until: datetime
+    last: str = ""
+    """Where the range was asked for by a name of QUICK, or ALL: then it moves with what is observed."""
+
+    @property
+    def seconds(self) -> float:
+        return (self.until - self.since).total_seconds()
+
+    def parameters(self) -> dict[str, object]:
+        """As queries bind them."""
+        return {"cluster": self.cluster, "since": sql_time(self.since), "until": sql_time(self.until)}
+
+    def address(self) -> dict[str, str]:
+        """As an address carries it."""
+        if self.last:
+            return {"cluster": self.cluster, "last": self.last}
+        return {"cluster": self.cluster, "since": told(self.since), "until": told(self.until)}
+
+
+class Asked(NamedTuple):
+    """What an address or the options ask for; empty where they do not say."""
+
+    cluster: str = ""
+    since: str = ""
+    until: str = ""
+    last: str = ""
+
+
+def choose(spans: Sequence[Span], asked: Asked) -> Scope:
+    """The scope for what was asked, of clusters that exist, the latest first. Raises BadScope."""
+    span = _span(spans, asked.cluster)
+    end = span.last_at.replace(microsecond=0) + timedelta(seconds=1)
+    if asked.last and (asked.since or asked.until):
+        raise BadScope("give last, or since and until, not both")
+    if asked.last == ALL:
+        return Scope(span.cluster, min(_floor(span.first_at), end - SHORTEST), end, ALL)
+    if asked.last:
+        if asked.last not in QUICK:
+            raise BadScope(f"last cannot be {asked.last[:40]!r}: it is one of {', '.join((*QUICK, ALL))}")
+        return Scope(span.cluster, end - QUICK[asked.last], end, asked.last)
+    until = parse(asked.until, "until") if asked.until else end
+    first = max(_floor(span.first_at), until - DEFAULT)
+    since = parse(asked.since, "since") if asked.since else min(first, until - SHORTEST)
+    if since >= until:
+        raise BadScope(f"since ({told(since)}) must be before until ({told(until)})")
+    return Scope(span.cluster, since, until)
+
+
+def parse(text: str, name: str) -> datetime:
+    """A time of ISO 8601, in UTC where it names no zone. Raises BadScope."""
+    try:
+        at = datetime.fromisoformat(text)
+        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise BadScope(f"{name} cannot be {text[:40]!r}: write a time as 2026-11-21T04:19:00Z") from None
+    if not _EARLIEST <= at <= _LATEST:
+        raise BadScope(f"{name} cannot be {text[:40]!r}: the database has times from 1970 to 2262")
+    return at
+
+
+def told(at: datetime) -> str:
+    """A time as an address carries it, to the second where it is full."""
+    return at.isoformat(timespec="auto" if at.microsecond else "seconds").replace("+00:00", "Z")
+
+
+_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(2262, 1, 1, tzinfo=UTC)
+
+
+def _span(spans: Sequence[Span], cluster: str) -> Span:
+    if not cluster:
+        return spans[0]
+    for span in spans:
+        if span.cluster == cluster:
+            return span
+    known = ", ".join(span.cluster for span in spans[:20])
+    raise BadScope(f"there is no cluster {cluster[:80]!r} in this database. There are: {known}")
+
+
+def _floor(at: datetime) -> datetime:
+    return at.replace(microsecond=0)
+
+
+def sql_time(at: datetime) -> str:
+    """A time as queries bind it."""
+    return at.strftime("%Y-%m-%d %H:%M:%S.%f")

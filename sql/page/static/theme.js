@@ -1,0 +1,9 @@
+// Before anything is drawn: the reader's choice of light or dark, or none for what the system says.
+(() => {
+  'use strict';
+  try {
+    const chosen = localStorage.getItem('leadsman-theme');
+    if (chosen === 'light' || chosen === 'dark') document.documentElement.dataset.theme = chosen;
+  } catch { /* storage is refused: the system decides */ }
+  document.documentElement.classList.add('js');
+})();

@@ -1,0 +1,64 @@
+"""What is not known for sure, in sentences with the nodes that each concerns."""
+
+from collections.abc import Iterator
+
+from sql.page.overview import Overview
+from sql.page.words import duration, some
+
+
+def unknowns(view: Overview) -> list[tuple[str, tuple[str, ...]]]:
+    """A sentence and its nodes for everything that is assumed, a lower bound, missing or unreadable."""
+    return [*_assumed(view), *_missing(view), *_sources(view)]
+
+
+def _assumed(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
+    unknown = view.unknown
+    if unknown.assumed_thresholds:
+        nodes = some(len(unknown.assumed_thresholds), "node")
+        yield (
+            f"The thresholds of {nodes} are assumed to be the defaults, for no /configz was seen:",
+            unknown.assumed_thresholds,
+        )
+    if unknown.lower_bounds:
+        events = some(unknown.lower_bounds, "event count is a lower bound", "event counts are lower bounds")
+        yield f"{events}: the kubelet drops repeats.", ()
+    if unknown.without_rank:
+        evictions = some(unknown.without_rank, "eviction carries", "evictions carry")
+        yield f"{evictions} no predicted rank, for no sample or not every pod was known.", ()
+    guessed = tuple(node.name for node in view.nodes if node.numa and node.numa["fidelity"] != "exact")
+    if guessed:
+        yield "On which CPUs exclusive pods lie is not told by CPU ids (fidelity count or none) on:", guessed
+
+
+def _missing(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
+    unknown = view.unknown
+    if unknown.without_samples:
+        nodes = some(len(unknown.without_samples), "node")
+        yield (
+            f"No statistics (/stats/summary) of {nodes} in this range: no margins, no forecasts.",
+            unknown.without_samples,
+        )
+    known = sum(node.known for node in view.nodes)
+    if view.nodes and known < len(view.nodes):
+        names = tuple(node.name for node in view.nodes if not node.known)
+        yield "Node objects were not seen, only what others say of them:", names
+    if view.nodes and unknown.nodes_with_numa < len(view.nodes):
+        without = len(view.nodes) - unknown.nodes_with_numa
+        yield f"No source tells how CPUs lie on NUMA nodes for {some(without, 'node')}.", ()
+    if view.alerts is None:
+        yield "This database has no alerts.", ()
+
+
+def _sources(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for row in view.unknown.source_errors:
+        silence = row["longest_silence_seconds"]
+        what = {"silent": f"was silent, for up to {duration(silence)}", "gap": "may have missed changes"}.get(
+            row["kind"], "could not be read"
+        )
+        yield (
+            f"{row['resource']} {what} ({some(row['times'], 'time')}). The last: {row['last_error']}",
+            tuple(row["nodes"]),
+        )
+    for row in view.unknown.dead_letters:
+        records = f"{some(row['times'], 'record')} could not be understood ({row['error_type']})"
+        yield f"{records}, as at {row['example_at']}: {row['example_reason']}", ()

@@ -1,0 +1,130 @@
+"""Amounts, times and signals in words, for people."""
+
+from datetime import datetime
+from typing import Final
+
+from streams.rules.signals import PID_AVAILABLE
+
+_BYTES: Final = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+_COUNTS: Final = (("G", 10**9), ("M", 10**6), ("k", 10**4))
+_PERIODS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
+_HIGH: Final = 100
+_MIDDLE: Final = 10
+
+KINDS: Final = {
+    "alert": "Alert",
+    "eviction": "Eviction",
+    "limit": "Own limit",
+    "rejection": "Rejection",
+    "pressure": "Pressure",
+    "image_gc": "Image GC",
+    "numa": "NUMA",
+    "scheduler": "Scheduler",
+    "kubelet": "Kubelet",
+}
+"""The kinds of a story's lines, in the order of the lanes."""
+GC_VERDICTS: Final = {
+    "benign_startup": "harmless at start-up",
+    "restart_loop": "restart loop",
+    "persistent": "does not run",
+    "insufficient_freed": "frees too little",
+    "recovered": "recovered",
+}
+BLIND_VERDICTS: Final = {
+    "lost_node": "lost node",
+    "stale_view": "sees too few nodes",
+    "ghost_nodes": "sees too many nodes",
+    "inconclusive": "inconclusive",
+}
+STRATEGIES: Final = {
+    "most_allocated": "Most allocated",
+    "least_allocated": "Least allocated",
+    "distribute_evenly": "Distribute evenly",
+}
+
+
+def unit(signal: str) -> str:
+    """What a signal counts: bytes, inodes or processes."""
+    if signal == PID_AVAILABLE:
+        return "processes"
+    return "inodes" if signal.endswith("inodesFree") else "bytes"
+
+
+def amount(value: float | None, signal: str) -> str:
+    """An amount of a signal, as 14.4 GiB, 12.6 M inodes."""
+    if value is None:
+        return "unknown"
+    kind = unit(signal)
+    return size(value) if kind == "bytes" else f"{count(value)} {kind}"
+
+
+def size(value: float | None) -> str:
+    """Bytes, as 14.4 GiB."""
+    return "unknown" if value is None else _scaled(value, _BYTES, "B")
+
+
+def count(value: float | None) -> str:
+    """A number, as 12.6 M."""
+    return "unknown" if value is None else _scaled(value, _COUNTS, "")
+
+
+def resource(value: float | None, name: str) -> str:
+    """An amount of a resource of node_fit; cpu is in millicores."""
+    if value is None:
+        return "unknown"
+    if name == "cpu":
+        return f"{value / 1000:.4g} CPU"
+    return size(value) if name in {"memory", "ephemeral-storage"} or name.startswith("hugepages-") else count(value)
+
+
+def duration(seconds: float | None) -> str:
+    """A length of time in its two largest parts, as 2 h 5 min."""
+    if seconds is None:
+        return "unknown"
+    left = round(seconds)
+    for place, (name, length) in enumerate(_PERIODS):
+        if left >= length:
+            whole, rest = divmod(left, length)
+            below = _PERIODS[place + 1] if place + 1 < len(_PERIODS) else ("s", 1)
+            part = rest // below[1]
+            return f"{whole} {name} {part} {below[0]}" if part else f"{whole} {name}"
+    return f"{left} s"
+
+
+def percent(ratio: float | None) -> str:
+    """A ratio of 0 to 1 as percent."""
+    return "unknown" if ratio is None else f"{ratio * 100:.0f} %"
+
+
+def clock(at: datetime) -> str:
+    return f"{at:%H:%M:%S}"
+
+
+def day(at: datetime) -> str:
+    return f"{at:%Y-%m-%d}"
+
+
+def moment(at: datetime) -> str:
+    """Day and time in UTC."""
+    return f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+def some(number: int, one: str, many: str = "") -> str:
+    """A number with its word, as 1 pod, 2 pods."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def sentence(text: str) -> str:
+    """A text with a capital and a full stop: findings tell some as a part of one."""
+    text = text.strip()
+    text = text[:1].upper() + text[1:]
+    return text if not text or text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _scaled(value: float, scales: tuple[tuple[str, int], ...], base: str) -> str:
+    for name, scale in scales:
+        if abs(value) >= scale:
+            scaled = value / scale
+            digits = 0 if abs(scaled) >= _HIGH else 1 if abs(scaled) >= _MIDDLE else 2
+            return f"{scaled:,.{digits}f} {name}"
+    return f"{value:,.0f}{f' {base}' if base else ''}"

@@ -1,0 +1,69 @@
+// Opens pages in a real browser and tells what was seen. Reads {chromium, modules, steps} from standard input, writes
+// a list, one entry a step. A step: {url, width, height, scheme, actions, picture, axe, offset}.
+// An action: ["press", KEY] | ["go", KEY, ADDRESS THAT IT LEADS TO] | ["type", TEXT] | ["click", SELECTOR] | ["wait", MS] | ["reload"] | ["read", NAME, JS].
+import { readFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+
+const asked = JSON.parse(readFileSync(0, 'utf8'));
+const { chromium } = await import(pathToFileURL(`${asked.modules}/playwright-core/index.mjs`));
+const axe = readFileSync(`${asked.modules}/axe-core/axe.min.js`, 'utf8');
+const browser = await chromium.launch({
+  executablePath: asked.chromium,
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+    '--disable-component-update', '--disable-sync'],
+});
+
+const act = async (page, [name, ...values], read) => {
+  if (name === 'press') await page.keyboard.press(values[0]);
+  else if (name === 'go') await Promise.all([page.waitForURL(values[1]), page.keyboard.press(values[0])]);
+  else if (name === 'type') await page.keyboard.type(values[0]);
+  else if (name === 'click') await page.click(values[0]);
+  else if (name === 'wait') await page.waitForTimeout(values[0]);
+  else if (name === 'reload') await page.reload();
+  else if (name === 'read') read[values[0]] = await page.evaluate(values[1]);
+  else throw new Error(`no action is named ${name}`);
+  if (name !== 'read') await page.waitForLoadState();
+};
+
+const see = async (step) => {
+  const context = await browser.newContext({
+    viewport: { width: step.width ?? 1440, height: step.height ?? 900 }, colorScheme: step.scheme ?? 'light',
+  });
+  const page = await context.newPage();
+  const seen = { console: [], errors: [], requests: [], dialogs: [], read: {}, violations: [] };
+  page.on('console', (message) => seen.console.push(`${message.type()}: ${message.text()}`));
+  page.on('pageerror', (error) => seen.errors.push(error.message));
+  page.on('request', (request) => seen.requests.push(request.url()));
+  page.on('dialog', (dialog) => { seen.dialogs.push(dialog.message()); dialog.dismiss(); });
+  await page.goto(step.url);
+  await page.evaluate(async () => {  // what is drawn only when it comes into view
+    document.documentElement.style.scrollBehavior = 'auto';
+    for (let top = 0; top < document.body.scrollHeight; top += 600) {
+      scrollTo(0, top);
+      await new Promise((done) => setTimeout(done, 60));
+    }
+    scrollTo(0, 0);
+  });
+  for (const action of step.actions ?? []) await act(page, action, seen.read);
+  seen.url = page.url();
+  seen.width = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  seen.text = await page.evaluate(() => document.body.innerText);
+  if (step.axe) {
+    await page.evaluate(axe);
+    const found = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
+    seen.violations = found.violations.map((each) => ({
+      id: each.id, impact: each.impact, nodes: each.nodes.slice(0, 5).map((node) => `${node.html.slice(0, 200)} ${node.failureSummary}`),
+    }));
+  }
+  if (step.picture) {
+    if (step.offset) { await page.evaluate((top) => scrollTo(0, top), step.offset); await page.waitForTimeout(300); }
+    await page.screenshot({ path: step.picture });
+  }
+  await context.close();
+  return seen;
+};
+
+const told = [];
+for (const step of asked.steps) told.push(await see(step));
+await browser.close();
+process.stdout.write(JSON.stringify(told));

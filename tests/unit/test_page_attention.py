@@ -1,0 +1,122 @@
+"""What needs attention: the rules, each on the least that meets it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from sql.page.alerts import Alert
+from sql.page.attention import attention
+from sql.page.badges import Severity, badges, by_urgency
+from sql.page.margins import Margin
+from sql.page.overview import Evicted, Fit, NodeLine, Overview, Unknown
+from sql.page.scope import Scope
+
+T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
+NOTHING = Unknown(0, (), 0, (), 1, 1, (), ())
+GIB = 1 << 30
+
+
+def node(name: str = "n", **values: Any) -> NodeLine:
+    quiet = NodeLine(name, True, True, False, "v1.36.3", "", T0, (), None, {}, Evicted(), (), 0, "", None)
+    return quiet._replace(**values)
+
+
+def margin(**values: Any) -> Margin:
+    far = Margin("memory.available", 10 * GIB, 16 * GIB, GIB, None, False, False, None, None, False, False)
+    return far._replace(**values)
+
+
+def view(*nodes: NodeLine, **values: Any) -> Overview:
+    scope = Scope("c", T0, T0 + timedelta(hours=1))
+    return Overview(scope, (), nodes, (), (), None, None, (), (), (), (), NOTHING)._replace(**values)
+
+
+def titles(seen: Overview) -> list[tuple[str, str]]:
+    return [(item.severity.word, item.title) for item in attention(seen)]
+
+
+def test_a_quiet_cluster_needs_none() -> None:
+    assert attention(view(node(margins=(margin(),)))) == []
+    assert badges(node(margins=(margin(),))) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "severity", "title"),
+    [
+        (node(ready=False), "critical", "Node not ready"),
+        (node(margins=(margin(hard_met=True),)), "critical", "memory.available is below its hard threshold"),
+        (
+            node(margins=(margin(soft=2 * GIB, soft_met=True),)),
+            "warning",
+            "memory.available is below its soft threshold",
+        ),
+        (node(margins=(margin(seconds_to_hard=600.0),)), "warning", "A threshold is near"),
+        (node(margins=(margin(seconds_to_hard=600.0, gc_first=True),)), "note", "Image GC will act"),
+        (node(evicted=Evicted(pressure=2, resources=("memory",))), "critical", "2 pods evicted under pressure"),
+        (node(evicted=Evicted(own_limit=1)), "warning", "1 pod evicted for its own limit"),
+        (node(evicted=Evicted(admission=69)), "warning", "69 pods rejected at admission"),
+        (node(pressure=("DiskPressure",)), "warning", "DiskPressure"),
+        (node(times_under_pressure=3), "warning", "In and out of pressure"),
+        (node(fit={"cpu": Fit(4000, 4000, 4001, None, 3)}), "warning", "More cpu requested than allocatable"),
+        (
+            node(numa={"skew_ratio": 0.5, "stranded_cpus": 4, "free_cpus": 10, "largest_fit_cpus": 6}),
+            "warning",
+            "Uneven NUMA nodes",
+        ),
+    ],
+)
+def test_a_finding_of_a_node_is_told(changed: NodeLine, severity: str, title: str) -> None:
+    assert (severity, title) in titles(view(changed))
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        node(margins=(margin(seconds_to_hard=3601.0),)),
+        node(times_under_pressure=2),
+        node(fit={"cpu": Fit(4000, 4000, 4000, None, 3)}),
+        node(numa={"skew_ratio": 1.0, "stranded_cpus": 0, "free_cpus": 6, "largest_fit_cpus": 6}),
+        node(numa={"skew_ratio": None, "stranded_cpus": None, "free_cpus": None, "largest_fit_cpus": None}),
+        node(ready=None),
+        node(image_gc="benign_startup"),
+        node(image_gc="recovered"),
+    ],
+)
+def test_what_is_harmless_is_not_told(quiet: NodeLine) -> None:
+    assert titles(view(quiet)) == []
+
+
+def test_image_gc_that_fails_is_told_in_its_own_words() -> None:
+    row = {"node": "n", "verdict": "insufficient_freed", "explanation": "What fills the disk is not unused images."}
+    (item,) = attention(view(node(image_gc="insufficient_freed"), image_gc=(row,)))
+    assert (item.title, item.text) == ("Image GC frees too little", row["explanation"])
+
+
+def test_an_inconclusive_verdict_about_the_scheduler_is_no_finding() -> None:
+    row = {"verdict": "inconclusive", "evidence": "?", "node": ""}
+    assert attention(view(blind_spots=(row,))) == []
+    (item,) = attention(view(blind_spots=({**row, "verdict": "lost_node", "node": "n"},)))
+    assert (item.title, item.nodes) == ("The scheduler: lost node", ("n",))
+
+
+def test_alerts_of_one_name_are_one_item_with_the_worst_severity() -> None:
+    alerts = tuple(
+        Alert("PodsEvicted", severity, name, True, T0, None, f"{name} evicts", "", "")
+        for severity, name in (("warning", "a"), ("critical", "b"))
+    )
+    (item,) = attention(view(alerts=alerts))
+    assert (item.severity, item.nodes) == (Severity.CRITICAL, ("a", "b"))
+    resolved = tuple(alert._replace(firing=False, ends_at=T0) for alert in alerts)
+    assert attention(view(alerts=resolved)) == []
+
+
+def test_the_worst_comes_first() -> None:
+    seen = view(node("a", pressure=("MemoryPressure",)), node("b", ready=False))
+    assert [word for word, _ in titles(seen)] == ["critical", "warning"]
+    assert [each.name for each in by_urgency(seen.nodes)] == ["b", "a"]
+
+
+def test_of_two_quiet_nodes_the_nearer_one_comes_first() -> None:
+    nodes = [node("a", lowest_room=0.5), node("b", lowest_room=0.1), node("c")]
+    assert [each.name for each in by_urgency(nodes)] == ["b", "a", "c"]
