@@ -3,7 +3,7 @@
 from queue import Queue
 from threading import Thread
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Literal, Self
 
 from sql.database import Database
 from sql.schema import NODE_SAMPLES, POD_SAMPLES, node_samples, pod_samples, to_arrow
@@ -12,6 +12,8 @@ from streams.findings import TABLES
 
 WAITING: Final = 1
 """Batches that may wait; more of them make the runtime wait."""
+UNMERGED: Final = 200
+"""Batches up to which the embedded engine puts off merging parts: `sql.settle` merges them all at once, for less."""
 
 
 def land(database: Database, batch: Batch, token: str | None = None) -> None:
@@ -28,12 +30,14 @@ class Lander:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._landed = 0
         self._waiting: Queue[Batch | None] = Queue(WAITING)
         self._failure: BaseException | None = None
         self._thread = Thread(target=self._land, name="lander", daemon=True)
         self._thread.start()
 
     def __enter__(self) -> Self:
+        self._merges("STOP")
         return self
 
     def __exit__(
@@ -41,6 +45,7 @@ class Lander:
     ) -> None:
         self._waiting.put(None)
         self._thread.join()
+        self._merges("START")
 
     def write(self, batch: Batch) -> None:
         self._raise()
@@ -55,10 +60,17 @@ class Lander:
             try:
                 if self._failure is None:
                     land(self._database, batch)
+                    self._landed += 1
+                    if self._landed == UNMERGED:
+                        self._merges("START")
             except BaseException as failure:  # noqa: BLE001  # it is raised where the runtime looks next
                 self._failure = failure
             finally:
                 self._waiting.task_done()
+
+    def _merges(self, how: Literal["START", "STOP"]) -> None:
+        if self._database.embedded:
+            self._database.command(f"SYSTEM {how} MERGES")
 
     def _raise(self) -> None:
         if self._failure is not None:
