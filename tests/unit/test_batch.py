@@ -1,0 +1,32 @@
+"""What a runtime hands to landing at once."""
+
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.rows import T0, row
+from streams.batch import Batch
+from streams.findings import NodeEvent, NodeFit
+
+CHANGES = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 1), st.integers(0, 9)), max_size=30)
+
+
+@given(CHANGES)
+def test_of_fits_of_one_node_resource_and_time_the_last_is_landed(changes: list[tuple[str, int, int]]) -> None:
+    batch = Batch()
+    last: dict[tuple[str, int], NodeFit] = {}
+    for node, second, pods in changes:
+        fit = row(NodeFit, ts=T0 + timedelta(seconds=second), node=node, resource="cpu", pods=pods)
+        batch.add([fit])
+        last[node, second] = fit
+    assert sorted(batch.rows[NodeFit]) == sorted(last.values())
+    assert batch.size == len(last)
+
+
+def test_rows_of_other_tables_are_all_landed() -> None:
+    batch = Batch()
+    event = row(NodeEvent, name="e")
+    batch.add([event, event])
+    assert batch.rows[NodeEvent] == [event, event]
+    assert batch.size == 2
