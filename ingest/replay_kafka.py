@@ -51,44 +51,39 @@ class Feed:
         self.published.read += 1
         if isinstance(item, Unreadable):
             error = BadRecord(item.error_type, item.reason)
-            return [await self._bury(Buried.of(item.cluster, item.ts, item.position, error), item.raw)]
+            return await self._bury(Buried.of(item.cluster, item.ts, item.position, error), item.raw)
         try:
             records = normalize(item.observation)
         except BadRecord as error:
-            return [await self._bury_observed(item, error)]
-        return [await self._send_record(record, number, item) for number, record in enumerate(records)]
+            return await self._bury_observed(item, error)
+        return [
+            each for number, record in enumerate(records) for each in await self._send_record(record, number, item)
+        ]
 
-    async def _send_record(self, record: Record, number: int, item: Observed) -> "asyncio.Future[None]":
+    async def _send_record(self, record: Record, number: int, item: Observed) -> list["asyncio.Future[None]"]:
         value = encode_record(record)
         if len(value) > MAX_MESSAGE_BYTES - PAYLOAD_BYTES:
             return await self._bury_observed(item, BadRecord("too_long", f"the record has {len(value)} bytes"))
         self.published.records[type(record).__name__] += 1
         RECORDS.labels(kind_of(record)).inc()
-        return await self._publisher.send(
-            self._topics.of(record).name,
-            key_of(record.cluster, record.node),
-            value,
-            headers_of(record, f"{item.position}#{number}"),
-        )
+        key, headers = key_of(record.cluster, record.node), headers_of(record, f"{item.position}#{number}")
+        return [await self._publisher.send(self._topics.of(record).name, key, value, headers)]
 
-    async def _bury_observed(self, item: Observed, error: BadRecord) -> "asyncio.Future[None]":
+    async def _bury_observed(self, item: Observed, error: BadRecord) -> list["asyncio.Future[None]"]:
         observation = item.observation
         return await self._bury(Buried.of(observation.cluster, observation.ts, item.position, error), item.raw)
 
-    async def _bury(self, buried: Buried, raw: bytes) -> "asyncio.Future[None]":
+    async def _bury(self, buried: Buried, raw: bytes) -> list["asyncio.Future[None]"]:
+        sent = []
         self.published.dead_letters[buried.error_type] += 1
         DEAD_LETTERS.labels(buried.error_type).inc()
         if buried.ts != EPOCH:
             told = DeadLetterRecord(ts=buried.ts, cluster=buried.cluster, error_type=buried.error_type)
-            await self._publisher.send(
-                self._topics.of(told).name,
-                key_of(told.cluster, ""),
-                encode_record(told),
-                headers_of(told, f"{buried.position}#dead_letter"),
-            )
-        return await self._publisher.send(
-            self._topics.dead_letters.name, key_of(buried.cluster, ""), kept(raw), buried.headers()
-        )
+            headers = headers_of(told, f"{buried.position}#dead_letter")
+            topic = self._topics.of(told).name
+            sent.append(await self._publisher.send(topic, key_of(told.cluster, ""), encode_record(told), headers))
+        letters, key = self._topics.dead_letters.name, key_of(buried.cluster, "")
+        return [*sent, await self._publisher.send(letters, key, kept(raw), buried.headers())]
 
 
 def publish_with(feed: Feed) -> Publish:
