@@ -12,12 +12,13 @@ $(VENV)/.runtime: .lock/runtime.txt pyproject.toml
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Leadsman needs Python 3.11 or newer as python3")'
 	@test -x $(PYTHON) || python3 -m venv $(VENV)
 	@$(PYTHON) -m pip install --quiet --require-hashes --no-deps -r .lock/setup.txt
-	@$(UV) install --quiet --python $(PYTHON) --require-hashes --no-deps -r .lock/runtime.txt
+	@$(UV) install --quiet --compile-bytecode --python $(PYTHON) --require-hashes --no-deps -r .lock/runtime.txt
 	@$(UV) install --quiet --python $(PYTHON) --no-deps --no-build-isolation -e .
+	@$(PYTHON) -m compileall -q ingest streams sql leadsman.py
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime .lock/dev.txt
-	@$(UV) install --quiet --python $(PYTHON) --require-hashes --no-deps -r .lock/dev.txt
+	@$(UV) install --quiet --compile-bytecode --python $(PYTHON) --require-hashes --no-deps -r .lock/dev.txt
 	@touch $@
 
 demo: $(VENV)/.runtime ## replay the examples into SQL and tell what happened; CAPTURE=FILE for your own
