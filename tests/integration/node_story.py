@@ -56,6 +56,7 @@ def restored(node: RealNode) -> Iterator[None]:
                 node.cluster.request("DELETE", f"{_PODS}/{pod}", {"gracePeriodSeconds": 0})
         eventually("the story's pods are gone", lambda: not any(_exists(node, pod) for pod in (PINNED, GROWER)))
         node.restart_kubelet({"evictionHard": EVICTION})
+        node.await_free_cpus()
 
 
 def pin(node: RealNode) -> None:

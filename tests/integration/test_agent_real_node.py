@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from components.kubelet import RealNode
-from components.processes import eventually
 from ingest.agent import Agent, AgentSettings
 from ingest.normalize import normalize
 from ingest.podresources import ContainerResources
@@ -41,7 +40,7 @@ def pinned_uid(real_node: RealNode) -> Iterator[str]:
         yield real_node.await_phase(NAME, "Running")["metadata"]["uid"]
     finally:
         real_node.cluster.request("DELETE", f"/api/v1/namespaces/default/pods/{NAME}", {"gracePeriodSeconds": 1})
-        eventually("the CPU is free again", lambda: not real_node.cpu_manager_state().get("entries"), 60)
+        real_node.await_free_cpus()
 
 
 def test_the_pinned_cpu_is_seen_from_the_checkpoint_and_from_podresources(
