@@ -162,7 +162,7 @@ class RealNode:
         return json.loads((self.folder / "kubelet" / "cpu_manager_state").read_text())
 
     def await_free_cpus(self) -> None:
-        """Return when no pod holds a CPU exclusively: the kubelet lets go of them some seconds after a pod is gone."""
+        """Return when no pod holds a CPU exclusively: the kubelet lets go of one seconds after its pod is gone."""
         eventually("the CPUs are free again", lambda: not self.cpu_manager_state().get("entries"), 60)
 
     def evict_after(self, taken_mib: int) -> int:
