@@ -130,6 +130,15 @@ def _ends_with_parent() -> list[str]:
     return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv and in_main_thread else []
 
 
+def is_alive(pid: int) -> bool:
+    """Whether a process runs. One that ended and that nobody has waited for yet does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
 def eventually(what: str, holds: Callable[[], bool], timeout_seconds: float = 30.0) -> None:
     """Return when `holds()` is true; NotReady naming `what` when the time is over."""
     deadline = time.monotonic() + timeout_seconds

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from components.processes import is_alive
 from fakes.clock import FakeClock
 from ingest.supervise import Part, PartFailedError, Supervisor
 
@@ -24,14 +25,6 @@ def _shell(name: str, script: str) -> Part:
 
 def _supervisor(parts: Sequence[Part], **more: Any) -> Supervisor:
     return Supervisor(parts, **{"lasting": LASTING, "environment": os.environ, **more})
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 async def _until(holds: Callable[[], bool]) -> None:
@@ -68,7 +61,7 @@ async def test_all_parts_run_and_end_with_sigterm(tmp_path: Path) -> None:
 
     await _running(supervisor, both_run)
     assert len(pids) == 2
-    assert not any(_is_alive(pid) for pid in pids)
+    assert not any(is_alive(pid) for pid in pids)
     assert all((tmp_path / name).exists() for name in "ab")
 
 
@@ -104,7 +97,7 @@ async def test_a_part_that_no_restart_heals_ends_all() -> None:
     with pytest.raises(PartFailedError, match="bad ended with status 2") as failed:
         await run
     assert failed.value.status == 2
-    assert not _is_alive(good)
+    assert not is_alive(good)
 
 
 async def test_a_part_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: Path) -> None:
@@ -117,7 +110,7 @@ async def test_a_part_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: P
         pids.extend(supervisor.pids.values())
 
     await _running(supervisor, runs)
-    assert not _is_alive(pids[0])
+    assert not is_alive(pids[0])
 
 
 async def test_the_parts_get_the_environment_and_not_in_their_arguments(tmp_path: Path) -> None:
@@ -158,4 +151,4 @@ async def test_the_parts_end_with_a_supervisor_that_is_killed() -> None:
     await _until(lambda: Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"sleep"))
     killed.send_signal(signal.SIGKILL)
     await killed.wait()
-    await _until(lambda: not _is_alive(pid))
+    await _until(lambda: not is_alive(pid))
