@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Final, NamedTuple, Self
@@ -26,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 
 class Sent(NamedTuple):
-    """Which publisher sent a message, and which one of its messages it is, counted up over all topics."""
+    """Which publisher sent a message, and which one of its messages with that key in that topic it is, from 1 on."""
 
     publisher: str
     number: int
@@ -81,6 +82,8 @@ class Publisher:
         self._producer: AIOKafkaProducer | None = None
         self._unacknowledged: dict[int, _Message] = {}
         self._sent = 0
+        self._of_key: Counter[tuple[str, bytes]] = Counter()
+        """Messages by topic and key."""
         self._room = asyncio.Semaphore(limit)
         self._order = asyncio.Lock()
         self._broken = asyncio.Event()
@@ -120,7 +123,8 @@ class Publisher:
         await self._room.acquire()
         async with self._order:
             self._sent += 1
-            sent = (SENT, Sent(self._name, self._sent).header())
+            self._of_key[topic, key] += 1
+            sent = (SENT, Sent(self._name, self._of_key[topic, key]).header())
             message = _Message(topic, key, value, [*headers, sent], partition)
             self._unacknowledged[self._sent] = message
             await self._push(self._sent, message)
@@ -210,12 +214,18 @@ class Publisher:
             await self._push(number, message)
 
     async def _stop_producer(self) -> None:
-        """Afterwards the old producer cannot send: a late message of it would come after newer ones."""
+        """Afterwards the old producer cannot send: a late message of it would come after newer ones.
+
+        aiokafka's own `stop` first sends all that waits, also what stands behind the message that failed.
+        """
         producer, self._producer = self._producer, None
         if producer is None:
             return
         try:
-            await asyncio.wait_for(producer.stop(), STOP_SECONDS)
+            async with asyncio.timeout(STOP_SECONDS):
+                await producer._sender.close()  # noqa: SLF001  # see above; there is no public way
+                producer._message_accumulator.fail_all(KafkaError("stopped"))  # noqa: SLF001  # so that nothing is flushed
+                await producer.stop()
         except (TimeoutError, KafkaError, OSError) as error:
             log.warning("the broken producer did not stop in order", error=repr(error))
             await producer.client.close()

@@ -1,7 +1,7 @@
 """A log's state as the bytes that a table and its changelog keep."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -13,6 +13,13 @@ from streams.reducer import Reducer
 NOTHING_FOLDED: Final = -1
 PUBLISHERS: Final = 16
 """How many a log remembers; only those that are alive send anything again."""
+
+
+RANGES: Final = 32
+"""Of one publisher. There is a gap where a message came late, or was too large for Kafka."""
+
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+"""Numbers from the first to the last, both inclusive, in order."""
 
 
 class Emission(NamedTuple):
@@ -49,8 +56,8 @@ class Folded(NamedTuple):
     shift: int = 0
     newest: float | None = None
     """Kafka's time, in seconds, of the newest message that was folded; None in a state of before it was kept."""
-    sent: Mapping[str, int] = {}
-    """The last message of each of the last PUBLISHERS publishers: one that breaks sends some again, in order."""
+    sent: Mapping[str, Ranges] = {}
+    """Which messages of each of the last PUBLISHERS publishers arrived: one that breaks sends some again."""
 
     def placed(self, offset: int, time: float) -> tuple[int, int]:
         """The state's offset of a message, and the shift from there on, by its offset and time in Kafka."""
@@ -65,14 +72,30 @@ class Folded(NamedTuple):
 
     def was_sent(self, sent: Sent) -> bool:
         """Whether a message was folded before, and sent again because nobody told its publisher that it arrived."""
-        return self.sent.get(sent.publisher, 0) >= sent.number
+        return any(first <= sent.number <= last for first, last in self.sent.get(sent.publisher, ()))
 
     def after(self, sent: Sent) -> "Folded":
         """With a message that is folded now."""
-        others = {name: number for name, number in self.sent.items() if name != sent.publisher}
+        others = {name: ranges for name, ranges in self.sent.items() if name != sent.publisher}
         if len(others) >= PUBLISHERS:
             del others[next(iter(others))]
-        return self._replace(sent={**others, sent.publisher: sent.number})
+        arrived = _with(self.sent.get(sent.publisher, ()), sent.number)
+        return self._replace(sent={**others, sent.publisher: arrived})
+
+
+def _with(ranges: Ranges, number: int) -> Ranges:
+    """The ranges with a number that is in none of them; of too many the oldest gap is forgotten."""
+    if ranges and number == ranges[-1][1] + 1:
+        return (*ranges[:-1], (ranges[-1][0], number))
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted((*ranges, (number, number))):
+        if joined and first == joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], last)
+        else:
+            joined.append((first, last))
+    if len(joined) > RANGES:
+        joined[:2] = [(joined[0][0], joined[1][1])]
+    return tuple(joined)
 
 
 class _Stored(msgspec.Struct, array_like=True):
@@ -81,7 +104,7 @@ class _Stored(msgspec.Struct, array_like=True):
     emitted: dict[str, tuple[int, int]] = {}
     shift: int = 0
     newest: float | None = None
-    sent: dict[str, int] = {}
+    sent: dict[str, Ranges] = {}
 
 
 class TableCodec:

@@ -1,0 +1,38 @@
+"""The publisher against a real Kafka: what a broken producer leaves behind."""
+
+import uuid
+
+import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from components.kafka import Kafka
+from ingest.publish import SENT, Publisher, Sent
+from ingest.topics import Topic
+from ingest.topics_admin import ensure_topics
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("kafka")]
+
+
+async def test_what_a_broken_producer_has_not_sent_comes_once_and_in_order(kafka: Kafka) -> None:
+    """It must not send what stands behind the message that failed: that would come before it."""
+    topic = Topic(f"broken-{uuid.uuid4().hex[:8]}", 1, 1, "")
+    await ensure_topics(kafka.bootstrap_servers, [topic], replication_factor=1)
+    numbers = range(1, 201)
+    async with Publisher(kafka.bootstrap_servers, {"linger_ms": 1000}) as publisher:
+        await (await publisher.send(topic.name, b"other", b"0"))
+        producer = publisher._producer
+        assert producer is not None
+        for number in numbers:
+            await publisher.send(topic.name, b"k", str(number).encode())
+        publisher._break(producer, KafkaError("as if the first had failed"))
+        await publisher.flush()
+    async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers, auto_offset_reset="earliest") as consumer:
+        tp = TopicPartition(topic.name, 0)
+        consumer.assign([tp])
+        end = (await consumer.end_offsets([tp]))[tp]
+        arrived = [await consumer.getone() for _ in range(end)]
+    assert [int(each.value) for each in arrived] == [0, *numbers]
+    sent = [Sent.parse(dict(each.headers)[SENT]) for each in arrived if each.key == b"k"]
+    assert [each.number for each in sent] == list(numbers)
+    assert len({each.publisher for each in sent}) == 1
