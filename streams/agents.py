@@ -51,6 +51,10 @@ class TooManyDeadLetters(Exception):
     """Nothing that arrives can be used: more likely we are wrong than all of it."""
 
 
+class MessagesMissing(Exception):
+    """Faust skipped messages: nothing behind them may be folded, since a log's state knows one offset only."""
+
+
 class LogFolder:
     """Folds the records of one topic's logs, whose states are in one table (of faust) as `TableCodec` writes them.
 
@@ -81,7 +85,8 @@ class LogFolder:
         self.newest: float | None = None
         """Kafka's time, in seconds, of the newest message that was folded."""
         self.next_offsets: dict[int, int] = {}
-        """Of each partition that something was folded from."""
+        """Of each partition that something was folded from in this generation."""
+        self._of_generation: int | None = None
         self._decoded: dict[bytes, tuple[bytes, Folded]] = {}
         """States as they were last read or written, to save decoding them while no one else writes them."""
 
@@ -133,6 +138,7 @@ class LogFolder:
         began = time.perf_counter()
         generation = self._generation()
         ours = [event for event in events if event.message.generation_id == generation]
+        self._expect_all(ours, generation)
         states, published = await self._fold_logs(ours)
         await asyncio.gather(*published)
         if self._generation() != generation:
@@ -145,6 +151,20 @@ class LogFolder:
             self.newest = max(self.newest or 0.0, event.message.timestamp)
         self.folded += len(ours)
         STAGE_SECONDS.labels("fold").observe(time.perf_counter() - began)
+
+    def _expect_all(self, events: Sequence[Any], generation: int) -> None:
+        """Raises MessagesMissing where one is newer than the next one: these topics have no gaps. After a rebalance
+        older ones may come again, and what a partition begins with is not known here.
+        """
+        if generation != self._of_generation:
+            self._of_generation = generation
+            self.next_offsets.clear()
+        expected = dict(self.next_offsets)
+        for event in events:
+            message = event.message
+            if message.offset > expected.get(message.partition, message.offset):
+                raise MessagesMissing(f"{_place(message)} came where {expected[message.partition]} was next")
+            expected[message.partition] = message.offset + 1
 
     async def _fold_logs(self, events: Sequence[Any]) -> tuple[dict[_Key, Folded], Published]:
         by_key: dict[_Key, list[Any]] = {}

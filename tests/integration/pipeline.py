@@ -4,6 +4,7 @@ Run as `python pipeline.py work|land` with its settings in the environment.
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import itertools
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from aiokafka import AIOKafkaConsumer
 
 from components.kafka import Kafka
 from components.processes import Process, eventually
@@ -39,7 +41,8 @@ from streams.reducer import Reducer
 ROOT: Final = Path(__file__).parents[2]
 PARTITIONS: Final = 4
 FAULT: Final = "LEADSMAN_TEST_FAULT"
-"""Which of FAULTS a started part has."""
+"""Which of FAULTS a started part has, or SLOW_SEEK."""
+SLOW_SEEK: Final = "slow_seek"
 FAULT_AFTER: Final = 300
 """Steps of reducers."""
 MET: Final = "LEADSMAN_TEST_FAULT_MET"
@@ -203,6 +206,24 @@ def _slow(_: Record) -> None:
         time.sleep(0.01)
 
 
+def _seek_slowly() -> None:
+    """As when Kafka takes its time to tell what was committed: until something was read, or a second."""
+    quick = AIOKafkaConsumer.seek_to_committed
+
+    async def slow(self: AIOKafkaConsumer, *partitions: Any) -> Any:
+        found = await quick(self, *partitions)
+        logs = [tp for tp in self.assignment() if not tp.topic.endswith("-changelog")]
+        before = [await self.position(tp) for tp in logs]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                while [await self.position(tp) for tp in logs] == before:  # noqa: ASYNC110  # nothing tells
+                    await asyncio.sleep(0.001)
+        await asyncio.sleep(0.02)  # so that a part of it is delivered
+        return found
+
+    AIOKafkaConsumer.seek_to_committed = slow
+
+
 def _met() -> None:
     if MET in os.environ:
         Path(os.environ[MET]).touch()
@@ -229,10 +250,12 @@ def _reducers_with(fault: Callable[[Record], None]) -> tuple[Reducer[Any], ...]:
 def main(what: str) -> None:
     """Run one part."""
     fault = os.environ.get(FAULT)
+    if fault == SLOW_SEEK:
+        _seek_slowly()
     if what == "land":
         asyncio.run(run_lander(load()))
     else:
-        asyncio.run(run_worker(load(), reducers=_reducers_with(FAULTS[fault]) if fault else REDUCERS))
+        asyncio.run(run_worker(load(), reducers=_reducers_with(FAULTS[fault]) if fault in FAULTS else REDUCERS))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from components.kafka import Kafka
 from components.processes import eventually
 from components.rows import dicts
 from integration.clickhouse_http import ClickHouseHttp
-from integration.pipeline import FAULT, MET, ROOT, Pipeline, Stuttering, embedded_digest, examples
+from integration.pipeline import FAULT, MET, ROOT, SLOW_SEEK, Pipeline, Stuttering, embedded_digest, examples
 from sql.database import connect
 from sql.digest import TableDigest
 
@@ -105,6 +105,24 @@ def test_sigterm_in_the_middle_of_a_batch_ends_in_time_and_loses_nothing(
     slow.terminate()
     assert slow.wait(25) == 0
     pipeline.part("work", "0").start()
+    pipeline.settle()
+    assert pipeline.digest() == expected
+
+
+def test_nothing_that_is_read_while_a_worker_takes_up_its_states_is_lost(
+    pipeline: Pipeline, expected: list[TableDigest]
+) -> None:
+    """Faust emptied its streams' queues after it had filled them; what was in them came late, or never."""
+    pipeline.part("land", "0").start()
+    observations = list(examples(CAPTURES))
+    half = len(observations) // 2
+    pipeline.replay(observations[:half])
+    first = pipeline.part("work", "0")
+    first.start()
+    pipeline.settle()
+    first.stop()
+    pipeline.replay(observations[half:])
+    pipeline.part("work", "0", **{FAULT: SLOW_SEEK}).start()
     pipeline.settle()
     assert pipeline.digest() == expected
 
