@@ -21,6 +21,8 @@ from streams.fold import Fold, LogKey, LogState, Rejected
 from streams.reducer import Reducer
 
 BATCH_ROWS: Final = 10_000
+HELD_PART: Final = 5
+"""One part in so many of a batch, the rows of its smallest tables, waits for the next one, or for the checkpoint."""
 CHECKPOINT_EVERY: Final = 100_000
 """Observations between two checkpoints of a long replay."""
 OBJECTS_BETWEEN_SEARCHES: Final = 100_000
@@ -78,7 +80,7 @@ class Replay:
             for item in self._read(items):
                 self._replay(item, since, until)
                 if self._batch.size >= BATCH_ROWS:
-                    self._flush()
+                    self._flush(BATCH_ROWS // HELD_PART)
                 if self.report.read % CHECKPOINT_EVERY == 0:
                     self._checkpoint()
             self._checkpoint()
@@ -191,13 +193,14 @@ class Replay:
         if ts != EPOCH:
             self._take(DeadLetterRecord(ts=ts, cluster=cluster, error_type=error_type), item)
 
-    def _flush(self) -> None:
-        if not self._batch.size:
-            return
-        for row_type, rows in self._batch.rows.items():
-            self.report.rows[row_type.__name__] += len(rows)
-        self._sink.write(self._batch)
-        self._batch = Batch()
+    def _flush(self, hold_back: int = 0) -> None:
+        """Hand the batch over, but for at most so many rows of its smallest tables."""
+        held = self._batch.hold_back(hold_back)
+        if self._batch.size:
+            for row_type, rows in self._batch.rows.items():
+                self.report.rows[row_type.__name__] += len(rows)
+            self._sink.write(self._batch)
+        self._batch = held
 
     def _checkpoint(self) -> None:
         """Store all rows, then, at once, what makes the next replay go on after them."""
