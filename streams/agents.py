@@ -7,7 +7,7 @@ what was published for it before a crash is published again with the same natura
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeVar
@@ -31,6 +31,8 @@ from streams.reducer import Reducer
 BATCH_EVENTS: Final = 4000
 """Of a backlog: a state is written once a batch."""
 MAX_CACHED_LOGS: Final = 10_000
+MAX_ROWS: Final = 500
+"""Of a message of findings."""
 MAX_DEAD_LETTERS_IN_A_ROW: Final = 1000
 NOT_A_RECORD: Final = "not_a_record"
 ORIGIN: Final = "origin"
@@ -39,6 +41,16 @@ log = structlog.get_logger(__name__)
 
 Published = list[Awaitable[None]]
 Parsed = TypeVar("Parsed")
+
+
+class _Concluded(NamedTuple):
+    """The rows that a record gave."""
+
+    cluster: str
+    node: str
+    ts: datetime
+    place: str
+    rows: list[Row]
 
 
 class _Key(NamedTuple):
@@ -183,6 +195,7 @@ class LogFolder:
         state = LogState(before.log.minute, dict(before.log.states))
         emitted = dict(before.emitted)
         folded = before._replace(log=state, emitted=emitted)
+        concluded: list[_Concluded] = []
         for event in events:
             message = event.message
             offset, shift = folded.placed(message.offset, message.timestamp)
@@ -207,33 +220,36 @@ class LogFolder:
             except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
                 published.append(await self._bury_undecodable(event, error))
                 told = DeadLetterRecord(ts=_at(message), cluster="", error_type=NOT_A_RECORD)
-                published.append(await self._emit(told, Emission(key.decode(errors="replace"), offset, 0)))
+                published.append(await self._emit(told, Emission(_origin(key), offset, 0)))
                 continue
             self._in_a_row = 0
-            published += await self._fold_record(key, folded, record, message)
+            rows = await self._fold_record(key, folded, record, message, published)
+            if rows:
+                concluded.append(_Concluded(record.cluster, record.node, record.ts, _place(message), rows))
+        published += [await self._conclude(key, each) for each in _of_one_sample(concluded)]
         return folded
 
-    async def _fold_record(self, key: bytes, folded: Folded, record: AnyRecord, message: Any) -> Published:
-        rows: list[Row] = []
-        published: Published = []
+    async def _fold_record(
+        self, key: bytes, folded: Folded, record: AnyRecord, message: Any, published: Published
+    ) -> list[Row]:
+        rows, origin = list[Row](), _origin(key)
         for number, output in enumerate(self._fold.step(folded.log, record)):
             if isinstance(output, Record):
-                emission = Emission(key.decode(errors="surrogatepass"), folded.offset, number)
-                published.append(await self._emit(output, emission))
+                published.append(await self._emit(output, Emission(origin, folded.offset, number)))
             elif isinstance(output, Rejected):
                 published.append(await self._bury_record(record, message, output.error))
                 told = DeadLetterRecord(ts=record.ts, cluster=record.cluster, error_type=output.error.error_type)
-                emission = Emission(key.decode(errors="surrogatepass"), folded.offset, number)
-                published.append(await self._emit(told, emission))
+                published.append(await self._emit(told, Emission(origin, folded.offset, number)))
             else:
                 rows.append(output)
                 if isinstance(output, Alert):
                     published.append(await self._tell(output))
-        if rows:
-            value = encode_findings(record.cluster, record.node, record.ts, rows)
-            headers = finding_headers(record.cluster, record.node, record.ts, _place(message))
-            published.append(await self._publisher.send(self._topics.findings.name, key, value, headers))
-        return published
+        return rows
+
+    async def _conclude(self, key: bytes, each: _Concluded) -> Awaitable[None]:
+        value = encode_findings(each.cluster, each.node, each.ts, each.rows)
+        headers = finding_headers(each.cluster, each.node, each.ts, each.place)
+        return await self._publisher.send(self._topics.findings.name, key, value, headers)
 
     async def _tell(self, alert: Alert) -> Awaitable[None]:
         return await self._publisher.send(
@@ -295,6 +311,20 @@ class LogFolder:
         )
 
 
+def _of_one_sample(concluded: Iterable[_Concluded]) -> Iterator[_Concluded]:
+    """What was concluded from records of the same time together, as of the first of them; MAX_ROWS or few more."""
+    gathered: _Concluded | None = None
+    for each in concluded:
+        if gathered is None or gathered[:3] != each[:3] or len(gathered.rows) >= MAX_ROWS:
+            if gathered is not None:
+                yield gathered
+            gathered = each
+        else:
+            gathered.rows.extend(each.rows)
+    if gathered is not None:
+        yield gathered
+
+
 async def _batch(waiting: "asyncio.Queue[Any]", within_seconds: float) -> list[Any]:
     """At least one event; what arrives after it in the time, but no more than BATCH_EVENTS."""
     events = [await waiting.get()]
@@ -314,6 +344,11 @@ def _header(headers: Any, wanted: str, parse: Callable[[bytes], Parsed]) -> Pars
             except ValueError:
                 return None
     return None
+
+
+def _origin(key: bytes) -> str:
+    """A log's key as Emission keeps it; whoever wrote to the topic chose it."""
+    return key.decode(errors="backslashreplace")
 
 
 def _at(message: Any) -> datetime:

@@ -31,12 +31,12 @@ class Emission(NamedTuple):
 
     def header(self) -> bytes:
         """The value of the header `origin`."""
-        return f"{self.offset} {self.number} {self.origin}".encode(errors="surrogatepass")
+        return f"{self.offset} {self.number} {self.origin}".encode()
 
     @classmethod
     def parse(cls, header: bytes) -> "Emission":
         """Raises ValueError where `header` did not write it."""
-        offset, number, origin = header.decode(errors="surrogatepass").split(" ", 2)
+        offset, number, origin = header.decode().split(" ", 2)
         return cls(origin, int(offset), int(number))
 
 

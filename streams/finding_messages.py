@@ -1,4 +1,4 @@
-"""Findings as messages: all rows that were concluded from one record, by table and by column."""
+"""Findings as messages: all rows that were concluded of one node at one time, by table and by column."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -37,7 +37,7 @@ Tables: Final = msgspec.defstruct(
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True, tag=KIND, tag_field="kind"):
-    """What the analytics concluded from one record; `ts` is the record's. Lists of a table are of one length."""
+    """What the analytics concluded from records of the time `ts`. Lists of a table are of one length."""
 
     cluster: str
     node: str
