@@ -72,7 +72,7 @@ class Publisher:
             "bootstrap_servers": bootstrap_servers,
             "acks": "all",
             "enable_idempotence": True,
-            "compression_type": "lz4",
+            "compression_type": "zstd",
             "linger_ms": 5,
             "max_batch_size": 256 * 1024,
             "max_request_size": MAX_MESSAGE_BYTES,

@@ -226,7 +226,7 @@ def _app(
         broker_commit_interval=1.0,
         producer_linger_ms=5,
         producer_max_batch_size=256 * 1024,
-        producer_compression_type="lz4",
+        producer_compression_type="zstd",
         producer_max_request_size=MAX_MESSAGE_BYTES,
         topic_disable_leader=True,
         topic_allow_declare=True,

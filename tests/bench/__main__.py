@@ -66,7 +66,7 @@ def _bench(folder: Path, nodes: int, pods: int, samples: int) -> None:
     numa.unlink()
     kafka = folder / "kafka"
     kafka.mkdir()
-    faust_path.run(kafka, max(1, nodes // 5), pods, samples)
+    faust_path.run(kafka, max(1, nodes // 5), pods, 2 * samples)
 
 
 def _measure(kind: str, capture: Path, folder: Path) -> Measured:

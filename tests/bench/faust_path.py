@@ -57,7 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.faust_path", description=__doc__)
     parser.add_argument("--nodes", type=int, default=200)
     parser.add_argument("--pods", type=int, default=30, help="of each node")
-    parser.add_argument("--samples", type=int, default=20, help="of each node")
+    parser.add_argument("--samples", type=int, default=40, help="of each node")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="leadsman-bench-") as folder:
         run(Path(folder), given.nodes, given.pods, given.samples)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import uvloop
 from aiokafka import AIOKafkaConsumer
 
 from components.kafka import Kafka
@@ -253,9 +254,9 @@ def main(what: str) -> None:
     if fault == SLOW_SEEK:
         _seek_slowly()
     if what == "land":
-        asyncio.run(run_lander(load()))
+        uvloop.run(run_lander(load()))
     else:
-        asyncio.run(run_worker(load(), reducers=_reducers_with(FAULTS[fault]) if fault in FAULTS else REDUCERS))
+        uvloop.run(run_worker(load(), reducers=_reducers_with(FAULTS[fault]) if fault in FAULTS else REDUCERS))
 
 
 if __name__ == "__main__":
