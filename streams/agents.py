@@ -7,7 +7,7 @@ what was published for it before a crash is published again with the same natura
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeVar
@@ -205,12 +205,13 @@ class LogFolder:
                 log.warning("the topic was made anew since this log's state was stored", at=_place(message))
             newest = max(message.timestamp, folded.newest or 0.0)
             folded = folded._replace(offset=offset, shift=shift, newest=newest)
-            sent = _header(message.headers, SENT, Sent.parse)
+            headers = dict(message.headers or ())
+            sent = _header(headers, SENT, Sent.parse)
             if sent is not None:
                 if folded.was_sent(sent):
                     continue
                 folded = folded.after(sent)
-            emission = _header(message.headers, ORIGIN, Emission.parse)
+            emission = _header(headers, ORIGIN, Emission.parse)
             if emission is not None:
                 if folded.has(emission):
                     continue
@@ -335,14 +336,11 @@ async def _batch(waiting: "asyncio.Queue[Any]", within_seconds: float) -> list[A
     return events
 
 
-def _header(headers: Any, wanted: str, parse: Callable[[bytes], Parsed]) -> Parsed | None:
-    items = headers.items() if isinstance(headers, dict) else headers or ()
-    for name, value in items:
-        if name == wanted:
-            try:
-                return parse(value)
-            except ValueError:
-                return None
+def _header(headers: Mapping[str, bytes], wanted: str, parse: Callable[[bytes], Parsed]) -> Parsed | None:
+    """None where it is missing, or whoever wrote it was not we."""
+    value = headers.get(wanted)
+    with suppress(ValueError):
+        return None if value is None else parse(value)
     return None
 
 

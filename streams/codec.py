@@ -76,11 +76,12 @@ class Folded(NamedTuple):
 
     def after(self, sent: Sent) -> "Folded":
         """With a message that is folded now."""
-        others = {name: ranges for name, ranges in self.sent.items() if name != sent.publisher}
-        if len(others) >= PUBLISHERS:
-            del others[next(iter(others))]
-        arrived = _with(self.sent.get(sent.publisher, ()), sent.number)
-        return self._replace(sent={**others, sent.publisher: arrived})
+        publishers = dict(self.sent)
+        arrived = _with(publishers.pop(sent.publisher, ()), sent.number)
+        if len(publishers) >= PUBLISHERS:
+            del publishers[next(iter(publishers))]
+        publishers[sent.publisher] = arrived
+        return self._replace(sent=publishers)
 
 
 def _with(ranges: Ranges, number: int) -> Ranges:

@@ -58,8 +58,8 @@ def encode_findings(cluster: str, node: str, ts: datetime, rows: Sequence[Row]) 
     return _encode({"kind": KIND, "cluster": cluster, "node": node, "ts": ts, "tables": tables})
 
 
-def _by_column(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    return dict(zip(type(rows[0])._fields, map(list, zip(*rows, strict=True)), strict=True))
+def _by_column(rows: Sequence[Row]) -> dict[str, tuple[Any, ...]]:
+    return dict(zip(type(rows[0])._fields, zip(*rows, strict=True), strict=True))
 
 
 def finding_headers(cluster: str, node: str, ts: datetime, identity: str) -> Headers:
