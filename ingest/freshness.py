@@ -50,8 +50,8 @@ class Freshness:
 
     def silent_now(self, at: datetime) -> list[Silence]:
         """All silences, told or not."""
-        ages = {name: (at - stream.heard_at).total_seconds() for name, stream in self._streams.items()}
-        return [Silence(name, age) for name, age in ages.items() if age > self._streams[name].limit_seconds]
+        ages = self.ages_seconds(at).items()
+        return [Silence(name, age) for name, age in ages if age > self._streams[name].limit_seconds]
 
     def ages_seconds(self, at: datetime) -> dict[str, float]:
         """Seconds since each stream was heard."""

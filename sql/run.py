@@ -37,6 +37,7 @@ async def run_worker(settings: Settings, reducers: Sequence[Reducer[Any]] | None
         instance=settings.work.instance or socket.gethostname(),
         replication_factor=kafka.replication_factor,
         client_options=kafka.client_options(),
+        unacknowledged=kafka.unacknowledged_messages,
     )
     with stop_on_signals() as stop:
         await worker.run(stop)
@@ -80,7 +81,7 @@ async def feed(
     """Replay observations into Kafka (`ingest.replay_kafka`). Raises TopicsUnusable."""
     await make_topics(settings)
     kafka = settings.kafka
-    async with Publisher(kafka.bootstrap_servers, kafka.client_options()) as publisher:
+    async with Publisher(kafka.bootstrap_servers, kafka.client_options(), kafka.unacknowledged_messages) as publisher:
         return await replay_into_kafka(items, publisher, kafka.topics(), speed=speed, since=since, until=until)
 
 

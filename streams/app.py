@@ -10,7 +10,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, StreamT
 
 from ingest import figures
-from ingest.publish import Publisher
+from ingest.publish import MAX_UNACKNOWLEDGED, Publisher
 from ingest.telemetry import Figure, Values, telling
 from ingest.topics import MAX_MESSAGE_BYTES, Topic, Topics
 from streams.agents import LogFolder
@@ -95,12 +95,13 @@ class Worker:
         instance: str | None = None,
         replication_factor: int = 1,
         client_options: Mapping[str, Any] | None = None,
+        unacknowledged: int = MAX_UNACKNOWLEDGED,
     ) -> None:
         """Needs a running loop. `instance` names it among the group's workers, so that it takes up its partitions
-        at once after a restart; two that run have different ones.
+        at once after a restart; two that run have different ones. `unacknowledged` messages at most wait for Kafka.
         """
         self._app = _app(bootstrap_servers, group, instance, replication_factor, client_options or {})
-        self._publisher = Publisher(bootstrap_servers, client_options)
+        self._publisher = Publisher(bootstrap_servers, client_options, unacknowledged)
         self._folders = {
             source.name: self._agent(reducers, topics, source, table, within_seconds)
             for source, table, within_seconds in (

@@ -1,7 +1,6 @@
 """`backtest`: which alerts a rule set would have fired."""
 
 from collections.abc import Collection
-from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,7 @@ import typer
 from ingest.progress import progress_bar
 from ingest.sources import read_sources
 from sql.commands.console import EXIT_BAD_INPUT, EXIT_USAGE, err, fail, wide
-from sql.commands.options import At, Cluster, Node, Paths, _time
+from sql.commands.options import At, Cluster, Node, Paths, Since, Until
 
 app = typer.Typer()
 
@@ -40,12 +39,8 @@ def backtest(
     compare: Annotated[
         Path | None, typer.Option("--compare", metavar="FILE", help="A second rule set, side by side.")
     ] = None,
-    since: Annotated[
-        datetime | None, typer.Option(parser=_time, metavar="TIME", help="Leave out what was observed before.")
-    ] = None,
-    until: Annotated[
-        datetime | None, typer.Option(parser=_time, metavar="TIME", help="Leave out what was observed from then on.")
-    ] = None,
+    since: Since = None,
+    until: Until = None,
     cluster: Cluster = "default",
     node: Node = "",
     at: At = None,

@@ -29,18 +29,29 @@ DEFAULT_DSN: Final = "chdb://leadsman-db"
 Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Captures, kubectl dumps, must-gather folders.")]
 
 
-Cluster = Annotated[str, typer.Option(help="Name of the cluster, for dumps, which do not tell it.")]
-
-
-Node = Annotated[str, typer.Option(help="The node that a kubelet's answer is of, where the file does not tell it.")]
-
-
 def _time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(f"{text!r} is no time; write 2026-11-21T04:19:00Z") from None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+Since = Annotated[
+    datetime | None, typer.Option("--since", parser=_time, metavar="TIME", help="Leave out what was observed before.")
+]
+
+
+Until = Annotated[
+    datetime | None,
+    typer.Option("--until", parser=_time, metavar="TIME", help="Leave out what was observed from then on."),
+]
+
+
+Cluster = Annotated[str, typer.Option(help="Name of the cluster, for dumps, which do not tell it.")]
+
+
+Node = Annotated[str, typer.Option(help="The node that a kubelet's answer is of, where the file does not tell it.")]
 
 
 def _speed(text: str) -> float | None:

@@ -29,8 +29,9 @@ from sql.commands.options import (
     KafkaServers,
     Node,
     Paths,
+    Since,
+    Until,
     _speed,
-    _time,
     called_as,
 )
 from sql.database import connect
@@ -56,12 +57,8 @@ def replay(
     paths: Paths,
     *,
     db: Dsn = DEFAULT_DSN,
-    since: Annotated[
-        datetime | None, typer.Option(parser=_time, metavar="TIME", help="Leave out what was observed before.")
-    ] = None,
-    until: Annotated[
-        datetime | None, typer.Option(parser=_time, metavar="TIME", help="Leave out what was observed from then on.")
-    ] = None,
+    since: Since = None,
+    until: Until = None,
     cluster: Cluster = "default",
     node: Node = "",
     at: At = None,

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from ingest.records import NodeSample
 from sql.page.asked import RowDict
 from sql.page.words import amount
-from streams.rules.eviction_order import RankedPod, rank, standing
+from streams.rules.eviction_order import USAGES, RankedPod, rank, standing
 from streams.rules.signals import PID_AVAILABLE, Layout, layout_of
 
 SHOWN: Final = 10
@@ -17,16 +17,6 @@ _SAMPLE: Final = (
     "imagefs_inodes",
     "containerfs_capacity_bytes",
     "containerfs_inodes",
-)
-_STATS: Final = (
-    "memory_working_set_bytes",
-    "rootfs_used_bytes",
-    "rootfs_inodes_used",
-    "logs_used_bytes",
-    "logs_inodes_used",
-    "volumes_used_bytes",
-    "volumes_inodes_used",
-    "processes",
 )
 
 
@@ -70,7 +60,7 @@ def ranked_pod(row: RowDict) -> RankedPod:
         has_stats=bool(row["has_stats"]),
         critical=bool(row["critical"]),
     )
-    return pod._replace(**{name: row[name] for name in _STATS}) if pod.has_stats else pod
+    return pod._replace(**{name: row[name] for name in USAGES}) if pod.has_stats else pod
 
 
 def _order(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_version: str) -> Order:

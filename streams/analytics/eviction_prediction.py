@@ -11,22 +11,11 @@ from ingest.objects import KubeletConfiguration, Pod
 from ingest.records import NodeSample, PodColumns, SummaryRecord
 from streams.columns import Numbers
 from streams.findings import Eviction
-from streams.rules.eviction_order import RankedPod, rank, standing, tied
+from streams.rules.eviction_order import USAGES, RankedPod, rank, standing, tied
 from streams.rules.requests import eviction_requests, is_critical
 from streams.rules.signals import RESOURCES, Layout, layout_of, observe
 from streams.rules.thresholds import SignalThresholds, effective_thresholds, threshold_value
 
-_USAGES: Final = (
-    "memory_working_set_bytes",
-    "rootfs_used_bytes",
-    "rootfs_inodes_used",
-    "logs_used_bytes",
-    "logs_inodes_used",
-    "volumes_used_bytes",
-    "volumes_inodes_used",
-    "processes",
-)
-"""What the ranking needs of a pod of a summary; the columns and the fields of RankedPod are named the same."""
 _NOBODY: Final = RankedPod("", "", "", 0, 0, 0, has_stats=False)
 
 
@@ -53,7 +42,7 @@ class Sample(msgspec.Struct, frozen=True):
     uids: list[str]
     """Of the pods of the summary."""
     usages: bytes
-    """The columns _USAGES of these pods, one after the other, as Int64."""
+    """The columns USAGES of these pods, one after the other, as Int64."""
 
 
 def sample_of(record: SummaryRecord, pods: dict[str, PodSpecs]) -> Sample:
@@ -61,7 +50,7 @@ def sample_of(record: SummaryRecord, pods: dict[str, PodSpecs]) -> Sample:
     columns = record.pods
     all_known = pods.keys() >= set(columns.uid) or _names_known(pods, columns)
     usages = Numbers("q")
-    for name in _USAGES:
+    for name in USAGES:
         usages.extend(getattr(columns, name))
     return Sample(record.ts, record.sample, pods, all_known, columns.uid, usages.values.tobytes())
 
@@ -152,12 +141,12 @@ def _ranked(sample: Sample) -> list[RankedPod]:
 
 
 def _usages(sample: Sample) -> list[tuple[int, ...]]:
-    """Of each pod of a sample, in the order of _USAGES."""
+    """Of each pod of a sample, in the order of USAGES."""
     values = array("q", sample.usages)
     count = len(sample.uids)
     return [tuple(values[place::count]) for place in range(count)]
 
 
 def _with_stats(pod: RankedPod, usage: tuple[int, ...]) -> RankedPod:
-    fields: dict[str, Any] = dict(zip(_USAGES, usage, strict=True))
+    fields: dict[str, Any] = dict(zip(USAGES, usage, strict=True))
     return pod._replace(has_stats=True, **fields)
