@@ -5,11 +5,13 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, Self
 
 import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+from aiokafka.partitioner import murmur2
 
 from ingest import figures
 from ingest.telemetry import Figure, Values, telling
@@ -19,6 +21,8 @@ MAX_UNACKNOWLEDGED: Final = 10_000
 """Messages that wait for Kafka; more make the sender wait."""
 FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 10.0
+KEYS: Final = 100_000
+"""Whose hash is kept."""
 STOP_SECONDS: Final = 5.0
 SENT: Final = "sent"
 """The header that tells a message that was sent again from one that says the same later."""
@@ -40,6 +44,16 @@ class Sent(NamedTuple):
         """Raises ValueError where `header` did not write it."""
         number, publisher = header.decode().split(" ", 1)
         return cls(publisher, int(number))
+
+
+def partition(key: bytes, partitions: Sequence[int], _: Sequence[int]) -> int:
+    """The partition of a key, as every client of Kafka chooses it."""
+    positive: int = _hash(key) & 0x7FFFFFFF
+    return partitions[positive % len(partitions)]
+
+
+_hash = lru_cache(KEYS)(murmur2)
+"""aiokafka computes it in Python, and the keys are few."""
 
 
 class _Message:
@@ -76,6 +90,7 @@ class Publisher:
             "linger_ms": 5,
             "max_batch_size": 256 * 1024,
             "max_request_size": MAX_MESSAGE_BYTES,
+            "partitioner": partition,
             **(options or {}),
         }
         self._name = uuid.uuid4().hex[:16]

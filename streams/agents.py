@@ -329,10 +329,10 @@ def _of_one_sample(concluded: Iterable[_Concluded]) -> Iterator[_Concluded]:
 async def _batch(waiting: "asyncio.Queue[Any]", within_seconds: float) -> list[Any]:
     """At least one event; what arrives after it in the time, but no more than BATCH_EVENTS."""
     events = [await waiting.get()]
-    with suppress(TimeoutError):
-        async with asyncio.timeout(within_seconds):
-            while len(events) < BATCH_EVENTS:
-                events.append(await waiting.get())
+    if waiting.qsize() < BATCH_EVENTS - 1:
+        await asyncio.sleep(within_seconds)
+    while len(events) < BATCH_EVENTS and not waiting.empty():
+        events.append(waiting.get_nowait())
     return events
 
 

@@ -24,6 +24,8 @@ from sql.migrate import migrate
 from .generate import observations
 
 WANTED: Final = 3.0
+ROUNDS: Final = 3
+"""Of both paths in turn; the fastest of each counts: on a shared machine the same work takes a half longer at times."""
 POLL_SECONDS: Final = 0.25
 QUIET_SECONDS: Final = 2.0
 QUIET_CPU_SECONDS: Final = 0.2
@@ -68,9 +70,10 @@ def run(folder: Path, nodes: int, pods: int, samples: int) -> None:
     kafka = Kafka(folder).start()
     try:
         with ClickHouseHttp(folder / "db") as http:
-            stages = list(_stages(kafka, http, folder, nodes, pods, samples))
+            rounds = [list(_stages(kafka, http, folder / str(n), nodes, pods, samples)) for n in range(ROUNDS)]
     finally:
         kafka.stop()
+    stages = [max(of_stage, key=lambda stage: stage.rate) for of_stage in zip(*rounds, strict=True)]
     print(f"\n{'through Kafka':54}{'messages':>9}{'a second':>10}{'CPU µs each':>13}{'MiB':>7}")
     for stage in stages:
         figures = f"{stage.messages:9,}{stage.rate:10,.0f}{stage.cpu_micros:13.0f}{stage.peak_bytes / MIB:7.0f}"
@@ -78,6 +81,8 @@ def run(folder: Path, nodes: int, pods: int, samples: int) -> None:
     idiomatic, ours = stages[1], stages[2]
     print(f"  in CPU time {idiomatic.cpu_micros / ours.cpu_micros:.1f} times less", end="; ")
     print(f"our Faust path is {ours.rate / idiomatic.rate:.1f} times as fast as the idiomatic one   >= {WANTED}")
+    rates = ["; ".join(f"{each[stage].rate:,.0f}" for each in rounds) for stage in (1, 2)]
+    print(f"  The fastest of {ROUNDS} rounds; idiomatic {rates[0]}, ours {rates[1]} a second.")
 
 
 def _stages(kafka: Kafka, http: ClickHouseHttp, folder: Path, nodes: int, pods: int, samples: int) -> Iterator[Stage]:
@@ -86,8 +91,8 @@ def _stages(kafka: Kafka, http: ClickHouseHttp, folder: Path, nodes: int, pods: 
             yield Observed(seen, Position("bench", str(number)), b"")
 
     for name in ("idiomatic", "ours"):
-        (folder / name).mkdir()
-        pipeline = Pipeline(kafka, http.dsn(name), folder / name)
+        (folder / name).mkdir(parents=True)
+        pipeline = Pipeline(kafka, http.dsn(f"{name}_{folder.name}"), folder / name)
         wall, cpu = time.perf_counter(), time.process_time()
         records = pipeline.replay(items()).records.total()
         if name == "idiomatic":
