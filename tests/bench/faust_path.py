@@ -25,7 +25,7 @@ from .generate import observations
 
 WANTED: Final = 3.0
 ROUNDS: Final = 3
-"""Of both paths in turn; the fastest of each counts: on a shared machine the same work takes a half longer at times."""
+"""Of both paths in turn, the fastest of each counts: on a shared machine the same work may take a half longer."""
 POLL_SECONDS: Final = 0.25
 QUIET_SECONDS: Final = 2.0
 QUIET_CPU_SECONDS: Final = 0.2
