@@ -150,7 +150,7 @@ class LogFolder:
         began = time.perf_counter()
         generation = self._generation()
         ours = [event for event in events if event.message.generation_id == generation]
-        self._expect_all(ours, generation)
+        following = self._following(ours, generation)
         states, published = await self._fold_logs(ours)
         await asyncio.gather(*published)
         if self._generation() != generation:
@@ -159,24 +159,25 @@ class LogFolder:
         await asyncio.gather(*[await self._keep(each, folded) for each, folded in states.items()])
         for event in ours:
             await stream.ack(event)
-            self.next_offsets[event.message.partition] = event.message.offset + 1
             self.newest = max(self.newest or 0.0, event.message.timestamp)
+        self.next_offsets = following
         self.folded += len(ours)
         STAGE_SECONDS.labels("fold").observe(time.perf_counter() - began)
 
-    def _expect_all(self, events: Sequence[Any], generation: int) -> None:
-        """Raises MessagesMissing where one is newer than the next one: these topics have no gaps. After a rebalance
-        older ones may come again, and what a partition begins with is not known here.
+    def _following(self, events: Sequence[Any], generation: int) -> dict[int, int]:
+        """The next offset of each partition behind these. Raises MessagesMissing where one is newer than the next:
+        these topics have no gaps. After a rebalance older ones may come again, and a partition begins anywhere.
         """
         if generation != self._of_generation:
             self._of_generation = generation
             self.next_offsets.clear()
-        expected = dict(self.next_offsets)
+        following = dict(self.next_offsets)
         for event in events:
             message = event.message
-            if message.offset > expected.get(message.partition, message.offset):
-                raise MessagesMissing(f"{_place(message)} came where {expected[message.partition]} was next")
-            expected[message.partition] = message.offset + 1
+            if message.offset > following.get(message.partition, message.offset):
+                raise MessagesMissing(f"{_place(message)} came where {following[message.partition]} was next")
+            following[message.partition] = message.offset + 1
+        return following
 
     async def _fold_logs(self, events: Sequence[Any]) -> tuple[dict[_Key, Folded], Published]:
         by_key: dict[_Key, list[Any]] = {}
