@@ -3,10 +3,9 @@
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from ingest.observation import Observed, Unreadable
+from ingest.decoded import Decoded
 from sql.checkpoints import DatabaseCheckpoints
 from sql.database import Database, Result, connect
 from sql.landing import Lander
@@ -44,11 +43,8 @@ class Backtest(NamedTuple):
 
 
 def backtest(
-    items: Iterable[Observed | Unreadable],
+    items: Iterable[Decoded],
     rule_sets: Mapping[str, AlertRules],
-    *,
-    since: datetime | None = None,
-    until: datetime | None = None,
 ) -> Backtest:
     """Replay observations under each rule set at once. Raises what a source raises."""
     told: dict[str, list[Alert]] = {name: [] for name in rule_sets}
@@ -61,7 +57,7 @@ def backtest(
     ):
         migrate(database)
         with Lander(database) as lander:
-            report = Replay(reducers, lander, DatabaseCheckpoints(database)).run(items, since=since, until=until)
+            report = Replay(reducers, lander, DatabaseCheckpoints(database)).run(items)
         return Backtest(
             report,
             {name: episodes(rows) for name, rows in told.items()},

@@ -1,17 +1,15 @@
 """The runtime without Kafka: observations in, batches out, in one process."""
 
-import gc
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from ingest.cycles import rare_cycle_searches
 from ingest.dead_letters import EPOCH, payload_text
-from ingest.identity import digest
-from ingest.normalize import normalize
-from ingest.observation import BadRecord, Observation, Observed, Unreadable
+from ingest.decoded import Decoded
+from ingest.observation import Position
 from ingest.records import DeadLetterRecord, Record, SummaryRecord
 from ingest.topics import encode_record
 from streams.batch import Batch, Sink
@@ -20,13 +18,10 @@ from streams.findings import DeadLetter, Row
 from streams.fold import Fold, LogKey, LogState, Rejected
 from streams.reducer import Reducer
 
-BATCH_ROWS: Final = 10_000
-HELD_PART: Final = 5
-"""One part in so many of a batch, the rows of its smallest tables, waits for the next one, or for the checkpoint."""
+BATCH_ROWS: Final = 12_000
+"""Beyond so many the largest table's are written; the others wait for more of theirs, or for the checkpoint."""
 CHECKPOINT_EVERY: Final = 100_000
 """Observations between two checkpoints of a long replay."""
-OBJECTS_BETWEEN_SEARCHES: Final = 100_000
-"""Python looks for reference cycles so seldom while a replay runs: records and states are trees, and have none."""
 SEAM: Final = timedelta(seconds=10)
 """How far before the end of the last replay the next one may begin and still go on with its states."""
 
@@ -65,28 +60,19 @@ class Replay:
         """Of clusters that are folded by themselves: the end of what the database holds, where its states go on."""
         self._batch = Batch()
 
-    def run(
-        self,
-        items: Iterable[Observed | Unreadable],
-        *,
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> ReplayReport:
-        """Replay all; `since` is inclusive, `until` exclusive.
-
-        What was read is stored when it returns, and also when a source raises in the middle.
-        """
-        with _rare_cycle_searches():
+    def run(self, items: Iterable[Decoded]) -> ReplayReport:
+        """Replay all. What was read is stored when it returns, and also when a source raises in the middle."""
+        with rare_cycle_searches():
             for item in self._read(items):
-                self._replay(item, since, until)
-                if self._batch.size >= BATCH_ROWS:
-                    self._flush(BATCH_ROWS // HELD_PART)
+                self._replay(item)
+                while self._batch.size >= BATCH_ROWS:
+                    self._write(self._batch.take_largest())
                 if self.report.read % CHECKPOINT_EVERY == 0:
                     self._checkpoint()
             self._checkpoint()
         return self.report
 
-    def _read(self, items: Iterable[Observed | Unreadable]) -> Iterator[Observed | Unreadable]:
+    def _read(self, items: Iterable[Decoded]) -> Iterator[Decoded]:
         """All items; what came before one that a source could not give is stored."""
         try:
             yield from items
@@ -94,29 +80,23 @@ class Replay:
             self._checkpoint()
             raise
 
-    def _replay(self, item: Observed | Unreadable, since: datetime | None, until: datetime | None) -> None:
+    def _replay(self, item: Decoded) -> None:
         self.report.read += 1
-        if isinstance(item, Unreadable):
-            self._bury_unreadable(item)
-        else:
-            self._observe(item, since, until)
-
-    def _observe(self, item: Observed, since: datetime | None, until: datetime | None) -> None:
-        observation = item.observation
-        ts, cluster = observation.ts, observation.cluster
-        if (since and ts < since) or (until and ts >= until):
+        if item.outside:
             self.report.outside += 1
             return
-        self.report.clusters.add(cluster)
-        if not self._seen.add(cluster, ts, digest(observation)):
+        if item.observed:
+            self.report.clusters.add(item.cluster)
+        if not self._seen.add(item.cluster, item.ts, item.digest):
             self.report.known += 1
             return
-        self._advance(cluster, ts)
-        try:
-            for record in normalize(observation):
-                self._take(record, item)
-        except BadRecord as error:
-            self._bury(observation, item, error.error_type, str(error))
+        if item.ts is not None:
+            self._advance(item.cluster, item.ts)
+        for record in item.records:
+            self._take(record, item.position)
+        if item.bad is not None:
+            error_type, reason, raw = item.bad
+            self._dead_letter(item.cluster, item.ts or EPOCH, item.position, error_type, reason, raw)
 
     def _advance(self, cluster: str, ts: datetime) -> None:
         if cluster not in self._until:
@@ -149,7 +129,7 @@ class Replay:
         for node, value in self._checkpoints.load(cluster, "state").items():
             self._logs[LogKey(cluster, node)] = self._codec.decode(unpacked(value))
 
-    def _take(self, record: Record, item: Observed | Unreadable) -> None:
+    def _take(self, record: Record, position: Position) -> None:
         key = LogKey(record.cluster, record.node)
         log = self._logs.get(key)
         if log is None:
@@ -160,51 +140,35 @@ class Replay:
         rows: list[Row] = []
         for output in self._fold.step(log, record):
             if isinstance(output, Record):
-                self._take(output, item)
+                self._take(output, position)
             elif isinstance(output, Rejected):
-                self._bury_record(record, item, output)
+                error = output.error
+                raw = encode_record(record)
+                self._dead_letter(record.cluster, record.ts, position, error.error_type, str(error), raw)
             else:
                 rows.append(output)
         self._batch.add(rows)
 
-    def _bury(self, observation: Observation, item: Observed, error_type: str, reason: str) -> None:
-        self._dead_letter(observation.cluster, observation.ts, item, error_type, reason, item.raw)
-
-    def _bury_record(self, record: Record, item: Observed | Unreadable, rejected: Rejected) -> None:
-        error = rejected.error
-        self._dead_letter(record.cluster, record.ts, item, error.error_type, str(error), encode_record(record))
-
-    def _bury_unreadable(self, item: Unreadable) -> None:
-        if not self._seen.add(item.cluster, item.ts, digest(item)):
-            self.report.known += 1
-            return
-        if item.ts is not None:
-            self._advance(item.cluster, item.ts)
-        self._dead_letter(item.cluster, item.ts or EPOCH, item, item.error_type, item.reason, item.raw)
-
     def _dead_letter(
-        self, cluster: str, ts: datetime, item: Observed | Unreadable, error_type: str, reason: str, raw: bytes
+        self, cluster: str, ts: datetime, position: Position, error_type: str, reason: str, raw: bytes
     ) -> None:
-        position = item.position
         letter = DeadLetter(cluster, ts, position.source, str(position), error_type, reason, payload_text(raw))
         self.report.dead_letters[error_type] += 1
         self.report.first_dead_letter = self.report.first_dead_letter or letter
         self._batch.add((letter,))
         if ts != EPOCH:
-            self._take(DeadLetterRecord(ts=ts, cluster=cluster, error_type=error_type), item)
+            self._take(DeadLetterRecord(ts=ts, cluster=cluster, error_type=error_type), position)
 
-    def _flush(self, hold_back: int = 0) -> None:
-        """Hand the batch over, but for at most so many rows of its smallest tables."""
-        held = self._batch.hold_back(hold_back)
-        if self._batch.size:
-            for row_type, rows in self._batch.rows.items():
-                self.report.rows[row_type.__name__] += len(rows)
-            self._sink.write(self._batch)
-        self._batch = held
+    def _write(self, batch: Batch) -> None:
+        for row_type, rows in batch.rows.items():
+            self.report.rows[row_type.__name__] += len(rows)
+        self._sink.write(batch)
 
     def _checkpoint(self) -> None:
         """Store all rows, then, at once, what makes the next replay go on after them."""
-        self._flush()
+        if self._batch.size:
+            self._write(self._batch)
+            self._batch = Batch()
         self._sink.drain()
         entries = self._seen.entries()
         for cluster in sorted(self._until.keys() - self._apart.keys()):
@@ -217,13 +181,3 @@ class Replay:
         self._changed.clear()
         if entries:
             self._checkpoints.save(entries)
-
-
-@contextmanager
-def _rare_cycle_searches() -> Iterator[None]:
-    before = gc.get_threshold()
-    gc.set_threshold(OBJECTS_BETWEEN_SEARCHES, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from ingest.ahead import read_ahead
 from ingest.progress import progress_bar
-from ingest.sources import read_sources
 from sql.commands.console import EXIT_BAD_INPUT, EXIT_USAGE, err, fail, wide
 from sql.commands.options import At, Cluster, Node, Paths, Since, Until
 
@@ -62,8 +62,8 @@ def backtest(
     except BadRules as error:
         fail(str(error), EXIT_USAGE)
     with progress_bar(quiet=format_ is Format.JSON) as progress:
-        items = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress)
-        found = run_backtest(items, rule_sets, since=since, until=until)
+        items = read_ahead(paths, cluster=cluster, node=node, at=at, since=since, until=until, progress=progress)
+        found = run_backtest(items, rule_sets)
     if format_ is Format.JSON:
         typer.echo(as_json(found))
     else:

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from ingest.ahead import read_ahead
 from ingest.capture import SourceError
 from ingest.inspect import inspect as inspect_sources
 from ingest.inspect import render
@@ -80,17 +81,26 @@ def replay(
     skipped: Counter[str] = Counter()
     if into is Into.KAFKA:
         with progress_bar(quiet=quiet) as progress:
-            items = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
-            _replay_into_kafka(items, config, kafka, speed, since, until, quiet=quiet)
+            observed = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
+            _replay_into_kafka(observed, config, kafka, speed, since, until, quiet=quiet)
         return
     refused: SourceError | None = None
     with connect(db) as database:
         migrate_database(database)
         with Lander(database) as lander, progress_bar(quiet=quiet) as progress:
-            items = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
+            items = read_ahead(
+                paths,
+                cluster=cluster,
+                node=node,
+                at=at,
+                since=since,
+                until=until,
+                progress=progress,
+                skipped=skipped,
+            )
             replayed = Replay(REDUCERS, lander, DatabaseCheckpoints(database))
             try:
-                replayed.run(items, since=since, until=until)
+                replayed.run(items)
             except SourceError as error:
                 refused = error
         report = replayed.report

@@ -4,6 +4,8 @@ A process of its own, because the engine opens one folder a process, and memory 
 back.
 """
 
+import os
+import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +15,11 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
+from ingest.ahead import read_ahead
+from ingest.decoded import Decoded
 from ingest.objects import Event, Node, Pod
-from ingest.observation import Observation, Observed, Unreadable
-from ingest.sources import read_sources
+from ingest.observation import Observation
+from ingest.records import SummaryRecord
 from ingest.summary import Summary
 from sql.checkpoints import DatabaseCheckpoints
 from sql.database import Database, connect
@@ -32,6 +36,8 @@ from .extract import extract
 SUMMARY: Final = "stats/summary"
 TYPES: Final[dict[str, Any]] = {SUMMARY: Summary, "pods": Pod, "nodes": Node, "events": Event}
 CLICKHOUSE_THREADS: Final = 2
+LOOK_EVERY: Final = 1000
+"""Summaries between two looks at the memory of the process that reads."""
 
 
 class Measured(msgspec.Struct, kw_only=True):
@@ -40,7 +46,7 @@ class Measured(msgspec.Struct, kw_only=True):
     wall_seconds: float
     cpu_seconds: float
     peak_bytes: int
-    """The most memory that the process held at once."""
+    """The most memory that the process held at once, and beside it the one that reads for it."""
     summaries: int = 0
     listing_seconds: float = 0.0
     """Wall time until the first summary: the nodes, pods and settings that a capture begins with."""
@@ -51,24 +57,28 @@ class Measured(msgspec.Struct, kw_only=True):
 
 
 class _Items:
-    """Passes observations on; counts the summaries and the CPU time that reading took."""
+    """Passes on what was read; counts the summaries, and the CPU time that taking it took this process."""
 
-    def __init__(self, items: Iterator[Observed | Unreadable]) -> None:
+    def __init__(self, items: Iterator[Decoded]) -> None:
         self._items = items
         self.summaries = 0
         self.cpu_seconds = 0.0
         self.first_at = 0.0
+        self.reader_bytes = 0
+        """The most memory that the process which reads held, when it was last looked at."""
 
-    def __iter__(self) -> Iterator[Observed | Unreadable]:
+    def __iter__(self) -> Iterator[Decoded]:
         while True:
             begin = time.thread_time()
             item = next(self._items, None)
             self.cpu_seconds += time.thread_time() - begin
             if item is None:
                 return
-            if isinstance(item, Observed) and item.observation.resource == SUMMARY:
+            if item.records and isinstance(item.records[0], SummaryRecord):
                 self.first_at = self.first_at or time.perf_counter()
                 self.summaries += 1
+                if self.summaries % LOOK_EVERY == 0:
+                    self.reader_bytes = sum(map(_peak_bytes, _children()))
             yield item
 
 
@@ -98,21 +108,24 @@ def _replay(capture: Path, folder: Path, reducers: Sequence[Reducer[Any]]) -> Me
     with connect(f"chdb://{folder}") as database:
         migrate(database)
         timed = _Timed(database._client, database._target)
-        items = _Items(read_sources([capture]))
+        items = _Items(read_ahead([capture]))
         begin, cpu, main = time.perf_counter(), time.process_time(), time.thread_time()
         with Lander(timed) as lander:
             report = Replay(reducers, lander, DatabaseCheckpoints(database)).run(items)
             landing = time.clock_gettime(time.pthread_getcpuclockid(lander._thread.ident or 0))
         wall, cpu, main = time.perf_counter() - begin, time.process_time() - cpu, time.thread_time() - main
+        reading = resource.getrusage(resource.RUSAGE_CHILDREN)
+        reading_seconds = reading.ru_utime + reading.ru_stime
         return Measured(
             wall_seconds=wall,
-            cpu_seconds=cpu,
-            peak_bytes=_peak_bytes(),
+            cpu_seconds=cpu + reading_seconds,
+            peak_bytes=_peak_bytes() + items.reader_bytes,
             summaries=items.summaries,
             listing_seconds=items.first_at - begin,
             stages={
-                "read lines, decode envelopes, order": items.cpu_seconds,
-                "decode objects, fold, checkpoint": main - items.cpu_seconds,
+                "a process of its own: read lines, order, decode": reading_seconds,
+                "take what it read": items.cpu_seconds,
+                "fold, checkpoint": main - items.cpu_seconds,
                 "rows to columns": landing - timed.cpu_seconds,
                 "insert": cpu - main - (landing - timed.cpu_seconds),
             },
@@ -174,11 +187,15 @@ def engine(_: Path, folder: Path) -> Measured:
     )
 
 
-def _peak_bytes() -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
+def _peak_bytes(process: str = "self") -> int:
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
-    raise OSError("/proc/self/status has no VmHWM")
+    raise OSError(f"/proc/{process}/status has no VmHWM")
+
+
+def _children() -> list[str]:
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
 
 
 KINDS: Final[dict[str, Callable[[Path, Path], Measured]]] = {

@@ -21,6 +21,7 @@ from aiokafka import AIOKafkaConsumer
 
 from components.kafka import Kafka
 from components.processes import Process, eventually
+from ingest.decoded import decoded
 from ingest.observation import Observation, Observed, Unreadable
 from ingest.publish import Publisher
 from ingest.records import Record
@@ -163,7 +164,7 @@ def embedded_digest(items: Items, dsn: str) -> list[TableDigest]:
     with connect(dsn) as database:
         migrate(database)
         with Lander(database) as lander:
-            Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(items)
+            Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(decoded(items))
         return digest(database)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from components.rows import dicts
+from ingest.decoded import decoded
 from ingest.observation import Observed, Unreadable
 from ingest.sources import read_sources
 from sql.checkpoints import DatabaseCheckpoints
@@ -34,7 +35,7 @@ def items() -> list[Observed | Unreadable]:
 
 def replay(database: Database, observed: Sequence[Observed | Unreadable], reducers: Any = REDUCERS) -> None:
     with Lander(database) as lander:
-        Replay(reducers, lander, DatabaseCheckpoints(database)).run(observed)
+        Replay(reducers, lander, DatabaseCheckpoints(database)).run(decoded(observed))
 
 
 def alerts(database: Database) -> list[dict[str, Any]]:

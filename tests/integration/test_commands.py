@@ -245,10 +245,10 @@ def test_what_kubectl_saved_becomes_rows(tmp_path: Path) -> None:
     ]
 
 
-def wait_for_samples(db: Path, running: "subprocess.Popen[str]") -> None:
-    """Wait until the engine has written the first part of `node_samples`, in the middle of the replay."""
+def wait_for_rows(db: Path, running: "subprocess.Popen[str]") -> None:
+    """Wait until the engine has written the first part of the largest table, in the middle of the replay."""
     deadline = time.monotonic() + 120
-    while not any((db / "data/default/node_samples").glob("2*_*_*_*")):
+    while not any((db / "data/default/eviction_signals").glob("2*_*_*_*")):
         assert running.poll() is None, "it ended before it could be stopped"
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -266,20 +266,20 @@ def test_a_replay_that_was_killed_is_finished_by_the_next_as_if_it_had_not_been(
     long_capture: Path, tmp_path: Path
 ) -> None:
     with start("replay", long_capture, "--quiet", db=tmp_path / "killed") as killed:
-        wait_for_samples(tmp_path / "killed", killed)
+        wait_for_rows(tmp_path / "killed", killed)
         killed.kill()
     assert killed.returncode == -signal.SIGKILL
-    assert rows("SELECT count() < 2000 FROM node_samples", tmp_path / "killed") == [(True,)]
+    assert rows("SELECT count() BETWEEN 1 AND 17999 FROM eviction_signals", tmp_path / "killed") == [(1,)]
     for db in ("killed", "whole"):
         succeeds("replay", long_capture, "--quiet", db=tmp_path / db)
     digest = succeeds("digest", db=tmp_path / "whole")
-    assert re.search(r"^node_samples 2000 ", digest, re.MULTILINE)
+    assert re.search(r"^eviction_signals 18000 ", digest, re.MULTILINE)
     assert succeeds("digest", db=tmp_path / "killed") == digest
 
 
 def test_ctrl_c_ends_a_replay_in_one_line(long_capture: Path, tmp_path: Path) -> None:
     with start("replay", long_capture, db=tmp_path / "db") as stopped:
-        wait_for_samples(tmp_path / "db", stopped)
+        wait_for_rows(tmp_path / "db", stopped)
         stopped.send_signal(signal.SIGINT)
         output, errors = stopped.communicate(timeout=60)
     assert (stopped.returncode, output) == (INTERRUPTED, "")

@@ -5,7 +5,9 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.captures import pod_stats, records, summary
 from components.rows import T0, row
+from ingest.records import SummaryRecord
 from streams.batch import Batch
 from streams.findings import Eviction, EvictionSignal, NodeEvent, NodeFit, Row
 
@@ -33,28 +35,33 @@ def test_rows_of_other_tables_are_all_landed() -> None:
     assert batch.size == 2
 
 
-@given(st.lists(st.sampled_from(TYPES), max_size=30), st.integers(0, 30), CHANGES)
-def test_the_smallest_tables_are_held_back(
-    kinds: list[type[Row]], at_most: int, changes: list[tuple[str, int, int]]
+@given(st.lists(st.sampled_from(TYPES), max_size=30), st.integers(0, 5), CHANGES)
+def test_the_largest_table_goes_out_and_all_others_stay(
+    kinds: list[type[Row]], samples: int, changes: list[tuple[str, int, int]]
 ) -> None:
     batch = Batch()
     batch.add([row(kind) for kind in kinds])
     batch.add([row(NodeFit, node=node, pods=pods) for node, _, pods in changes])
-    before = {kind: list(rows) for kind, rows in batch.rows.items()}
-    held = batch.hold_back(at_most)
-    assert {**batch.rows, **held.rows} == before
-    assert not batch.rows.keys() & held.rows.keys()
-    assert held.size == sum(map(len, held.rows.values())) <= at_most
-    assert batch.size == sum(map(len, batch.rows.values()))
-    least = min((len(rows) for rows in batch.rows.values()), default=at_most + 1)
-    assert held.size + least > at_most
-    assert all(len(rows) <= least for rows in held.rows.values())
+    for record in records(*(summary("12:00:00", "n", pods=[pod_stats("p")]) for _ in range(samples))):
+        assert isinstance(record, SummaryRecord)
+        batch.add_summary(record)
+    rows = {kind: list(rows) for kind, rows in batch.rows.items()}
+    size = batch.size
+    taken = batch.take_largest()
+    assert taken.size == max(samples, *map(len, rows.values()), 0)
+    assert batch.size == size - taken.size == sum(map(len, batch.rows.values())) + len(batch.keys)
+    assert {**batch.rows, **taken.rows} == rows
+    assert len(taken.rows) + bool(taken.keys) == bool(size)
+    for each in (taken, batch):
+        assert len(each.keys) == len(each.samples) == len(each.pod_columns["uid"])
+    assert len(taken.keys) + len(batch.keys) == samples
 
 
-def test_a_fit_that_was_held_back_is_still_replaced() -> None:
+def test_a_fit_is_replaced_only_while_it_waits() -> None:
     batch = Batch()
     batch.add([row(NodeFit, pods=1)])
-    held = batch.hold_back(1)
-    for each in (held, batch):
-        each.add([row(NodeFit, pods=2)])
-        assert each.rows[NodeFit] == [row(NodeFit, pods=2)]
+    taken = batch.take_largest()
+    batch.add([row(NodeFit, pods=2)])
+    assert [taken.rows[NodeFit], batch.rows[NodeFit]] == [[row(NodeFit, pods=1)], [row(NodeFit, pods=2)]]
+    batch.add([row(NodeFit, pods=3)])
+    assert batch.rows[NodeFit] == [row(NodeFit, pods=3)]

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from components.captures import Json, configz, event, node, observed, pod, summary
+from ingest.decoded import decoded
 from ingest.observation import Observed, Position, Unreadable
 from ingest.records import PodPlacement, PodRecord, Record
 from ingest.sources import read_sources
@@ -66,7 +67,7 @@ class MemoryDatabase:
         """Everything is stored at once."""
 
     def replay(self, items: Iterable[Observed | Unreadable], **limits: datetime) -> ReplayReport:
-        return Replay(REDUCERS, self, self.checkpoints).run(items, **limits)
+        return Replay(REDUCERS, self, self.checkpoints).run(decoded(items, **limits))
 
     def of(self, row_type: type[Row]) -> list[Any]:
         return [row for row in self.rows.values() if isinstance(row, row_type)]
@@ -281,5 +282,7 @@ def test_a_record_that_a_reducer_gives_is_folded_on_the_log_of_the_cluster() -> 
         Reducer("hear", 1, "cluster", (PodPlacement,), Seen, hear),
     )
     database = MemoryDatabase()
-    Replay(reducers, database, database.checkpoints).run(observed([pod("12:00:00", "p", "n", type_="ADDED")]))
+    Replay(reducers, database, database.checkpoints).run(
+        decoded(observed([pod("12:00:00", "p", "n", type_="ADDED")]))
+    )
     assert [record.target for record in told if isinstance(record, PodPlacement)] == ["x", "n"]

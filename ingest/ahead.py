@@ -1,0 +1,159 @@
+"""Files read and decoded in a process of their own, ahead of the one that folds what is in them.
+
+Half of a replay's work is done before a reducer sees a record, and one Python process does one thing at a time.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Final, cast
+
+import msgspec
+
+from ingest.cycles import rare_cycle_searches
+from ingest.decoded import Decoded, decoded
+from ingest.lines import SourceError
+from ingest.sources import Progress, read_sources
+
+SMALL_BYTES: Final = 8 * 1024 * 1024
+"""Of files as they lie on disk: with less, starting a process costs more than it saves."""
+ITEMS_A_FRAME: Final = 32
+PIPE_BYTES: Final = 1024 * 1024
+_LENGTH_BYTES: Final = 4
+
+
+class _Asked(msgspec.Struct, frozen=True, array_like=True):
+    """The arguments of `read_sources` and `decoded`."""
+
+    paths: list[bytes]
+    cluster: str
+    node: str
+    at: datetime | None
+    since: datetime | None
+    until: datetime | None
+
+
+class _End(msgspec.Struct, frozen=True, array_like=True):
+    skipped: dict[str, int]
+    refused: str | None
+    """The text of the SourceError that reading ended with."""
+
+
+class _Frame(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What goes through the pipe at once, in msgpack behind its length; the last one has an `end`."""
+
+    items: list[Decoded]
+    progress: tuple[int, int, int]
+    end: _End | None = None
+
+
+def read_ahead(
+    paths: Sequence[Path],
+    *,
+    cluster: str = "default",
+    node: str = "",
+    at: datetime | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    progress: Progress | None = None,
+    skipped: Counter[str] | None = None,
+) -> Generator[Decoded, None, None]:
+    """Give everything that the paths hold as `decoded(read_sources(...))` does, which is where to read what it takes.
+
+    Raises `SourceError` as that does, and where the process that reads ends before its time.
+    """
+    if _bytes_on_disk(paths) < SMALL_BYTES:
+        items = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
+        yield from decoded(items, since=since, until=until)
+        return
+    asked = _Asked([os.fsencode(path) for path in paths], cluster, node, at, since, until)
+    for frame in _frames(msgspec.msgpack.encode(asked)):
+        if progress is not None:
+            progress(*frame.progress)
+        yield from frame.items
+        if frame.end is not None:
+            if skipped is not None:
+                skipped.update(frame.end.skipped)
+            if frame.end.refused is not None:
+                raise SourceError(frame.end.refused)
+
+
+def _bytes_on_disk(paths: Iterable[Path]) -> int:
+    """Of all files under the paths; 0 where one is a pipe, which another process could not open, or is not there."""
+    found = 0
+    for path in paths:
+        if not path.is_file() and not path.is_dir():
+            return 0
+        files = path.rglob("*") if path.is_dir() else [path]
+        found += sum(file.stat().st_size for file in files if file.is_file())
+    return found
+
+
+def _frames(asked: bytes) -> Iterator[_Frame]:
+    decode = msgspec.msgpack.Decoder(_Frame).decode
+    command = [sys.executable, "-P", "-m", __name__]
+    with subprocess.Popen(  # noqa: S603  # Python itself, with a module of ours
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pipesize=PIPE_BYTES
+    ) as process:
+        try:
+            to, of = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
+            with to:
+                to.write(asked)
+            while length := of.read(_LENGTH_BYTES):
+                frame = decode(of.read(int.from_bytes(length)))
+                yield frame
+                if frame.end is not None:
+                    return
+            raise SourceError(f"the process that reads the files ended too soon, with status {process.wait()}")
+        finally:
+            process.kill()
+
+
+def main() -> None:
+    """Read what standard input asks for, and write frames to standard output until there is no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the other process that a person interrupts
+    asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=_Asked)
+    try:
+        with rare_cycle_searches():
+            _write_frames(asked, sys.stdout.buffer)
+    except BrokenPipeError:
+        os._exit(1)
+
+
+def _write_frames(asked: _Asked, into: IO[bytes]) -> None:
+    encode = msgspec.msgpack.Encoder().encode
+    reached = (0, 0, 0)
+
+    def note(*figures: int) -> None:
+        nonlocal reached
+        reached = (figures[0], figures[1], figures[2])
+
+    def write(items: list[Decoded], end: _End | None = None) -> None:
+        frame = encode(_Frame(items, reached, end))
+        into.write(len(frame).to_bytes(_LENGTH_BYTES) + frame)
+        into.flush()
+
+    skipped = Counter[str]()
+    refused = None
+    paths = [Path(os.fsdecode(path)) for path in asked.paths]
+    entries = read_sources(paths, cluster=asked.cluster, node=asked.node, at=asked.at, progress=note, skipped=skipped)
+    items = decoded(entries, since=asked.since, until=asked.until)
+    held: list[Decoded] = []
+    try:
+        for item in items:
+            held.append(item)
+            if len(held) == ITEMS_A_FRAME:
+                write(held)
+                held = []
+    except SourceError as error:
+        refused = str(error)
+    write(held, _End(dict(skipped), refused))
+
+
+if __name__ == "__main__":
+    main()

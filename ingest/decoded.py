@@ -1,0 +1,62 @@
+"""Items of a source with what is in them decoded: all that a replay takes from one."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import NamedTuple, cast
+
+import msgspec
+
+from ingest.identity import digest
+from ingest.normalize import normalize
+from ingest.observation import BadRecord, Observed, Position, Unreadable
+from ingest.records import AnyRecord
+
+
+class Bad(NamedTuple):
+    """Why an item, or what is in it, becomes a dead letter, and the bytes that it was."""
+
+    error_type: str
+    reason: str
+    raw: bytes
+
+
+class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An item of a source: its records, at most one for each log, or what is bad about it.
+
+    `digest` is 64 bits that tell it from every other of its cluster.
+    """
+
+    position: Position
+    cluster: str
+    ts: datetime | None
+    """When it was observed, aware; of an unreadable one None where that could not be read."""
+    digest: int = 0
+    records: list[AnyRecord] = []
+    bad: Bad | None = None
+    observed: bool = True
+    """It is an observation: its envelope could be read."""
+    outside: bool = False
+    """Not between `since` and `until`; nothing else is told of it."""
+
+
+def decoded(
+    items: Iterable[Observed | Unreadable], *, since: datetime | None = None, until: datetime | None = None
+) -> Iterator[Decoded]:
+    """Decode each item; `since` is inclusive, `until` exclusive, and neither is asked of an unreadable one."""
+    for item in items:
+        if isinstance(item, Unreadable):
+            bad = Bad(item.error_type, item.reason, item.raw)
+            yield Decoded(item.position, item.cluster, item.ts, digest(item), bad=bad, observed=False)
+            continue
+        observation = item.observation
+        ts, cluster = observation.ts, observation.cluster
+        if (since and ts < since) or (until and ts >= until):
+            yield Decoded(item.position, cluster, ts, outside=True)
+            continue
+        try:
+            records = cast("list[AnyRecord]", normalize(observation))
+        except BadRecord as error:
+            bad = Bad(error.error_type, str(error), item.raw)
+            yield Decoded(item.position, cluster, ts, digest(observation), bad=bad)
+        else:
+            yield Decoded(item.position, cluster, ts, digest(observation), records)

@@ -1,0 +1,121 @@
+"""A process that reads ahead gives what reading here gives, and leaves nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from components.processes import eventually
+from ingest import ahead
+from ingest.ahead import read_ahead
+from ingest.capture import SourceError
+from ingest.decoded import Decoded, decoded
+from ingest.sources import read_sources
+
+ROOT = Path(__file__).parents[2]
+CAPTURES = sorted([*ROOT.glob("examples/*.jsonl.gz"), *ROOT.glob("tests/scenarios/*/capture.jsonl")])
+DAMAGED = b'{"ts": "2026-07-01T12:00:00Z", "cluster": "c", "source": "list", "resource": "nodes", "type": "ADD'
+
+
+@pytest.fixture(autouse=True)
+def always_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "SMALL_BYTES", 0)
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    path = tmp_path / "damaged.jsonl"
+    path.write_bytes(CAPTURES[-1].read_bytes() + DAMAGED)
+    return path
+
+
+def children() -> set[str]:
+    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.parent.name + "/" + path.name)
+def test_it_gives_the_same_in_the_same_order(path: Path) -> None:
+    assert list(read_ahead([path])) == list(decoded(read_sources([path])))
+
+
+def test_what_is_bad_comes_with_its_bytes_and_its_place(damaged: Path) -> None:
+    bad = [item for item in read_ahead([damaged]) if item.bad]
+    assert [(item.bad and item.bad.raw, item.position.source) for item in bad] == [(DAMAGED, str(damaged))]
+
+
+def test_the_limits_hold_there_as_they_do_here() -> None:
+    times = [item.ts for item in read_ahead(CAPTURES[:1]) if item.ts]
+    middle = times[len(times) // 2]
+    outside = [item.ts for item in read_ahead(CAPTURES[:1], since=middle) if item.outside]
+    assert outside == [ts for ts in times if ts < middle]
+    outside = [item.ts for item in read_ahead(CAPTURES[:1], until=middle) if item.outside]
+    assert outside == [ts for ts in times if ts >= middle]
+
+
+def test_progress_and_what_was_left_out_are_told(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.json"
+    kinds = ("Secret", "Node")
+    listed = [{"apiVersion": "v1", "kind": kind, "metadata": {"name": "n"}} for kind in kinds]
+    dump.write_text(json.dumps({"kind": "List", "items": listed}))
+    told: list[tuple[int, int, int]] = []
+    skipped = Counter[str]()
+    items = list(read_ahead([dump, CAPTURES[0]], progress=lambda *figures: told.append(figures), skipped=skipped))
+    assert skipped == {"Secret": 1}
+    size = dump.stat().st_size + CAPTURES[0].stat().st_size
+    assert told[-1] == (size, size, len(items))
+
+
+def test_a_file_that_is_no_source_is_told_after_all_others(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    items: list[Decoded] = []
+    with pytest.raises(SourceError, match="the file is empty"):
+        items.extend(read_ahead([empty, CAPTURES[0]]))
+    assert items == list(read_ahead([CAPTURES[0]]))
+
+
+def test_a_reader_that_dies_is_an_error_and_what_came_before_is_there() -> None:
+    before = children()
+    items = read_ahead([CAPTURES[0]])
+    next(items)
+    (reader,) = children() - before
+    os.kill(int(reader), signal.SIGKILL)
+    with pytest.raises(SourceError, match="ended too soon, with status -9"):
+        list(items)
+
+
+def test_a_replay_that_stops_in_the_middle_leaves_no_process() -> None:
+    before = children()
+    items = read_ahead([CAPTURES[0]])
+    next(items)
+    assert children() > before
+    items.close()
+    assert children() == before
+
+
+def test_a_reader_ends_when_its_replay_is_killed(tmp_path: Path) -> None:
+    capture = tmp_path / "long.jsonl"
+    with capture.open("wb") as file:
+        for _ in range(200):
+            file.write(CAPTURES[-1].read_bytes())
+    program = f"""
+import sys, time
+from pathlib import Path
+from ingest import ahead
+ahead.SMALL_BYTES = 0
+items = ahead.read_ahead([Path({str(capture)!r})])
+next(items)
+print(flush=True)
+time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as replay:
+        assert replay.stdout is not None
+        replay.stdout.readline()
+        (reader,) = Path(f"/proc/{replay.pid}/task/{replay.pid}/children").read_text().split()
+        replay.kill()
+    eventually("the reader has ended", lambda: not Path(f"/proc/{reader}").exists(), 60)
