@@ -50,7 +50,7 @@ def processes(name: str) -> set[int]:
     return found - {0}
 
 
-def end_processes(name: str, timeout_seconds: float = 10.0) -> None:
+def end_processes(name: str, timeout_seconds: float = 60.0) -> None:
     """SIGKILL to every process in the cgroup, until none is left."""
     deadline = time.monotonic() + timeout_seconds
     while (left := processes(name)) and time.monotonic() < deadline:
@@ -60,7 +60,7 @@ def end_processes(name: str, timeout_seconds: float = 10.0) -> None:
         time.sleep(0.05)
 
 
-def remove(name: str, timeout_seconds: float = 10.0) -> None:
+def remove(name: str, timeout_seconds: float = 60.0) -> None:
     """Remove the cgroup and those below it, innermost first; a process that is ending may hold one for a moment."""
     deadline = time.monotonic() + timeout_seconds
     while any((hierarchy / name).is_dir() for hierarchy in hierarchies()):

@@ -149,7 +149,7 @@ class RealNode:
         """The pod `default/name` as the API server has it."""
         return self.cluster.request("GET", f"/api/v1/namespaces/default/pods/{name}")
 
-    def await_phase(self, name: str, phase: str, timeout_seconds: float = 60.0) -> Any:
+    def await_phase(self, name: str, phase: str, timeout_seconds: float = 180.0) -> Any:
         """The pod, when its phase is `phase`; NotReady when the time is over."""
         try:
             eventually(f"pod {name} {phase}", lambda: self.pod(name)["status"]["phase"] == phase, timeout_seconds)
@@ -163,7 +163,7 @@ class RealNode:
 
     def await_free_cpus(self) -> None:
         """Return when no pod holds a CPU exclusively: the kubelet lets go of one seconds after its pod is gone."""
-        eventually("the CPUs are free again", lambda: not self.cpu_manager_state().get("entries"), 60)
+        eventually("the CPUs are free again", lambda: not self.cpu_manager_state().get("entries"))
 
     def evict_after(self, taken_mib: int) -> int:
         """Restart the kubelet with a memory threshold that is reached when `taken_mib` MiB more are taken than now.

@@ -139,7 +139,7 @@ def is_alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
-def eventually(what: str, holds: Callable[[], bool], timeout_seconds: float = 30.0) -> None:
+def eventually(what: str, holds: Callable[[], bool], timeout_seconds: float = 120.0) -> None:
     """Return when `holds()` is true; NotReady naming `what` when the time is over."""
     deadline = time.monotonic() + timeout_seconds
     while not holds():

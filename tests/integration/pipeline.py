@@ -11,7 +11,7 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,6 +53,23 @@ MET: Final = "LEADSMAN_TEST_FAULT_MET"
 POLL_SECONDS: Final = 0.3
 
 Items = Iterable[Observed | Unreadable]
+
+
+def waiting(
+    servers: str, group: str, topics: Sequence[str], options: Mapping[str, Any] | None = None, *, seconds: float = 120
+) -> int:
+    """How many messages of the topics a group has still to do.
+
+    A fresh Kafka has no coordinator of groups for a moment: then it is asked again.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return asyncio.run(lag(servers, group, topics, options))
+        except TopicsUnusable:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(POLL_SECONDS)
 
 
 class Pipeline:
@@ -128,18 +145,10 @@ class Pipeline:
         return self.waiting_for_work() or self._lag("land", *landed)
 
     def _lag(self, part: str, *names: str) -> int:
-        """A fresh Kafka has no coordinator of groups for a moment: then it is asked again."""
         kafka = self.settings.kafka
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                return asyncio.run(lag(kafka.bootstrap_servers, f"{kafka.topic_prefix}-{part}", names))
-            except TopicsUnusable:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(POLL_SECONDS)
+        return waiting(kafka.bootstrap_servers, f"{kafka.topic_prefix}-{part}", names)
 
-    def settle(self, timeout_seconds: float = 90.0) -> None:
+    def settle(self, timeout_seconds: float = 180.0) -> None:
         """Return when everything that was sent has been stored."""
 
         def settled() -> bool:

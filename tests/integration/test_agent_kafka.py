@@ -77,7 +77,7 @@ def test_a_change_is_told_alone_and_sigterm_ends_it_when_kafka_has_it(
         return [record["kind"] for _, record in asyncio.run(_messages(kafka.bootstrap_servers, topic))]
 
     try:
-        agent.await_ready(lambda: "the agent begins" in agent.last_lines(), 60)
+        agent.await_ready(lambda: "the agent begins" in agent.last_lines())
         eventually("the first look is told", lambda: len(told()) == 3)
         write(root / "var/lib/kubelet/cpu_manager_state", CPU_STATE.replace("5f3a", "6f3a"))
         eventually("the change is told", lambda: len(told()) == 4)

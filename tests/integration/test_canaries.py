@@ -20,8 +20,8 @@ from components.command import leadsman
 from components.kafka import Kafka
 from components.kubernetes import ApiError, Cluster
 from components.processes import HOST, Process, eventually, free_port
-from ingest.topics_admin import lag
 from integration.node_story import LEADSMAN
+from integration.pipeline import waiting
 from sql.database import Database, connect
 
 pytestmark = pytest.mark.xdist_group("cluster")
@@ -167,14 +167,13 @@ def test_what_is_watched_leaves_no_secret_anywhere(
         parts = (("work", "cluster"), ("land", "findings"))
         seen = SOUND.encode() in asyncio.run(_everything(kafka.bootstrap_servers, f"{prefix}.findings"))
         return seen and all(
-            asyncio.run(lag(kafka.bootstrap_servers, f"{prefix}-{part}", [f"{prefix}.{topic}"])) == 0
-            for part, topic in parts
+            waiting(kafka.bootstrap_servers, f"{prefix}-{part}", [f"{prefix}.{topic}"]) == 0 for part, topic in parts
         )
 
     try:
-        up.await_ready(lambda: "watching begins" in up.last_lines(), 120)
-        eventually("all is landed", landed, 120)
-        eventually("it is captured", lambda: SOUND in _text(tmp_path / "capture"), 60)
+        up.await_ready(lambda: "watching begins" in up.last_lines())
+        eventually("all is landed", landed)
+        eventually("it is captured", lambda: SOUND in _text(tmp_path / "capture"))
         served = "".join(_served(each) for each in range(port, port + 4))
     finally:
         recording.stop()

@@ -66,8 +66,8 @@ def _running(up: Process, dsn: str) -> Iterator[Database]:
     up.start()
     try:
         with connect(dsn) as db:
-            eventually("the lander has made the tables", lambda: _is_migrated(db), 120)
-            eventually("the kubelet's settings are in SQL", lambda: _has(db, "kubelet_settings", "1"), 60)
+            eventually("the lander has made the tables", lambda: _is_migrated(db))
+            eventually("the kubelet's settings are in SQL", lambda: _has(db, "kubelet_settings", "1"))
             yield db
     finally:
         up.stop()
@@ -82,9 +82,9 @@ def _started(up: Process) -> list[tuple[str, int]]:
 
 def _await_story(node: RealNode, db: Database, threshold_bytes: int) -> None:
     await_eviction(node)
-    eventually("the eviction is in SQL", lambda: _has(db, "evictions", "evidence = 'both'"), 120)
+    eventually("the eviction is in SQL", lambda: _has(db, "evictions", "evidence = 'both'"))
     relief = "condition = 'MemoryPressure' AND status = 0 AND NOT kubelet_restart"
-    eventually("the end of the pressure is in SQL", lambda: _has(db, "pressure_changes", relief), 120)
+    eventually("the end of the pressure is in SQL", lambda: _has(db, "pressure_changes", relief))
     check_story(db, node, threshold_bytes)
 
 
@@ -104,7 +104,7 @@ def test_the_story_is_the_same_although_every_part_is_killed_in_it(
     with restored(real_node), _running(up, clickhouse.dsn()) as db:
         pin(real_node)
         _kill(up, *PARTS)
-        eventually("the next watcher watches", lambda: up.log.read_text().count("watching begins") > 1, 120)
+        eventually("the next watcher watches", lambda: up.log.read_text().count("watching begins") > 1)
         threshold = start_growing(real_node)
         time.sleep(20)  # in the middle of the samples that the forecast is made of
         _kill(up, "work", "land")

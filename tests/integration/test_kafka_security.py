@@ -15,9 +15,9 @@ from components.processes import Process, eventually
 from components.secured import PASSWORD, Authority, SecuredKafka
 from ingest.settings import Settings, load
 from ingest.sources import read_sources
-from ingest.topics_admin import TopicsUnusable, ensure_topics, lag
+from ingest.topics_admin import TopicsUnusable, ensure_topics
 from integration.node_story import LEADSMAN
-from integration.pipeline import ROOT, embedded_digest
+from integration.pipeline import ROOT, embedded_digest, waiting
 from sql.database import connect
 from sql.digest import digest
 from sql.run import feed, make_topics
@@ -65,10 +65,7 @@ class Configured:
         kafka = self.settings.kafka
         names = [f"{kafka.topic_prefix}.{topic}" for topic in topics]
         group = f"{kafka.topic_prefix}-{part}"
-        try:
-            return asyncio.run(lag(kafka.bootstrap_servers, group, names, kafka.client_options()))
-        except TopicsUnusable:
-            return -1  # no coordinator of groups yet
+        return waiting(kafka.bootstrap_servers, group, names, kafka.client_options())
 
     def is_worked(self) -> bool:
         time.sleep(0.3)
@@ -95,14 +92,14 @@ def test_a_worker_proves_itself_by_a_certificate(secured: SecuredKafka, tmp_path
     live = Configured(tmp_path, secured.settings_of("SSL"), "mtls")
     live.replay()
     with live.part("work"):
-        eventually("all is folded", live.is_worked, 60)
+        eventually("all is folded", live.is_worked)
 
 
 def test_a_worker_logs_in_without_tls(secured: SecuredKafka, tmp_path: Path) -> None:
     live = Configured(tmp_path, secured.settings_of("SASL_PLAINTEXT", "PLAIN"), "plain")
     live.replay()
     with live.part("work"):
-        eventually("all is folded", live.is_worked, 60)
+        eventually("all is folded", live.is_worked)
 
 
 def test_a_password_is_changed_without_a_restart_of_ours(secured: SecuredKafka, tmp_path: Path) -> None:
@@ -114,7 +111,7 @@ def test_a_password_is_changed_without_a_restart_of_ours(secured: SecuredKafka, 
     live.replay()
     try:
         with live.part("work") as work:
-            eventually("all is folded", live.is_worked, 60)
+            eventually("all is folded", live.is_worked)
             before = work.pid
             secured.change_password("another-1")
             password.write_text("another-1\n")

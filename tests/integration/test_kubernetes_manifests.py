@@ -228,7 +228,7 @@ def role(applied: Cluster) -> Iterator[list[dict[str, Any]]]:
 
 def test_the_watcher_works_with_exactly_this_role(applied: Cluster, kafka: Kafka, tmp_path: Path) -> None:
     with Watching(applied, kafka, tmp_path, "rbac-all") as watching:
-        eventually("it is ready", lambda: watching.reasons() == [], 30)
+        eventually("it is ready", lambda: watching.reasons() == [])
         assert "degraded" not in watching.process.log.read_text()
 
 
@@ -241,7 +241,7 @@ def test_with_one_verb_less_that_stream_is_told_and_the_others_run(
     rules = _without(role, resource, verb)
     applied.request("PATCH", ROLE, {"rules": rules})
     with Watching(applied, kafka, tmp_path, f"rbac-{resource}-{verb}") as watching:
-        eventually(f"{resource} is told: {watching.process.log}", lambda: watching.refused() == {resource}, 60)
+        eventually(f"{resource} is told: {watching.process.log}", lambda: watching.refused() == {resource})
         eventually("it is logged", lambda: "a stream is degraded" in watching.process.log.read_text())
         with pytest.raises(NotReady):
             watching.process.wait(1)
@@ -252,8 +252,8 @@ def test_without_the_proxy_the_kubelets_are_told_as_forbidden_and_all_else_runs(
 ) -> None:
     applied.request("PATCH", ROLE, {"rules": [rule for rule in role if rule["resources"] != ["nodes/proxy"]]})
     with Watching(applied, kafka, tmp_path, "rbac-proxy", kubelet="proxy") as watching:
-        eventually("it is told", lambda: b"nodes/proxy" in watching.told_of(node), 60)
-        eventually("it is silent", lambda: any(f"kubelet/{node}" in each for each in watching.reasons()), 60)
+        eventually("it is told", lambda: b"nodes/proxy" in watching.told_of(node))
+        eventually("it is silent", lambda: any(f"kubelet/{node}" in each for each in watching.reasons()))
         assert watching.refused() == set()
 
 

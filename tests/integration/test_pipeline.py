@@ -101,7 +101,7 @@ def test_sigterm_in_the_middle_of_a_batch_ends_in_time_and_loses_nothing(
     slow = pipeline.part("work", "0", **{FAULT: "slow", MET: str(met)})
     slow.start()
     pipeline.replay(examples(CAPTURES))
-    eventually("the worker is in the middle of a batch", met.exists, 60)
+    eventually("the worker is in the middle of a batch", met.exists)
     slow.terminate()
     assert slow.wait(25) == 0
     pipeline.part("work", "0").start()

@@ -84,8 +84,8 @@ def test_parts_are_ready_count_what_they_do_and_tell_when_the_database_is_away(
             part.process.await_ready(part.is_ready, 90)
         assert land.get("healthz") == (200, '{"part": "land", "alive": true}')
         succeeds("replay", CAPTURE, "--into=kafka", f"--config={feed}", "--quiet")
-        eventually("it is folded", lambda: work.figure("leadsman_folded_messages_total") > 0, 60)
-        eventually("it is landed", lambda: land.figure("leadsman_landed_messages_total") > 0, 60)
+        eventually("it is folded", lambda: work.figure("leadsman_folded_messages_total") > 0)
+        eventually("it is landed", lambda: land.figure("leadsman_landed_messages_total") > 0)
         eventually("nothing is left", lambda: work.figure("leadsman_lag_messages") == 0)
         assert work.figure("leadsman_folded_timestamp_seconds") > time.time() - 600
         assert work.figure("leadsman_stage_seconds_count") > 0
@@ -97,9 +97,9 @@ def test_parts_are_ready_count_what_they_do_and_tell_when_the_database_is_away(
             http.inject("error")
             return "the database stores nothing now" in land.reasons()
 
-        eventually("land says so", refused_again, 60)
+        eventually("land says so", refused_again)
         assert land.get("healthz")[0] == 200
-        eventually("land is ready again", land.is_ready, 60)
+        eventually("land is ready again", land.is_ready)
         assert land.figure("leadsman_land_refusals_total") > 0
         assert work.is_ready()
     finally:
@@ -133,7 +133,7 @@ def test_an_agent_that_writes_captures_tells_what_it_cannot_read(tmp_path: Path)
     agent.process = Process("agent", [*argv, f"--config={config}"], tmp_path / "agent.log")
     agent.process.start()
     try:
-        eventually("it tells what is not there", lambda: "cpu_manager_state: is not there" in agent.reasons(), 60)
+        eventually("it tells what is not there", lambda: "cpu_manager_state: is not there" in agent.reasons())
         write_checkpoints(tmp_path / "host", '{"policyName":"none"}', '{"policyName":"None"}')
         eventually("it is ready", agent.is_ready)
         assert agent.figure("leadsman_agent_looks_total") > 1

@@ -79,7 +79,7 @@ class Running:
         self._steps = steps
         self.seen: list[Seen] = []
 
-    async def until(self, enough: Callable[["Running"], bool], seconds: float = 30) -> "Running":
+    async def until(self, enough: Callable[["Running"], bool], seconds: float = 120) -> "Running":
         async with asyncio.timeout(seconds):
             while not enough(self):
                 self.seen.append(await anext(self._steps))
@@ -203,7 +203,7 @@ async def test_what_happens_after_a_restart_of_the_api_server_is_seen(cluster: C
         running = await space.watch()
         await running.until(lambda it: bool(it.version))
         async with asyncio.TaskGroup() as group:
-            group.create_task(running.until(lambda it: "after" in {name for _, _, name in it.told}, 60))
+            group.create_task(running.until(lambda it: "after" in {name for _, _, name in it.told}))
             await asyncio.to_thread(cluster.restart_api_server)
             await space.make_pod("after")
     assert [name for _, change, name in running.told if change == "ADDED"] == ["before", "after"]
@@ -218,13 +218,13 @@ async def test_a_connection_that_hangs_is_made_anew_and_loses_nothing(cluster: C
         wire.hang()
         await space.make_pod("meanwhile")
         began = time.monotonic()
-        following = asyncio.ensure_future(running.until(lambda it: ("watch", "ADDED", "meanwhile") in it.told, 60))
+        following = asyncio.ensure_future(running.until(lambda it: ("watch", "ADDED", "meanwhile") in it.told))
         await asyncio.sleep(2)
         wire.cut()
         wire.mend()
         await following
     assert space.tally["pods", "silent"] >= 1
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 120
 
 
 async def test_an_object_of_3_mb_is_told_whole(cluster: Cluster) -> None:
@@ -307,7 +307,7 @@ async def test_without_permission_for_pods_the_nodes_are_still_seen(cluster: Clu
 
 async def _sees_node_but_no_pods(live: Live, node: str) -> None:
     told = set()
-    async with aclosing(live.deliveries()) as deliveries, asyncio.timeout(30):
+    async with aclosing(live.deliveries()) as deliveries, asyncio.timeout(120):
         async for delivery in deliveries:
             thing = msgspec.json.decode(delivery.observation.object)
             told.add((delivery.observation.resource, thing.get("error") or thing["metadata"]["name"]))
@@ -328,7 +328,7 @@ async def test_the_lease_of_a_leader_that_ended_is_taken_by_the_next(cluster: Cl
             )
             holders.append((lease["spec"]["holderIdentity"], lease["spec"]["leaseTransitions"]))
 
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             for identity in ("a", "b"):
                 await LeaderElection(await space.client(), name, identity, SYSTEM).run(work)
     assert holders == [("a", 0), ("b", 1)]

@@ -1,6 +1,7 @@
 """`leadsman watch` between a real API server and a real Kafka: replicas, permissions, secrets (issue 5)."""
 
 import asyncio
+import json
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,8 +15,8 @@ from components.kafka import Kafka
 from components.kubernetes import ApiError, Cluster
 from components.processes import Process, eventually
 from components.rows import dicts
-from ingest.topics_admin import lag
 from integration.node_story import CANARY, LEADSMAN
+from integration.pipeline import waiting
 from sql.database import connect
 
 pytestmark = pytest.mark.xdist_group("cluster")
@@ -50,16 +51,18 @@ class Watchers:
         """The values of all messages that are in the cluster's log now."""
         return asyncio.run(_messages(self._kafka.bootstrap_servers, f"{self.prefix}.cluster"))
 
-    def has_pod(self, name: str) -> bool:
-        return name in [_pod_of(value) for value in self.messages()]
+    def pods(self, namespace: str) -> list[str]:
+        """The names of the pods in all messages: those of another test's namespace may still be on their way out."""
+        found = [msgspec.json.decode(value) for value in self.messages()]
+        pods = [each["object"]["metadata"] for each in found if each["kind"] == "pod"]
+        return [str(pod["name"]) for pod in pods if pod["namespace"] == namespace]
 
     def is_landed(self) -> bool:
         """Whether the worker has taken all of the cluster's log, and the lander all findings."""
         servers = self._kafka.bootstrap_servers
         parts = (("work", "cluster"), ("land", "findings"))
         return all(
-            asyncio.run(lag(servers, f"{self.prefix}-{part}", [f"{self.prefix}.{topic}"])) == 0
-            for part, topic in parts
+            waiting(servers, f"{self.prefix}-{part}", [f"{self.prefix}.{topic}"]) == 0 for part, topic in parts
         )
 
     def stop(self) -> None:
@@ -76,11 +79,6 @@ async def _messages(servers: str, topic: str) -> list[bytes]:
             while await consumer.position(partition) < end:
                 found += (await consumer.getmany(partition, timeout_ms=1000)).get(partition, [])
     return [bytes(message.value) for message in found]
-
-
-def _pod_of(value: bytes) -> str:
-    record = msgspec.json.decode(value)
-    return str(record["object"]["metadata"]["name"]) if record["kind"] == "pod" else ""
 
 
 @pytest.fixture
@@ -123,32 +121,34 @@ def test_another_replica_takes_over_from_a_killed_one_and_nothing_is_missed(
     second = watchers.start("second")
     second.await_ready(lambda: "waiting for the lease" in second.last_lines())
     _make_pod(cluster, namespace, "before")
-    eventually("the first pod is in Kafka", lambda: watchers.has_pod("before"))
+    eventually("the first pod is in Kafka", lambda: "before" in watchers.pods(namespace))
     first.kill()
     _make_pod(cluster, namespace, "between")
     # the second has to see the Lease unchanged for its 15 s
-    second.await_ready(lambda: "watching begins" in second.last_lines(), 60)
+    second.await_ready(lambda: "watching begins" in second.last_lines())
     _make_pod(cluster, namespace, "after")
-    eventually("the others are in Kafka", lambda: watchers.has_pod("between") and watchers.has_pod("after"))
+    eventually("the others are in Kafka", lambda: {"between", "after"} <= {*watchers.pods(namespace)})
     assert CANARY.encode() not in b"".join(watchers.messages())
 
 
 def test_a_watcher_that_ends_in_order_goes_on_where_it_was(
     cluster: Cluster, watchers: Watchers, namespace: str, tmp_path: Path
 ) -> None:
-    versions = f"--versions={tmp_path / 'versions.json'}"
+    kept = tmp_path / "versions.json"
+    versions = f"--versions={kept}"
     _make_pod(cluster, namespace, "before")
     first = watchers.start("first", versions)
     first.await_ready(lambda: "watching begins" in first.last_lines())
-    eventually("the pod is in Kafka", lambda: watchers.has_pod("before"))
+    eventually("the pod is in Kafka", lambda: "before" in watchers.pods(namespace))
+    # a list that is not over begins anew
+    eventually("the list is over", lambda: kept.exists() and "pods" in json.loads(kept.read_bytes())["versions"])
     first.stop()
     _make_pod(cluster, namespace, "between")
     # its Lease was given back: the next one need not wait for the end of it
     second = watchers.start("second", versions)
-    second.await_ready(lambda: watchers.has_pod("between"), 30)
+    second.await_ready(lambda: "between" in watchers.pods(namespace))
     second.stop()
-    seen = [_pod_of(value) for value in watchers.messages()]
-    assert (seen.count("before"), seen.count("between")) == (1, 1)
+    assert watchers.pods(namespace) == ["before", "between"]
 
 
 def test_up_lands_in_the_embedded_database_that_can_be_asked_when_it_has_ended(
@@ -158,8 +158,8 @@ def test_up_lands_in_the_embedded_database_that_can_be_asked_when_it_has_ended(
     up = watchers.start("up", f"--db={dsn}", command="up")
     up.await_ready(lambda: "watching begins" in up.last_lines())
     _make_pod(cluster, namespace, "pending")
-    eventually("the pod is in Kafka", lambda: watchers.has_pod("pending"))
-    eventually("all is landed", watchers.is_landed, 120)
+    eventually("the pod is in Kafka", lambda: "pending" in watchers.pods(namespace))
+    eventually("all is landed", watchers.is_landed)
     up.stop()
     assert "Traceback" not in up.log.read_text()
     with connect(dsn) as db:
