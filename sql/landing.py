@@ -1,9 +1,12 @@
 """Batches into tables: columns are made and inserted on one thread of their own, while the next batch is folded."""
 
+from collections.abc import Iterator
 from queue import Queue
 from threading import Thread
 from types import TracebackType
 from typing import Final, Literal, Self
+
+import pyarrow as pa
 
 from sql.database import Database
 from sql.schema import NODE_SAMPLES, POD_SAMPLES, node_samples, pod_samples, to_arrow
@@ -12,25 +15,38 @@ from streams.findings import TABLES
 
 WAITING: Final = 1
 """Batches that may wait; more of them make the runtime wait."""
+HELD_BYTES: Final = 12 * 1024 * 1024
+"""Of columns that wait for more; beyond it those of the largest table are inserted."""
 UNMERGED: Final = 200
-"""Batches up to which the embedded engine puts off merging parts: `sql.settle` merges them all at once, for less."""
+"""Inserts up to which the embedded engine puts off merging parts: `sql.settle` merges them all at once, for less."""
+_ALL: Final = Batch()
+"""Asks for all that is held to be inserted."""
 
 
 def land(database: Database, batch: Batch, token: str | None = None) -> None:
     """Insert a batch, one insert a table; what was inserted under the same token is not inserted again."""
+    for table, columns in _tables(batch):
+        database.insert(table, columns, token)
+
+
+def _tables(batch: Batch) -> Iterator[tuple[str, pa.Table]]:
     for row_type, rows in batch.rows.items():
-        database.insert(TABLES[row_type], to_arrow(row_type, rows), token)
+        yield TABLES[row_type], to_arrow(row_type, rows)
     if batch.keys:
-        database.insert(NODE_SAMPLES, node_samples(batch.keys, batch.samples), token)
-        database.insert(POD_SAMPLES, pod_samples(batch.keys, batch.pod_columns), token)
+        yield NODE_SAMPLES, node_samples(batch.keys, batch.samples)
+        yield POD_SAMPLES, pod_samples(batch.keys, batch.pod_columns)
 
 
 class Lander:
-    """A sink whose inserts run on their own thread. The first failure is raised by the next `write` or `drain`."""
+    """A sink whose inserts run on their own thread. The first failure is raised by the next `write` or `drain`.
+
+    An insert of a few rows costs as much as one of a thousand: columns wait until there are enough, or for `drain`.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._landed = 0
+        self._held: dict[str, list[pa.Table]] = {}
+        self._inserts = 0
         self._waiting: Queue[Batch | None] = Queue(WAITING)
         self._failure: BaseException | None = None
         self._thread = Thread(target=self._land, name="lander", daemon=True)
@@ -52,6 +68,7 @@ class Lander:
         self._waiting.put(batch)
 
     def drain(self) -> None:
+        self._waiting.put(_ALL)
         self._waiting.join()
         self._raise()
 
@@ -59,14 +76,26 @@ class Lander:
         while (batch := self._waiting.get()) is not None:
             try:
                 if self._failure is None:
-                    land(self._database, batch)
-                    self._landed += 1
-                    if self._landed == UNMERGED:
-                        self._merges("START")
+                    self._hold(batch)
             except BaseException as failure:  # noqa: BLE001  # it is raised where the runtime looks next
                 self._failure = failure
             finally:
                 self._waiting.task_done()
+
+    def _hold(self, batch: Batch) -> None:
+        for table, columns in _tables(batch):
+            self._held.setdefault(table, []).append(columns)
+        sizes = {table: sum(part.nbytes for part in parts) for table, parts in self._held.items()}
+        while sizes and (batch is _ALL or sum(sizes.values()) > HELD_BYTES):
+            largest = max(sizes, key=lambda table: sizes[table])
+            del sizes[largest]
+            self._insert(largest)
+
+    def _insert(self, table: str) -> None:
+        self._database.insert(table, pa.concat_tables(self._held.pop(table)))
+        self._inserts += 1
+        if self._inserts == UNMERGED:
+            self._merges("START")
 
     def _merges(self, how: Literal["START", "STOP"]) -> None:
         if self._database.embedded:

@@ -41,7 +41,7 @@ class Batch:
     `keys[i].pods` says how many values of every column in `pod_columns` belong to sample i.
     """
 
-    __slots__ = ("_fits", "keys", "pod_columns", "rows", "samples", "samples_size", "size")
+    __slots__ = ("_fits", "keys", "pod_columns", "rows", "samples", "size")
 
     def __init__(self) -> None:
         self.rows: defaultdict[type[Row], list[Row]] = defaultdict(list)
@@ -50,7 +50,6 @@ class Batch:
         self.pod_columns: dict[str, Column] = {name: _column(name) for name in PodColumns.__struct_fields__}
         self._fits: dict[tuple[object, ...], int] = {}
         """Where the row of a natural key is among those of `node_fit`: a list of pods says each many times over."""
-        self.samples_size = 0
         self.size = 0
         """What it holds in memory, counted in rows; a pod of a sample, being packed numbers, is an eighth of one."""
 
@@ -79,30 +78,7 @@ class Batch:
         self.samples.append(record.sample)
         for column, values in zip(self.pod_columns.values(), astuple(pods), strict=True):
             column.extend(values)
-        size = 1 + count // PODS_A_ROW
-        self.samples_size += size
-        self.size += size
-
-    def take_largest(self) -> "Batch":
-        """Take the rows of the table that has most out into a batch of their own, samples and pods being one: an
-        insert of a few rows costs as much as one of a thousand.
-        """
-        taken = Batch()
-        largest = max(self.rows, key=lambda row_type: len(self.rows[row_type]), default=None)
-        rows = self.rows[largest] if largest else []
-        if self.samples_size >= len(rows):
-            taken.keys, self.keys = self.keys, taken.keys
-            taken.samples, self.samples = self.samples, taken.samples
-            taken.pod_columns, self.pod_columns = self.pod_columns, taken.pod_columns
-            taken.samples_size, self.samples_size = self.samples_size, 0
-            taken.size = taken.samples_size
-        elif largest:
-            taken.rows[largest] = self.rows.pop(largest)
-            taken.size = len(rows)
-            if largest is NodeFit:
-                self._fits = {}
-        self.size -= taken.size
-        return taken
+        self.size += 1 + count // PODS_A_ROW
 
 
 def _column(name: str) -> Column:

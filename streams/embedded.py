@@ -18,8 +18,7 @@ from streams.findings import DeadLetter, Row
 from streams.fold import Fold, LogKey, LogState, Rejected
 from streams.reducer import Reducer
 
-BATCH_ROWS: Final = 12_000
-"""Beyond so many the largest table's are written; the others wait for more of theirs, or for the checkpoint."""
+BATCH_ROWS: Final = 3_000
 CHECKPOINT_EVERY: Final = 100_000
 """Observations between two checkpoints of a long replay."""
 SEAM: Final = timedelta(seconds=10)
@@ -65,8 +64,8 @@ class Replay:
         with rare_cycle_searches():
             for item in self._read(items):
                 self._replay(item)
-                while self._batch.size >= BATCH_ROWS:
-                    self._write(self._batch.take_largest())
+                if self._batch.size >= BATCH_ROWS:
+                    self._write()
                 if self.report.read % CHECKPOINT_EVERY == 0:
                     self._checkpoint()
             self._checkpoint()
@@ -159,16 +158,16 @@ class Replay:
         if ts != EPOCH:
             self._take(DeadLetterRecord(ts=ts, cluster=cluster, error_type=error_type), position)
 
-    def _write(self, batch: Batch) -> None:
-        for row_type, rows in batch.rows.items():
-            self.report.rows[row_type.__name__] += len(rows)
-        self._sink.write(batch)
+    def _write(self) -> None:
+        if self._batch.size:
+            for row_type, rows in self._batch.rows.items():
+                self.report.rows[row_type.__name__] += len(rows)
+            self._sink.write(self._batch)
+            self._batch = Batch()
 
     def _checkpoint(self) -> None:
         """Store all rows, then, at once, what makes the next replay go on after them."""
-        if self._batch.size:
-            self._write(self._batch)
-            self._batch = Batch()
+        self._write()
         self._sink.drain()
         entries = self._seen.entries()
         for cluster in sorted(self._until.keys() - self._apart.keys()):

@@ -9,6 +9,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,7 +79,8 @@ class _Items:
                 self.first_at = self.first_at or time.perf_counter()
                 self.summaries += 1
                 if self.summaries % LOOK_EVERY == 0:
-                    self.reader_bytes = sum(map(_peak_bytes, _children()))
+                    with suppress(OSError):
+                        self.reader_bytes = sum(map(_peak_bytes, _children()))
             yield item
 
 

@@ -248,7 +248,7 @@ def test_what_kubectl_saved_becomes_rows(tmp_path: Path) -> None:
 def wait_for_rows(db: Path, running: "subprocess.Popen[str]") -> None:
     """Wait until the engine has written the first part of the largest table, in the middle of the replay."""
     deadline = time.monotonic() + 120
-    while not any((db / "data/default/eviction_signals").glob("2*_*_*_*")):
+    while not any((db / "data/default/pod_samples").glob("2*_*_*_*")):
         assert running.poll() is None, "it ended before it could be stopped"
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -256,9 +256,9 @@ def wait_for_rows(db: Path, running: "subprocess.Popen[str]") -> None:
 
 @pytest.fixture(scope="module")
 def long_capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A capture that fills more than two batches."""
+    """A capture with more than the lander holds at once."""
     path = tmp_path_factory.mktemp("long") / "long.jsonl"
-    write_capture(path, nodes=20, pods=10, samples=100)
+    write_capture(path, nodes=20, pods=10, samples=150)
     return path
 
 
@@ -269,11 +269,11 @@ def test_a_replay_that_was_killed_is_finished_by_the_next_as_if_it_had_not_been(
         wait_for_rows(tmp_path / "killed", killed)
         killed.kill()
     assert killed.returncode == -signal.SIGKILL
-    assert rows("SELECT count() BETWEEN 1 AND 17999 FROM eviction_signals", tmp_path / "killed") == [(1,)]
+    assert rows("SELECT count() BETWEEN 1 AND 29999 FROM pod_samples", tmp_path / "killed") == [(1,)]
     for db in ("killed", "whole"):
         succeeds("replay", long_capture, "--quiet", db=tmp_path / db)
     digest = succeeds("digest", db=tmp_path / "whole")
-    assert re.search(r"^eviction_signals 18000 ", digest, re.MULTILINE)
+    assert re.search(r"^pod_samples 30000 ", digest, re.MULTILINE)
     assert succeeds("digest", db=tmp_path / "killed") == digest
 
 
