@@ -9,6 +9,7 @@ import aiohttp
 import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from ingest.observation import UNDECODABLE
 from ingest.text import plain
 
 OK: Final = 200
@@ -142,7 +143,7 @@ async def api_error(response: aiohttp.ClientResponse) -> ApiError:
     body = (await response.content.read(ERROR_BODY_LIMIT_BYTES)).strip()
     try:
         status = msgspec.json.decode(body, type=Status)
-    except msgspec.MsgspecError:
+    except UNDECODABLE:
         status = Status(message=body.decode(errors="replace"))
     status = msgspec.structs.replace(status, code=response.status, reason=status.reason or response.reason or "")
     return ApiError(status, _seconds(response.headers.get("Retry-After", "")))

@@ -7,7 +7,16 @@ from typing import Final, Literal, TypeAlias, get_args
 import msgspec
 
 from ingest.lines import KEPT_BYTES
-from ingest.observation import RESOURCES, Change, Observation, Observed, Origin, Position, Unreadable
+from ingest.observation import (
+    RESOURCES,
+    UNDECODABLE,
+    Change,
+    Observation,
+    Observed,
+    Origin,
+    Position,
+    Unreadable,
+)
 from ingest.text import plain
 
 ErrorType: TypeAlias = Literal[
@@ -123,7 +132,7 @@ def _without_managed_fields(raw: msgspec.Raw) -> msgspec.Raw:
     try:
         fields = _FIELDS_DECODER.decode(data)
         metadata = _FIELDS_DECODER.decode(fields["metadata"])
-    except (msgspec.ValidationError, KeyError):
+    except (*UNDECODABLE, KeyError):
         return raw
     metadata.pop("managedFields", None)
     fields["metadata"] = msgspec.Raw(_ENCODER.encode(metadata))

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from ingest.objects import Node, Pod
+from ingest.observation import UNDECODABLE
 from ingest.resources import Resource
 
 ObjectChange = Literal["ADDED", "MODIFIED", "DELETED"]
@@ -48,7 +49,7 @@ _POD: Final = msgspec.json.Decoder(Pod)
 
 
 def identify(data: bytes | msgspec.Raw) -> Metadata:
-    """Which object this is; raises msgspec.MsgspecError where it is no object."""
+    """Which object this is; raises UNDECODABLE where it is no object."""
     return _IDENTIFIED.decode(data).metadata
 
 
@@ -64,7 +65,7 @@ def kept(resource: str, data: bytes | msgspec.Raw, metadata: Metadata) -> bytes:
             return _without_version(_NODE.decode(data))
         if resource == "pods":
             return _without_version(_POD.decode(data))
-    except msgspec.MsgspecError:
+    except UNDECODABLE:
         # a shape that normalisation will dead-letter is news whenever any of it changes
         return _generic(data)
     return _generic(data)
@@ -99,7 +100,7 @@ class Inventory:
         return len(self._known)
 
     def watched(self, change: ObjectChange, data: bytes | msgspec.Raw) -> list[News]:
-        """What an event of a watch tells: itself, or nothing. Raises msgspec.MsgspecError for no object."""
+        """What an event of a watch tells: itself, or nothing. Raises UNDECODABLE for no object."""
         metadata = identify(data)
         key = Key(metadata.namespace, metadata.name)
         if change == "DELETED":
@@ -112,7 +113,7 @@ class Inventory:
         return [News(change, bytes(data))]
 
     def listed(self, data: bytes | msgspec.Raw) -> tuple[Key, list[News]]:
-        """What an object of a list tells beside what is known; raises msgspec.MsgspecError for no object.
+        """What an object of a list tells beside what is known; raises UNDECODABLE for no object.
 
         The same name with another uid is another object: the old one is told as deleted.
         """

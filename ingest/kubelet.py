@@ -12,7 +12,7 @@ from ingest.apiserver import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError
 from ingest.backoff import Backoff
 from ingest.clock import Clock
 from ingest.normalize import KEPT_METRICS
-from ingest.observation import Observation
+from ingest.observation import UNDECODABLE, Observation
 from ingest.reports import Failure, Tally, error_observation
 from ingest.text import plain
 
@@ -172,7 +172,7 @@ def _compact(body: bytes) -> bytes:
     try:
         msgspec.json.decode(body, type=dict[str, msgspec.Raw])
         return msgspec.json.format(body, indent=-1)
-    except msgspec.MsgspecError as error:
+    except UNDECODABLE as error:
         raise _Unreadable(f"the answer is not a JSON object: {error}") from error
 
 

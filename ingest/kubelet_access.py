@@ -12,6 +12,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from ingest.apiserver import OK, api_error, get, read_body
+from ingest.observation import UNDECODABLE
 
 TIMEOUT: Final = aiohttp.ClientTimeout(total=9)
 """Below the interval, so that a slow kubelet costs its own samples and no one else's."""
@@ -49,7 +50,7 @@ def kubelet_address(node: bytes | msgspec.Raw) -> Address | None:
     """Where a Node says that its kubelet listens: its internal IP, else its host name; None where it says nothing."""
     try:
         status = msgspec.json.decode(node, type=_Node).status
-    except msgspec.MsgspecError:
+    except UNDECODABLE:
         return None
     by_type = {address.type: address.address for address in reversed(status.addresses or [])}
     host = by_type.get("InternalIP") or by_type.get("Hostname")

@@ -16,6 +16,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 
 from ingest.apiserver import FORBIDDEN, NOT_FOUND, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, read_body, request
 from ingest.clock import Clock
+from ingest.observation import UNDECODABLE
 
 LEASE_SECONDS: Final = 15
 RENEW_DEADLINE_SECONDS: Final = 10.0
@@ -132,7 +133,7 @@ class LeaderElection:
             if error.code in _HOPELESS and not self.leads:
                 raise
             return False
-        except (msgspec.MsgspecError, *TRANSPORT_ERRORS):
+        except (*UNDECODABLE, *TRANSPORT_ERRORS):
             return False
         self.leads, self._renewed_at = True, began
         return True
@@ -181,7 +182,7 @@ class LeaderElection:
         free = msgspec.structs.replace(
             self._seen.spec, holder_identity="", lease_duration_seconds=1, renew_time=_micro_time(self._clock.now())
         )
-        with suppress(ApiError, msgspec.MsgspecError, *TRANSPORT_ERRORS):
+        with suppress(ApiError, *UNDECODABLE, *TRANSPORT_ERRORS):
             await self._put(self._seen, free)
 
     @property

@@ -1,5 +1,6 @@
 """From an observation to its records: decode what is kept, and say on which log it belongs. Pure."""
 
+import math
 import re
 from collections.abc import Callable
 from typing import Final, cast
@@ -37,6 +38,8 @@ KEPT_METRICS: Final = re.compile(
     r"|preemptions|image_garbage_collected|admission_rejections)"
 )
 """The kubelet's metrics that an analytic reads (A9)."""
+LONGEST_METRIC: Final = 4096
+"""Characters of a line; no kept one has a tenth of it, and the parser's time grows with the square of a label's."""
 
 
 class _Configz(msgspec.Struct, frozen=True):
@@ -89,6 +92,8 @@ def normalize(observation: Observation) -> list[Record]:
         raise BadRecord("wrong_type", f"{observation.resource}: {error}") from None
     except msgspec.DecodeError as error:
         raise BadRecord("not_json", f"{observation.resource}: {error}") from None
+    except UnicodeDecodeError:
+        raise BadRecord("not_utf8", f"{observation.resource}: the text is not UTF-8") from None
     except RecursionError:
         raise BadRecord("too_deep", f"{observation.resource}: nested too deep") from None
 
@@ -198,16 +203,21 @@ def _metrics(observation: Observation) -> list[Record]:
 
 
 def parse_metrics(text: str) -> list[Metric]:
-    """The kept metrics of a Prometheus exposition; raises BadRecord where it is none."""
-    kept = "\n".join(line for line in text.splitlines() if KEPT_METRICS.match(line))
+    """The kept metrics of a Prometheus exposition; raises BadRecord where it is none, or one is no finite number."""
+    kept = [line for line in text.splitlines() if KEPT_METRICS.match(line)]
+    if any(len(line) > LONGEST_METRIC for line in kept):
+        raise BadRecord("too_long", f"metrics: a line of more than {LONGEST_METRIC} characters")
     try:
-        return [
+        metrics = [
             Metric(sample.name, dict(sample.labels), float(sample.value))
-            for family in text_string_to_metric_families(kept + "\n")
+            for family in text_string_to_metric_families("\n".join(kept) + "\n")
             for sample in family.samples
         ]
     except (ValueError, IndexError, KeyError) as error:
         raise BadRecord("wrong_type", f"metrics: not a Prometheus exposition: {error}") from None
+    if odd := next((each for each in metrics if not math.isfinite(each.value)), None):
+        raise BadRecord("wrong_value", f"metrics: {odd.name} is {odd.value}")
+    return metrics
 
 
 def _cpu_manager(observation: Observation) -> list[Record]:

@@ -74,6 +74,10 @@ class Unreadable(NamedTuple):
     cluster: str = ""
 
 
+UNDECODABLE: Final = (RecursionError, UnicodeDecodeError, msgspec.MsgspecError)
+"""What msgspec raises for bytes that are not what was wanted."""
+
+
 class BadRecord(ValueError):
     """A record that cannot be decoded or makes no sense; the runtime dead-letters it.
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ingest.documents import FIELDS, Fields, Found, text_of
-from ingest.observation import Change, Origin
+from ingest.observation import UNDECODABLE, Change, Origin
 
 
 class Thing(NamedTuple):
@@ -79,7 +79,7 @@ def _watched(found: Found, change: Change) -> Thing | None:
     raw = bytes(found.fields["object"])
     try:
         fields = FIELDS.decode(raw)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return None
     inner = found._replace(
         raw=raw, fields=fields, kind=text_of(fields, "kind"), api_version=text_of(fields, "apiVersion")

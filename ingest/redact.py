@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from ingest.objects import EventAnnotations, NodeAnnotations, PodAnnotations
-from ingest.observation import Observation
+from ingest.observation import UNDECODABLE, Observation
 
 REDACTED: Final = "[redacted]"
 
@@ -25,9 +25,9 @@ _KEPT_ANNOTATIONS: Final = frozenset(
 _TOPOLOGY_ANNOTATION: Final = re.compile(r"([a-z0-9-]+\.)*(koordinator\.sh|crane\.io|node\.k8s\.io)/")
 """Of a NodeResourceTopology: written by node agents about CPUs and memory (domain-reference A5)."""
 _SECRET: Final = re.compile(
-    r"(?P<url>[a-z][a-z0-9+.-]{0,30}://)[^/\s\"'?#]{1,2000}@"
+    r"(?P<url>://)[^/\s\"'?#]{1,2000}@"
     r"|(?P<scheme>\b(?:bearer|basic) )[a-z0-9._~+/=-]{8,}"
-    r"|(?P<name>\b[a-z0-9_-]{0,40}(?:password|passwd|secret|token|api[_-]?key|signature|credential)=)[^\s&\"',;]+",
+    r"|(?P<name>(?:password|passwd|secret|token|api[_-]?key|signature|credential)=)[^\s&\"',;]+",
     re.IGNORECASE,
 )
 """A URL's user info, an Authorization header, and what a URL's query or a flag calls a secret."""
@@ -55,7 +55,7 @@ def redact(observation: Observation) -> Observation:
         return observation
     try:
         cleaned = _clean(msgspec.json.decode(observation.object))
-    except (msgspec.DecodeError, RecursionError):
+    except UNDECODABLE:
         error = {"error": f"{observation.resource}: an object cannot be read"}
         return msgspec.structs.replace(observation, type="ERROR", object=msgspec.Raw(msgspec.json.encode(error)))
     return msgspec.structs.replace(observation, object=msgspec.Raw(msgspec.json.encode(cleaned)))
@@ -69,7 +69,7 @@ def without_secrets(raw: bytes) -> bytes:
     try:
         document = msgspec.json.decode(raw)
         cleaned = _clean(document)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except UNDECODABLE:
         return _clean_fragment(raw)
     return raw if cleaned == document else msgspec.json.encode(cleaned)
 

@@ -7,7 +7,7 @@ import msgspec
 
 from ingest.clock import Clock
 from ingest.filters import Inventory, Key, News, ObjectChange
-from ingest.observation import Observation
+from ingest.observation import UNDECODABLE, Observation
 from ingest.reports import Tally, error_observation
 from ingest.resources import Resource
 from ingest.text import plain
@@ -55,7 +55,7 @@ class Telling:
         """Which object of a list this is, None where it cannot be read, and what is news about it."""
         try:
             key, news = self._inventory.listed(data)
-        except msgspec.MsgspecError as problem:
+        except UNDECODABLE as problem:
             return None, [self._unreadable(problem)]
         self._glance(data)
         return key, [self._step(thing, "list") for thing in news]
@@ -71,7 +71,7 @@ class Telling:
             return [self.reached(version)]
         try:
             news = self._inventory.watched(cast(ObjectChange, event.type), event.object)
-        except msgspec.MsgspecError as problem:
+        except UNDECODABLE as problem:
             return [self._unreadable(problem)._replace(version=version)]
         if event.type != "DELETED":
             self._glance(event.object)
@@ -96,7 +96,7 @@ class Telling:
     def count(self, happening: str) -> None:
         self._tally[self._resource.name, happening] += 1
 
-    def _unreadable(self, problem: msgspec.MsgspecError) -> Seen:
+    def _unreadable(self, problem: Exception) -> Seen:
         self.count("undecodable")
         return self.error(f"{self._resource.name}: an object cannot be read: {plain(problem)}")
 

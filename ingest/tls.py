@@ -33,6 +33,10 @@ class RotatingContext(ssl.SSLContext):
         """What asyncio makes each connection with."""
         return self._now().wrap_bio(*arguments, **named)
 
+    def wrap_socket(self, *arguments: Any, **named: Any) -> ssl.SSLSocket:
+        """What a client makes each connection with that waits for its answers."""
+        return self._now().wrap_socket(*arguments, **named)
+
     def _now(self) -> ssl.SSLContext:
         try:
             context = ssl.create_default_context(cafile=self._ca_file)

@@ -27,9 +27,10 @@ from ingest.backoff import Backoff
 from ingest.clock import Clock
 from ingest.filters import Key
 from ingest.listing import pages
+from ingest.observation import UNDECODABLE
 from ingest.reports import Failure, Tally
 from ingest.resources import Resource
-from ingest.splitter import LINE_LIMIT_BYTES, Oversized, split_lines
+from ingest.splitter import HEAD_BYTES, LINE_LIMIT_BYTES, Oversized, split_lines
 from ingest.telling import Seen, Telling
 from ingest.text import plain
 from ingest.watch_events import StreamError, read_event, tombstone, version_of
@@ -58,7 +59,7 @@ _FAILURES: Final = (
     StreamError,
     ApiError,
     TooLargeError,
-    msgspec.MsgspecError,
+    *UNDECODABLE,
     *TRANSPORT_ERRORS,
 )
 
@@ -262,12 +263,18 @@ class Watch:
         }
 
     def _told(self, line: bytes | Oversized) -> list[Seen]:
-        """What one line of a watch tells; raises StreamError and msgspec.MsgspecError as `read_event`."""
+        """What one line of a watch tells; raises StreamError and UNDECODABLE as `read_event`.
+
+        One that is nested too deep is told as one that is too large: the server would send it again and again.
+        """
         if isinstance(line, Oversized):
             gravestone = tombstone(line)
             self._version = gravestone.version or self._version
             return self._telling.oversized(gravestone, self._version)
-        event = read_event(line)
+        try:
+            event = read_event(line)
+        except RecursionError:
+            return self._told(Oversized(len(line), line[:HEAD_BYTES]))
         self._version = version_of(event) or self._version
         return self._telling.watched(event, self._version)
 

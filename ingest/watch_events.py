@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ingest.apiserver import ApiError, Status
+from ingest.observation import UNDECODABLE
 from ingest.splitter import Oversized
 from ingest.text import plain
 
@@ -52,7 +53,7 @@ _HEAD: Final = re.compile(
 
 
 def read_event(line: bytes) -> WatchEvent:
-    """Decode a line; raises StreamError for an event of type ERROR, msgspec.MsgspecError for no event at all."""
+    """Decode a line; raises StreamError for an event of type ERROR, UNDECODABLE for no event at all."""
     event = _EVENT.decode(line)
     if event.type == "ERROR":
         raise StreamError(ApiError(_STATUS.decode(event.object)))
@@ -63,7 +64,7 @@ def version_of(event: WatchEvent) -> str:
     """The version up to which the watch has told everything once this event is told; empty where it has none."""
     try:
         return _VERSIONED.decode(event.object).metadata.resource_version
-    except msgspec.MsgspecError:
+    except UNDECODABLE:
         return ""
 
 

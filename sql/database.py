@@ -9,7 +9,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, cast
@@ -19,8 +19,10 @@ import pyarrow as pa
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError
 
+from ingest.tls import FilesUnusable
 from sql.dsn import Embedded, Server, Target, parse_dsn
-from sql.errors import DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
+from sql.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
+from sql.rotating import RotatingPool
 
 logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # its errors are raised, and ours to tell
 
@@ -57,6 +59,7 @@ ENGINE_OPTIONS: Final[Mapping[str, Any]] = {
 MAX_REASON: Final = 2000
 ENGINE_FILES: Final = frozenset({"status", "metadata", "store"})
 """What an embedded database's folder holds; one without a table has only `tmp`."""
+UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
 REFUSED_USER: Final = frozenset({192, 193, 194, 516})
 
 _SELECT: Final = re.compile(r"\s*(--[^\n]*\n\s*)*(SELECT|WITH)\b", re.IGNORECASE)
@@ -108,7 +111,10 @@ class Database:
             return
         settings = {"final": 0} | ({"insert_deduplication_token": token} if token else {})
         with self._errors(f"inserting into {table}"):
-            self._client.insert_arrow(table, columns, settings=settings)
+            try:
+                self._client.insert_arrow(table, columns, settings=settings)
+            except OSError as error:  # the embedded engine reads what is inserted from a file there
+                raise QueryFailed(f"{self}: inserting into {table} failed: {error.strerror}. See TMPDIR") from None
 
     def command(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
         """Runs one statement that returns nothing."""
@@ -139,6 +145,8 @@ class Database:
         yield RowStream(nothing.column_names, nothing.column_types, iter(()))
 
     def close(self) -> None:
+        if not self.embedded:
+            self._client.close_connections()
         self._client.close()
 
     def _no_rows(self, sql: str, parameters: Mapping[str, Any] | None) -> Result:
@@ -243,10 +251,18 @@ def _open_server(target: Server, settings: Mapping[str, Any]) -> Client:
             settings={**SETTINGS, **settings},
             autogenerate_session_id=False,
             tz_mode="aware",
+            pool_mgr=RotatingPool(target) if target.has_files else None,
         )
+    except FilesUnusable as error:
+        raise BadDsn(f"{target}: {error}") from None
     except OperationalError as error:
+        reason = _reason(error, target)
+        if UNTRUSTED in reason:
+            raise DatabaseUnreachable(
+                f"{target}: its certificate is not trusted: {reason}. Name the CA that signed it, ?ca_file=PATH"
+            ) from None
         raise DatabaseUnreachable(
-            f"{target}: no ClickHouse answers there: {_reason(error, target)}. Check the address, and that it runs"
+            f"{target}: no ClickHouse answers there: {reason}. Check the address, and that it runs"
         ) from None
     except ClickHouseError as error:
         if error_code(error) in REFUSED_USER:
@@ -284,9 +300,17 @@ def _reason(error: BaseException, target: Target) -> str:
     """The engine's own sentence, in one line, without a password."""
     cause = error.__cause__ if isinstance(error, OperationalError) and error.__cause__ is not None else error
     text = " ".join(str(getattr(cause, "reason", cause)).split())
-    if isinstance(target, Server) and target.password:
-        text = text.replace(target.password, "***")
+    for password in _passwords(target):
+        text = text.replace(password, "***")
     return text[:MAX_REASON]
+
+
+def _passwords(target: Target) -> Iterator[str]:
+    """Those that the server has, or had when it was opened."""
+    if isinstance(target, Server) and target.password:
+        yield str(target.password)
+        with suppress(FilesUnusable):
+            yield target.password.encode().decode()
 
 
 def quoted(identifier: str) -> str:

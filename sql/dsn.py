@@ -1,10 +1,14 @@
-"""Where a database is: `chdb:///abs/dir`, `chdb://rel/dir`, or `http(s)://user:password@host:8123/database`."""
+"""Where a database is: `chdb:///abs/dir`, `chdb://rel/dir`, or `http(s)://user:password@host:8123/database`.
+
+A server's password can stand in a file, `?password_file=PATH`, and so can the CA of its certificate, `&ca_file=PATH`.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
+from ingest.tls import FilesUnusable, RotatingPassword
 from sql.errors import BadDsn
 
 DEFAULT_DATABASE: Final = "leadsman"
@@ -35,6 +39,14 @@ class Server:
     database: str = DEFAULT_DATABASE
     user: str = "default"
     password: str = field(default="", repr=False)
+    """A RotatingPassword where it stands in a file."""
+    ca_file: Path | None = None
+    """What the server's certificate is checked against; the system's CAs where it is not given."""
+
+    @property
+    def has_files(self) -> bool:
+        """Whether its CA or its password can change while it is open."""
+        return self.ca_file is not None or isinstance(self.password, RotatingPassword)
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -47,7 +59,7 @@ Target: TypeAlias = Embedded | Server
 def parse_dsn(text: str) -> Target:
     """What a DSN names. A query parameter `database` names another database than the default.
 
-    Raises BadDsn, whose message repeats nothing after `://`, for a password may be there.
+    Raises BadDsn, whose message repeats nothing after `://` but the name of a file, for a password may be there.
     """
     try:
         parts = urlsplit(text)
@@ -74,28 +86,42 @@ def _embedded(parts: SplitResult) -> Embedded:
         path = Path(folder).expanduser()
     except RuntimeError:
         raise BadDsn(f"there is no such user as in {folder[:60]!r}. Write chdb:///path/to/dir") from None
-    return Embedded(path.absolute(), _database(parts) or EMBEDDED_DATABASE)
+    return Embedded(path.absolute(), _options(parts, "database").get("database") or EMBEDDED_DATABASE)
 
 
 def _server(parts: SplitResult) -> Server:
     secure = parts.scheme == "https"
     if not parts.hostname:
         raise BadDsn(f"{parts.scheme}:// lacks the host. Write http://user:password@host:8123/leadsman")
+    options = _options(parts, "database", "password_file", *(["ca_file"] if secure else []))
+    ca_file = options.get("ca_file")
     return Server(
         host=parts.hostname,
         port=parts.port or (8443 if secure else 8123),
         secure=secure,
-        database=_database(parts) or unquote(parts.path.strip("/")) or DEFAULT_DATABASE,
+        database=options.get("database") or unquote(parts.path.strip("/")) or DEFAULT_DATABASE,
         user=unquote(parts.username or "") or "default",
-        password=unquote(parts.password or ""),
+        password=_password(parts, options.get("password_file")),
+        ca_file=Path(ca_file) if ca_file else None,
     )
 
 
-def _database(parts: SplitResult) -> str:
+def _password(parts: SplitResult, file: str | None) -> str:
+    if not file:
+        return unquote(parts.password or "")
+    if parts.password:
+        raise BadDsn("the database's address has a password and password_file; one of them is enough")
+    try:
+        return RotatingPassword.of(Path(file))
+    except FilesUnusable as error:
+        raise BadDsn(f"the database's {error}") from None
+
+
+def _options(parts: SplitResult, *known: str) -> dict[str, str]:
     options = parse_qs(parts.query, keep_blank_values=True)
-    unknown = sorted(set(options) - {"database"})
-    if unknown:
+    if unknown := sorted(set(options) - set(known)):
         raise BadDsn(
-            f"the database's address has an option that is not known: {unknown[0]}; the only one is database"
+            f"the database's address has an option that {parts.scheme}: does not know: {unknown[0]}; "
+            f"it knows {', '.join(known)}"
         )
-    return options.get("database", [""])[-1]
+    return {name: values[-1] for name, values in options.items()}

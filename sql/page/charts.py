@@ -1,6 +1,7 @@
 """The charts of a node: each eviction signal over the range with its thresholds and forecast, as data."""
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Final, NamedTuple, TypedDict
 
 from sql.database import Database
@@ -59,7 +60,7 @@ def step_seconds(scope: Scope) -> int:
     """Between two points of a line: from five minutes on the roll-up is read."""
     wanted = scope.seconds / POINTS
     fine = next((step for step in _STEPS if step >= wanted), None)
-    return fine or ROLLUP_SECONDS * -(-int(wanted) // ROLLUP_SECONDS)
+    return fine or ROLLUP_SECONDS * ceil(wanted / ROLLUP_SECONDS)
 
 
 def chart_data(margin: Margin, line: RowDict, scope: Scope) -> ChartData:

@@ -19,6 +19,10 @@ _TABLE_FIELDS: Final = {
 }
 
 
+_LONGEST_ID: Final = 6
+"""Digits of a NUMA node's number; Linux has at most 1,024 nodes."""
+
+
 class MemoryTable(NamedTuple):
     """Bytes of one memory type on one NUMA node, as the file has them; free = allocatable - reserved."""
 
@@ -148,7 +152,7 @@ def _ids(value: object) -> tuple[int, ...]:
 
 
 def _numa_id(key: str) -> int:
-    if not (key.isascii() and key.isdecimal()):
+    if not (key.isascii() and key.isdecimal() and len(key) <= _LONGEST_ID):
         raise BadCheckpoint(f"machineState has {key!r:.80} where a NUMA node's number belongs")
     return int(key)
 

@@ -2,11 +2,13 @@
 
 There is no server binary to be had here. clickhouse-connect's HTTP client runs unchanged against this, several
 processes share one database, and faults can be injected: `PUT /fault` with one of FAULTS as its body, for the next
-statement that changes something. Run as `python clickhouse_http.py FOLDER [PASSWORD]`; prints its port when ready.
+statement that changes something, or of REFUSALS, for all until an empty body. Run as `python clickhouse_http.py
+FOLDER PASSWORD [PORT CERTIFICATE KEY]`, with TLS where it has a certificate; prints its port when ready.
 """
 
 import json
 import re
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -28,6 +30,14 @@ from backports import zstd
 
 FAULTS: Final = frozenset({"drop_before", "drop_after", "error", "hang"})
 """Connection closed before or after the statement has run; answer 500 without running it; no answer for a minute."""
+REFUSALS: Final = {
+    "full": "Code: 243. DB::Exception: Cannot reserve 1.00 MiB, not enough space. (NOT_ENOUGH_SPACE)",
+    "slow": "Code: 159. DB::Exception: Timeout exceeded: elapsed 30001 ms, maximum: 30000 ms. (TIMEOUT_EXCEEDED)",
+    "small": "Code: 241. DB::Exception: (total) memory limit exceeded: would use 9.00 GiB. (MEMORY_LIMIT_EXCEEDED)",
+    "read_only": "Code: 242. DB::Exception: Table is in readonly mode. (TABLE_IS_READ_ONLY)",
+    "senseless": "<html>502 Bad Gateway</html>",
+}
+"""What a server in trouble answers to what changes something, without running it; the numbers are ClickHouse's."""
 TRANSPORT: Final = frozenset(
     {
         "buffer_size",
@@ -170,6 +180,8 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         elif fault == "error":
             self._send(_refusal("Code: 210. DB::Exception: Injected. (NETWORK_ERROR)"))
+        elif fault in REFUSALS:
+            self._send(_refusal(REFUSALS[fault]))
         else:
             answer = self.engine.answer(query, body)
             if fault == "drop_after":
@@ -180,7 +192,9 @@ class Handler(BaseHTTPRequestHandler):
     def _take_fault(self, query: Mapping[str, str], body: bytes) -> str:
         if not Handler.fault or not _CHANGES.match(query.get("query", "").encode() or body):
             return ""
-        fault, Handler.fault = Handler.fault, ""
+        fault = Handler.fault
+        if fault not in REFUSALS:
+            Handler.fault = ""
         return fault
 
     def _given_password(self) -> str:
@@ -223,15 +237,28 @@ class Handler(BaseHTTPRequestHandler):
 class ClickHouseHttp:
     """The server as a test's own process. `with ClickHouseHttp(folder) as server: connect(server.dsn())`."""
 
-    def __init__(self, folder: Path, password: str = "") -> None:
+    def __init__(
+        self, folder: Path, password: str = "", port: int = 0, certificate: tuple[Path, Path] | None = None
+    ) -> None:
+        """With `certificate` and its key it speaks TLS; port 0 is a free one."""
         self._folder = folder
         self._password = password
         self._process: subprocess.Popen[str] | None = None
-        self.port = 0
+        self._certificate = certificate or ()
+        self.port = port
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [sys.executable, __file__, str(self._folder), self._password], stdout=subprocess.PIPE, text=True
+            [
+                sys.executable,
+                __file__,
+                str(self._folder),
+                self._password,
+                str(self.port),
+                *map(str, self._certificate),
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
@@ -251,22 +278,33 @@ class ClickHouseHttp:
         return f"http://{user}127.0.0.1:{self.port}/{database}"
 
     def inject(self, fault: str) -> None:
-        """The next statement that changes something meets this fault (FAULTS)."""
-        assert fault in FAULTS
+        """The next statement that changes something meets this fault; all until `heal`, where it is of REFUSALS."""
+        assert fault in FAULTS or fault in REFUSALS
+        self._put(fault)
+
+    def heal(self) -> None:
+        """No statement meets a fault from now on."""
+        self._put("")
+
+    def _put(self, fault: str) -> None:
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/fault", fault.encode(), method="PUT")
         urllib.request.urlopen(request, timeout=10).close()  # noqa: S310 - loopback
 
 
 @contextmanager
-def serving(folder: Path, password: str) -> Iterator[ThreadingHTTPServer]:
+def serving(folder: Path, password: str, port: str = "0", *certificate: str) -> Iterator[ThreadingHTTPServer]:
     Handler.engine = Engine(folder)
     Handler.password = password
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", int(port)), Handler) as server:
         server.daemon_threads = True
+        if certificate:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(*certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         yield server
 
 
 if __name__ == "__main__":
-    with serving(Path(sys.argv[1]), sys.argv[2]) as listening:
+    with serving(Path(sys.argv[1]), *sys.argv[2:]) as listening:
         print(listening.server_address[1], flush=True)  # noqa: T201 - how the port is told
         listening.serve_forever()

@@ -186,9 +186,10 @@ async def test_a_failure_after_a_recovery_is_told_at_once() -> None:
     assert errors[1] - errors[0] < 60
 
 
-async def test_an_answer_that_is_no_json_is_an_error_and_not_a_snapshot() -> None:
+@pytest.mark.parametrize("answer", [b"<html>", b"[1]", b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}"])
+async def test_an_answer_that_is_no_json_is_an_error_and_not_a_snapshot(answer: bytes) -> None:
     run = Run()
-    run.kubelet.answers["stats/summary"] = b"<html>"
+    run.kubelet.answers["stats/summary"] = answer
     (error,) = await run.until(1, "n1")
     assert error.type == "ERROR"
     assert "not a JSON object" in msgspec.json.decode(error.object)["error"]

@@ -204,6 +204,20 @@ def test_any_text_is_metrics_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "error_type"),
+    [
+        ("kubelet_evictions NaN", "wrong_value"),
+        ("kubelet_evictions +Inf", "wrong_value"),
+        ('kubelet_evictions{a="' + '\\"' * 5000 + '"} 1', "too_long"),
+    ],
+)
+def test_a_metric_that_is_no_finite_number_or_without_end_is_refused(line: str, error_type: str) -> None:
+    with pytest.raises(BadRecord) as caught:
+        parse_metrics(line)
+    assert caught.value.error_type == error_type
+
+
+@pytest.mark.parametrize(
     ("resource", "object_", "error_type"),
     [
         ("nodes", b'{"metadata":{}}', "wrong_type"),

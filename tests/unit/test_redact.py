@@ -144,6 +144,7 @@ def test_the_headers_with_which_a_kubelet_asks_for_static_pods_never_leave() -> 
         (f"401 for authorization: Bearer {CANARY}", f"401 for authorization: Bearer {REDACTED}"),
         (f"GET /x?a=1&access_token={CANARY}&b=2", f"GET /x?a=1&access_token={REDACTED}&b=2"),
         (f"exec login --password={CANARY} failed", f"exec login --password={REDACTED} failed"),
+        (f"{'x' * 50}_password={CANARY}", f"{'x' * 50}_password={REDACTED}"),
     ],
 )
 def test_a_credential_in_a_message_is_replaced(text: str, safe: str) -> None:

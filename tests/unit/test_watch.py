@@ -312,6 +312,15 @@ async def test_an_oversized_object_is_a_counted_tombstone_and_the_stream_goes_on
     assert _versions(steps) == ["7", "30", "31"]
 
 
+async def test_an_object_that_is_nested_too_deep_is_told_and_the_stream_goes_on() -> None:
+    deep = b'{"type":"ADDED","object":{"metadata":' + b"[" * 5000 + b"]" * 5000 + b"}}\n"
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [listing("7", []), watching(deep, event("ADDED", pod("b", "31")))]
+        steps = await stage.steps(3)
+    assert _told(steps) == [("ADDED", "b")]
+    assert _errors(steps) == [f"pods: an object of {len(deep) - 1} bytes is too large to be read"]
+
+
 async def test_an_object_that_is_none_is_told_and_the_stream_goes_on() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [

@@ -1,0 +1,61 @@
+"""What API servers and kubelets answer, as the watcher reads it: lines of watches, whole answers."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from fuzz.target import Target, objects
+from ingest import kubelet
+from ingest.clock import SYSTEM
+from ingest.envelope import encode_line
+from ingest.kubelet_access import kubelet_address
+from ingest.observation import UNDECODABLE
+from ingest.redact import redact
+from ingest.resources import RESOURCES
+from ingest.splitter import Oversized
+from ingest.telling import Seen, Telling
+from ingest.watch_events import StreamError, read_event, tombstone, version_of
+
+
+def check_watch(data: bytes) -> None:
+    """A line of a watch is an event of whatever object, or raises what is documented; each step can be written."""
+    resource = RESOURCES[sum(data[:1]) % len(RESOURCES)]
+    telling = Telling(resource, "c", SYSTEM, Counter(), lambda node: kubelet_address(node) and None)
+    steps = telling.oversized(tombstone(Oversized(len(data), data[1:])), "")
+    try:
+        event = read_event(data[1:])
+    except (StreamError, *UNDECODABLE):
+        event = None
+    if event is not None:
+        steps += telling.watched(event, version_of(event))
+    key, listed = telling.listed(msgspec.Raw(data[1:]))
+    _written([*steps, *listed, *telling.vanished([key], "9"), *telling.vanished([], "9")])
+
+
+def check_kubelet(data: bytes) -> None:
+    """A kubelet's answer is made one line, or told as what it is not; its metrics are text whatever they are."""
+    try:
+        assert b"\n" not in kubelet._compact(data)
+    except kubelet._Unreadable as error:
+        assert str(error)
+    assert msgspec.json.decode(kubelet._metrics(data), type=dict[str, str])
+
+
+def _written(steps: Iterable[Seen]) -> None:
+    for step in steps:
+        if step.observation is not None:
+            encode_line(redact(step.observation))
+
+
+def _events() -> Iterable[bytes]:
+    for at, each in enumerate(objects()):
+        yield bytes([at % len(RESOURCES)]) + b'{"type":"MODIFIED","object":' + each + b"}"
+        yield bytes([at % len(RESOURCES)]) + each
+
+
+TARGETS: Final = (
+    Target("watch", check_watch, _events),
+    Target("kubelet", check_kubelet, lambda: [*objects(), b"kubelet_evictions 1\n# HELP x y\n"]),
+)

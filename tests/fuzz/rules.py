@@ -1,0 +1,160 @@
+"""Texts that Kubernetes writes for people: messages, quantities, durations, CPU lists, checkpoints."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from fuzz.target import Target, as_text, texts_of
+from ingest.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
+from ingest.objects import EventAnnotations
+from streams.rules import messages, messages_eviction, messages_image_gc, scheduling_message
+from streams.rules.checkpoint import (
+    BadCheckpoint,
+    checksum,
+    parse_cpu_manager_state,
+    write_cpu_manager_state,
+)
+from streams.rules.duration import InvalidDuration, parse_duration
+from streams.rules.memory_checkpoint import (
+    memory_checksum,
+    parse_memory_manager_state,
+    write_memory_manager_state,
+)
+from streams.rules.quantity import (
+    INT64_MAX,
+    InvalidQuantity,
+    base_units,
+    canonical,
+    millicores,
+    nano_units,
+    quantity_format,
+)
+
+MOST_CPUS: Final = 65_536
+LARGEST: Final = 10**100
+"""Nano-units; what is printed of more can be beyond the limits of what is read."""
+REASONS: Final = (
+    "TopologyAffinityError",
+    "SMTAlignmentError",
+    "UnexpectedAdmissionError",
+    "OutOfcpu",
+    "OutOfmemory",
+    "FreeDiskSpaceFailed",
+    "InvalidDiskCapacity",
+    "ImageGCFailed",
+    "NodeHasDiskPressure",
+    "Starting",
+)
+
+
+def check_messages(data: bytes) -> None:
+    """No text makes a parser of the kubelet's messages raise, and no number of one is beyond 64 bits."""
+    text = as_text(data[1:])
+    reason = REASONS[sum(data[:1]) % len(REASONS)]
+    first, _, second = text.partition("\n")
+    told = (
+        messages_eviction.parse_evicted(text),
+        messages_eviction.parse_threshold_met(text),
+        messages_eviction.offenders_of(
+            EventAnnotations(offending_containers=first, offending_containers_usage=second)
+        ),
+        messages_image_gc.parse_image_gc(reason, text),
+        messages_image_gc.parse_error(text),
+        messages.parse_admission_failure(reason, text),
+        messages.parse_admission_failure(first, second),
+        messages.parse_node_status(reason, text),
+        messages.parse_condition_reason(text),
+        messages.is_kubelet_start(reason, text),
+        messages.is_combined(text),
+    )
+    assert all(abs(number) <= INT64_MAX for number in _numbers(told))
+
+
+def check_scheduling(data: bytes) -> None:
+    """No text makes the parser of the scheduler's messages raise, and its sum is that of its reasons."""
+    found = scheduling_message.parse(as_text(data))
+    if found is not None:
+        assert found.reason_sum == sum(found.reasons.values())
+        assert all(abs(number) <= INT64_MAX for number in _numbers(found))
+
+
+def check_quantity(data: bytes) -> None:
+    """A quantity is refused as one, or is printed as Kubernetes does, and that has the same value and format."""
+    text = as_text(data)
+    try:
+        nanos, printed = nano_units(text), canonical(text)
+    except InvalidQuantity:
+        return
+    assert abs(base_units(text)) <= INT64_MAX + 1
+    assert abs(millicores(text)) <= INT64_MAX + 1
+    if abs(nanos) < LARGEST:
+        assert nano_units(printed) == nanos
+        assert canonical(printed) == printed
+        assert quantity_format(printed) in {quantity_format(text), "DecimalSI"}
+
+
+def check_duration(data: bytes) -> None:
+    """A duration is refused as one, or is one that Go can hold."""
+    try:
+        seconds = parse_duration(as_text(data))
+    except InvalidDuration:
+        return
+    assert abs(seconds) <= 2**63 / 10**9
+
+
+def check_cpuset(data: bytes) -> None:
+    """A CPU list is refused as one, or names a bounded number of CPUs and is printed as the same set."""
+    try:
+        cpus = parse_cpuset(as_text(data))
+    except InvalidCpuSet:
+        return
+    assert len(cpus) <= MOST_CPUS
+    printed = format_cpuset(cpus)
+    assert parse_cpuset(printed) == cpus
+    assert format_cpuset(parse_cpuset(printed)) == printed
+
+
+def check_cpu_checkpoint(data: bytes) -> None:
+    """A file of the CPU manager is refused as one, or is written with a checksum that is read back the same."""
+    try:
+        state = parse_cpu_manager_state(as_text(data))
+    except BadCheckpoint:
+        return
+    again = parse_cpu_manager_state(write_cpu_manager_state(state))
+    assert checksum(again) == checksum(state)
+    assert again.all_cpus() == state.all_cpus()
+
+
+def check_memory_checkpoint(data: bytes) -> None:
+    """A file of the memory manager is refused as one, or is written and read back the same."""
+    try:
+        state = parse_memory_manager_state(as_text(data))
+    except BadCheckpoint:
+        return
+    again = parse_memory_manager_state(write_memory_manager_state(state))
+    assert memory_checksum(again) == memory_checksum(state)
+
+
+def _numbers(value: Any) -> Iterable[int]:
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, dict):
+        yield from _numbers(tuple(value.values()))
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _numbers(each)
+
+
+def _messages() -> Iterable[bytes]:
+    texts = texts_of("test_messages", "test_image_gc_rules")
+    return [bytes([at % len(REASONS)]) + text for at, text in enumerate(texts)]
+
+
+TARGETS: Final = (
+    Target("messages", check_messages, _messages),
+    Target("scheduling", check_scheduling, lambda: texts_of("test_scheduling_message")),
+    Target("quantity", check_quantity, lambda: texts_of("test_quantity")),
+    Target("duration", check_duration, lambda: texts_of("test_duration")),
+    Target("cpuset", check_cpuset, lambda: texts_of("test_cpuset")),
+    Target("cpu_checkpoint", check_cpu_checkpoint, lambda: texts_of("test_checkpoint")),
+    Target("memory_checkpoint", check_memory_checkpoint, lambda: texts_of("test_checkpoint")),
+)
