@@ -4,8 +4,10 @@ PYTHON := $(VENV)/bin/python
 CAPTURE ?= examples/node-pressure-k8s-1.36.jsonl.gz examples/late-joiners.jsonl.gz
 DEMO_DB ?= chdb://leadsman-db
 UV := $(VENV)/bin/uv pip
+SECONDS ?= 60
+AUDITED := .lock/runtime.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt
 
-.PHONY: demo test faults check bench lock clean
+.PHONY: demo test faults fuzz audit audit-kept check bench scale lock clean
 
 $(VENV)/.runtime: .lock/runtime.txt pyproject.toml
 	@echo "setting up $(VENV) (about a minute, once)"
@@ -33,20 +35,42 @@ check: $(VENV)/.dev ## format, lint, types, import rules; changes nothing
 test: $(VENV)/.dev ## all tests, against real components; builds these once into ~/.cache (10 minutes or more)
 	PYTHONPATH=tests $(PYTHON) -m components prepare
 	$(PYTHON) -m pytest -n 2 -m "not components"
-	$(PYTHON) -m pytest -m components
+	$(PYTHON) -m pytest -m components -p no:randomly
 
 faults: $(VENV)/.dev ## the long form of tests/faults: an hour of outages and kills; writes tests/faults/REPORT.md
 	@rm -f $(VENV)/faults.jsonl
 	LEADSMAN_FAULTS=long LEADSMAN_FAULTS_RESULTS=$(VENV)/faults.jsonl $(PYTHON) -m pytest tests/faults
 	PYTHONPATH=.:tests $(PYTHON) -m faults.report $(VENV)/faults.jsonl > tests/faults/REPORT.md
 
+$(VENV)/.fuzz: $(VENV)/.dev .lock/fuzz.txt
+	@$(UV) install --quiet --python $(PYTHON) --require-hashes --no-deps -r .lock/fuzz.txt
+	@touch $@
+
+fuzz: $(VENV)/.fuzz ## look for inputs that break tests/fuzz; SECONDS=60 a target, TARGETS="yaml dump" for some
+	PYTHONPATH=.:tests $(PYTHON) -m fuzz --seconds $(SECONDS) --corpus $(VENV)/fuzz $(TARGETS)
+
+$(VENV)/.audit: $(VENV)/.runtime .lock/audit.txt
+	@$(VENV)/bin/uv venv --quiet --clear --python $(PYTHON) $(VENV)/audit
+	@$(UV) install --quiet --python $(VENV)/audit/bin/python --require-hashes --no-deps -r .lock/audit.txt
+	@touch $@
+
+audit: $(VENV)/.audit ## ask a service which locked versions are known to be vulnerable today; fails where it cannot
+	$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes $(AUDIT_FLAGS) $(AUDITED:%=-r %)
+
+audit-kept: $(VENV)/.audit ## the same of advisories that are kept in a locked package, and says how old they are
+	@PYTHONPATH=tests $(VENV)/audit/bin/python -m audit $(AUDITED)
+
 bench: $(VENV)/.dev ## ratios, measured in one run
 	$(PYTHON) -m tests.bench
+
+scale: $(VENV)/.dev ## how large it can get, up to an hour, on a machine for itself; writes tests/bench/SCALE.md
+	PYTHONPATH=.:tests $(PYTHON) -m bench.scale
 
 lock: $(VENV)/.dev ## write .lock anew from pyproject.toml
 	$(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml -o .lock/runtime.txt
 	$(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --group dev pyproject.toml -o .lock/dev.txt
 	$(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate .lock/setup.in -o .lock/setup.txt
+	for group in fuzz audit; do $(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --constraint .lock/dev.txt --group $$group -o .lock/$$group.txt; done
 
 clean: ## remove what make made
 	rm -rf $(VENV) leadsman-db

@@ -1,15 +1,17 @@
 """Items of a source with what is in them decoded: all that a replay takes from one."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
+from msgspec.structs import replace
 
+from ingest.columns import TYPE_CODES, Packed, pack
 from ingest.identity import digest
 from ingest.normalize import normalize
 from ingest.observation import BadRecord, Observed, Position, Unreadable
-from ingest.records import AnyRecord
+from ingest.records import USAGES, AnyRecord, SummaryRecord
 
 
 class Bad(NamedTuple):
@@ -32,11 +34,16 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """When it was observed, aware; of an unreadable one None where that could not be read."""
     digest: int = 0
     records: list[AnyRecord] = []
+    numbers: list[Packed] = []
+    """The numbers of a summary's pods, which its record has no longer but for USAGES, as `pack` makes them."""
     bad: Bad | None = None
     observed: bool = True
     """It is an observation: its envelope could be read."""
     outside: bool = False
     """Not between `since` and `until`; nothing else is told of it."""
+
+
+_PACKED: Final[Mapping[str, list[Any]]] = {name: [] for name in TYPE_CODES.keys() - USAGES}
 
 
 def decoded(
@@ -53,10 +60,14 @@ def decoded(
         if (since and ts < since) or (until and ts >= until):
             yield Decoded(item.position, cluster, ts, outside=True)
             continue
+        numbers: list[Packed] = []
         try:
             records = cast("list[AnyRecord]", normalize(observation))
         except BadRecord as error:
             bad = Bad(error.error_type, str(error), item.raw)
             yield Decoded(item.position, cluster, ts, digest(observation), bad=bad)
-        else:
-            yield Decoded(item.position, cluster, ts, digest(observation), records)
+            continue
+        if records and isinstance(records[0], SummaryRecord):
+            numbers = pack(records[0].pods)
+            records = [replace(records[0], pods=replace(records[0].pods, **_PACKED))]
+        yield Decoded(item.position, cluster, ts, digest(observation), records, numbers)

@@ -4,7 +4,7 @@ One record a message. `ts` is when it was observed (aware UTC); `kind` tells the
 """
 
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -147,6 +147,19 @@ class PodColumns(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     io_psi_some_avg10_percent: list[float | None]
     io_psi_full_total_nanoseconds: list[int | None]
     io_psi_full_avg10_percent: list[float | None]
+
+
+USAGES: Final = (
+    "memory_working_set_bytes",
+    "rootfs_used_bytes",
+    "rootfs_inodes_used",
+    "logs_used_bytes",
+    "logs_inodes_used",
+    "volumes_used_bytes",
+    "volumes_inodes_used",
+    "processes",
+)
+"""The columns of a sample's pods that an analytic reads beside their names: what evicts them in their order (C4)."""
 
 
 class SummaryRecord(Record, frozen=True, tag="summary"):

@@ -1,5 +1,6 @@
 """Batches into tables: columns are made and inserted on one thread of their own, while the next batch is folded."""
 
+from collections import Counter
 from collections.abc import Iterator
 from queue import Queue
 from threading import Thread
@@ -46,6 +47,7 @@ class Lander:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._held: dict[str, list[pa.Table]] = {}
+        self._sizes = Counter[str]()
         self._inserts = 0
         self._waiting: Queue[Batch | None] = Queue(WAITING)
         self._failure: BaseException | None = None
@@ -85,14 +87,14 @@ class Lander:
     def _hold(self, batch: Batch) -> None:
         for table, columns in _tables(batch):
             self._held.setdefault(table, []).append(columns)
-        sizes = {table: sum(part.nbytes for part in parts) for table, parts in self._held.items()}
-        while sizes and (batch is _ALL or sum(sizes.values()) > HELD_BYTES):
-            largest = max(sizes, key=lambda table: sizes[table])
-            del sizes[largest]
-            self._insert(largest)
+            self._sizes[table] += columns.nbytes
+        while self._held and (batch is _ALL or self._sizes.total() > HELD_BYTES):
+            ((table, _),) = self._sizes.most_common(1)
+            del self._sizes[table]
+            self._insert(table, pa.concat_tables(self._held.pop(table)))
 
-    def _insert(self, table: str) -> None:
-        self._database.insert(table, pa.concat_tables(self._held.pop(table)))
+    def _insert(self, table: str, columns: pa.Table) -> None:
+        self._database.insert(table, columns)
         self._inserts += 1
         if self._inserts == UNMERGED:
             self._merges("START")

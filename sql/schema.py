@@ -8,10 +8,10 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 import pyarrow as pa
 from msgspec.structs import astuple
 
+from ingest.columns import Numbers
 from ingest.records import NodeSample, PodColumns
 from sql.lean_arrow import leave_pandas_out
 from streams.batch import Column, SampleKey
-from streams.columns import Numbers
 from streams.findings import TABLES, Row
 
 leave_pandas_out()

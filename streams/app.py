@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import faust
 import structlog
+from faust.assignor import PartitionAssignor
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, StreamT
 
@@ -80,6 +81,30 @@ class _Consumer(driver.Consumer):
 
 class _Transport(driver.Transport):
     Consumer = _Consumer
+
+
+class _Metadata(NamedTuple):
+    """What an assignor asks of a cluster."""
+
+    cluster: Any
+    changelogs: Mapping[str, int]
+    """Their numbers of partitions."""
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        return self.cluster.partitions_for_topic(topic) or set(range(self.changelogs.get(topic, 0)))
+
+
+class _Assignor(PartitionAssignor):
+    """Faust's, which never leaves out a changelog that is so new that this worker's metadata does not have it.
+
+    Kafka gives a worker that comes back under its own name the assignment that it had. A changelog that is not in it
+    is not read: the worker would begin with empty states.
+    """
+
+    def _perform_assignment(self, cluster: Any, member_metadata: Any) -> Any:
+        tables = self._table_manager.data.values()
+        changelogs = {table.changelog_topic.get_topic_name(): table.partitions or 0 for table in tables}
+        return super()._perform_assignment(_Metadata(cluster, changelogs), member_metadata)
 
 
 class Worker:
@@ -220,6 +245,7 @@ def _app(
         value_serializer="raw",
         processing_guarantee="at_least_once",
         consumer_group_instance_id=instance,
+        PartitionAssignor=_Assignor,
         consumer_auto_offset_reset="earliest",
         consumer_max_fetch_size=MAX_MESSAGE_BYTES,
         broker_session_timeout=SESSION_SECONDS,

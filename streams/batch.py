@@ -1,29 +1,21 @@
 """What a runtime hands to landing at once: rows of findings, and samples that are columns already."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, get_args, get_type_hints
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from msgspec.structs import astuple
-
+from ingest.columns import TYPE_CODES, Numbers, Packed, pack
 from ingest.records import NodeSample, PodColumns, SummaryRecord
-from streams.columns import Numbers
 from streams.findings import NodeFit, Row
 
 Column: TypeAlias = Numbers | list[str]
 
 
-def _types() -> dict[str, Any]:
-    """The type of each column of the pods, its values None or not."""
-    return {name: get_args(hint)[0] for name, hint in get_type_hints(PodColumns).items()}
-
-
 PODS_A_ROW: Final = 8
+_TEXTS: Final = tuple(name for name in PodColumns.__struct_fields__ if name not in TYPE_CODES)
 _FIT_KEY: Final = NodeFit._fields.index("resource") + 1
 """The first so many fields of its rows are the natural key."""
-_FLOATS: Final = frozenset(name for name, kind in _types().items() if float in {kind, *get_args(kind)})
-_TEXTS: Final = frozenset(name for name, kind in _types().items() if kind is str)
 
 
 class SampleKey(NamedTuple):
@@ -41,17 +33,22 @@ class Batch:
     `keys[i].pods` says how many values of every column in `pod_columns` belong to sample i.
     """
 
-    __slots__ = ("_fits", "keys", "pod_columns", "rows", "samples", "size")
+    __slots__ = ("_fits", "_numbers", "_texts", "keys", "rows", "samples", "size")
 
     def __init__(self) -> None:
         self.rows: defaultdict[type[Row], list[Row]] = defaultdict(list)
         self.keys: list[SampleKey] = []
         self.samples: list[NodeSample] = []
-        self.pod_columns: dict[str, Column] = {name: _column(name) for name in PodColumns.__struct_fields__}
+        self._texts: dict[str, list[str]] = {name: [] for name in _TEXTS}
+        self._numbers = {name: Numbers(typecode) for name, typecode in TYPE_CODES.items()}
         self._fits: dict[tuple[object, ...], int] = {}
         """Where the row of a natural key is among those of `node_fit`: a list of pods says each many times over."""
         self.size = 0
         """What it holds in memory, counted in rows; a pod of a sample, being packed numbers, is an eighth of one."""
+
+    @property
+    def pod_columns(self) -> Mapping[str, Column]:
+        return {**self._texts, **self._numbers}
 
     def add(self, rows: Collection[Row]) -> None:
         for row in rows:
@@ -71,20 +68,17 @@ class Batch:
             fits.append(row)
             self.size += 1
 
-    def add_summary(self, record: SummaryRecord) -> None:
+    def add_summary(self, record: SummaryRecord, numbers: Sequence[Packed] = ()) -> None:
+        """A sample; `numbers` are the columns of its pods as `pack` makes them, where that was done already."""
         pods = record.pods
         count = len(pods.uid)
         self.keys.append(SampleKey(record.cluster, record.ts, record.node, count))
         self.samples.append(record.sample)
-        for column, values in zip(self.pod_columns.values(), astuple(pods), strict=True):
-            column.extend(values)
+        for name, texts in self._texts.items():
+            texts.extend(getattr(pods, name))
+        for column, packed in zip(self._numbers.values(), numbers or pack(pods), strict=True):
+            column.add(packed)
         self.size += 1 + count // PODS_A_ROW
-
-
-def _column(name: str) -> Column:
-    if name in _TEXTS:
-        return []
-    return Numbers("d" if name in _FLOATS else "q")
 
 
 class Sink(Protocol):

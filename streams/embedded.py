@@ -18,7 +18,7 @@ from streams.findings import DeadLetter, Row
 from streams.fold import Fold, LogKey, LogState, Rejected
 from streams.reducer import Reducer
 
-BATCH_ROWS: Final = 3_000
+BATCH_ROWS: Final = 5_000
 CHECKPOINT_EVERY: Final = 100_000
 """Observations between two checkpoints of a long replay."""
 SEAM: Final = timedelta(seconds=10)
@@ -92,6 +92,8 @@ class Replay:
         if item.ts is not None:
             self._advance(item.cluster, item.ts)
         for record in item.records:
+            if isinstance(record, SummaryRecord):
+                self._batch.add_summary(record, item.numbers)
             self._take(record, item.position)
         if item.bad is not None:
             error_type, reason, raw = item.bad
@@ -134,8 +136,6 @@ class Replay:
         if log is None:
             log = self._logs[key] = LogState()
         self._changed.add(key)
-        if isinstance(record, SummaryRecord):
-            self._batch.add_summary(record)
         rows: list[Row] = []
         for output in self._fold.step(log, record):
             if isinstance(output, Record):

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, get_type_hints
+from types import NoneType
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from ingest.dead_letters import EPOCH
 from ingest.topics import Headers, event_headers
 from streams.findings import TABLES, DeadLetter, Row
 
@@ -25,6 +27,16 @@ def _columns(row_type: type[Row]) -> type[msgspec.Struct]:
     return msgspec.defstruct(row_type.__name__ + "Columns", fields, frozen=True, kw_only=True, omit_defaults=True)
 
 
+def _unknown(hint: Any) -> Any:
+    """What stands in a column of this type where nothing is known."""
+    return None if NoneType in get_args(hint) else _EMPTY[get_origin(hint) or hint]
+
+
+_EMPTY: Final[dict[Any, Any]] = {str: "", int: 0, float: 0.0, bool: False, datetime: EPOCH, list: [], dict: {}}
+_UNKNOWN: Final = {
+    table: {name: _unknown(hint) for name, hint in get_type_hints(row_type).items()}
+    for table, row_type in ROW_TYPES.items()
+}
 COLUMNS: Final = {table: _columns(row_type) for table, row_type in ROW_TYPES.items()}
 Tables: Final = msgspec.defstruct(
     "Tables",
@@ -73,7 +85,7 @@ def decode_findings(value: bytes) -> Findings:
 
 
 def columns_of(findings: Findings) -> dict[str, dict[str, list[Any]]]:
-    """By table and column; a column that the message lacks is None in every row."""
+    """By table and column; a column that the message lacks is None in every row, or empty or zero if it cannot be."""
     found: dict[str, dict[str, list[Any]]] = {}
     for table, columns_type in COLUMNS.items():
         columns = getattr(findings.tables, table)
@@ -81,5 +93,7 @@ def columns_of(findings: Findings) -> dict[str, dict[str, list[Any]]]:
             continue
         lists = {name: getattr(columns, name) for name in columns_type.__struct_fields__}
         rows = max((len(values) for values in lists.values() if values is not None), default=0)
-        found[table] = {name: [None] * rows if values is None else values for name, values in lists.items()}
+        found[table] = {
+            name: [_UNKNOWN[table][name]] * rows if values is None else values for name, values in lists.items()
+        }
     return found

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from ingest.records import NodeSample
+from ingest.records import USAGES, NodeSample
 from sql.page.asked import RowDict
 from sql.page.words import amount
-from streams.rules.eviction_order import USAGES, RankedPod, rank, standing
+from streams.rules.eviction_order import RankedPod, rank, standing
 from streams.rules.signals import PID_AVAILABLE, Layout, layout_of
 
 SHOWN: Final = 10

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import msgspec
 
+from ingest.columns import Numbers
 from ingest.objects import KubeletConfiguration, Pod
-from ingest.records import NodeSample, PodColumns, SummaryRecord
-from streams.columns import Numbers
+from ingest.records import USAGES, NodeSample, PodColumns, SummaryRecord
 from streams.findings import Eviction
-from streams.rules.eviction_order import USAGES, RankedPod, rank, standing, tied
+from streams.rules.eviction_order import RankedPod, rank, standing, tied
 from streams.rules.requests import eviction_requests, is_critical
 from streams.rules.signals import RESOURCES, Layout, layout_of, observe
 from streams.rules.thresholds import SignalThresholds, effective_thresholds, threshold_value

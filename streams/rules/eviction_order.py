@@ -39,19 +39,6 @@ class RankedPod(NamedTuple):
     """Static, mirror, or of system-critical priority: never evicted under pressure (C3)."""
 
 
-USAGES: Final = (
-    "memory_working_set_bytes",
-    "rootfs_used_bytes",
-    "rootfs_inodes_used",
-    "logs_used_bytes",
-    "logs_inodes_used",
-    "volumes_used_bytes",
-    "volumes_inodes_used",
-    "processes",
-)
-"""What a pod's statistics tell of it; a summary's columns are named the same."""
-
-
 class Standing(NamedTuple):
     """How a pod stands for a signal. Usage is None for a pod without stats, which goes before all others."""
 

@@ -108,16 +108,16 @@ def _stages(kafka: Kafka, http: ClickHouseHttp, folder: Path, nodes: int, pods: 
                 folder / "idiomatic.log",
                 pipeline.environment("work", "0") | {"PYTHONPATH": f"{HERE}{os.pathsep}{HERE / 'tests'}"},
             )
-            yield _drain("work, idiomatic: async for, a table write an event", pipeline.waiting_for_work, part)
+            yield drain("work, idiomatic: async for, a table write an event", pipeline.waiting_for_work, part)
         else:
             with connect(pipeline.dsn) as database:
                 migrate(database)
             work, land = pipeline.part("work", "0"), pipeline.part("land", "0")
-            yield _drain("work, ours: batches, a state write a key and batch", pipeline.waiting_for_work, work)
+            yield drain("work, ours: batches, a state write a key and batch", pipeline.waiting_for_work, work)
             yield _drain_all("land: decode, columns, insert (the client's part)", pipeline.waiting, land)
 
 
-def _drain(name: str, waiting: Callable[[], int], part: Process) -> Stage:
+def drain(name: str, waiting: Callable[[], int], part: Process) -> Stage:
     """From the first acknowledgement until nothing waits: the start of a process is not counted."""
     backlog = waiting()
     part.start()

@@ -31,30 +31,43 @@ TOPOLOGY: Final[Json] = {
 COMPRESSIONS: Final[dict[str, Compression]] = {".gz": "gzip", ".zst": "zstd"}
 
 
-def write_capture(path: Path, *, nodes: int, pods: int, samples: int, seed: int = 0, numa: bool = False) -> int:
+def write_capture(
+    path: Path,
+    *,
+    nodes: int,
+    pods: int,
+    samples: int,
+    seed: int = 0,
+    numa: bool = False,
+    interval: timedelta = INTERVAL,
+) -> int:
     """Write a capture anew, compressed as its suffix says, and give the number of its observations.
 
-    It lists the nodes, their pods and their kubelets' settings; then, every `INTERVAL`, it has a summary of each
+    It lists the nodes, their pods and their kubelets' settings; then, every `interval`, it has a summary of each
     node and some events, in order of time; with `numa` also the CPU topology, and with each summary the CPU Manager's
     checkpoint. Memory does not grow with any of the numbers but `pods`.
     """
     path.unlink(missing_ok=True)
     count = 0
     with CaptureWriter(path, COMPRESSIONS.get(path.suffix, "none")) as capture:
-        for observation in observations(nodes=nodes, pods=pods, samples=samples, seed=seed, numa=numa):
+        for observation in observations(
+            nodes=nodes, pods=pods, samples=samples, seed=seed, numa=numa, interval=interval
+        ):
             capture.write(observation)
             count += 1
     return count
 
 
-def observations(*, nodes: int, pods: int, samples: int, seed: int = 0, numa: bool = False) -> Iterator[Observation]:
+def observations(
+    *, nodes: int, pods: int, samples: int, seed: int = 0, numa: bool = False, interval: timedelta = INTERVAL
+) -> Iterator[Observation]:
     """Give the observations of `write_capture`; the same arguments give the same ones."""
     shapes = load_shapes()
     yield from _listing(shapes, nodes, pods, numa=numa)
     summaries = Summaries(shapes, pods, seed, BEGIN)
     for sample in range(samples):
         for node in range(nodes):
-            ts = BEGIN + INTERVAL * (sample + node / nodes)
+            ts = BEGIN + interval * (sample + node / nodes)
             summary = summaries.at(node, ts)
             yield _observed(ts, "kubelet", "stats/summary", "SNAPSHOT", summary, node_name(node))
             if numa:
@@ -67,10 +80,10 @@ def observations(*, nodes: int, pods: int, samples: int, seed: int = 0, numa: bo
 def _listing(shapes: Shapes, nodes: int, pods: int, *, numa: bool) -> Iterator[Observation]:
     listed_at = BEGIN - LISTING
     for node in range(nodes):
-        yield _observed(listed_at, "list", "nodes", "ADDED", _node(shapes, node))
+        yield _observed(listed_at, "list", "nodes", "ADDED", node_object(shapes, node))
     for node in range(nodes):
         for pod in range(pods):
-            yield _observed(listed_at, "list", "pods", "ADDED", _pod(shapes, node, pod))
+            yield _observed(listed_at, "list", "pods", "ADDED", pod_object(shapes, node, pod))
     for node in range(nodes):
         yield _observed(listed_at, "kubelet", "configz", "SNAPSHOT", shapes.configz, node_name(node))
     if numa:
@@ -103,13 +116,15 @@ def _observed(
     )
 
 
-def _node(shapes: Shapes, node: int) -> Json:
+def node_object(shapes: Shapes, node: int) -> Json:
+    """The Node of a number; it may be changed by whoever asked."""
     shape = deepcopy(shapes.node)
     shape["metadata"].update(name=node_name(node), uid=node_uid(node))
     return shape
 
 
-def _pod(shapes: Shapes, node: int, pod: int) -> Json:
+def pod_object(shapes: Shapes, node: int, pod: int) -> Json:
+    """The Pod of a node; it may be changed by whoever asked."""
     namespace, name, uid = pod_names(node, pod)
     shape = deepcopy(shapes.pod)
     shape["metadata"].update(namespace=namespace, name=name, uid=uid)

@@ -5,103 +5,41 @@ rows that must be there, no less and no more. Every attack ends with a line for 
 """
 
 import asyncio
-import os
+import signal
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from itertools import count
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Final, Self
+from typing import Any, Final, Self, TypeAlias
 
-import msgspec
+from aiokafka.admin import AIOKafkaAdminClient
 
+from components.disk import Disk, why_no_disk
 from components.kafka import Kafka
 from components.processes import HOST, NotReady, Process, eventually, free_port
+from components.ready import why_not_ready
 from components.toxiproxy import Proxy, Toxiproxy
+from faults.feeding import Feeder, endless
+from faults.result import Result, note
 from ingest.observation import Observed, Unreadable
-from ingest.publish import Publisher
-from ingest.replay_kafka import Feed
 from integration.clickhouse_http import ClickHouseHttp
-from integration.pipeline import ROOT, Pipeline, embedded_digest, examples
+from integration.node_story import LEADSMAN
+from integration.pipeline import Pipeline, embedded_digest
 from sql.database import Database, connect
+from sql.digest import TableDigest
 
-LONG: Final = os.environ.get("LEADSMAN_FAULTS") == "long"
-RESULTS: Final = os.environ.get("LEADSMAN_FAULTS_RESULTS")
-"""Where results are appended, a JSON object a line; `python -m faults.report` makes the document of them."""
-CAPTURES: Final = sorted([*ROOT.glob("examples/*.jsonl.gz"), *ROOT.glob("tests/scenarios/*/capture.jsonl")])
-OBSERVATIONS_A_SECOND: Final = 300 if LONG else 100
 MOST_MIB: Final = 600
 """Of memory of one part, whatever happens."""
 CATCH_UP_SECONDS: Final = 300.0
 """Beside twice the outage; how long it really took is in the report."""
+DISK_MIB: Final = 512
 
-
-@dataclass
-class Result:
-    """What an attack came to."""
-
-    fault: str
-    times: int
-    fault_seconds: float
-    acknowledged: int
-    """Observations that Kafka has."""
-    rows: int
-    """In all tables, equal to those of a replay without a broker."""
-    caught_up_seconds: float
-    """From the end of the fault until everything was stored."""
-    peak_mib: int
-    at: str = ""
-
-
-class Feeder:
-    """Sends observations at a steady rate from a thread of its own; what is not acknowledged is sent again."""
-
-    def __init__(self, pipeline: Pipeline) -> None:
-        self.sent: list[Observed | Unreadable] = []
-        self._pipeline = pipeline
-        self._enough = Event()
-        self._failure: BaseException | None = None
-        self._thread = Thread(target=self._run, name="feeder")
-        self._thread.start()
-
-    def stop(self) -> int:
-        """Returns when Kafka has acknowledged all of it; how many observations that are."""
-        self._enough.set()
-        self._thread.join(600)
-        if self._thread.is_alive():
-            raise NotReady("Kafka did not acknowledge what was sent within 10 minutes")
-        if self._failure is not None:
-            raise self._failure
-        return len(self.sent)
-
-    def _run(self) -> None:
-        try:
-            asyncio.run(self._send())
-        except BaseException as failure:  # noqa: BLE001  # it is raised by `stop`
-            self._failure = failure
-
-    async def _send(self) -> None:
-        begin = time.monotonic()
-        async with Publisher(self._pipeline.settings.kafka.bootstrap_servers) as publisher:
-            feed = Feed(publisher, self._pipeline.topics)
-            for item in _endless():
-                if self._enough.is_set():
-                    break
-                self.sent.append(item)
-                await feed.send(item)
-                ahead = len(self.sent) / OBSERVATIONS_A_SECOND - (time.monotonic() - begin)
-                if ahead > 0:
-                    await asyncio.sleep(ahead)
-            await publisher.flush()
-
-
-def _endless() -> Iterator[Observed | Unreadable]:
-    """Real captures again and again, each time under clusters of their own."""
-    for copy in count():
-        yield from examples(CAPTURES, copy)
+Attack: TypeAlias = Callable[["Attacked"], tuple[int, float]]
+"""Tells how often it did what it does, and the seconds of one fault."""
+Wanted: TypeAlias = Callable[[Pipeline, Sequence[Observed | Unreadable], str], list[TableDigest]]
+"""What must be in the tables after all of that was sent; the DSN is that of the tables."""
 
 
 class Ground:
@@ -109,49 +47,77 @@ class Ground:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._stack = ExitStack()
         self.toxiproxy = Toxiproxy(folder)
-        self.clickhouse = ClickHouseHttp(folder / "clickhouse")
-        self._kafka_port = free_port()
-        self.kafka = Kafka(folder, {"advertised.listeners": f"PLAINTEXT://{HOST}:{self._kafka_port}"})
+        self._folder_of_kafka, self._folder_of_clickhouse = folder / "kafka", folder / "clickhouse"
+        self.clickhouse = ClickHouseHttp(self._folder_of_clickhouse / "data")
 
     def __enter__(self) -> Self:
-        self.toxiproxy.__enter__()
-        self.to_kafka = self.toxiproxy.before(self.kafka.port, self._kafka_port)
-        self.kafka.start()
-        self.kafka.bootstrap_servers = f"{HOST}:{self._kafka_port}"
-        self.clickhouse.__enter__()
-        self.to_clickhouse = self.toxiproxy.before(int(self.clickhouse.dsn().rsplit(":", 1)[1].split("/")[0]))
+        with ExitStack() as stack:
+            stack.enter_context(self.toxiproxy)
+            self.disk_of_kafka = self._disk(self._folder_of_kafka, stack)
+            self.disk_of_clickhouse = self._disk(self._folder_of_clickhouse, stack)
+            kafka_port = free_port()
+            advertised = {"advertised.listeners": f"PLAINTEXT://{HOST}:{kafka_port}"}
+            self.kafka = Kafka(self._folder_of_kafka, advertised)
+            self.to_kafka = self.toxiproxy.before(self.kafka.port, kafka_port)
+            stack.callback(self.kafka.stop)
+            self.kafka.start()
+            self.kafka.bootstrap_servers = f"{HOST}:{kafka_port}"
+            stack.enter_context(self.clickhouse)
+            self.to_clickhouse = self.toxiproxy.before(self.clickhouse.port)
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.clickhouse.__exit__(None, None, None)
-        self.kafka.stop()
-        self.toxiproxy.__exit__()
+        self._stack.close()
 
-    def attacked(self, name: str, fault: str, attack: Callable[["Attacked"], tuple[int, float]]) -> Result:
-        """Run the pipeline while `attack` does what it does; it tells how often, and the seconds of one fault.
+    def _disk(self, folder: Path, stack: ExitStack) -> Disk | None:
+        """What is mounted there; None where nothing can be."""
+        folder.mkdir()
+        return None if why_no_disk() else stack.enter_context(Disk(folder, DISK_MIB))
+
+    def attacked(
+        self,
+        name: str,
+        fault: str,
+        attack: Attack,
+        source: Iterable[Observed | Unreadable] | None = None,
+        wanted: Wanted | None = None,
+    ) -> Result:
+        """Run the pipeline while `attack` does what it does.
 
         AssertionError where a row is lost or doubled, memory is not bounded, or it does not catch up.
         """
         direct = self.clickhouse.dsn(name)
-        through = direct.replace(direct.rsplit(":", 1)[1].split("/")[0], str(self.to_clickhouse.port))
+        through = direct.replace(str(self.clickhouse.port), str(self.to_clickhouse.port))
         folder = self._folder / name
         folder.mkdir()
         pipeline = Pipeline(self.kafka, through, folder)
         try:
-            return self._run(pipeline, direct, fault, attack)
+            return self._run(pipeline, folder, direct, fault, attack, source or endless(), wanted or _replayed)
         finally:
             self.to_kafka.heal()
             self.to_clickhouse.heal()
+            self.clickhouse.heal()
+            for disk in (self.disk_of_kafka, self.disk_of_clickhouse):
+                if disk is not None:
+                    disk.free()
             pipeline.stop()
 
     def _run(
-        self, pipeline: Pipeline, direct: str, fault: str, attack: Callable[["Attacked"], tuple[int, float]]
+        self,
+        pipeline: Pipeline,
+        folder: Path,
+        direct: str,
+        fault: str,
+        attack: Attack,
+        source: Iterable[Observed | Unreadable],
+        wanted: Wanted,
     ) -> Result:
-        feeder = Feeder(pipeline)
-        with Attacked(self, pipeline) as attacked:
+        with Feeder(pipeline, source) as feeder, Attacked(self, pipeline, folder, direct) as attacked:
             with connect(direct) as database:
-                eventually("the first rows are stored", lambda: _has_rows(database), 120)
+                eventually("the first rows are stored", lambda: _has_rows(database))
             times, fault_seconds = attack(attacked)
             healed = time.monotonic()
             time.sleep(2)
@@ -160,15 +126,19 @@ class Ground:
             caught_up = time.monotonic() - healed
             peak = attacked.peak_mib()
         pipeline.dsn = direct
-        found, wanted = pipeline.digest(), embedded_digest(feeder.sent, f"{direct}_wanted")
-        assert found == wanted
+        found, due = pipeline.digest(), wanted(pipeline, feeder.sent, direct)
+        assert found == due, [pair for pair in zip(found, due, strict=True) if pair[0] != pair[1]]
         assert peak < MOST_MIB
-        rows = sum(table.rows for table in found)
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        result = Result(fault, times, fault_seconds, acknowledged, rows, round(caught_up, 1), peak, now)
-        if RESULTS:
-            with Path(RESULTS).open("ab") as results:
-                results.write(msgspec.json.encode(asdict(result)) + b"\n")
+        result = Result(
+            fault=fault,
+            times=times,
+            fault_seconds=fault_seconds,
+            acknowledged=acknowledged,
+            rows=sum(table.rows for table in found),
+            caught_up_seconds=round(caught_up, 1),
+            peak_mib=peak,
+        )
+        note(result)
         return result
 
 
@@ -177,13 +147,18 @@ class Attacked:
     would.
     """
 
-    def __init__(self, ground: Ground, pipeline: Pipeline) -> None:
+    def __init__(self, ground: Ground, pipeline: Pipeline, folder: Path, direct: str) -> None:
         self.kafka = ground.kafka
         self.to_kafka: Proxy = ground.to_kafka
         self.to_clickhouse: Proxy = ground.to_clickhouse
         self.clickhouse = ground.clickhouse
+        self.disk_of_clickhouse = ground.disk_of_clickhouse
+        self.disk_of_kafka = ground.disk_of_kafka
+        self.dsn = direct
         self.pipeline = pipeline
-        self.parts = [pipeline.part("work", "0"), pipeline.part("land", "0")]
+        self._telemetry_port = free_port()
+        self.worker, self.lander = pipeline.part("work", "0"), self._real_lander(folder)
+        self.parts = [self.worker, self.lander]
         self._peaks: list[int] = [0]
         self._tended = Lock()
         self._over = Event()
@@ -198,6 +173,7 @@ class Attacked:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._tending.join()
+        self.lander.stop()
 
     def again(self, part: Process) -> None:
         """SIGKILL, and started again."""
@@ -206,9 +182,38 @@ class Attacked:
             part.kill()
             part.start()
 
+    def dying(self, of_worker: str, of_lander: str, folder: Path) -> None:
+        """Worker and lander die by SIGKILL, each at such a moment of `faults.dying`, and are started again."""
+        moments = {self.worker: ("work", of_worker), self.lander: ("land", of_lander)}
+        with self._tended:
+            dying = []
+            for part, (what, moment) in moments.items():
+                part.kill()
+                argv = [sys.executable, "-m", "faults.dying", moment]
+                log = folder / f"{what} {moment}.log"
+                dying.append(Process(moment, argv, log, self.pipeline.environment(what, "0")))
+                dying[-1].start()
+            for each in dying:
+                assert each.wait(120) == -signal.SIGKILL, each.last_lines()
+            for part in moments:
+                part.start()
+
+    def refusal(self) -> str:
+        """Why the lander says that it is not ready; empty where it is."""
+        return why_not_ready(self._telemetry_port)
+
+    def committed(self) -> dict[Any, int]:
+        """The offsets of the lander's group, by partition."""
+        return asyncio.run(_committed(self.pipeline))
+
     def peak_mib(self) -> int:
         """The most memory that a part held at once, as far as it was looked at every half second."""
         return max(self._peaks)
+
+    def _real_lander(self, folder: Path) -> Process:
+        telemetry = {"LEADSMAN_TELEMETRY__PORT": str(self._telemetry_port)}
+        environment = self.pipeline.environment("land", "0") | telemetry
+        return Process("land 0", [LEADSMAN, "land"], folder / "land-0.log", environment)
 
     def _tend(self) -> None:
         while not self._over.wait(0.5):
@@ -221,6 +226,21 @@ class Attacked:
     def _note(self, part: Process) -> None:
         with suppress(NotReady, OSError):
             self._peaks.append(_peak_mib(part))
+
+
+def _replayed(_: Pipeline, sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDigest]:
+    return embedded_digest(sent, f"{dsn}_wanted")
+
+
+async def _committed(pipeline: Pipeline) -> dict[Any, int]:
+    kafka = pipeline.settings.kafka
+    admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
+    await admin.start()
+    try:
+        found = await admin.list_consumer_group_offsets(f"{kafka.topic_prefix}-land")
+    finally:
+        await admin.close()
+    return {partition: at.offset for partition, at in found.items()}
 
 
 def _has_rows(database: Database) -> bool:

@@ -2,6 +2,7 @@
 
 import platform
 import sys
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -9,44 +10,74 @@ from typing import Final
 import msgspec
 
 from components.kafka import VERSION as KAFKA
-from faults.fire import Result
+from components.kubernetes import VERSION as KUBERNETES
+from faults.result import Noted, Result, Tried, Watched
 
 _PACKAGES: Final = ("faust-streaming", "aiokafka", "chdb", "clickhouse-connect")
 _TEXT: Final = """\
 # What was tried, and what came of it
 
 `make faults`, {first} to {last}, on {machine} with two cores. Leadsman {leadsman}, Python {python}, Kafka {kafka},
-{packages}. ClickHouse is the engine of chDB behind its HTTP protocol, Kafka one node; toxiproxy stands before both.
+Kubernetes {kubernetes}, {packages}. ClickHouse is the engine of chDB behind its HTTP protocol, Kafka one node;
+toxiproxy stands before both, and before the API server.
+
+## The pipeline
 
 Observations of real captures went through the whole pipeline while something broke; a part that ends is started
 again, as a Deployment would. An attack passes when every table has exactly the rows that a replay of what Kafka
-acknowledged gives without a broker: nothing lost, nothing doubled.
+acknowledged gives without a broker: nothing lost, nothing doubled. (Where times are wrong by a day, what is concluded
+over a whole cluster is compared with what the cluster's log gives in Kafka's own order.)
 
 | fault | times | seconds | acknowledged | rows | caught up after, s | peak of a part, MiB |
 |---|--:|--:|--:|--:|--:|--:|
-{lines}
+{results}
+
+## The watcher
+
+A watcher follows nodes, pods and Events of a real API server. An attack passes when its requests back off, somebody
+can see within 2 minutes that pods cannot be read, and afterwards the pods that it told are those that exist.
+
+| fault | seconds | requests meanwhile | told after, s | caught up after, s | pods |
+|---|--:|--:|--:|--:|--:|
+{watched}
+
+## Beside these
+
+{tried}
 """
 
 
 def main() -> None:
     """Print the document."""
-    results = [msgspec.json.decode(line, type=Result) for line in Path(sys.argv[1]).read_bytes().splitlines()]
+    noted = [msgspec.json.decode(line, type=Noted) for line in Path(sys.argv[1]).read_bytes().splitlines()]
     text = _TEXT.format(
-        first=results[0].at,
-        last=results[-1].at,
+        first=noted[0].at,
+        last=noted[-1].at,
         machine=platform.machine(),
         leadsman=version("leadsman"),
         python=platform.python_version(),
         kafka=KAFKA,
+        kubernetes=KUBERNETES,
         packages=", ".join(f"{package} {version(package)}" for package in _PACKAGES),
-        lines="\n".join(map(_line, results)),
+        results=_lines(_of_pipeline(each) for each in noted if isinstance(each, Result)),
+        watched=_lines(_of_watcher(each) for each in noted if isinstance(each, Watched)),
+        tried=_lines(f"- {each.fault}: {each.outcome}" for each in noted if isinstance(each, Tried)),
     )
     sys.stdout.write(text)
 
 
-def _line(each: Result) -> str:
+def _lines(lines: Iterable[str]) -> str:
+    return "\n".join(lines)
+
+
+def _of_pipeline(each: Result) -> str:
     figures = f"{each.times} | {each.fault_seconds:.0f} | {each.acknowledged:,} | {each.rows:,}"
     return f"| {each.fault} | {figures} | {each.caught_up_seconds:.0f} | {each.peak_mib} |"
+
+
+def _of_watcher(each: Watched) -> str:
+    figures = f"{each.fault_seconds:.0f} | {each.requests} | {each.told_after_seconds:.0f}"
+    return f"| {each.fault} | {figures} | {each.caught_up_seconds:.0f} | {each.objects} |"
 
 
 if __name__ == "__main__":

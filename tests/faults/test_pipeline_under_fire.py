@@ -6,10 +6,20 @@ The short form is in `make test`; `make faults` is the long one, with the times 
 import random
 import time
 from collections.abc import Iterator
+from itertools import cycle, islice
+from pathlib import Path
 
 import pytest
 
-from faults.fire import LONG, Attacked, Ground
+from components.disk import why_no_disk
+from components.processes import eventually
+from faults.dying import OF_A_LANDER, OF_A_WORKER
+from faults.feeding import disordered
+from faults.fire import Attacked, Ground
+from faults.form import LONG
+from faults.logs import in_the_logs_order
+from integration.clickhouse_http import REFUSALS
+from sql.database import connect
 
 pytestmark = pytest.mark.xdist_group("kafka")
 
@@ -18,6 +28,8 @@ CLICKHOUSE_OUTAGE_SECONDS = 600.0 if LONG else 5.0
 KILLS = 100 if LONG else 4
 RESETS = 20 if LONG else 2
 STORM = 20 if LONG else 2
+DEATHS = 20 if LONG else 3
+DISORDER_SECONDS = 120.0 if LONG else 5.0
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +48,25 @@ def test_kill_9_of_every_part_at_any_moment(ground: Ground) -> None:
         return KILLS, 0.0
 
     ground.attacked("kills", "kill -9 of a worker or a lander", attack)
+
+
+def test_kill_9_exactly_between_intent_insert_and_commit(ground: Ground, tmp_path: Path) -> None:
+    def attack(on: Attacked) -> tuple[int, float]:
+        moments = zip(cycle(OF_A_WORKER), cycle(OF_A_LANDER), strict=False)
+        for of_worker, of_lander in islice(moments, DEATHS):
+            on.dying(of_worker, of_lander, tmp_path)
+        return 2 * DEATHS, 0.0
+
+    ground.attacked("moments", "kill -9 between intent, inserts and commit; between findings and states", attack)
+
+
+def test_clocks_are_wrong_by_a_day_and_nothing_comes_in_order(ground: Ground) -> None:
+    def attack(_: Attacked) -> tuple[int, float]:
+        time.sleep(DISORDER_SECONDS)
+        return 1, DISORDER_SECONDS
+
+    fault = "times wrong by up to a day, arriving in disorder"
+    ground.attacked("disorder", fault, attack, disordered(), in_the_logs_order)
 
 
 def test_the_broker_restarts(ground: Ground) -> None:
@@ -102,6 +133,80 @@ def test_clickhouse_hangs_resets_and_answers_too_late(ground: Ground) -> None:
         return 1 + 2 * RESETS, time.monotonic() - begin
 
     ground.attacked("late", "ClickHouse hangs, resets, answers lost after the insert", attack)
+
+
+def test_the_disk_of_clickhouse_is_full(ground: Ground) -> None:
+    """It is filled again and again: merges free some of it."""
+
+    def attack(on: Attacked) -> tuple[int, float]:
+        begin, pid, disk = time.monotonic(), on.lander.pid, on.disk_of_clickhouse
+
+        def full_and_told() -> bool:
+            on.clickhouse.inject("full") if disk is None else disk.fill()
+            return "code: 243" in on.refusal()
+
+        eventually("the lander tells", full_and_told)
+        while time.monotonic() - begin < OUTAGE_SECONDS:
+            full_and_told()
+            time.sleep(0.5)
+        eventually("the lander still tells", full_and_told)
+        on.clickhouse.heal() if disk is None else disk.free()
+        assert on.lander.pid == pid
+        return 1, time.monotonic() - begin
+
+    ground.attacked("full", f"disk of ClickHouse full{'' if ground.disk_of_clickhouse else ' (injected)'}", attack)
+
+
+@pytest.mark.skipif(bool(why_no_disk()), reason=why_no_disk() or "it can be mounted")
+def test_the_disk_of_kafka_is_full(ground: Ground) -> None:
+    """The broker ends by itself, as it does when its only log directory fails, and is started when there is room."""
+
+    def attack(on: Attacked) -> tuple[int, float]:
+        assert on.disk_of_kafka is not None
+        begin = time.monotonic()
+        on.disk_of_kafka.fill()
+        eventually("the broker gives up", lambda: not on.kafka.process.runs)
+        time.sleep(OUTAGE_SECONDS)
+        on.disk_of_kafka.free()
+        on.kafka.start()
+        return 1, time.monotonic() - begin
+
+    ground.attacked("kafka_full", "disk of Kafka full", attack)
+
+
+def test_clickhouse_has_too_many_parts(ground: Ground) -> None:
+    limits = ("parts_to_throw_insert", "parts_to_delay_insert", "max_delay_to_insert")
+
+    def attack(on: Attacked) -> tuple[int, float]:
+        with connect(on.dsn) as database:
+            found = database.query(
+                "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree'"
+            )
+            tables = [name for (name,) in found.rows]
+            for table in tables:
+                database.command(f"ALTER TABLE {table} MODIFY SETTING {', '.join(f'{each} = 1' for each in limits)}")
+            eventually("the lander tells", lambda: "code: 252" in on.refusal())
+            pid, committed = on.lander.pid, on.committed()
+            time.sleep(OUTAGE_SECONDS)
+            eventually("the lander still tells", lambda: "code: 252" in on.refusal())
+            assert (on.lander.pid, on.committed()) == (pid, committed)
+            for table in tables:
+                database.command(f"ALTER TABLE {table} RESET SETTING {', '.join(limits)}")
+        return 1, OUTAGE_SECONDS
+
+    ground.attacked("parts", "ClickHouse has too many parts", attack)
+
+
+def test_clickhouse_refuses_for_reasons_that_pass(ground: Ground) -> None:
+    def attack(on: Attacked) -> tuple[int, float]:
+        begin = time.monotonic()
+        for refusal in REFUSALS:
+            on.clickhouse.inject(refusal)
+            time.sleep(OUTAGE_SECONDS / len(REFUSALS))
+        on.clickhouse.heal()
+        return len(REFUSALS), time.monotonic() - begin
+
+    ground.attacked("refusals", "ClickHouse full, slow, without memory, read-only, a gateway's page", attack)
 
 
 def test_workers_and_landers_come_and_go(ground: Ground) -> None:

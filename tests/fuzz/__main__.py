@@ -1,7 +1,7 @@
 """`python -m fuzz [--seconds N] [TARGET...]`: coverage-guided fuzzing of each target, one process after the other.
 
 What breaks a target's property is kept in `found/TARGET/` and ends the run with status 1: mend the program, and leave
-the input there, where `test_replay.py` tries it again for ever. What covers new code is kept under `--corpus`.
+the input there, where `test_fuzz_targets.py` tries it again for ever. What covers new code is kept under `--corpus`.
 """
 
 import argparse

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.columns import Numbers
+from ingest.columns import TYPE_CODES, Numbers, pack
+from ingest.records import PodColumns
 
 INT64 = (-(1 << 63), (1 << 63) - 1)
 ints = st.lists(st.lists(st.none() | st.integers()))
@@ -39,3 +40,14 @@ def test_fractions_are_kept_in_their_order(pieces: list[list[float | None]]) -> 
     for piece in pieces:
         column.extend(piece)
     assert read_back(column) == naive(pieces)
+
+
+@given(st.lists(st.lists(st.none() | st.integers(), min_size=2, max_size=2)))
+def test_what_was_packed_elsewhere_is_the_same(pieces: list[list[int | None]]) -> None:
+    there, here = Numbers("q"), Numbers("q")
+    for piece in pieces:
+        columns = {name: piece if code == "q" else [0.5, None] for name, code in TYPE_CODES.items()}
+        pods = PodColumns(namespace=["n"] * 2, pod=["a", "b"], uid=["a", "b"], **columns)  # type: ignore[arg-type]
+        there.add(dict(zip(TYPE_CODES, pack(pods), strict=True))["processes"])
+        here.extend(piece)
+    assert read_back(there) == read_back(here)

@@ -82,11 +82,13 @@ def test_every_record_type_may_lack_what_has_a_default() -> None:
 def test_findings_of_an_older_version_lack_columns_and_of_a_later_one_have_more() -> None:
     rows = [NodeFit("c", T0, "n", "cpu", 4, 3, 2, None, 1, pods) for pods in (7, 8)]
     message = json.loads(encode_findings("c", "n", T0, rows))
-    del message["tables"]["node_fit"]["pods"]
+    for column in ("used", "pods"):
+        del message["tables"]["node_fit"][column]
     message["tables"]["node_fit"]["later"] = [1, 2]
     message["tables"]["later"] = {"x": [1]}
     found = columns_of(decode_findings(json.dumps(message).encode()))
     assert set(found) == {"node_fit"}
-    assert found["node_fit"]["pods"] == [None, None]
+    assert found["node_fit"]["used"] == [None, None]
+    assert found["node_fit"]["pods"] == [0, 0]  # a count that is never unknown: the table takes no null
     assert found["node_fit"]["ts"] == [T0, T0]
     assert "later" not in found["node_fit"]

@@ -1,0 +1,178 @@
+"""`make scale`: how large it can get, measured on this machine, and written to `tests/bench/SCALE.md`."""
+
+import argparse
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from components.kafka import VERSION as KAFKA
+from components.kubernetes import VERSION as KUBERNETES
+
+from . import day, kwok, nodes, peers
+from .answers import Answers
+from .ground import ROOT
+
+DOCUMENT: Final = ROOT / "tests" / "bench" / "SCALE.md"
+PODS: Final = 30
+PLAN: Final = (
+    *((500, workers) for workers in (1, 2, 3)),
+    *((1000, workers) for workers in (1, 2, 3)),
+    (1500, 1),
+    *((2000, workers) for workers in (1, 2, 3)),
+    (3000, 1),
+    *((4000, workers) for workers in (1, 2, 3)),
+)
+"""Nodes and workers of each measurement; the nodes only grow."""
+_TEXT: Final = """\
+# How large it can get
+
+`make scale` writes this; each section says when it was measured, and the load average of the machine then,
+which other work shared. {machine}, {cores} cores for everything together, Python {python}, Kubernetes
+{kubernetes}, Kafka {kafka}; ClickHouse is the engine of chDB behind its HTTP protocol.
+
+## Nodes
+
+All of it is real but the kubelets: etcd and kube-apiserver with the Node objects and {pods} Pods each,
+`leadsman watch` (kubelets asked directly, every 10 s, `/metrics` too), Kafka, `leadsman work`, `leadsman land`,
+the engine. One process answers for all kubelets over TLS: a summary of {summary:,} bytes without white space,
+and all of a kubelet's `/metrics` ({metrics:,} lines, recorded). "Stored" is the share of the samples due in the
+window that were in the database {lag:.0f} s later; "lag under 10 s" asks that for 99 % of the rows, of samples
+and of findings, and at least {share:.0%} stored.
+
+{nodes}
+
+## kwok
+
+{kwok}
+
+## A day
+
+{day}
+
+## Beside others
+
+The same reducers, records and Kafka, one process each; only the framework differs, and what it does about
+state. Quix Streams and Bytewax fold and send what Leadsman does, without what it does against loss and doubling.
+
+{peers}
+"""
+
+
+def main() -> None:
+    """Measure what is asked for, all of it where nothing is, and write the document after each step."""
+    parser = argparse.ArgumentParser(prog="python -m bench.scale", description=__doc__)
+    parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; all where none is given")
+    parser.add_argument("--seconds", type=float, default=60, help="of each steady state")
+    parser.add_argument("--plan", help="of the nodes, nodes x workers: 500x1,1000x3")
+    parser.add_argument("--size", type=float, default=1.0, help="of kwok, day and peers: 0.02 to try them")
+    parser.add_argument("--rounds", type=int, default=2, help="of the peers; the fastest of each counts")
+    parser.add_argument("--kept", type=Path, default=ROOT / ".venv" / "scale", help="where sections are kept")
+    parser.add_argument("--document", type=Path, default=DOCUMENT)
+    given = parser.parse_args()
+    if unknown := set(given.sections) - SECTIONS.keys():
+        parser.error(f"no section {', '.join(unknown)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # what was started is stopped
+    if len(given.sections) == 1:
+        _run(given.sections[0], given)
+    else:
+        for section in given.sections or SECTIONS:
+            # one process each: memory at its peak is of this section alone
+            subprocess.run([sys.executable, "-m", "bench.scale", *_flags(), section], check=True)
+
+
+def _flags() -> list[str]:
+    """What was given beside the sections."""
+    return [each for each in sys.argv[1:] if each not in SECTIONS]
+
+
+def _run(section: str, given: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory(prefix="leadsman-scale-") as folder:
+        began = datetime.now(UTC)
+
+        def write(text: str) -> None:
+            _keep(given.kept / f"{section}.md", text, began)
+            given.document.write_text(_document(given.kept))
+
+        SECTIONS[section](Path(folder), given, write)
+
+
+def _nodes(folder: Path, given: argparse.Namespace, write: Callable[[str], None]) -> None:
+    plan = [_of_plan(each) for each in given.plan.split(",")] if given.plan else PLAN
+    measured: list[nodes.Step] = []
+    for step in nodes.steps(folder, plan, PODS, given.seconds):
+        print(step, flush=True)
+        measured.append(step)
+        write(f"{_greatest(measured)} Each row is {given.seconds:.0f} s.\n\n{nodes.text(measured)}")
+
+
+def _of_plan(text: str) -> tuple[int, int]:
+    count, workers = text.split("x")
+    return int(count), int(workers)
+
+
+def _greatest(measured: Sequence[nodes.Step]) -> str:
+    most = max((step.nodes for step in measured if step.sustained), default=0)
+    if not most:
+        return "**No number of nodes was sustained.**"
+    return f"**The most that was sustained: {most:,} nodes with {most * PODS:,} pods.**"
+
+
+def _kwok(folder: Path, given: argparse.Namespace, write: Callable[[str], None]) -> None:
+    write(kwok.text(kwok.run(folder, round(1000 * given.size), round(10_000 * given.size))))
+
+
+def _day(folder: Path, given: argparse.Namespace, write: Callable[[str], None]) -> None:
+    write(day.text(day.run(folder, 100, PODS, 24 * given.size)))
+
+
+def _peers(folder: Path, given: argparse.Namespace, write: Callable[[str], None]) -> None:
+    samples = max(20, round(60 * given.size))
+    stages = peers.run(folder, 200, PODS, samples, given.rounds)
+    write(f"The fastest of {given.rounds} rounds, 200 nodes with {samples} samples each.\n\n{peers.text(stages)}")
+
+
+SECTIONS: Final[dict[str, Callable[[Path, argparse.Namespace, Callable[[str], None]], None]]] = {
+    "nodes": _nodes,
+    "kwok": _kwok,
+    "day": _day,
+    "peers": _peers,
+}
+
+
+def _keep(file: Path, text: str, began: datetime) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    at = f"{began:%Y-%m-%d %H:%M} to {datetime.now(UTC):%H:%M} UTC, load at the end {os.getloadavg()[0]:.1f}."
+    file.write_text(f"{at}\n\n{text}" if text.startswith("|") else f"{at} {text}")
+    print(text, flush=True)
+
+
+def _document(kept: Path) -> str:
+    def section(name: str) -> str:
+        file = kept / f"{name}.md"
+        return file.read_text().rstrip() if file.exists() else "Not run yet."
+
+    answers = Answers(PODS)
+    return _TEXT.format(
+        machine=platform.machine(),
+        cores=os.cpu_count(),
+        python=platform.python_version(),
+        kubernetes=KUBERNETES,
+        kafka=KAFKA,
+        pods=PODS,
+        summary=answers.compact_bytes,
+        metrics=answers.metrics_lines,
+        lag=nodes.LAG_SECONDS,
+        share=nodes.LEAST_SHARE,
+        **{name: section(name) for name in SECTIONS},
+    )
+
+
+if __name__ == "__main__":
+    main()

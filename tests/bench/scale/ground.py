@@ -1,0 +1,166 @@
+"""What a measurement stands on: the real Kafka, API server and engine, stub kubelets, and our own commands."""
+
+import os
+import sys
+import urllib.request
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final, NamedTuple, Self
+
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from components.command import COMMAND
+from components.kafka import Kafka
+from components.processes import HOST, Process, eventually, free_port
+from components.secured import Authority
+from integration.clickhouse_http import ClickHouseHttp
+from sql.database import connect
+from sql.migrate import migrate
+
+from .cluster import LargeCluster
+
+ROOT: Final = Path(__file__).parents[3]
+TICKS: Final = os.sysconf("SC_CLK_TCK")
+MIB: Final = 1 << 20
+
+
+class Used(NamedTuple):
+    """What processes have taken so far."""
+
+    cpu_seconds: float
+    peak_bytes: int
+
+
+class Part:
+    """One of our commands, with its telemetry."""
+
+    def __init__(self, what: str, instance: int, config: Path, folder: Path) -> None:
+        self._port = free_port()
+        env = {
+            "LEADSMAN_TELEMETRY__PORT": str(self._port),
+            **({} if what == "watch" else {f"LEADSMAN_{what.upper()}__INSTANCE": f"{what}-{instance}"}),
+        }
+        command = [str(COMMAND), what, f"--config={config}"]
+        self.process = Process(what, command, folder / f"{what}-{instance}.log", env)
+
+    def start(self) -> Self:
+        """Returns when it tells figures."""
+        self.process.start()
+        self.process.await_ready(lambda: bool(self.figures()))
+        return self
+
+    def figures(self) -> Mapping[tuple[str, ...], float]:
+        """Sums of its metrics: by name, and by name and the values of the labels; none while it does not answer."""
+        try:
+            with urllib.request.urlopen(f"http://{HOST}:{self._port}/metrics", timeout=60) as answer:
+                text = answer.read().decode()
+        except OSError:
+            return {}
+        found: dict[tuple[str, ...], float] = defaultdict(float)
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                found[sample.name,] += sample.value
+                if sample.labels:
+                    found[sample.name, *sample.labels.values()] += sample.value
+        return found
+
+
+class Ground:
+    """Everything on loopback addresses; `workers` are as many as `scale_workers` was last told."""
+
+    def __init__(self, folder: Path, nodes: int, pods: int) -> None:
+        self.nodes = 0
+        self._most, self._pods = nodes, pods
+        self._folder = folder
+        self._stack = ExitStack()
+        self.kafka = Kafka(folder, heap_mib=1024)
+        self.engine = ClickHouseHttp(folder / "db")
+        port = free_port()
+        self.cluster = LargeCluster(folder, port)
+        given = [str(port), str(nodes), str(pods), *map(str, Authority(folder, "kubelets").issue("kubelet"))]
+        stubs = [sys.executable, "-m", "bench.scale.stubs", *given]
+        self.stubs = Process("stubs", stubs, folder / "stubs.log", {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT}/tests"})
+        self.workers: list[Part] = []
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self.kafka.start()
+            stack.callback(self.kafka.stop)
+            stack.enter_context(self.engine)
+            stack.callback(self.cluster.stop)
+            self.cluster.start()
+            self.stubs.start()
+            stack.callback(self.stubs.stop)
+            self.stubs.await_ready(lambda: "listening" in self.stubs.last_lines())
+            self.dsn = self.engine.dsn()
+            with connect(self.dsn) as database:
+                migrate(database)
+            self._config = self._configure()
+            self.watch, self.land = self._part("watch"), self._part("land")
+            for part in (self.watch, self.land):
+                stack.callback(part.process.stop)
+            stack.callback(self.scale_workers, 0)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def grow(self, nodes: int) -> None:
+        """So many nodes, each with its pods."""
+        self.cluster.add(range(self.nodes, nodes), self._pods)
+        self.nodes = max(nodes, self.nodes)
+
+    def scale_workers(self, count: int) -> None:
+        """Start or stop workers; the last that came goes first."""
+        while len(self.workers) > count:
+            self.workers.pop().process.stop()
+        while len(self.workers) < count:
+            self.workers.append(self._part("work", len(self.workers)).start())
+        eventually("every worker folds", lambda: all(map(_folds, self.workers)), 120)
+
+    def used(self) -> dict[str, Used]:
+        """By part; what a program's children took is its own."""
+        cluster = [self.cluster.api_server.pid, self.cluster.etcd.pid]
+        assert self.engine._process is not None
+        return {
+            "watch": _used(self.watch.process.pid),
+            "work": _used(*[worker.process.pid for worker in self.workers]),
+            "land": _used(self.land.process.pid),
+            "Kafka": _used(self.kafka.process.pid),
+            "engine": _used(self.engine._process.pid),
+            "API server": _used(*cluster),
+            "stubs": _used(self.stubs.pid),
+        }
+
+    def _part(self, what: str, instance: int = 0) -> Part:
+        return Part(what, instance, self._config, self._folder)
+
+    def _configure(self) -> Path:
+        config = self._folder / "leadsman.yaml"
+        settings = {
+            "db": self.dsn,
+            "kafka": {"bootstrap_servers": self.kafka.bootstrap_servers},
+            "watch": {
+                "cluster": "large",
+                "kubeconfig": str(self.cluster.kubeconfig()),
+                "kubelet": {"access": "direct", "insecure": True},
+            },
+        }
+        config.write_text(yaml.safe_dump(settings))
+        return config
+
+
+def _folds(worker: Part) -> bool:
+    return worker.figures().get(("leadsman_folded_messages_total",), 0) > 0
+
+
+def _used(*pids: int) -> Used:
+    """CPU time is summed up, the peak is that of the largest."""
+    stats = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in pids]
+    peaks = [int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) for pid in pids]
+    ticks = sum(int(ticks) for stat in stats for ticks in stat[11:15])
+    return Used(ticks / TICKS, max(peaks, default=0) * 1024)

@@ -1,0 +1,210 @@
+"""How many nodes of 30 pods at a 10 s interval the whole pipeline keeps up with."""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from components.processes import NotReady, eventually
+from sql.database import connect
+
+from .ground import MIB, Ground
+from .tables import table
+
+INTERVAL_SECONDS: Final = 10.0
+LAG_SECONDS: Final = 10.0
+"""What is wanted of the oldest sample, and of what was concluded from it, when it is stored."""
+LEAST_SHARE: Final = 0.99
+"""Of the samples that are due: fewer stored is not sustained."""
+SETTLE_SECONDS: Final = 60.0
+PARTS: Final = ("watch", "work", "land", "Kafka", "engine", "API server", "stubs")
+_OURS: Final = PARTS[:3]
+_AGES: Final = """
+SELECT count() AS rows, quantile(0.5)(age), quantile(0.99)(age), max(age)
+FROM (SELECT toUnixTimestamp(landed_at) - toFloat64(ts) AS age FROM {table}
+    WHERE landed_at >= fromUnixTimestamp({{begin:UInt32}}) AND landed_at < fromUnixTimestamp({{end:UInt32}})
+    {only})
+SETTINGS final = 0"""
+
+_STORED: Final = """
+SELECT uniqExact(node, ts) FROM node_samples
+WHERE toFloat64(ts) >= {begin:Float64} AND toFloat64(ts) < {end:Float64}
+SETTINGS final = 0"""
+
+
+class Ages(NamedTuple):
+    """Of rows when they were stored, in seconds since their sample was taken; what is stored says whole seconds."""
+
+    rows: int
+    median: float
+    most_of_100: float
+    oldest: float
+
+
+class Step(NamedTuple):
+    """One measurement."""
+
+    nodes: int
+    workers: int
+    seconds: float
+    load: float
+    """Of the machine over the last minute, at the end."""
+    samples: Ages
+    findings: Ages
+    stored: int
+    """Samples that were taken in as long a time, which ended LAG_SECONDS before."""
+    lag_messages: float
+    """That the workers had not done at the end."""
+    cores: dict[str, float]
+    messages: dict[str, float]
+    peaks: dict[str, int]
+    storing: float
+    """Share of the time in which the lander's one thread that stores was busy."""
+    portion_seconds: float
+    """How long a portion, the messages of one partition, took to store."""
+
+    @property
+    def share(self) -> float:
+        """Of the samples that were due, how many were stored within the lag that is wanted."""
+        return self.stored / (self.nodes * self.seconds / INTERVAL_SECONDS)
+
+    @property
+    def sustained(self) -> bool:
+        return (
+            self.share >= LEAST_SHARE
+            and max(self.samples.most_of_100, self.findings.most_of_100) < LAG_SECONDS
+            and self.findings.rows > 0
+        )
+
+
+def steps(folder: Path, plan: Sequence[tuple[int, int]], pods: int, seconds: float) -> Iterator[Step]:
+    """Measure each (nodes, workers) of the plan, whose nodes only grow."""
+    with Ground(folder, max(nodes for nodes, _ in plan), pods) as ground:
+        ground.grow(plan[0][0])
+        for part in (ground.watch, ground.land):
+            part.start()
+        for nodes, workers in plan:
+            ground.grow(nodes)
+            ground.scale_workers(workers)
+            _settle(ground)
+            yield _measure(ground, seconds)
+
+
+def _settle(ground: Ground) -> None:
+    """Until every node is asked and the workers have done what came with them, or the time is over: then it is
+    measured as it is.
+    """
+
+    def settled() -> bool:
+        time.sleep(1)
+        asked = ground.watch.figures().get(("leadsman_kubelets", "asked"), 0)
+        return asked == ground.nodes and _waiting(ground) < ground.nodes / INTERVAL_SECONDS
+
+    try:
+        eventually("all nodes are asked and nothing waits", settled, SETTLE_SECONDS)
+    except NotReady:
+        return
+    time.sleep(INTERVAL_SECONDS)
+
+
+def _waiting(ground: Ground) -> float:
+    return sum(worker.figures().get(("leadsman_lag_messages",), 0) for worker in ground.workers)
+
+
+def _measure(ground: Ground, seconds: float) -> Step:
+    before, counted, began = ground.used(), _counted(ground), time.time()
+    time.sleep(seconds)
+    after, counts, ended = ground.used(), _counted(ground), time.time()
+    took, storing = ended - began, counts["storing"] - counted["storing"]
+    return Step(
+        ground.nodes,
+        len(ground.workers),
+        took,
+        os.getloadavg()[0],
+        _ages(ground, "node_samples", "", began, ended),
+        _ages(ground, "eviction_signals", "AND signal = 'memory.available'", began, ended),
+        _stored(ground, began - LAG_SECONDS, ended - LAG_SECONDS),
+        _waiting(ground),
+        {part: (after[part].cpu_seconds - before[part].cpu_seconds) / took for part in PARTS},
+        {part: (counts[part] - counted[part]) / took for part in _OURS},
+        {part: used.peak_bytes // MIB for part, used in after.items()},
+        storing / took,
+        storing / max(1.0, counts["portions"] - counted["portions"]),
+    )
+
+
+def _counted(ground: Ground) -> dict[str, float]:
+    """Messages that each part of ours has done, and the lander's portions with the seconds that they took."""
+    land = ground.land.figures()
+    return {
+        "watch": ground.watch.figures()["leadsman_kafka_messages_sent_total",],
+        "work": sum(worker.figures()["leadsman_folded_messages_total",] for worker in ground.workers),
+        "land": land["leadsman_landed_messages_total",],
+        "storing": land["leadsman_stage_seconds_sum", "land"],
+        "portions": land["leadsman_stage_seconds_count", "land"],
+    }
+
+
+def _ages(ground: Ground, table: str, only: str, began: float, ended: float) -> Ages:
+    parameters = {"begin": round(began), "end": round(ended)}
+    with connect(ground.dsn) as database:
+        rows, *ages = database.query(_AGES.format(table=table, only=only), parameters).rows[0]
+    return Ages(rows, *(max(0.0, age) if rows else 0.0 for age in ages))
+
+
+def _stored(ground: Ground, began: float, ended: float) -> int:
+    with connect(ground.dsn) as database:
+        return int(database.query(_STORED, {"begin": began, "end": ended}).rows[0][0])
+
+
+def text(measured: Sequence[Step]) -> str:
+    """The outcome as Markdown."""
+    at = [(f"{step.nodes:,}", f"{step.workers}") for step in measured]
+    lag = [
+        (
+            *head,
+            f"{step.nodes / INTERVAL_SECONDS:,.0f}",
+            f"{step.share:.1%}",
+            _shown(step.samples),
+            _shown(step.findings),
+            f"{step.storing:.0%} / {step.portion_seconds * 1000:.0f} ms",
+            "yes" if step.sustained else "**no**",
+            f"{step.load:.1f}",
+        )
+        for head, step in zip(at, measured, strict=True)
+    ]
+    cores = [
+        (*head, *(f"{step.cores[part]:.2f}" for part in PARTS), f"{sum(step.cores.values()):.2f}")
+        for head, step in zip(at, measured, strict=True)
+    ]
+    costs = [
+        (*head, *(_cost(step, part) for part in _OURS), *(f"{step.peaks[part]:,}" for part in PARTS))
+        for head, step in zip(at, measured, strict=True)
+    ]
+    ages = "sample stored after, s: median / 99 % / longest"
+    of_findings = "what was concluded from it"
+    storing = "lander stores / a portion"
+    wanted = "lag under 10 s"
+    due = "samples due a second"
+    return "\n\n".join(
+        [
+            table(("nodes", "workers", due, "stored", ages, of_findings, storing, wanted, "load"), lag),
+            "Cores in use, of two:",
+            table(("nodes", "workers", *PARTS, "all"), cores),
+            "CPU time in µs of a message / of a sample with all that comes with it, and MiB of memory at its peak:",
+            table(
+                ("nodes", "workers", *(f"{part}, µs" for part in _OURS), *(f"{part}, MiB" for part in PARTS)), costs
+            ),
+        ]
+    )
+
+
+def _shown(ages: Ages) -> str:
+    return f"{ages.median:.1f} / {ages.most_of_100:.1f} / {ages.oldest:.1f}" if ages.rows else "none"
+
+
+def _cost(step: Step, part: str) -> str:
+    of_message = step.cores[part] / step.messages[part] * 1e6 if step.messages[part] else 0.0
+    of_sample = step.cores[part] * step.seconds / step.samples.rows * 1e6 if step.samples.rows else 0.0
+    return f"{of_message:,.0f} / {of_sample:,.0f}"

@@ -1,0 +1,78 @@
+"""A worker or lander that dies by SIGKILL at one exact moment: `python -m faults.dying MOMENT`, settings in the
+environment.
+"""
+
+import asyncio
+import itertools
+import os
+import signal
+import sys
+from inspect import iscoroutinefunction
+from typing import Any, Final, Literal, NamedTuple
+
+import uvloop
+
+from ingest.settings import load
+from sql.database import Database
+from sql.landing_kafka import PortionStore
+from sql.run import run_lander, run_worker
+from streams.agents import LogFolder
+from streams.landing import Landing
+
+SURVIVED: Final = 2
+"""Times that it passes the moment before it dies: it is in the middle of its work then."""
+_passed: Final = itertools.count()
+
+
+class Moment(NamedTuple):
+    """Before or after a call of a method."""
+
+    when: Literal["before", "after"]
+    owner: Any
+    method: str
+
+
+OF_A_LANDER: Final = {
+    "after its intent": Moment("before", PortionStore, "__call__"),
+    "between two tables": Moment("after", Database, "insert"),
+    "after its inserts": Moment("after", PortionStore, "__call__"),
+    "after its commit": Moment("after", Landing, "_land"),
+}
+OF_A_WORKER: Final = {
+    "after its findings": Moment("before", LogFolder, "_keep"),
+    "between two states": Moment("after", LogFolder, "_keep"),
+}
+
+
+def _dies(moment: Moment) -> None:
+    method = getattr(moment.owner, moment.method)
+
+    def passes(when: str) -> None:
+        if when == moment.when and next(_passed) >= SURVIVED:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def called(*arguments: Any) -> Any:
+        passes("before")
+        result = method(*arguments)
+        passes("after")
+        return result
+
+    async def awaited(*arguments: Any) -> Any:
+        passes("before")
+        result = await method(*arguments)
+        if isinstance(result, asyncio.Future):
+            await result
+        passes("after")
+        return result
+
+    setattr(moment.owner, moment.method, awaited if iscoroutinefunction(method) else called)
+
+
+def main(name: str) -> None:
+    """Run until the moment has come."""
+    _dies({**OF_A_LANDER, **OF_A_WORKER}[name])
+    uvloop.run((run_lander if name in OF_A_LANDER else run_worker)(load()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,104 @@
+"""A stream of real observations into Kafka, for as long as an attack lasts."""
+
+import asyncio
+import random
+import time
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from itertools import count, islice
+from threading import Event, Thread
+from typing import Final, Self
+
+import msgspec
+
+from components.processes import NotReady
+from faults.form import LONG
+from ingest.observation import Observed, Unreadable
+from ingest.publish import Publisher
+from ingest.replay_kafka import Feed
+from integration.pipeline import ROOT, Pipeline, examples
+
+CAPTURES: Final = sorted([*ROOT.glob("examples/*.jsonl.gz"), *ROOT.glob("tests/scenarios/*/capture.jsonl")])
+OBSERVATIONS_A_SECOND: Final = 300 if LONG else 100
+DAY: Final = timedelta(days=1)
+SHUFFLED: Final = 500
+"""Observations among which the order of arrival is left to chance."""
+
+
+def endless() -> Iterator[Observed | Unreadable]:
+    """Real captures again and again, each time under clusters of their own."""
+    for copy in count():
+        yield from examples(CAPTURES, copy)
+
+
+def disordered() -> Iterator[Observed | Unreadable]:
+    """The same; each observation's clock is wrong by up to a day, and they arrive in disorder."""
+    chance = random.Random(7)  # noqa: S311  # no secret
+    source = endless()
+    while True:
+        some = [_late(item, chance.uniform(-1, 1) * DAY) for item in islice(source, SHUFFLED)]
+        chance.shuffle(some)
+        yield from some
+
+
+def _late(item: Observed | Unreadable, by: timedelta) -> Observed | Unreadable:
+    if isinstance(item, Unreadable):
+        return item
+    observation = item.observation
+    return item._replace(observation=msgspec.structs.replace(observation, ts=observation.ts + by))
+
+
+class Feeder:
+    """Sends observations at a steady rate from a thread of its own; what is not acknowledged is sent again."""
+
+    def __init__(self, pipeline: Pipeline, source: Iterable[Observed | Unreadable]) -> None:
+        self.sent: list[Observed | Unreadable] = []
+        self._pipeline = pipeline
+        self._source = source
+        self._enough = Event()
+        self._abandoned = Event()
+        self._failure: BaseException | None = None
+        self._thread = Thread(target=self._run, name="feeder", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """What Kafka does not have by now is given up."""
+        self._enough.set()
+        self._abandoned.set()
+        self._thread.join(30)
+
+    def stop(self) -> int:
+        """Returns when Kafka has acknowledged all of it; how many observations that are."""
+        self._enough.set()
+        self._thread.join(600)
+        if self._thread.is_alive():
+            raise NotReady("Kafka did not acknowledge what was sent within 10 minutes")
+        if self._failure is not None:
+            raise self._failure
+        return len(self.sent)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._send())
+        except BaseException as failure:  # noqa: BLE001  # it is raised by `stop`
+            self._failure = failure
+
+    async def _send(self) -> None:
+        begin = time.monotonic()
+        async with Publisher(self._pipeline.settings.kafka.bootstrap_servers) as publisher:
+            feed = Feed(publisher, self._pipeline.topics)
+            for item in self._source:
+                if self._enough.is_set():
+                    break
+                self.sent.append(item)
+                await feed.send(item)
+                ahead = len(self.sent) / OBSERVATIONS_A_SECOND - (time.monotonic() - begin)
+                if ahead > 0:
+                    await asyncio.sleep(ahead)
+            flushing = asyncio.ensure_future(publisher.flush())
+            while not flushing.done() and not self._abandoned.is_set():
+                await asyncio.wait([flushing], timeout=0.1)
+            flushing.cancel()

@@ -1,0 +1,99 @@
+"""What the logs say, folded in the order in which Kafka has them.
+
+Records of several nodes reach their cluster's log in no fixed order, and where their times are a day apart, what is
+concluded over the whole cluster (the tables OVER_A_CLUSTER) depends on that order. So it is read from Kafka.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from aiokafka import AIOKafkaConsumer
+
+from ingest.decoded import decoded
+from ingest.observation import Observed, Unreadable
+from ingest.publish import SENT
+from ingest.records import Record
+from ingest.topics import decode_record
+from integration.pipeline import Pipeline
+from sql.database import connect
+from sql.digest import TableDigest, digest
+from sql.landing import Lander, land
+from sql.migrate import migrate
+from streams.agents import ORIGIN
+from streams.analytics.registry import REDUCERS
+from streams.batch import Batch
+from streams.checkpoints import Entry
+from streams.embedded import Replay
+from streams.fold import Fold, LogState, Rejected
+
+OVER_A_CLUSTER: Final = frozenset(
+    {"alerts", "late_joiners", "numa_skew", "numa_whatif", "scheduler_blind_spots", "scheduling_failures"}
+)
+
+
+def in_the_logs_order(pipeline: Pipeline, sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDigest]:
+    """What must be in the tables: by each node's log as it was sent, over a cluster by its log in Kafka."""
+    by_log = {table.table: table for table in _folded(pipeline, f"{dsn}_logs")}
+    return [
+        by_log[table.table] if table.table in OVER_A_CLUSTER else table for table in _replayed(sent, f"{dsn}_wanted")
+    ]
+
+
+class _NoCheckpoints:
+    """A replay asks the database for each hour of each cluster, and here nearly every observation is of another."""
+
+    def load(self, *_: object) -> Mapping[str, bytes]:
+        return {}
+
+    def save(self, _: Sequence[Entry]) -> None:
+        return
+
+
+def _replayed(sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDigest]:
+    with connect(dsn) as database:
+        migrate(database)
+        with Lander(database) as lander:
+            Replay(REDUCERS, lander, _NoCheckpoints()).run(decoded(sent))
+        return digest(database)
+
+
+def _folded(pipeline: Pipeline, dsn: str) -> list[TableDigest]:
+    fold, batch = Fold(REDUCERS), Batch()
+    logs: defaultdict[tuple[str, bytes], LogState] = defaultdict(LogState)
+    for message in asyncio.run(_messages(pipeline)):
+        try:
+            record = decode_record(message.value)
+        except msgspec.MsgspecError:
+            continue
+        outputs = fold.step(logs[message.topic, message.key], record)
+        batch.add([each for each in outputs if not isinstance(each, Record | Rejected)])
+    with connect(dsn) as database:
+        migrate(database)
+        land(database, batch)
+        return digest(database)
+
+
+async def _messages(pipeline: Pipeline) -> list[Any]:
+    """Of both topics of records, in their order; what was sent twice is there once."""
+    servers = pipeline.settings.kafka.bootstrap_servers
+    topics = (pipeline.topics.nodes.name, pipeline.topics.cluster.name)
+    async with AIOKafkaConsumer(*topics, bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
+        ends = await consumer.end_offsets(consumer.assignment())
+        found: list[Any] = []
+        while any([await consumer.position(partition) < end for partition, end in ends.items()]):
+            for messages in (await consumer.getmany(timeout_ms=1000)).values():
+                found += messages
+    return list(_once(found))
+
+
+def _once(messages: Sequence[Any]) -> Iterator[Any]:
+    known: set[tuple[str, bytes, str, bytes]] = set()
+    for message in messages:
+        headers = dict(message.headers)
+        names = {(message.topic, message.key, name, headers[name]) for name in (SENT, ORIGIN) if name in headers}
+        if not names & known:
+            yield message
+        known |= names

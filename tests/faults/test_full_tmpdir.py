@@ -1,0 +1,52 @@
+"""The folder of temporary files is full, through which an embedded database's inserts go."""
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from components.disk import Disk, why_no_disk
+from components.kafka import Kafka
+from components.processes import Process, eventually, free_port
+from components.ready import why_not_ready
+from faults.feeding import endless
+from faults.result import Tried, note
+from integration.clickhouse_http import ClickHouseHttp
+from integration.node_story import LEADSMAN
+from integration.pipeline import Pipeline, embedded_digest
+
+pytestmark = [
+    pytest.mark.xdist_group("kafka"),
+    pytest.mark.skipif(bool(why_no_disk()), reason=why_no_disk() or "one can be"),
+]
+
+OBSERVATIONS = 500
+
+
+def test_nothing_is_lost_and_the_lander_tells_and_heals(kafka: Kafka, tmp_path: Path) -> None:
+    observations = list(islice(endless(), 2 * OBSERVATIONS))
+    pipeline = Pipeline(kafka, f"chdb://{tmp_path / 'db'}", tmp_path)
+    port = free_port()
+    with Disk(tmp_path / "tmp", 16) as disk, ClickHouseHttp(tmp_path / "wanted") as http:
+        given = {"TMPDIR": str(disk.folder), "LEADSMAN_TELEMETRY__PORT": str(port)}
+        environment = pipeline.environment("land", "0") | given
+        lander = Process("land", [LEADSMAN, "land"], tmp_path / "land.log", environment)
+        try:
+            lander.start()
+            pipeline.part("work", "0").start()
+            pipeline.replay(observations[:OBSERVATIONS])
+            pipeline.settle()
+            disk.fill()
+            pipeline.replay(observations[OBSERVATIONS:])
+            eventually("the lander tells", lambda: "No space left on device. See TMPDIR" in why_not_ready(port))
+            assert pipeline.waiting() > 0
+            disk.free()
+            pipeline.settle()
+            assert not why_not_ready(port)
+        finally:
+            lander.stop()
+            pipeline.stop()
+        assert pipeline.digest() == embedded_digest(observations, http.dsn("wanted"))
+    note(
+        Tried(fault="TMPDIR of a lander with an embedded database full", outcome="told, none lost, healed by itself")
+    )
