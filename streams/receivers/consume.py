@@ -125,6 +125,7 @@ class _Following:
         self._consumer.assign(self._partitions)
         await self._consumer.seek_to_beginning(*self._partitions)
         known, first = await self._delivered()
+        log.info("following the alerts", receiver=self._receiver.name)
         news = await self._catch_up({**known, **first}, first)
         if news or self._receiver.resend_seconds is not None:
             await self._receiver.deliver(news, self._standing)

@@ -150,7 +150,9 @@ def send(pipeline: Pipeline, *alerts: Alert) -> None:
 def test_the_recording_through_kafka_tells_each_alert_once(
     pipeline: Pipeline, consumers: Consumers, hook: Hook
 ) -> None:
-    consumers.start(f"webhook={hook.url}")
+    told = consumers.start(f"webhook={hook.url}")
+    # a receiver that comes later is told only what fires still
+    told.await_ready(lambda: "following the alerts" in told.last_lines())
     pipeline.part("work", "0").start()
     pipeline.replay(read_sources([ROOT / "examples" / "node-pressure-k8s-1.36.jsonl.gz"]))
     eventually("six alerts fired and were resolved", lambda: len(hook.bodies) >= 12)
