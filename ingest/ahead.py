@@ -10,15 +10,16 @@ import sys
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import IO, Final, cast
 
 import msgspec
 
 from ingest.cycles import rare_cycle_searches
-from ingest.decoded import Decoded, decoded
+from ingest.decoded import Decoded, decode
 from ingest.lines import SourceError
-from ingest.sources import Progress, read_sources
+from ingest.sources import Progress, read_as
 
 SMALL_BYTES: Final = 8 * 1024 * 1024
 """Of files as they lie on disk: with less, starting a process costs more than it saves."""
@@ -68,8 +69,8 @@ def read_ahead(
     Raises `SourceError` as that does, and where the process that reads ends before its time.
     """
     if _bytes_on_disk(paths) < SMALL_BYTES:
-        items = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
-        yield from decoded(items, since=since, until=until)
+        made = partial(decode, since=since, until=until)
+        yield from read_as(made, paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
         return
     asked = _Asked([os.fsencode(path) for path in paths], cluster, node, at, since, until)
     for frame in _frames(msgspec.msgpack.encode(asked)):
@@ -141,8 +142,8 @@ def _write_frames(asked: _Asked, into: IO[bytes]) -> None:
     skipped = Counter[str]()
     refused = None
     paths = [Path(os.fsdecode(path)) for path in asked.paths]
-    entries = read_sources(paths, cluster=asked.cluster, node=asked.node, at=asked.at, progress=note, skipped=skipped)
-    items = decoded(entries, since=asked.since, until=asked.until)
+    made = partial(decode, since=asked.since, until=asked.until)
+    items = read_as(made, paths, cluster=asked.cluster, node=asked.node, at=asked.at, progress=note, skipped=skipped)
     held: list[Decoded] = []
     try:
         for item in items:

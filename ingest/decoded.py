@@ -49,25 +49,26 @@ _PACKED: Final[Mapping[str, list[Any]]] = {name: [] for name in TYPE_CODES.keys(
 def decoded(
     items: Iterable[Observed | Unreadable], *, since: datetime | None = None, until: datetime | None = None
 ) -> Iterator[Decoded]:
-    """Decode each item; `since` is inclusive, `until` exclusive, and neither is asked of an unreadable one."""
-    for item in items:
-        if isinstance(item, Unreadable):
-            bad = Bad(item.error_type, item.reason, item.raw)
-            yield Decoded(item.position, item.cluster, item.ts, digest(item), bad=bad, observed=False)
-            continue
-        observation = item.observation
-        ts, cluster = observation.ts, observation.cluster
-        if (since and ts < since) or (until and ts >= until):
-            yield Decoded(item.position, cluster, ts, outside=True)
-            continue
-        numbers: list[Packed] = []
-        try:
-            records = cast("list[AnyRecord]", normalize(observation))
-        except BadRecord as error:
-            bad = Bad(error.error_type, str(error), item.raw)
-            yield Decoded(item.position, cluster, ts, digest(observation), bad=bad)
-            continue
-        if records and isinstance(records[0], SummaryRecord):
-            numbers = pack(records[0].pods)
-            records = [replace(records[0], pods=replace(records[0].pods, **_PACKED))]
-        yield Decoded(item.position, cluster, ts, digest(observation), records, numbers)
+    """Each item decoded as by `decode`."""
+    return (decode(item, since=since, until=until) for item in items)
+
+
+def decode(item: Observed | Unreadable, *, since: datetime | None = None, until: datetime | None = None) -> Decoded:
+    """What is in an item; `since` is inclusive, `until` exclusive, and neither is asked of an unreadable one."""
+    if isinstance(item, Unreadable):
+        bad = Bad(item.error_type, item.reason, item.raw)
+        return Decoded(item.position, item.cluster, item.ts, digest(item), bad=bad, observed=False)
+    observation = item.observation
+    ts, cluster = observation.ts, observation.cluster
+    if (since and ts < since) or (until and ts >= until):
+        return Decoded(item.position, cluster, ts, outside=True)
+    try:
+        records = cast("list[AnyRecord]", normalize(observation))
+    except BadRecord as error:
+        bad = Bad(error.error_type, str(error), item.raw)
+        return Decoded(item.position, cluster, ts, digest(observation), bad=bad)
+    numbers: list[Packed] = []
+    if records and isinstance(records[0], SummaryRecord):
+        numbers = pack(records[0].pods)
+        records = [replace(records[0], pods=replace(records[0].pods, **_PACKED))]
+    return Decoded(item.position, cluster, ts, digest(observation), records, numbers)

@@ -4,15 +4,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from ingest.capture import read_capture
 from ingest.dumps import Snapshot, read_dump
 from ingest.lines import Meter, SourceError, SourceFile
 from ingest.observation import Observed, Unreadable
-from ingest.order import merged
+from ingest.order import Entry, itself, merged_as
 from ingest.sniff import FileKind, file_kind, folder_files
 
+T = TypeVar("T")
 Progress: TypeAlias = Callable[[int, int, int], None]
 """Takes bytes read, bytes in all (both as they lie on disk, compressed or not), and observations so far."""
 
@@ -30,7 +31,21 @@ def read_sources(
     progress: Progress | None = None,
     skipped: Counter[str] | None = None,
 ) -> Iterator[Observed | Unreadable]:
-    """Give everything that the paths hold, in order of `ts`, ties in the order of the paths (see `ingest.order`).
+    """Give everything that the paths hold, in order of `ts`; see `read_as`."""
+    return read_as(itself, paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
+
+
+def read_as(
+    made: Callable[[Entry], T],
+    paths: Sequence[Path],
+    *,
+    cluster: str = "default",
+    node: str = "",
+    at: datetime | None = None,
+    progress: Progress | None = None,
+    skipped: Counter[str] | None = None,
+) -> Iterator[T]:
+    """Give what is made of everything that the paths hold, in order of `ts`, ties in the order of the paths.
 
     A path is a capture file, a file of `kubectl get` or of a kubelet's answer, or a folder: a `kubectl cluster-info
     dump`, a must-gather, or one with any of these files. What a dump does not tell is taken from `cluster`, `node`
@@ -43,9 +58,13 @@ def read_sources(
     refused: list[SourceError] = []
     files = [_noting(entries, refused) for path in paths for entries in _read_path(path, meter, snapshot)]
     observations = 0
-    number = 0
-    for number, entry in enumerate(merged(files), start=1):
+
+    def made_and_counted(entry: Entry) -> T:
+        nonlocal observations
         observations += isinstance(entry, Observed)
+        return made(entry)
+
+    for number, entry in enumerate(merged_as(made_and_counted, files), start=1):
         if progress is not None and number % _PROGRESS_EVERY == 0:
             progress(meter.read_bytes, meter.total_bytes, observations)
         yield entry

@@ -18,7 +18,7 @@ from streams.findings import DeadLetter, Row
 from streams.fold import Fold, LogKey, LogState, Rejected
 from streams.reducer import Reducer
 
-BATCH_ROWS: Final = 5_000
+BATCH_ROWS: Final = 4_000
 CHECKPOINT_EVERY: Final = 100_000
 """Observations between two checkpoints of a long replay."""
 SEAM: Final = timedelta(seconds=10)
