@@ -34,6 +34,16 @@ def damaged(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def endless(tmp_path: Path) -> Path:
+    """More than fits into the pipe: its reader is still there when the first item is taken."""
+    path = tmp_path / "long.jsonl"
+    with path.open("wb") as file:
+        for _ in range(200):
+            file.write((ROOT / "tests" / "scenarios" / "evictions" / "capture.jsonl").read_bytes())
+    return path
+
+
 def children() -> set[str]:
     return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
@@ -79,9 +89,9 @@ def test_a_file_that_is_no_source_is_told_after_all_others(tmp_path: Path) -> No
     assert items == list(read_ahead([CAPTURES[0]]))
 
 
-def test_a_reader_that_dies_is_an_error_and_what_came_before_is_there() -> None:
+def test_a_reader_that_dies_is_an_error(endless: Path) -> None:
     before = children()
-    items = read_ahead([CAPTURES[0]])
+    items = read_ahead([endless])
     next(items)
     (reader,) = children() - before
     os.kill(int(reader), signal.SIGKILL)
@@ -89,26 +99,22 @@ def test_a_reader_that_dies_is_an_error_and_what_came_before_is_there() -> None:
         list(items)
 
 
-def test_a_replay_that_stops_in_the_middle_leaves_no_process() -> None:
+def test_a_replay_that_stops_in_the_middle_leaves_no_process(endless: Path) -> None:
     before = children()
-    items = read_ahead([CAPTURES[0]])
+    items = read_ahead([endless])
     next(items)
     assert children() > before
     items.close()
     assert children() == before
 
 
-def test_a_reader_ends_when_its_replay_is_killed(tmp_path: Path) -> None:
-    capture = tmp_path / "long.jsonl"
-    with capture.open("wb") as file:
-        for _ in range(200):
-            file.write(CAPTURES[-1].read_bytes())
+def test_a_reader_ends_when_its_replay_is_killed(endless: Path) -> None:
     program = f"""
 import sys, time
 from pathlib import Path
 from ingest import ahead
 ahead.SMALL_BYTES = 0
-items = ahead.read_ahead([Path({str(capture)!r})])
+items = ahead.read_ahead([Path({str(endless)!r})])
 next(items)
 print(flush=True)
 time.sleep(600)
