@@ -105,8 +105,12 @@ def _frames(asked: bytes) -> Iterator[_Frame]:
             to, of = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
             with to:
                 to.write(asked)
-            while length := of.read(_LENGTH_BYTES):
-                frame = decode(of.read(int.from_bytes(length)))
+            while len(length := of.read(_LENGTH_BYTES)) == _LENGTH_BYTES:
+                size_bytes = int.from_bytes(length)
+                encoded = of.read(size_bytes)
+                if len(encoded) < size_bytes:
+                    break
+                frame = decode(encoded)
                 yield frame
                 if frame.end is not None:
                     return
