@@ -7,11 +7,11 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 from msgspec.structs import replace
 
-from ingest.columns import TYPE_CODES, Packed, pack
+from ingest.columns import TYPE_CODES, Packed, pack, unpack
 from ingest.identity import digest
 from ingest.normalize import normalize
 from ingest.observation import BadRecord, Observed, Position, Unreadable
-from ingest.records import USAGES, AnyRecord, SummaryRecord
+from ingest.records import USAGES, AnyRecord, Record, SummaryRecord
 
 
 class Bad(NamedTuple):
@@ -41,6 +41,12 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """It is an observation: its envelope could be read."""
     outside: bool = False
     """Not between `since` and `until`; nothing else is told of it."""
+
+    def whole(self, record: Record) -> Record:
+        """One of `records`, or one that came of it, with all that it had when it was decoded."""
+        if self.numbers and isinstance(record, SummaryRecord):
+            return replace(record, pods=replace(record.pods, **unpack(self.numbers)))
+        return record
 
 
 _PACKED: Final[Mapping[str, list[Any]]] = {name: [] for name in TYPE_CODES.keys() - USAGES}

@@ -9,7 +9,6 @@ from typing import Any, Final
 from ingest.cycles import rare_cycle_searches
 from ingest.dead_letters import EPOCH, payload_text
 from ingest.decoded import Decoded
-from ingest.observation import Position
 from ingest.records import DeadLetterRecord, Record, SummaryRecord
 from ingest.topics import encode_record
 from streams.batch import Batch, Sink
@@ -94,10 +93,10 @@ class Replay:
         for record in item.records:
             if isinstance(record, SummaryRecord):
                 self._batch.add_summary(record, item.numbers)
-            self._take(record, item.position)
+            self._take(record, item)
         if item.bad is not None:
             error_type, reason, raw = item.bad
-            self._dead_letter(item.cluster, item.ts or EPOCH, item.position, error_type, reason, raw)
+            self._dead_letter(item.cluster, item.ts or EPOCH, item, error_type, reason, raw)
 
     def _advance(self, cluster: str, ts: datetime) -> None:
         if cluster not in self._until:
@@ -130,7 +129,7 @@ class Replay:
         for node, value in self._checkpoints.load(cluster, "state").items():
             self._logs[LogKey(cluster, node)] = self._codec.decode(unpacked(value))
 
-    def _take(self, record: Record, position: Position) -> None:
+    def _take(self, record: Record, item: Decoded) -> None:
         key = LogKey(record.cluster, record.node)
         log = self._logs.get(key)
         if log is None:
@@ -139,24 +138,25 @@ class Replay:
         rows: list[Row] = []
         for output in self._fold.step(log, record):
             if isinstance(output, Record):
-                self._take(output, position)
+                self._take(output, item)
             elif isinstance(output, Rejected):
                 error = output.error
-                raw = encode_record(record)
-                self._dead_letter(record.cluster, record.ts, position, error.error_type, str(error), raw)
+                raw = encode_record(item.whole(record))
+                self._dead_letter(record.cluster, record.ts, item, error.error_type, str(error), raw)
             else:
                 rows.append(output)
         self._batch.add(rows)
 
     def _dead_letter(
-        self, cluster: str, ts: datetime, position: Position, error_type: str, reason: str, raw: bytes
+        self, cluster: str, ts: datetime, item: Decoded, error_type: str, reason: str, raw: bytes
     ) -> None:
+        position = item.position
         letter = DeadLetter(cluster, ts, position.source, str(position), error_type, reason, payload_text(raw))
         self.report.dead_letters[error_type] += 1
         self.report.first_dead_letter = self.report.first_dead_letter or letter
         self._batch.add((letter,))
         if ts != EPOCH:
-            self._take(DeadLetterRecord(ts=ts, cluster=cluster, error_type=error_type), position)
+            self._take(DeadLetterRecord(ts=ts, cluster=cluster, error_type=error_type), item)
 
     def _write(self) -> None:
         if self._batch.size:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.columns import TYPE_CODES, Numbers, pack
+from ingest.columns import TYPE_CODES, Numbers, pack, unpack
 from ingest.records import PodColumns
 
 INT64 = (-(1 << 63), (1 << 63) - 1)
@@ -50,4 +50,5 @@ def test_what_was_packed_elsewhere_is_the_same(pieces: list[list[int | None]]) -
         pods = PodColumns(namespace=["n"] * 2, pod=["a", "b"], uid=["a", "b"], **columns)  # type: ignore[arg-type]
         there.add(dict(zip(TYPE_CODES, pack(pods), strict=True))["processes"])
         here.extend(piece)
+        assert unpack(pack(pods))["processes"] == naive([piece])
     assert read_back(there) == read_back(here)

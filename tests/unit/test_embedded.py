@@ -9,11 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from components.captures import Json, configz, event, node, observed, pod, summary
-from ingest.decoded import decoded
-from ingest.observation import Observed, Position, Unreadable
-from ingest.records import PodPlacement, PodRecord, Record
+from components.captures import Json, configz, event, node, observed, pod, pod_stats, summary
+from ingest.decoded import decode, decoded
+from ingest.normalize import normalize
+from ingest.observation import BadValue, Observed, Position, Unreadable
+from ingest.records import PodPlacement, PodRecord, Record, SummaryRecord
 from ingest.sources import read_sources
+from ingest.topics import encode_record
 from streams import embedded
 from streams.analytics.registry import REDUCERS
 from streams.batch import Batch
@@ -286,3 +288,16 @@ def test_a_record_that_a_reducer_gives_is_folded_on_the_log_of_the_cluster() -> 
         decoded(observed([pod("12:00:00", "p", "n", type_="ADDED")]))
     )
     assert [record.target for record in told if isinstance(record, PodPlacement)] == ["x", "n"]
+
+
+def test_a_sample_that_a_reducer_refuses_is_a_dead_letter_with_all_that_it_told() -> None:
+    def refuse(_: Seen, record: SummaryRecord) -> tuple[Seen, Sequence[Output]]:
+        raise BadValue(f"{record.node} makes no sense")
+
+    database = MemoryDatabase()
+    (told,) = observed([summary("12:00:00", "n", pods=[pod_stats("p", memory=7), pod_stats("q")])])
+    reducers = (Reducer("refuse", 1, "node", (SummaryRecord,), Seen, refuse),)
+    Replay(reducers, database, database.checkpoints).run([decode(told)])
+    (letter,) = database.of(DeadLetter)
+    (record,) = normalize(told.observation)
+    assert (letter.reason, letter.payload) == ("n makes no sense", encode_record(record).decode())
