@@ -34,7 +34,7 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """When it was observed, aware; of an unreadable one None where that could not be read."""
     digest: int = 0
     records: list[AnyRecord] = []
-    numbers: list[Packed] = []
+    numbers: Packed | None = None
     """The numbers of a summary's pods, which its record has no longer but for USAGES, as `pack` makes them."""
     bad: Bad | None = None
     observed: bool = True
@@ -44,7 +44,7 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     def whole(self, record: Record) -> Record:
         """One of `records`, or one that came of it, with all that it had when it was decoded."""
-        if self.numbers and isinstance(record, SummaryRecord):
+        if self.numbers is not None and isinstance(record, SummaryRecord):
             return replace(record, pods=replace(record.pods, **unpack(self.numbers)))
         return record
 
@@ -73,7 +73,7 @@ def decode(item: Observed | Unreadable, *, since: datetime | None = None, until:
     except BadRecord as error:
         bad = Bad(error.error_type, str(error), item.raw)
         return Decoded(item.position, cluster, ts, digest(observation), bad=bad)
-    numbers: list[Packed] = []
+    numbers = None
     if records and isinstance(records[0], SummaryRecord):
         numbers = pack(records[0].pods)
         records = [replace(records[0], pods=replace(records[0].pods, **_PACKED))]

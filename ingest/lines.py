@@ -63,18 +63,23 @@ class _Splitter:
             # a bomb may be made of line breaks
             self._number += chunk.count(b"\n")
             return
-        first, *others = chunk.split(b"\n")
-        self._append(first)
-        if not others:
-            return
-        *whole, last = others
-        for data in (b"".join(self._partial), *whole):
-            self._number += 1
-            if _is_content(data):
-                yield Line(self._number, data, ended=True, too_long=self._size > LINE_LIMIT_BYTES)
-            self._size = 0
-        self._partial.clear()
-        self._append(last)
+        begin = 0
+        # several times faster than bytes.split
+        while (end := chunk.find(b"\n", begin)) >= 0:
+            line = self._end(chunk[begin:end])
+            if _is_content(line.data):
+                yield line
+            begin = end + 1
+        self._append(chunk[begin:])
+
+    def _end(self, piece: bytes) -> Line:
+        self._number += 1
+        if not self._partial:
+            return Line(self._number, piece, ended=True, too_long=False)
+        self._append(piece)
+        line = Line(self._number, b"".join(self._partial), ended=True, too_long=self._size > LINE_LIMIT_BYTES)
+        self._partial, self._size = [], 0
+        return line
 
     def rest(self) -> Line:
         """Give what stands behind the last line break."""
@@ -82,6 +87,8 @@ class _Splitter:
         return Line(self._number + 1, data, ended=False, too_long=self._size > LINE_LIMIT_BYTES)
 
     def _append(self, data: bytes) -> None:
+        if not data:
+            return
         self._partial.append(data)
         self._size += len(data)
         if self._size > LINE_LIMIT_BYTES:

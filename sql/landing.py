@@ -35,7 +35,7 @@ def _tables(batch: Batch) -> Iterator[tuple[str, pa.Table]]:
         yield TABLES[row_type], to_arrow(row_type, rows)
     if batch.keys:
         yield NODE_SAMPLES, node_samples(batch.keys, batch.samples)
-        yield POD_SAMPLES, pod_samples(batch.keys, batch.pod_columns)
+        yield POD_SAMPLES, pod_samples(batch.keys, batch.texts, batch.numbers)
 
 
 class Lander:

@@ -5,13 +5,15 @@ from datetime import datetime
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
 import pyarrow as pa
 from msgspec.structs import astuple
+from numpy.typing import NDArray
 
-from ingest.columns import Numbers
+from ingest.columns import BYTES, TYPE_CODES, Packed
 from ingest.records import NodeSample, PodColumns
 from sql.lean_arrow import leave_pandas_out
-from streams.batch import Column, SampleKey
+from streams.batch import SampleKey
 from streams.findings import TABLES, Row
 
 leave_pandas_out()
@@ -84,15 +86,38 @@ def node_samples(keys: Sequence[SampleKey], samples: Sequence[NodeSample]) -> pa
     return _table(SCHEMAS[NODE_SAMPLES], columns)
 
 
-def pod_samples(keys: Sequence[SampleKey], columns: Mapping[str, Column]) -> pa.Table:
-    """The rows of `pod_samples`: `columns` holds the pods of all samples one after the other, `keys` says whose."""
+def pod_samples(keys: Sequence[SampleKey], texts: Mapping[str, Sequence[str]], numbers: Sequence[Packed]) -> pa.Table:
+    """The rows of `pod_samples`: `texts` holds the pods of all samples one after the other, `keys` says whose.
+
+    `numbers[i]` are those of the pods of sample i.
+    """
     schema = SCHEMAS[POD_SAMPLES]
     repeats = pa.array([index for index, key in enumerate(keys) for _ in range(key.pods)], pa.int32())
     shared = [
         pa.array([getattr(key, field.name) for key in keys], field.type).take(repeats)
         for field in list(schema)[: len(_SAMPLE_KEY)]
     ]
+    columns = {**texts, **_numbers(numbers, schema)}
     return _table(schema, [*shared, *(columns[name] for name in PodColumns.__struct_fields__)])
+
+
+def _numbers(samples: Sequence[Packed], schema: pa.Schema) -> Mapping[str, "pa.Array[Any]"]:
+    """The columns TYPE_CODES over all samples; the bytes of Int64 and Float64 stay as they are."""
+    values = _side_by_side([np.frombuffer(each.values, np.int64) for each in samples])
+    absent = None
+    if any(each.absent for each in samples):
+        masks = [each.absent or bytes(len(each.values) // BYTES) for each in samples]
+        absent = _side_by_side([np.frombuffer(mask, np.bool_) for mask in masks])
+    columns = {}
+    for place, name in enumerate(TYPE_CODES):
+        column = pa.py_buffer(values[place])
+        known = None if absent is None else pa.array(~absent[place]).buffers()[1]
+        columns[name] = pa.Array.from_buffers(schema.field(name).type, values.shape[1], [known, column])
+    return columns
+
+
+def _side_by_side(samples: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate([each.reshape(len(TYPE_CODES), -1) for each in samples], axis=1)
 
 
 def _table(schema: pa.Schema, columns: Any) -> pa.Table:
@@ -103,27 +128,13 @@ def _table(schema: pa.Schema, columns: Any) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _array(values: Sequence[Any] | Numbers, kind: pa.DataType) -> "pa.Array[Any]":
-    if isinstance(values, Numbers):
-        return _numbers(values, kind)
+def _array(values: Sequence[Any], kind: pa.DataType) -> "pa.Array[Any]":
     if pa.types.is_map(kind):
         values = [sorted(value.items()) for value in values]
     try:
         return pa.array(values, kind)
     except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):
         return pa.array([_storable(value) for value in values], kind)
-
-
-def _numbers(column: Numbers, kind: pa.DataType) -> "pa.Array[Any]":
-    """The numbers where they lie; Arrow tells the absent ones by a bit each."""
-    size = len(column)
-    known = None
-    if column.absent:
-        is_known = [True] * size
-        for place in column.absent:
-            is_known[place] = False
-        known = pa.array(is_known, pa.bool_()).buffers()[1]
-    return pa.Array.from_buffers(kind, size, [known, pa.py_buffer(column.values)], len(column.absent))
 
 
 def _storable(value: Any) -> Any:

@@ -1,16 +1,13 @@
 """What a runtime hands to landing at once: rows of findings, and samples that are columns already."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from datetime import datetime
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol
 
-from ingest.columns import TYPE_CODES, Numbers, Packed, pack
+from ingest.columns import TYPE_CODES, Packed, pack
 from ingest.records import NodeSample, PodColumns, SummaryRecord
 from streams.findings import NodeFit, Row
-
-Column: TypeAlias = Numbers | list[str]
-
 
 PODS_A_ROW: Final = 8
 _TEXTS: Final = tuple(name for name in PodColumns.__struct_fields__ if name not in TYPE_CODES)
@@ -28,27 +25,25 @@ class SampleKey(NamedTuple):
 
 
 class Batch:
-    """Rows by their type, and samples: `keys` go with `samples` (`node_samples`) and `pod_columns` (`pod_samples`).
+    """Rows by their type, and samples: `keys` go with `samples` (`node_samples`), and with `texts` and `numbers`
+    (`pod_samples`).
 
-    `keys[i].pods` says how many values of every column in `pod_columns` belong to sample i.
+    `keys[i].pods` says how many values of every column belong to sample i: one after the other in `texts`, by the
+    columns' names, and in `numbers[i]`.
     """
 
-    __slots__ = ("_fits", "_numbers", "_texts", "keys", "rows", "samples", "size")
+    __slots__ = ("_fits", "keys", "numbers", "rows", "samples", "size", "texts")
 
     def __init__(self) -> None:
         self.rows: defaultdict[type[Row], list[Row]] = defaultdict(list)
         self.keys: list[SampleKey] = []
         self.samples: list[NodeSample] = []
-        self._texts: dict[str, list[str]] = {name: [] for name in _TEXTS}
-        self._numbers = {name: Numbers(typecode) for name, typecode in TYPE_CODES.items()}
+        self.texts: dict[str, list[str]] = {name: [] for name in _TEXTS}
+        self.numbers: list[Packed] = []
         self._fits: dict[tuple[object, ...], int] = {}
         """Where the row of a natural key is among those of `node_fit`: a list of pods says each many times over."""
         self.size = 0
         """What it holds in memory, counted in rows; a pod of a sample, being packed numbers, is an eighth of one."""
-
-    @property
-    def pod_columns(self) -> Mapping[str, Column]:
-        return {**self._texts, **self._numbers}
 
     def add(self, rows: Collection[Row]) -> None:
         for row in rows:
@@ -68,16 +63,15 @@ class Batch:
             fits.append(row)
             self.size += 1
 
-    def add_summary(self, record: SummaryRecord, numbers: Sequence[Packed] = ()) -> None:
-        """A sample; `numbers` are the columns of its pods as `pack` makes them, where that was done already."""
+    def add_summary(self, record: SummaryRecord, numbers: Packed | None = None) -> None:
+        """A sample; `numbers` are those of its pods, where they were packed already."""
         pods = record.pods
         count = len(pods.uid)
         self.keys.append(SampleKey(record.cluster, record.ts, record.node, count))
         self.samples.append(record.sample)
-        for name, texts in self._texts.items():
+        for name, texts in self.texts.items():
             texts.extend(getattr(pods, name))
-        for column, packed in zip(self._numbers.values(), numbers or pack(pods), strict=True):
-            column.add(packed)
+        self.numbers.append(numbers or pack(pods))
         self.size += 1 + count // PODS_A_ROW
 
 

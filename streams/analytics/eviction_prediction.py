@@ -3,11 +3,13 @@
 from array import array
 from collections.abc import Mapping
 from datetime import datetime
+from itertools import chain
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
 
-from ingest.columns import Numbers
+from ingest.columns import pack_column
 from ingest.objects import KubeletConfiguration, Pod
 from ingest.records import USAGES, NodeSample, PodColumns, SummaryRecord
 from streams.findings import Eviction
@@ -16,6 +18,7 @@ from streams.rules.requests import eviction_requests, is_critical
 from streams.rules.signals import RESOURCES, Layout, layout_of, observe
 from streams.rules.thresholds import SignalThresholds, effective_thresholds, threshold_value
 
+_usages_of: Final = attrgetter(*USAGES)
 _NOBODY: Final = RankedPod("", "", "", 0, 0, 0, has_stats=False)
 
 
@@ -49,10 +52,8 @@ def sample_of(record: SummaryRecord, pods: dict[str, PodSpecs]) -> Sample:
     """A summary beside the pods that are known, by uid."""
     columns = record.pods
     all_known = pods.keys() >= set(columns.uid) or _names_known(pods, columns)
-    usages = Numbers("q")
-    for name in USAGES:
-        usages.extend(getattr(columns, name))
-    return Sample(record.ts, record.sample, pods, all_known, columns.uid, usages.values.tobytes())
+    usages = pack_column("q", list(chain.from_iterable(_usages_of(columns))))
+    return Sample(record.ts, record.sample, pods, all_known, columns.uid, usages)
 
 
 def _names_known(pods: Mapping[str, PodSpecs], columns: PodColumns) -> bool:

@@ -44,7 +44,7 @@ def store_samples(db: Database, *records: SummaryRecord) -> None:
     for record in records:
         batch.add_summary(record)
     db.insert("node_samples", node_samples(batch.keys, batch.samples))
-    db.insert("pod_samples", pod_samples(batch.keys, batch.pod_columns))
+    db.insert("pod_samples", pod_samples(batch.keys, batch.texts, batch.numbers))
 
 
 def dicts(db: Database, sql: str, **parameters: Any) -> list[dict[str, Any]]:

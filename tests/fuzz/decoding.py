@@ -138,7 +138,7 @@ def _lands(record: Record, told: list[Any]) -> None:
     if isinstance(record, SummaryRecord):
         batch.add_summary(record)
         node_samples(batch.keys, batch.samples)
-        pod_samples(batch.keys, batch.pod_columns)
+        pod_samples(batch.keys, batch.texts, batch.numbers)
     rows = [each for each in told if not isinstance(each, Record)]
     value = encode_findings(record.cluster, record.node, record.ts, rows)
     for table, columns in columns_of(decode_findings(value)).items():
