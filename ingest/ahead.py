@@ -29,7 +29,7 @@ _LENGTH_BYTES: Final = 4
 
 
 class _Asked(msgspec.Struct, frozen=True, array_like=True):
-    """The arguments of `read_sources` and `decoded`."""
+    """The arguments of `read_ahead`."""
 
     paths: list[bytes]
     cluster: str
@@ -64,7 +64,7 @@ def read_ahead(
     progress: Progress | None = None,
     skipped: Counter[str] | None = None,
 ) -> Generator[Decoded, None, None]:
-    """Give everything that the paths hold as `decoded(read_sources(...))` does, which is where to read what it takes.
+    """Give everything that the paths hold as `read_as` does, with `decode`, which is where to read what it takes.
 
     Raises `SourceError` as that does, and where the process that reads ends before its time.
     """

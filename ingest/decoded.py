@@ -1,6 +1,6 @@
 """Items of a source with what is in them decoded: all that a replay takes from one."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple, cast
 
@@ -50,13 +50,6 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 _PACKED: Final[Mapping[str, list[Any]]] = {name: [] for name in TYPE_CODES.keys() - USAGES}
-
-
-def decoded(
-    items: Iterable[Observed | Unreadable], *, since: datetime | None = None, until: datetime | None = None
-) -> Iterator[Decoded]:
-    """Each item decoded as by `decode`."""
-    return (decode(item, since=since, until=until) for item in items)
 
 
 def decode(item: Observed | Unreadable, *, since: datetime | None = None, until: datetime | None = None) -> Decoded:

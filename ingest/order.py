@@ -67,16 +67,11 @@ def smoothed(entries: Iterable[Timed[T]], *, window_bytes: int = WINDOW_BYTES) -
         yield oldest, size_out, entry_out
 
 
-def merged(files: Sequence[Iterable[Entry]]) -> Iterator[Entry]:
-    """Give the entries of all files in order of time, each file smoothed; ties in the order of the files."""
-    return merged_as(itself, files)
+def merged(made: Callable[[Entry], T], files: Sequence[Iterable[Entry]]) -> Iterator[T]:
+    """Give what is made of the entries of all files in order of time, each file smoothed; ties in the order of files.
 
-
-def merged_as(made: Callable[[Entry], T], files: Sequence[Iterable[Entry]]) -> Iterator[T]:
-    """As `merged`, but what is made of each entry as soon as it is read: that may be much smaller than its bytes.
-
-    So a file that was cut in pieces gives the same sequence as the whole one, as long as its own disorder is within
-    the window.
+    It is made as soon as an entry is read, because it may be much smaller than its bytes. A file that was cut in
+    pieces gives the same sequence as the whole one, as long as its own disorder is within the window.
     """
     window_bytes = WINDOW_BYTES // max(len(files), 1)
     streams = [smoothed(timed(entries, made), window_bytes=window_bytes) for entries in files]

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
@@ -10,7 +11,7 @@ from ingest.capture import read_capture
 from ingest.dumps import Snapshot, read_dump
 from ingest.lines import Meter, SourceError, SourceFile
 from ingest.observation import Observed, Unreadable
-from ingest.order import Entry, itself, merged_as
+from ingest.order import Entry, itself, merged
 from ingest.sniff import FileKind, file_kind, folder_files
 
 T = TypeVar("T")
@@ -20,19 +21,6 @@ Progress: TypeAlias = Callable[[int, int, int], None]
 _PROGRESS_EVERY: Final = 256
 _TOLD: Final = 5
 """Files that cannot be used, in one message."""
-
-
-def read_sources(
-    paths: Sequence[Path],
-    *,
-    cluster: str = "default",
-    node: str = "",
-    at: datetime | None = None,
-    progress: Progress | None = None,
-    skipped: Counter[str] | None = None,
-) -> Iterator[Observed | Unreadable]:
-    """Give everything that the paths hold, in order of `ts`; see `read_as`."""
-    return read_as(itself, paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
 
 
 def read_as(
@@ -64,7 +52,7 @@ def read_as(
         observations += isinstance(entry, Observed)
         return made(entry)
 
-    for number, entry in enumerate(merged_as(made_and_counted, files), start=1):
+    for number, entry in enumerate(merged(made_and_counted, files), start=1):
         if progress is not None and number % _PROGRESS_EVERY == 0:
             progress(meter.read_bytes, meter.total_bytes, observations)
         yield entry
@@ -73,6 +61,10 @@ def read_as(
     if refused:
         more = f"; and {len(refused) - _TOLD} more files" if len(refused) > _TOLD else ""
         raise SourceError("; ".join(map(str, refused[:_TOLD])) + more)
+
+
+read_sources: Final = partial(read_as, itself)
+"""Give everything that the paths hold, as it was read."""
 
 
 def _noting(entries: Iterator[Observed | Unreadable], refused: list[SourceError]) -> Iterator[Observed | Unreadable]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 from aiokafka import AIOKafkaConsumer
 
-from ingest.decoded import decoded
+from ingest.decoded import decode
 from ingest.observation import Observed, Unreadable
 from ingest.publish import SENT
 from ingest.records import Record
@@ -56,7 +56,7 @@ def _replayed(sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDige
     with connect(dsn) as database:
         migrate(database)
         with Lander(database) as lander:
-            Replay(REDUCERS, lander, _NoCheckpoints()).run(decoded(sent))
+            Replay(REDUCERS, lander, _NoCheckpoints()).run(map(decode, sent))
         return digest(database)
 
 

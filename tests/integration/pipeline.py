@@ -21,7 +21,7 @@ from aiokafka import AIOKafkaConsumer
 
 from components.kafka import Kafka
 from components.processes import Process, eventually
-from ingest.decoded import decoded
+from ingest.decoded import decode
 from ingest.observation import Observation, Observed, Unreadable
 from ingest.publish import Publisher
 from ingest.records import Record
@@ -173,7 +173,7 @@ def embedded_digest(items: Items, dsn: str) -> list[TableDigest]:
     with connect(dsn) as database:
         migrate(database)
         with Lander(database) as lander:
-            Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(decoded(items))
+            Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(map(decode, items))
         return digest(database)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from components.rows import dicts
-from ingest.decoded import decoded
+from ingest.decoded import decode
 from ingest.observation import Observed, Unreadable
 from ingest.sources import read_sources
 from sql.checkpoints import DatabaseCheckpoints
@@ -35,7 +35,7 @@ def items() -> list[Observed | Unreadable]:
 
 def replay(database: Database, observed: Sequence[Observed | Unreadable], reducers: Any = REDUCERS) -> None:
     with Lander(database) as lander:
-        Replay(reducers, lander, DatabaseCheckpoints(database)).run(decoded(observed))
+        Replay(reducers, lander, DatabaseCheckpoints(database)).run(map(decode, observed))
 
 
 def alerts(database: Database) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from components.rows import dicts
-from ingest.decoded import decoded
+from ingest.decoded import decode
 from ingest.sources import read_sources
 from sql.checkpoints import DatabaseCheckpoints
 from sql.database import Database
@@ -24,7 +24,7 @@ SCENARIOS = sorted(path.parent for path in HERE.glob("*/capture.jsonl"))
 
 def replay(database: Database, *paths: Path) -> None:
     with Lander(database) as lander:
-        Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(decoded(read_sources(paths)))
+        Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(map(decode, read_sources(paths)))
 
 
 def natural_key(table: str) -> str:

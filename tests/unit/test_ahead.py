@@ -14,7 +14,7 @@ from components.processes import eventually
 from ingest import ahead
 from ingest.ahead import read_ahead
 from ingest.capture import SourceError
-from ingest.decoded import Decoded, decoded
+from ingest.decoded import Decoded, decode
 from ingest.sources import read_sources
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +50,7 @@ def children() -> set[str]:
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.parent.name + "/" + path.name)
 def test_it_gives_the_same_in_the_same_order(path: Path) -> None:
-    assert list(read_ahead([path])) == list(decoded(read_sources([path])))
+    assert list(read_ahead([path])) == list(map(decode, read_sources([path])))
 
 
 def test_what_is_bad_comes_with_its_bytes_and_its_place(damaged: Path) -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from components.captures import Json, configz, event, node, observed, pod, pod_stats, summary
-from ingest.decoded import decode, decoded
+from ingest.decoded import decode
 from ingest.normalize import normalize
 from ingest.observation import BadValue, Observed, Position, Unreadable
 from ingest.records import PodPlacement, PodRecord, Record, SummaryRecord
@@ -69,7 +69,7 @@ class MemoryDatabase:
         """Everything is stored at once."""
 
     def replay(self, items: Iterable[Observed | Unreadable], **limits: datetime) -> ReplayReport:
-        return Replay(REDUCERS, self, self.checkpoints).run(decoded(items, **limits))
+        return Replay(REDUCERS, self, self.checkpoints).run(decode(item, **limits) for item in items)
 
     def of(self, row_type: type[Row]) -> list[Any]:
         return [row for row in self.rows.values() if isinstance(row, row_type)]
@@ -285,7 +285,7 @@ def test_a_record_that_a_reducer_gives_is_folded_on_the_log_of_the_cluster() -> 
     )
     database = MemoryDatabase()
     Replay(reducers, database, database.checkpoints).run(
-        decoded(observed([pod("12:00:00", "p", "n", type_="ADDED")]))
+        map(decode, observed([pod("12:00:00", "p", "n", type_="ADDED")]))
     )
     assert [record.target for record in told if isinstance(record, PodPlacement)] == ["x", "n"]
 

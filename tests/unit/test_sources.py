@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ingest.lines import SourceError
 from ingest.observation import Observation, Observed, Position, Unreadable
-from ingest.order import WINDOW, WINDOW_BYTES, WINDOW_OBSERVATIONS, merged
+from ingest.order import WINDOW, WINDOW_BYTES, WINDOW_OBSERVATIONS, itself, merged
 from ingest.sources import read_sources
 
 RECORDING = Path("examples/node-pressure-k8s-1.36.jsonl.gz")
@@ -52,25 +52,27 @@ def raws(*paths: Path) -> list[bytes]:
 
 
 def test_small_disorder_within_a_file_is_put_in_order() -> None:
-    assert names(merged([[seen(0, "a"), seen(3, "d"), seen(1, "b"), seen(2, "c"), seen(9, "e")]])) == list("abcde")
+    assert names(merged(itself, [[seen(0, "a"), seen(3, "d"), seen(1, "b"), seen(2, "c"), seen(9, "e")]])) == list(
+        "abcde"
+    )
 
 
 def test_ties_stay_in_file_order() -> None:
-    assert names(merged([[seen(1, "b"), seen(0, "a"), seen(1, "c"), seen(1, "d")]])) == list("abcd")
+    assert names(merged(itself, [[seen(1, "b"), seen(0, "a"), seen(1, "c"), seen(1, "d")]])) == list("abcd")
 
 
 def test_what_comes_later_than_the_window_goes_out_when_it_comes() -> None:
     entries = [seen(0, "a"), seen(10, "b"), seen(20, "d"), seen(4, "c"), seen(21, "e")]
-    assert names(merged([entries])) == list("abcde")
+    assert names(merged(itself, [entries])) == list("abcde")
 
 
 def test_one_time_far_ahead_does_not_disturb_the_others() -> None:
-    assert names(merged([[seen(0, "a"), seen(10**9, "z"), seen(1, "b"), seen(2, "c")]])) == list("abcz")
+    assert names(merged(itself, [[seen(0, "a"), seen(10**9, "z"), seen(1, "b"), seen(2, "c")]])) == list("abcz")
 
 
 def test_files_are_merged_by_time_and_ties_are_in_the_order_of_the_files() -> None:
     first, second = [seen(0, "a"), seen(2, "c"), seen(4, "e")], [seen(1, "b"), seen(2, "d"), seen(5, "f")]
-    assert names(merged([first, second])) == list("abcdef")
+    assert names(merged(itself, [first, second])) == list("abcdef")
 
 
 def test_window_is_bounded_in_number_and_in_bytes() -> None:
@@ -82,11 +84,11 @@ def test_window_is_bounded_in_number_and_in_bytes() -> None:
             pulled += 1
             yield seen(0, str(pulled), size)
 
-    next(merged([endless(0)]))
+    next(merged(itself, [endless(0)]))
     assert pulled == WINDOW_OBSERVATIONS + 1
     pulled = 0
     size = 10 * 1024 * 1024
-    next(merged([endless(size)]))
+    next(merged(itself, [endless(size)]))
     assert pulled == WINDOW_BYTES // size + 1
 
 
@@ -94,11 +96,11 @@ def test_unreadable_stays_where_it_stood_whatever_time_it_seems_to_tell() -> Non
     far = TS + timedelta(days=900)
     entries: list[Observed | Unreadable]
     entries = [bad("a", far), seen(0, "b"), bad("c", far), seen(1, "d"), seen(30, "e"), bad("f")]
-    assert names(merged([entries])) == list("abcdef")
+    assert names(merged(itself, [entries])) == list("abcdef")
 
 
 def test_file_of_nothing_but_unreadable_lines_is_given() -> None:
-    assert names(merged([[bad("a"), bad("b")]])) == ["a", "b"]
+    assert names(merged(itself, [[bad("a"), bad("b")]])) == ["a", "b"]
 
 
 @settings(max_examples=100, deadline=None)
@@ -117,8 +119,8 @@ def test_file_cut_in_pieces_gives_the_sequence_of_the_whole(
     ]
     edges = [0, *sorted(cut for cut in cuts if cut < len(entries)), len(entries)]
     pieces = [entries[start:end] for start, end in pairwise(edges)]
-    whole = [entry for entry in merged([entries]) if isinstance(entry, Observed)]
-    cut_up = [entry for entry in merged(pieces) if isinstance(entry, Observed)]
+    whole = [entry for entry in merged(itself, [entries]) if isinstance(entry, Observed)]
+    cut_up = [entry for entry in merged(itself, pieces) if isinstance(entry, Observed)]
     assert cut_up == whole == sorted(whole, key=lambda entry: entry.observation.ts)
 
 
