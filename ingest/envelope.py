@@ -113,16 +113,21 @@ def encode_line(observation: Observation) -> bytes:
         resource=observation.resource,
         type=observation.type,
         node=observation.node,
-        object=_without_managed_fields(observation.object),
+        object=_on_one_line(_without_managed_fields(observation.object)),
     )
-    # outside of strings, where JSON allows no raw line break, one is nothing but white space
-    return _ENCODER.encode(line).replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
+    return _ENCODER.encode(line) + b"\n"
 
 
 def _invalid(message: str) -> ErrorType:
     if "missing required field" in message:
         return "missing_field"
     return "wrong_value" if message.startswith("Invalid") else "wrong_type"
+
+
+def _on_one_line(raw: msgspec.Raw) -> msgspec.Raw:
+    """The same JSON: a kubelet indents its answers."""
+    data = bytes(raw)
+    return msgspec.Raw(msgspec.json.format(data, indent=-1)) if b"\n" in data or b"\r" in data else raw
 
 
 def _without_managed_fields(raw: msgspec.Raw) -> msgspec.Raw:

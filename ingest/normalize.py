@@ -34,7 +34,7 @@ from ingest.redact import redact, scrub
 from ingest.summary import decode_summary, node_sample, pod_columns
 
 KEPT_METRICS: Final = re.compile(
-    r"kubelet_(cpu_manager|memory_manager|topology_manager|container_aligned|resource_manager|evictions|eviction_stats"
+    r"kubelet_(?:cpu_manager|memory_manager|topology_manager|container_aligned|resource_manager|evictions|eviction_stats"
     r"|preemptions|image_garbage_collected|admission_rejections)"
 )
 """The kubelet's metrics that an analytic reads (A9)."""

@@ -9,9 +9,10 @@ import msgspec
 from fuzz.target import Target, objects
 from ingest import kubelet
 from ingest.clock import SYSTEM
+from ingest.dead_letters import EPOCH
 from ingest.envelope import encode_line
 from ingest.kubelet_access import kubelet_address
-from ingest.observation import UNDECODABLE
+from ingest.observation import UNDECODABLE, Observation
 from ingest.redact import redact
 from ingest.resources import RESOURCES
 from ingest.splitter import Oversized
@@ -35,9 +36,15 @@ def check_watch(data: bytes) -> None:
 
 
 def check_kubelet(data: bytes) -> None:
-    """A kubelet's answer is made one line, or told as what it is not; its metrics are text whatever they are."""
+    """A kubelet's answer becomes one line, or is told as what it is not; its metrics are text whatever they are."""
     try:
-        assert b"\n" not in kubelet._compact(data)
+        answer = msgspec.Raw(kubelet._json_object(data))
+        told = Observation(
+            ts=EPOCH, cluster="c", source="kubelet", resource="configz", type="SNAPSHOT", node="n", object=answer
+        )
+        line = encode_line(told)
+        assert line.count(b"\n") == 1
+        assert line.endswith(b"\n")
     except kubelet._Unreadable as error:
         assert str(error)
     assert msgspec.json.decode(kubelet._metrics(data), type=dict[str, str])
