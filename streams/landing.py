@@ -145,9 +145,11 @@ class Landing:
         self._begun: dict[TopicPartition, _Range] = {}
         self._unknown: set[TopicPartition] = set()
         """Partitions of which it is not known yet whether a range of them was begun."""
+        self._known: set[TopicPartition] = set()
+        """Those of which it is; what is received of others is not ours, or is received again."""
         self._revoking = False
         self._generation = 0
-        """What was received in an older one is not ours."""
+        """What was received in an older one is not stored in this."""
         self._next: dict[TopicPartition, int] = {}
         """What is stored next, of each partition that something was received of."""
         self._landed: Counter[tuple[str, ...]] = Counter()
@@ -190,6 +192,7 @@ class Landing:
         self._buffers.clear()
         self._begun.clear()
         self._unknown.clear()
+        self._known.clear()
         self._next.clear()
 
     def _figures(self) -> dict[Figure, Callable[[], Values]]:
@@ -232,7 +235,10 @@ class Landing:
                 await self._land_due(stop)
 
     async def _learn(self) -> None:
-        """Learn which ranges were begun and perhaps not finished."""
+        """Learn which ranges were begun and perhaps not finished, and receive from where the group stands.
+
+        Until aiokafka knows the next assignment, it goes on to give what it fetched for the last one.
+        """
         generation, unknown = self._generation, set(self._unknown)
         try:
             found = await self._admin.list_consumer_group_offsets(self._group, partitions=list(unknown))
@@ -242,13 +248,19 @@ class Landing:
                 if at.metadata
             }
             ends = await self._consumer.end_offsets(list(begun)) if begun else {}
+            starts = {tp: found[tp].offset for tp in unknown}
+            if new := [tp for tp, offset in starts.items() if offset < 0]:
+                starts |= await self._consumer.beginning_offsets(new)
         except KafkaError as error:
             log.warning("Kafka does not tell what was begun", error=repr(error))
             await asyncio.sleep(FIRST_BACKOFF_SECONDS)
             return
         if generation != self._generation:
             return
+        for tp, offset in starts.items():
+            self._consumer.seek(tp, offset)
         self._unknown -= unknown
+        self._known |= unknown
         for tp, each in begun.items():
             if each.end < ends[tp]:
                 self._begun[tp] = each
@@ -257,13 +269,10 @@ class Landing:
                 log.warning("a range was begun whose end the topic has not: it was made anew", partition=str(tp))
 
     async def _receive(self) -> None:
-        generation = self._generation
         received = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=MAX_RECORDS)
-        if generation != self._generation:
-            return  # the next owner, perhaps ourselves, gets them again
-        for tp, messages in received.items():
-            self._buffers.setdefault(tp, _Buffer()).add(messages)
-            self._next.setdefault(tp, messages[0].offset)
+        for tp in received.keys() & self._known:
+            self._buffers.setdefault(tp, _Buffer()).add(received[tp])
+            self._next.setdefault(tp, received[tp][0].offset)
 
     async def _land_due(self, stop: asyncio.Event) -> None:
         due = [(tp, buffer) for tp, buffer in self._buffers.items() if self._due(tp, buffer)]
@@ -278,8 +287,6 @@ class Landing:
             log.warning("offsets were not committed, for the group was rebalanced", error=repr(error))
 
     def _due(self, tp: TopicPartition, buffer: _Buffer) -> bool:
-        if tp in self._unknown:
-            return False
         begun = self._begun.get(tp)
         if begun is not None:
             return bool(buffer.messages[-1].offset >= begun.end)
@@ -345,7 +352,7 @@ class Landing:
         raise _Abandoned
 
     async def _commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
-        backoff = FIRST_BACKOFF_SECONDS
+        backoff, generation = FIRST_BACKOFF_SECONDS, self._generation
         while True:
             try:
                 await self._consumer.commit(offsets)
@@ -354,6 +361,8 @@ class Landing:
             except KafkaError as error:
                 if not error.retriable:
                     raise
+                if self._revoking or generation != self._generation:
+                    raise _Abandoned from None
                 log.warning("Kafka did not take the offsets", error=repr(error), again_in_seconds=backoff)
                 await asyncio.sleep(backoff)
                 backoff = min(2 * backoff, LONGEST_BACKOFF_SECONDS)

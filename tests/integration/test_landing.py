@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import pytest
+from aiokafka import AIOKafkaConsumer
 
 from components.kafka import Kafka
 from ingest.publish import Publisher
@@ -148,6 +149,42 @@ async def test_a_second_lander_that_comes_and_goes_doubles_nothing(kafka: Kafka)
     await log.land(store, "0", "1")
     await log.send(200)
     await log.land(store, "1")
+    assert store.values() == log.sent
+
+
+@pytest.mark.asyncio
+async def test_what_comes_while_the_group_forms_anew_does_not_displace_what_was_begun(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the next assignment is known, the consumer gives what follows the range: that is not landed before it."""
+    log, store, stop, is_there = Log(kafka), Store(), asyncio.Event(), asyncio.Event()
+    revoked = Landing.revoked
+
+    async def slowly(landing: Landing) -> None:
+        await revoked(landing)
+        if store.tried and not is_there.is_set():
+            await log.send(10)
+            await asyncio.sleep(1)  # the rebalance; ten polls
+            is_there.set()
+
+    def away() -> None:
+        if not is_there.is_set():
+            store.tried.append("in vain")
+            raise TransientFailure("away")
+
+    monkeypatch.setattr(Landing, "revoked", slowly)
+    store.before = away
+    await log.send(10)
+    running = asyncio.ensure_future(log.landing(store).run(stop))
+    await until(lambda: bool(store.tried))
+    other = AIOKafkaConsumer(
+        log.topic.name, bootstrap_servers=log.servers, group_id=log.topic.name, enable_auto_commit=False
+    )
+    await other.start()
+    await other.stop()
+    await until(log.landed)
+    stop.set()
+    await running
     assert store.values() == log.sent
 
 
