@@ -109,7 +109,8 @@ class Database:
         """
         if not columns.num_rows:
             return
-        settings = {"final": 0} | ({"insert_deduplication_token": token} if token else {})
+        # to look for equal keys in each insert would cost a third of it: merges and FINAL do
+        settings = {"final": 0, "optimize_on_insert": 0} | ({"insert_deduplication_token": token} if token else {})
         with self._errors(f"inserting into {table}"):
             try:
                 self._client.insert_arrow(table, columns, settings=settings)

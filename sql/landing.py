@@ -16,7 +16,7 @@ from streams.findings import TABLES
 
 WAITING: Final = 1
 """Batches that may wait; more of them make the runtime wait."""
-HELD_BYTES: Final = 10 * 1024 * 1024
+HELD_BYTES: Final = 8 * 1024 * 1024
 """Of columns that wait for more; beyond it those of the largest table are inserted."""
 UNMERGED: Final = 200
 """Inserts up to which the embedded engine puts off merging parts: `sql.settle` merges them all at once, for less."""
