@@ -143,11 +143,7 @@ async def test_a_storm_of_refusals(cluster: Cluster, toxiproxy: Toxiproxy, tmp_p
     async with _sky(cluster, toxiproxy, tmp_path) as sky:
         began, before = time.monotonic(), sky.stormy.requests
         sky.stormy.begin(status)
-        await sky.make("comes")
-        await sky.delete("goes")
-        await _told_in_time(sky)
-        told = time.monotonic() - began
-        await asyncio.sleep(max(0.0, STORM_SECONDS - told))
+        told = await _storming(sky)
         ended, requests = time.monotonic(), sky.stormy.requests - before
         sky.stormy.end()
         await _came_through(sky, f"storm of {status}", ended - began, requests, told)
@@ -178,16 +174,23 @@ async def test_a_half_open_connection(cluster: Cluster, toxiproxy: Toxiproxy, tm
     async with _sky(cluster, toxiproxy, tmp_path, _faster(speed)) as sky:
         began, before = time.monotonic(), sky.stormy.requests
         sky.wire.hang()
-        await sky.make("comes")
-        await sky.delete("goes")
-        await _told_in_time(sky)
-        told = time.monotonic() - began
-        await asyncio.sleep(max(0.0, STORM_SECONDS - told))
+        told = await _storming(sky)
         ended, requests = time.monotonic(), sky.stormy.requests - before
         if not LONG:
             sky.wire.cut()
         sky.wire.heal()
         await _came_through(sky, "connections to the API server half open", ended - began, requests, told * speed)
+
+
+async def _storming(sky: Sky) -> float:
+    """Let pods come and go in a storm, until it has lasted; gives after how many seconds it was told."""
+    began = time.monotonic()
+    await sky.make("comes")
+    await sky.delete("goes")
+    await _told_in_time(sky)
+    told = time.monotonic() - began
+    await asyncio.sleep(max(0.0, STORM_SECONDS - told))
+    return told
 
 
 async def _told_in_time(sky: Sky) -> None:
