@@ -244,3 +244,4 @@ class Publisher:
         except (TimeoutError, KafkaError, OSError) as error:
             log.warning("the broken producer did not stop in order", error=repr(error))
             await producer.client.close()
+            producer._closed = True  # noqa: SLF001  # or it complains when it is forgotten

@@ -1,12 +1,15 @@
 """The publisher against a real Kafka: what a broken producer leaves behind."""
 
+import asyncio
 import uuid
+import warnings
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from components.kafka import Kafka
+from ingest import publish
 from ingest.publish import SENT, Publisher, Sent
 from ingest.topics import Topic
 from ingest.topics_admin import ensure_topics
@@ -36,3 +39,23 @@ async def test_what_a_broken_producer_has_not_sent_comes_once_and_in_order(kafka
     sent = [Sent.parse(dict(each.headers)[SENT]) for each in arrived if each.key == b"k"]
     assert [each.number for each in sent] == list(numbers)
     assert len({each.publisher for each in sent}) == 1
+
+
+async def test_a_producer_that_does_not_stop_is_replaced_and_complains_of_nothing(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where connections hang: aiokafka waits for them, and warns of a producer that was not closed."""
+    topic = Topic(f"hangs-{uuid.uuid4().hex[:8]}", 1, 1, "")
+    await ensure_topics(kafka.bootstrap_servers, [topic], replication_factor=1)
+    monkeypatch.setattr(publish, "STOP_SECONDS", 0.1)
+    async with Publisher(kafka.bootstrap_servers) as publisher:
+        await (await publisher.send(topic.name, b"k", b"0"))
+        producer = publisher._producer
+        assert producer is not None
+        monkeypatch.setattr(producer._sender, "close", asyncio.Event().wait)
+        publisher._break(producer, KafkaError("as if it hung"))
+        await (await publisher.send(topic.name, b"k", b"1"))
+        assert publisher._producer not in {None, producer}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        producer.__del__()
