@@ -126,7 +126,8 @@ class LandSettings(_Section):
     batch_messages: Positive = 20_000
     """Of a partition."""
     batch_bytes: Positive = 16 * 1024 * 1024
-    batch_seconds: Annotated[float, pydantic.Field(gt=0)] = 1.0
+    batch_seconds: Annotated[float, pydantic.Field(gt=0)] = 2.0
+    """A portion costs ClickHouse one insert a table, however few rows it has."""
     buffered_bytes: Positive = 64 * 1024 * 1024
     """Of all partitions: nothing more is fetched before some of it is stored."""
 

@@ -65,7 +65,7 @@ class Limits(NamedTuple):
     """Of a partition."""
     bytes: int = 16 * 1024 * 1024
     """Of a partition; it bounds the rows, for none takes less than about 100 bytes."""
-    seconds: float = 1.0
+    seconds: float = 2.0
     buffered_bytes: int = 64 * 1024 * 1024
     """Of all partitions together: nothing more is fetched until some of it is stored."""
 
