@@ -51,7 +51,8 @@ READ_ONLY: Final[Mapping[str, Any]] = {"max_execution_time": 60, "readonly": 2}
 """The engine refuses every statement that writes, and a query that never ends."""
 ENGINE_OPTIONS: Final[Mapping[str, Any]] = {
     "background_common_pool_size": 1,
-    "background_pool_size": 2,
+    "background_merges_mutations_concurrency_ratio": 1,
+    "background_pool_size": 1,
     "background_schedule_pool_size": 4,
     "mark_cache_size": 32 * MIB,
     "max_server_memory_usage": 2048 * MIB,

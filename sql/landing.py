@@ -18,7 +18,7 @@ WAITING: Final = 1
 """Batches that may wait; more of them make the runtime wait."""
 HELD_BYTES: Final = 8 * 1024 * 1024
 """Of columns that wait for more; beyond it those of the largest table are inserted."""
-UNMERGED: Final = 200
+UNMERGED: Final = 500
 """Inserts up to which the embedded engine puts off merging parts: `sql.settle` merges them all at once, for less."""
 _ALL: Final = Batch()
 """Asks for all that is held to be inserted."""
