@@ -19,7 +19,7 @@ WAITING: Final = 1
 HELD_BYTES: Final = 8 * 1024 * 1024
 """Of columns that wait for more; beyond it those of the largest table are inserted."""
 UNMERGED: Final = 500
-"""Inserts up to which the embedded engine puts off merging parts: `sql.settle` merges them all at once, for less."""
+"""Inserts up to which the embedded engine puts off merging parts, which costs more memory than all else."""
 _ALL: Final = Batch()
 """Asks for all that is held to be inserted."""
 
