@@ -12,6 +12,7 @@ import pytest
 from components.kubelet import RealNode
 from components.kubernetes import Cluster
 from ingest.connect import configuration
+from ingest.envelope import encode_line
 from ingest.kubelet_access import Address, DirectAccess
 from ingest.live import Live
 from ingest.live_settings import KubeletSettings, LiveSettings
@@ -78,7 +79,9 @@ async def test_a_real_kubelets_answers_can_be_normalized(real_node: RealNode) ->
             if seen.keys() >= wanted:
                 break
     assert all(normalize(one) for one in seen.values())
-    assert all(b"\n" not in bytes(one.object) for one in seen.values())
+    lines = {resource: encode_line(one) for resource, one in seen.items()}
+    assert {line.count(b"\n") for line in lines.values()} == {1}
+    assert b'"object":{"node":{"nodeName":"' in lines["stats/summary"], "a kubelet indents its answers"
     assert "kubelet_cpu_manager" in msgspec.json.decode(seen["metrics"].object)["text"]
 
 
