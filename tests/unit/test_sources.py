@@ -52,9 +52,8 @@ def raws(*paths: Path) -> list[bytes]:
 
 
 def test_small_disorder_within_a_file_is_put_in_order() -> None:
-    assert names(merged(itself, [[seen(0, "a"), seen(3, "d"), seen(1, "b"), seen(2, "c"), seen(9, "e")]])) == list(
-        "abcde"
-    )
+    entries = [seen(0, "a"), seen(3, "d"), seen(1, "b"), seen(2, "c"), seen(9, "e")]
+    assert names(merged(itself, [entries])) == list("abcde")
 
 
 def test_ties_stay_in_file_order() -> None:
