@@ -13,7 +13,7 @@ from sql.migrate import load_migrations
 PARTS: Final = ("leadsman.py", "ingest", "streams", "sql")
 RESHAPED: Final = "kubelet_settings"
 """Whose state is of another version."""
-WIDENED: Final = "source_errors"
+WIDENED: Final = "node_fit"
 """Which has the new column."""
 LATER: Final = 7
 """Its value in every row of the next version."""
@@ -29,7 +29,11 @@ EDITS: Final = (
     Edit("streams/analytics/kubelet_settings.py", "    last: Kube", "    later: int = 1\n    last: Kube"),
     Edit("streams/analytics/kubelet_settings.py", "return State(row), (row,)", "return State(last=row), (row,)"),
     Edit("streams/analytics/kubelet_settings.py", "version=2,", "version=3,"),
-    Edit("streams/findings.py", "    error: str\n", f"    error: str\n    later: int = {LATER}\n"),
+    Edit(
+        "streams/findings.py",
+        'over-committed."""\n    pods: int\n',
+        f'over-committed."""\n    pods: int\n    later: int = {LATER}\n',
+    ),
 )
 
 
