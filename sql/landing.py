@@ -19,7 +19,7 @@ WAITING: Final = 1
 HELD_BYTES: Final = 8 * 1024 * 1024
 """Of columns that wait for more; beyond it those of the largest table are inserted."""
 UNMERGED: Final = 500
-"""Inserts up to which the embedded engine puts off merging parts, which costs more memory than all else."""
+"""Inserts up to which the embedded engine puts off merging parts: most replays need none until their end."""
 _ALL: Final = Batch()
 """Asks for all that is held to be inserted."""
 

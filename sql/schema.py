@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ingest.columns import BYTES, TYPE_CODES, Packed
 from ingest.records import NodeSample, PodColumns
-from sql.lean_arrow import leave_pandas_out
+from sql.lean_arrow import make_arrow_lean
 from streams.batch import SampleKey
 from streams.findings import TABLES, Row
 
-leave_pandas_out()
+make_arrow_lean()
 
 NODE_SAMPLES: Final = "node_samples"
 POD_SAMPLES: Final = "pod_samples"

@@ -8,8 +8,6 @@ parsed once. The columns have the types and codecs of `pod_samples`; the table i
 from pathlib import Path
 from typing import Final
 
-from chdb.session import Session
-
 TABLE: Final = "extracted_pods"
 POD_SAMPLES_MIGRATION: Final = Path(__file__).parents[2] / "sql" / "migrations" / "0012_create_pod_samples.sql"
 
@@ -107,6 +105,8 @@ def extract(capture: Path, folder: Path, threads: int, form: str) -> int:
 
     `form` is one of FORMS.
     """
+    from chdb.session import Session  # noqa: PLC0415 - Leadsman sets its allocator before it is loaded
+
     found, columns = FORMS[form]
     with Session(str(folder)) as session:
         session.query(POD_SAMPLES_MIGRATION.read_text())

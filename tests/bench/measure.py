@@ -27,6 +27,7 @@ from sql.database import Database, connect
 from sql.landing import Lander
 from sql.migrate import migrate
 from sql.schema import SCHEMAS
+from sql.settle import settle
 from streams.analytics import numa_cluster, numa_skew, scheduling
 from streams.analytics.registry import REDUCERS
 from streams.embedded import Replay
@@ -90,6 +91,22 @@ class _Timed(Database):
         self.cpu_seconds += time.thread_time() - begin
 
 
+class _Kept(Database):
+    """A database that keeps what is inserted in files too, one an insert."""
+
+    folder: Path
+    inserts = 0
+
+    def insert(self, table: str, columns: pa.Table, token: str | None = None) -> None:
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.ipc.new_stream(
+            str(self.folder / f"{self.inserts:09}.{table}"), columns.schema, options=options
+        ) as file:
+            file.write_table(columns)
+        self.inserts += 1
+        super().insert(table, columns, token)
+
+
 def replay(capture: Path, folder: Path) -> Measured:
     """What `leadsman replay` does, into a new database, until all is stored."""
     return _replay(capture, folder, REDUCERS)
@@ -127,6 +144,35 @@ def _replay(capture: Path, folder: Path, reducers: Sequence[Reducer[Any]]) -> Me
             },
             rows=sum(report.rows.values()),
         )
+
+
+def kept_inserts(capture: Path, folder: Path) -> Measured:
+    """A replay that leaves its inserts for `same_inserts` in the folder `inserts` beside the capture."""
+    with connect(f"chdb://{folder}") as database:
+        migrate(database)
+        kept = _Kept(database._client, database._target)
+        kept.folder = capture.parent / "inserts"
+        kept.folder.mkdir()
+        began = time.perf_counter()
+        with Lander(kept) as lander:
+            report = Replay(REDUCERS, lander, DatabaseCheckpoints(kept)).run(read_ahead([capture]))
+        settle(database)
+        return _measured(began, sum(report.rows.values()))
+
+
+def same_inserts(capture: Path, folder: Path) -> Measured:
+    """A process that has the engine and gives it what a replay of the capture inserts, and nothing else."""
+    began = time.perf_counter()
+    with connect(f"chdb://{folder}") as database:
+        migrate(database)
+        rows = 0
+        with Lander(database) as lander:
+            for path in sorted((capture.parent / "inserts").iterdir()):
+                columns = pa.ipc.open_stream(path.read_bytes()).read_all()
+                lander._insert(path.suffix[1:], columns)
+                rows += columns.num_rows
+        settle(database)
+    return _measured(began, rows)
 
 
 def decode(capture: Path, _: Path) -> Measured:
@@ -174,17 +220,18 @@ def _extracted(capture: Path, folder: Path, form: str) -> Measured:
 
 def engine(_: Path, folder: Path) -> Measured:
     """A process that has the engine and puts one row into each table, and nothing else."""
-    begin, cpu = time.perf_counter(), time.process_time()
+    began = time.perf_counter()
     with connect(f"chdb://{folder}") as database:
         migrate(database)
         for table in SCHEMAS:
             database.command(f"INSERT INTO {table} (cluster) VALUES ('bench')")
-    return Measured(
-        wall_seconds=time.perf_counter() - begin,
-        cpu_seconds=time.process_time() - cpu,
-        peak_bytes=_peak_bytes(),
-        rows=len(SCHEMAS),
-    )
+    return _measured(began, len(SCHEMAS))
+
+
+def _measured(began: float, rows: int) -> Measured:
+    """Of a process that did nothing else."""
+    wall_seconds = time.perf_counter() - began
+    return Measured(wall_seconds=wall_seconds, cpu_seconds=time.process_time(), peak_bytes=_peak_bytes(), rows=rows)
 
 
 def _peak_bytes(process: str = "self") -> int:
@@ -199,7 +246,8 @@ def _children() -> list[str]:
 
 
 KINDS: Final[dict[str, Callable[[Path, Path], Measured]]] = {
-    each.__name__: each for each in (replay, without_numa, decode, each_field, one_tuple, engine)
+    each.__name__: each
+    for each in (replay, without_numa, kept_inserts, same_inserts, decode, each_field, one_tuple, engine)
 }
 
 if __name__ == "__main__":

@@ -68,8 +68,8 @@ def _fill_node(node: Json, time: str, steady: float, lively: float, seconds: flo
     _fill_use(node["systemContainers"][0], time, steady * 1200, lively, seconds, 6000 * MIB)
     pods_memory = node["systemContainers"][0]["memory"]
     pods_memory["availableBytes"] = 24_581_696 * 1024 - pods_memory["workingSetBytes"]
-    # a node in three fills its disk, so that there is something to forecast
-    filling = int(seconds * max(0.0, steady - 0.67) * 2 * MIB)
+    # a node in three fills its disk again and again, so that there is something to forecast
+    filling = int(seconds * max(0.0, steady - 0.67) * 2 * MIB) % int(fs["capacityBytes"] * 0.4)
     for filesystem in (fs, runtime["imageFs"], runtime["containerFs"]):
         filesystem["time"] = time
         filesystem["availableBytes"] = int(filesystem["capacityBytes"] * 0.5) - filling - int(lively * MIB)

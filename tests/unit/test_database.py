@@ -7,13 +7,14 @@ import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.rows import T0, dicts, row, store, store_samples, summary
-from sql.database import Database, connect, quoted
+from sql.database import ENGINE_SETTINGS, Database, connect, quoted
 from sql.dsn import Embedded, Server, parse_dsn
 from sql.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
 from sql.schema import SCHEMAS, to_arrow
@@ -128,6 +129,18 @@ def test_a_folder_that_another_process_holds_is_refused_with_its_number(tmp_path
 def test_a_second_folder_in_one_process_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DatabaseHeld, match="close that first"):
         connect(f"chdb://{tmp_path}/second")
+
+
+def test_the_embedded_engine_takes_its_settings(database: Database) -> None:
+    given = ET.fromstring(ENGINE_SETTINGS.read_text())  # noqa: S314 - our own
+    wanted = {each.tag: each.text for each in given.findall("*") if not len(each)}
+    wanted |= {each.tag: each.text for each in given.findall("merge_tree/*")}
+    assert wanted["max_parts_to_merge_at_once"] == "6"
+    taken = database.query(
+        "SELECT name, value FROM system.server_settings WHERE changed"
+        " UNION ALL SELECT name, value FROM system.merge_tree_settings WHERE changed"
+    )
+    assert wanted.items() <= dict(taken.rows).items()
 
 
 def test_databases_of_one_folder_are_apart(database: Database, tmp_path: Path) -> None:

@@ -1,19 +1,25 @@
 """A day of a cluster, written as a capture and replayed by `leadsman replay` into an embedded database."""
 
-import os
+import resource
 import subprocess
+import sys
 import time
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import msgspec
+
 from bench.generate import write_capture
+from bench.measure import Measured
 from components.command import COMMAND
 
 from .ground import MIB
 from .tables import two_columns
 
 INTERVAL: Final = timedelta(seconds=60)
+LOOK_SECONDS: Final = 0.2
 
 
 class Day(NamedTuple):
@@ -28,7 +34,9 @@ class Day(NamedTuple):
     seconds: float
     cpu_seconds: float
     peak_bytes: int
-    """Of its largest process."""
+    """Of its two processes."""
+    engine_bytes: int
+    """Of the engine alone, given the same inserts."""
     database_bytes: int
 
 
@@ -37,14 +45,18 @@ def run(folder: Path, nodes: int, pods: int, hours: float) -> Day:
     capture, database = folder / "day.jsonl.zst", folder / "db"
     samples = round(timedelta(hours=hours) / INTERVAL)
     observations = write_capture(capture, nodes=nodes, pods=pods, samples=samples, interval=INTERVAL)
-    began = time.monotonic()
-    replay = subprocess.Popen([COMMAND, "replay", str(capture), f"--db=chdb://{database}", "--quiet"])
-    _, status, used = os.wait4(replay.pid, 0)
-    seconds = time.monotonic() - began
-    replay.returncode = os.waitstatus_to_exitcode(status)
+    began, peaks = time.monotonic(), dict[int, int]()
+    command = [str(COMMAND), "replay", str(capture), f"--db=chdb://{database}", "--quiet"]
+    with subprocess.Popen(command) as replay:
+        while replay.poll() is None:
+            peaks |= _peaks(replay.pid)
+            time.sleep(LOOK_SECONDS)
+    seconds, used = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     if replay.returncode:
-        raise subprocess.CalledProcessError(replay.returncode, replay.args)
+        raise subprocess.CalledProcessError(replay.returncode, command)
     size = sum(path.stat().st_size for path in database.rglob("*") if path.is_file())
+    _measure("kept_inserts", capture, folder)
+    engine = _measure("same_inserts", capture, folder)
     return Day(
         nodes,
         pods,
@@ -54,9 +66,25 @@ def run(folder: Path, nodes: int, pods: int, hours: float) -> Day:
         capture.stat().st_size,
         seconds,
         used.ru_utime + used.ru_stime,
-        used.ru_maxrss * 1024,
+        sum(peaks.values()),
+        engine.peak_bytes,
         size,
     )
+
+
+def _peaks(pid: int) -> dict[int, int]:
+    """The most memory that the process and its children have held until now."""
+    found: dict[int, int] = {}
+    with suppress(OSError, IndexError):  # it ends meanwhile
+        for each in (pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())):
+            status = Path(f"/proc/{each}/status").read_text()
+            found[each] = int(status.split("VmHWM:")[1].split()[0]) * 1024
+    return found
+
+
+def _measure(kind: str, capture: Path, folder: Path) -> Measured:
+    command = [sys.executable, "-m", "bench.measure", kind, str(capture), str(folder / kind)]
+    return msgspec.json.decode(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout, type=Measured)
 
 
 def text(day: Day) -> str:
@@ -71,7 +99,8 @@ def text(day: Day) -> str:
             "replay": f"{day.seconds:,.0f} s",
             "summaries a second": f"{day.summaries / day.seconds:,.0f}",
             "CPU time": f"{day.cpu_seconds:,.0f} s",
-            "memory of its largest process at its peak": f"{day.peak_bytes / MIB:,.0f} MiB",
+            "memory of its two processes at its peak": f"{day.peak_bytes / MIB:,.0f} MiB",
+            "of the engine alone, given the same inserts": f"{day.engine_bytes / MIB:,.0f} MiB",
             "database": f"{day.database_bytes / MIB:,.0f} MiB",
         }
     )
