@@ -256,9 +256,9 @@ def wait_for_rows(db: Path, running: "subprocess.Popen[str]") -> None:
 
 @pytest.fixture(scope="module")
 def long_capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A capture with more than the lander holds at once."""
+    """A capture with more than twice what the lander holds at once."""
     path = tmp_path_factory.mktemp("long") / "long.jsonl"
-    write_capture(path, nodes=20, pods=10, samples=150)
+    write_capture(path, nodes=20, pods=10, samples=300)
     return path
 
 
@@ -269,11 +269,11 @@ def test_a_replay_that_was_killed_is_finished_by_the_next_as_if_it_had_not_been(
         wait_for_rows(tmp_path / "killed", killed)
         killed.kill()
     assert killed.returncode == -signal.SIGKILL
-    assert rows("SELECT count() BETWEEN 1 AND 29999 FROM pod_samples", tmp_path / "killed") == [(1,)]
+    assert rows("SELECT count() BETWEEN 1 AND 59999 FROM pod_samples", tmp_path / "killed") == [(1,)]
     for db in ("killed", "whole"):
         succeeds("replay", long_capture, "--quiet", db=tmp_path / db)
     digest = succeeds("digest", db=tmp_path / "whole")
-    assert re.search(r"^pod_samples 30000 ", digest, re.MULTILINE)
+    assert re.search(r"^pod_samples 60000 ", digest, re.MULTILINE)
     assert succeeds("digest", db=tmp_path / "killed") == digest
 
 
