@@ -3,18 +3,14 @@ Faust's idiom, all measured in this one run.
 """
 
 import argparse
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from . import faust_path
 from .generate import write_capture
-from .measure import CLICKHOUSE_THREADS, Measured
+from .measure import CLICKHOUSE_THREADS, Measured, apart
 
 MIB: Final = 1 << 20
 PAIRS: Final = 6
@@ -78,9 +74,7 @@ def _bench(folder: Path, nodes: int, pods: int, samples: int) -> None:
 
 def _measure(kind: str, capture: Path, folder: Path) -> Measured:
     with tempfile.TemporaryDirectory(dir=folder) as database:
-        command = [sys.executable, "-m", "tests.bench.measure", kind, str(capture), f"{database}/db"]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
-    return msgspec.json.decode(done.stdout, type=Measured)
+        return apart(kind, capture, Path(database) / "db")
 
 
 def _print_speed(replay: Measured, decode: Measured, each_field: Measured, one_tuple: Measured) -> None:

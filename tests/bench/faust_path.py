@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from components.kafka import Kafka
+from components.proc import peak_bytes
 from components.processes import Process
 from ingest.observation import Observed, Position
 from integration.clickhouse_http import ClickHouseHttp
@@ -127,7 +128,7 @@ def drain(name: str, waiting: Callable[[], int], part: Process) -> Stage:
         wall, cpu = time.perf_counter(), _cpu_seconds(part.pid)
         while waiting():
             time.sleep(POLL_SECONDS)
-        return Stage(name, begun, time.perf_counter() - wall, _cpu_seconds(part.pid) - cpu, _peak_bytes(part.pid))
+        return Stage(name, begun, time.perf_counter() - wall, _cpu_seconds(part.pid) - cpu, peak_bytes(part.pid))
     finally:
         part.stop()
 
@@ -139,7 +140,7 @@ def _drain_all(name: str, waiting: Callable[[], int], part: Process) -> Stage:
     began = time.perf_counter()
     while waiting():
         time.sleep(POLL_SECONDS)
-    wall, cpu, peak = time.perf_counter() - began, _cpu_seconds(part.pid), _peak_bytes(part.pid)
+    wall, cpu, peak = time.perf_counter() - began, _cpu_seconds(part.pid), peak_bytes(part.pid)
     part.stop()
     part.start()
     began, idle_cpu, idle_wall = time.perf_counter(), 0.0, 0.0
@@ -148,11 +149,6 @@ def _drain_all(name: str, waiting: Callable[[], int], part: Process) -> Stage:
         time.sleep(QUIET_SECONDS)
     part.stop()
     return Stage(name, backlog, max(wall - idle_wall, POLL_SECONDS), max(cpu - idle_cpu, 0.0), peak)
-
-
-def _peak_bytes(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 def _cpu_seconds(pid: int) -> float:

@@ -6,6 +6,7 @@ back.
 
 import os
 import resource
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
+from components.proc import children, peak_bytes
 from ingest.ahead import read_ahead
 from ingest.decoded import Decoded
 from ingest.objects import Event, Node, Pod
@@ -76,7 +78,7 @@ class _Items:
                 self.summaries += 1
                 if self.summaries % LOOK_EVERY == 0:
                     with suppress(OSError):
-                        self.reader_bytes = sum(map(_peak_bytes, _children()))
+                        self.reader_bytes = sum(map(peak_bytes, children(os.getpid())))
             yield item
 
 
@@ -133,7 +135,7 @@ def _replay(capture: Path, folder: Path, reducers: Sequence[Reducer[Any]]) -> Me
         return Measured(
             wall_seconds=wall,
             cpu_seconds=cpu + reading_seconds,
-            peak_bytes=_peak_bytes() + items.reader_bytes,
+            peak_bytes=peak_bytes(os.getpid()) + items.reader_bytes,
             summaries=items.summaries,
             listing_seconds=items.first_at - begin,
             stages={
@@ -194,7 +196,7 @@ def decode(capture: Path, _: Path) -> Measured:
                 summaries += observation.resource == SUMMARY
             wall += time.perf_counter() - begin
             cpu += time.thread_time() - cpu_begin
-    return Measured(wall_seconds=wall, cpu_seconds=cpu, peak_bytes=_peak_bytes(), summaries=summaries)
+    return Measured(wall_seconds=wall, cpu_seconds=cpu, peak_bytes=peak_bytes(os.getpid()), summaries=summaries)
 
 
 def each_field(capture: Path, folder: Path) -> Measured:
@@ -213,7 +215,7 @@ def _extracted(capture: Path, folder: Path, form: str) -> Measured:
     return Measured(
         wall_seconds=time.perf_counter() - begin,
         cpu_seconds=time.process_time() - cpu,
-        peak_bytes=_peak_bytes(),
+        peak_bytes=peak_bytes(os.getpid()),
         rows=rows,
     )
 
@@ -231,18 +233,15 @@ def engine(_: Path, folder: Path) -> Measured:
 def _measured(began: float, rows: int) -> Measured:
     """Of a process that did nothing else."""
     wall_seconds = time.perf_counter() - began
-    return Measured(wall_seconds=wall_seconds, cpu_seconds=time.process_time(), peak_bytes=_peak_bytes(), rows=rows)
+    return Measured(
+        wall_seconds=wall_seconds, cpu_seconds=time.process_time(), peak_bytes=peak_bytes(os.getpid()), rows=rows
+    )
 
 
-def _peak_bytes(process: str = "self") -> int:
-    for line in Path(f"/proc/{process}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    raise OSError(f"/proc/{process}/status has no VmHWM")
-
-
-def _children() -> list[str]:
-    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+def apart(kind: str, capture: Path, folder: Path) -> Measured:
+    """One of KINDS in a process of its own, with a database in `folder`."""
+    command = [sys.executable, "-m", __name__, kind, str(capture), str(folder)]
+    return msgspec.json.decode(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout, type=Measured)
 
 
 KINDS: Final[dict[str, Callable[[Path, Path], Measured]]] = {

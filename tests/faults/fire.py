@@ -18,6 +18,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 
 from components.disk import Disk, why_no_disk
 from components.kafka import Kafka
+from components.proc import peak_bytes
 from components.processes import HOST, NotReady, Process, eventually, free_port
 from components.ready import why_not_ready
 from components.toxiproxy import Proxy, Toxiproxy
@@ -225,7 +226,7 @@ class Attacked:
 
     def _note(self, part: Process) -> None:
         with suppress(NotReady, OSError):
-            self._peaks.append(_peak_mib(part))
+            self._peaks.append(peak_bytes(part.pid) >> 20)
 
 
 def _replayed(_: Pipeline, sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDigest]:
@@ -246,8 +247,3 @@ async def _committed(pipeline: Pipeline) -> dict[Any, int]:
 def _has_rows(database: Database) -> bool:
     known = "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = 'node_events'"
     return bool(database.query(known).rows[0][0] and database.query("SELECT count() FROM node_events").rows[0][0])
-
-
-def _peak_mib(part: Process) -> int:
-    status = Path(f"/proc/{part.pid}/status").read_text()
-    return next(int(line.split()[1]) // 1024 for line in status.splitlines() if line.startswith("VmHWM:"))

@@ -118,6 +118,7 @@ def test_versions_roll_forward_and_back(pipeline: Pipeline, http: ClickHouseHttp
         with connect(pipeline.dsn) as database:
             lost = f"SELECT * FROM wanted.{RESHAPED} EXCEPT SELECT * FROM {RESHAPED}"
             assert not database.query(lost).rows
+        assert _versions(pipeline) == [0, LATER]
         assert not [process.name for process in running if "Traceback" in process.log.read_text()]
     finally:
         for process in running:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from components.proc import children
 from components.processes import eventually
 from ingest import ahead
 from ingest.ahead import read_ahead
@@ -42,10 +43,6 @@ def endless(tmp_path: Path) -> Path:
         for _ in range(200):
             file.write((ROOT / "tests" / "scenarios" / "evictions" / "capture.jsonl").read_bytes())
     return path
-
-
-def children() -> set[str]:
-    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.parent.name + "/" + path.name)
@@ -90,22 +87,22 @@ def test_a_file_that_is_no_source_is_told_after_all_others(tmp_path: Path) -> No
 
 
 def test_a_reader_that_dies_is_an_error(endless: Path) -> None:
-    before = children()
+    before = children(os.getpid())
     items = read_ahead([endless])
     next(items)
-    (reader,) = children() - before
-    os.kill(int(reader), signal.SIGKILL)
+    (reader,) = children(os.getpid()) - before
+    os.kill(reader, signal.SIGKILL)
     with pytest.raises(SourceError, match="ended too soon, with status -9"):
         list(items)
 
 
 def test_a_replay_that_stops_in_the_middle_leaves_no_process(endless: Path) -> None:
-    before = children()
+    before = children(os.getpid())
     items = read_ahead([endless])
     next(items)
-    assert children() > before
+    assert children(os.getpid()) > before
     items.close()
-    assert children() == before
+    assert children(os.getpid()) == before
 
 
 def test_a_reader_ends_when_its_replay_is_killed(endless: Path) -> None:
@@ -122,6 +119,6 @@ time.sleep(600)
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as replay:
         assert replay.stdout is not None
         replay.stdout.readline()
-        (reader,) = Path(f"/proc/{replay.pid}/task/{replay.pid}/children").read_text().split()
+        (reader,) = children(replay.pid)
         replay.kill()
     eventually("the reader has ended", lambda: not Path(f"/proc/{reader}").exists())

@@ -2,18 +2,16 @@
 
 import resource
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import msgspec
-
 from bench.generate import write_capture
-from bench.measure import Measured
+from bench.measure import apart
 from components.command import COMMAND
+from components.proc import children, peak_bytes
 
 from .ground import MIB
 from .tables import two_columns
@@ -55,8 +53,8 @@ def run(folder: Path, nodes: int, pods: int, hours: float) -> Day:
     if replay.returncode:
         raise subprocess.CalledProcessError(replay.returncode, command)
     size = sum(path.stat().st_size for path in database.rglob("*") if path.is_file())
-    _measure("kept_inserts", capture, folder)
-    engine = _measure("same_inserts", capture, folder)
+    apart("kept_inserts", capture, folder / "kept")
+    engine = apart("same_inserts", capture, folder / "engine")
     return Day(
         nodes,
         pods,
@@ -73,18 +71,10 @@ def run(folder: Path, nodes: int, pods: int, hours: float) -> Day:
 
 
 def _peaks(pid: int) -> dict[int, int]:
-    """The most memory that the process and its children have held until now."""
-    found: dict[int, int] = {}
-    with suppress(OSError, IndexError):  # it ends meanwhile
-        for each in (pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())):
-            status = Path(f"/proc/{each}/status").read_text()
-            found[each] = int(status.split("VmHWM:")[1].split()[0]) * 1024
-    return found
-
-
-def _measure(kind: str, capture: Path, folder: Path) -> Measured:
-    command = [sys.executable, "-m", "bench.measure", kind, str(capture), str(folder / kind)]
-    return msgspec.json.decode(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout, type=Measured)
+    """Of the process and its children."""
+    with suppress(OSError):  # it ends meanwhile
+        return {each: peak_bytes(each) for each in (pid, *children(pid))}
+    return {}
 
 
 def text(day: Day) -> str:

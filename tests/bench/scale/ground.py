@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from components.command import COMMAND
 from components.kafka import Kafka
+from components.proc import peak_bytes
 from components.processes import HOST, Process, eventually, free_port
 from components.secured import Authority
 from integration.clickhouse_http import ClickHouseHttp
@@ -161,6 +162,5 @@ def _folds(worker: Part) -> bool:
 def _used(*pids: int) -> Used:
     """CPU time is summed up, the peak is that of the largest."""
     stats = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in pids]
-    peaks = [int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) for pid in pids]
     ticks = sum(int(ticks) for stat in stats for ticks in stat[11:15])
-    return Used(ticks / TICKS, max(peaks, default=0) * 1024)
+    return Used(ticks / TICKS, max(map(peak_bytes, pids), default=0))
