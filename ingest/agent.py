@@ -12,18 +12,18 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from common.clock import SYSTEM, Clock
+from common.stopping import run_until, stop_on_signals
+from common.telemetry import Figure, Values, telling
+from common.text import plain
 from ingest import figures
-from ingest.clock import SYSTEM, Clock
 from ingest.envelope import encode_line
 from ingest.host import CannotReadError, is_there, read_file
 from ingest.observation import Observation
 from ingest.podresources_api import read_podresources
 from ingest.reports import Failure, error_observation
 from ingest.rotate import Rotation, open_capture
-from ingest.stopping import run_until, stop_on_signals
 from ingest.sysfs import read_cpu_topology
-from ingest.telemetry import Figure, Values, telling
-from ingest.text import plain
 
 FULL_SECONDS: Final = 600.0
 """So often all is told, changed or not: who reads from the middle on knows everything after that."""

@@ -5,14 +5,14 @@ from typing import Final
 
 import structlog
 
+from common.clock import SYSTEM, Clock
+from common.stopping import run_until
+from common.telemetry import telling
 from ingest.agent import Agent, AgentSettings
-from ingest.clock import SYSTEM, Clock
 from ingest.publish import Publisher
 from ingest.redact import redact
 from ingest.replay_kafka import Feed, Publish, publish_with
 from ingest.settings import KafkaSettings
-from ingest.stopping import run_until
-from ingest.telemetry import telling
 from ingest.topics_admin import ensure_topics
 
 DRAIN_SECONDS: Final = 10.0

@@ -16,7 +16,7 @@ from typing import IO, Final, cast
 
 import msgspec
 
-from ingest.cycles import rare_cycle_searches
+from common.cycles import rare_cycle_searches
 from ingest.decoded import Decoded, decode
 from ingest.lines import SourceError
 from ingest.sources import Progress, read_as

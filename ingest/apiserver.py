@@ -9,8 +9,8 @@ import aiohttp
 import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from common.text import plain
 from ingest.observation import UNDECODABLE
-from ingest.text import plain
 
 OK: Final = 200
 CREATED: Final = 201

@@ -7,11 +7,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from common.text import plain
 from ingest.envelope import ERROR_TYPES, decode_line, encode_line, unreadable
 from ingest.lines import LINE_LIMIT_BYTES, DamagedError, Line, SourceError, SourceFile
 from ingest.observation import Observation, Observed, Position, Unreadable
 from ingest.packing import Compression, packer
-from ingest.text import plain
 
 __all__ = ["ERROR_TYPES", "CaptureWriter", "Compression", "SourceError", "read_capture"]
 

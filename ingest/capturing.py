@@ -7,12 +7,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ingest.clock import SYSTEM, Clock
+from common.clock import SYSTEM, Clock
+from common.stopping import run_until, stop_on_signals
 from ingest.live import Live
 from ingest.live_settings import LiveSettings
 from ingest.redact import scrub
 from ingest.rotate import Rotation, Writer, open_capture
-from ingest.stopping import run_until, stop_on_signals
 
 TELL_SECONDS: Final = 10.0
 

@@ -9,7 +9,7 @@ from typing import Final
 from kubernetes_asyncio.client.configuration import Configuration
 from kubernetes_asyncio.config.kube_config import KubeConfigLoader, load_kube_config
 
-from ingest.text import plain
+from common.text import plain
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 EXEC_WITHOUT_EXPIRY_SECONDS: Final = 60.0

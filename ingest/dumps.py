@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from common.text import plain
 from ingest.documents import Bad, Found, Part, json_parts
 from ingest.envelope import unreadable
 from ingest.lines import DamagedError, Meter, SourceError, SourceFile
@@ -15,7 +16,6 @@ from ingest.newest import newest_time
 from ingest.observation import Observation, Observed, Position, Unreadable
 from ingest.recognize import Thing, node_in_path, recognize
 from ingest.sniff import FileKind, file_kind
-from ingest.text import plain
 from ingest.yaml_documents import yaml_parts
 
 DUMP_LIMIT_BYTES: Final = 512 * 1024 * 1024

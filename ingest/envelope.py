@@ -6,6 +6,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import msgspec
 
+from common.text import plain
 from ingest.lines import KEPT_BYTES
 from ingest.observation import (
     RESOURCES,
@@ -17,7 +18,6 @@ from ingest.observation import (
     Position,
     Unreadable,
 )
-from ingest.text import plain
 
 ErrorType: TypeAlias = Literal[
     "not_json",

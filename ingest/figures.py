@@ -4,7 +4,7 @@ from typing import Final
 
 from prometheus_client import Counter, Histogram
 
-from ingest.telemetry import Figure
+from common.telemetry import Figure
 
 STAGE_SECONDS: Final = Histogram(
     "leadsman_stage_seconds",

@@ -8,7 +8,7 @@ import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
-from ingest.clock import Clock
+from common.clock import Clock
 from ingest.filters import identify
 from ingest.freshness import Freshness
 from ingest.kubelet import Emit, Fetch, Kubelets, Pace

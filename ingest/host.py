@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from ingest.text import plain
+from common.text import plain
 
 LIMIT_BYTES: Final = 4 * 1024 * 1024
 """Far more than the checkpoints of a node with 500 pods."""

@@ -10,9 +10,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from common.text import plain
 from ingest.inspection import Inspection, summarize
 from ingest.sources import Progress, read_sources
-from ingest.text import plain
 
 SHOWN_ROWS: Final = 20
 """Of each table; the rest is counted."""

@@ -8,13 +8,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from common.backoff import Backoff
+from common.clock import Clock
+from common.text import plain
 from ingest.apiserver import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, TooLargeError
-from ingest.backoff import Backoff
-from ingest.clock import Clock
 from ingest.normalize import KEPT_METRICS
 from ingest.observation import UNDECODABLE, Observation
 from ingest.reports import Failure, Tally, error_observation
-from ingest.text import plain
 
 SUMMARY: Final = "stats/summary"
 CONFIGZ: Final = "configz"

@@ -14,8 +14,8 @@ import aiohttp
 import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from common.clock import Clock
 from ingest.apiserver import FORBIDDEN, NOT_FOUND, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, read_body, request
-from ingest.clock import Clock
 from ingest.observation import UNDECODABLE
 
 LEASE_SECONDS: Final = 15

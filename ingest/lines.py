@@ -5,8 +5,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
+from common.text import plain
 from ingest.packing import UNPACK_ERRORS, Unpacker, compression_of, unpacker
-from ingest.text import plain
 
 Damage: TypeAlias = Literal["cut_off", "damaged", "bomb"]
 

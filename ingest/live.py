@@ -11,8 +11,10 @@ from typing import Any, Final, NamedTuple
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
+from common.clock import SYSTEM, Clock
+from common.telemetry import Figure, Values, telling
+from common.text import plain
 from ingest import figures
-from ingest.clock import SYSTEM, Clock
 from ingest.connect import configuration
 from ingest.fleet import Fleet
 from ingest.freshness import Freshness, Silence
@@ -22,8 +24,6 @@ from ingest.observation import Observation
 from ingest.redact import redact
 from ingest.reports import Tally, error_observation
 from ingest.resources import NODES, RESOURCES, Resource
-from ingest.telemetry import Figure, Values, telling
-from ingest.text import plain
 from ingest.versions import Acknowledgements, Ticket, VersionFile, VersionStore
 from ingest.watch import Watch
 

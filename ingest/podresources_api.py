@@ -14,6 +14,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
+from common.text import plain
 from ingest.host import CannotReadError
 from ingest.podresources import (
     AllocatableResources,
@@ -23,7 +24,6 @@ from ingest.podresources import (
     NodeResources,
     PodResources,
 )
-from ingest.text import plain
 
 SERVICE: Final = "/v1.PodResourcesLister"
 SECONDS: Final = 5.0

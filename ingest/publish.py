@@ -13,8 +13,8 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from aiokafka.partitioner import murmur2
 
+from common.telemetry import Figure, Values, telling
 from ingest import figures
-from ingest.telemetry import Figure, Values, telling
 from ingest.topics import MAX_MESSAGE_BYTES
 
 MAX_UNACKNOWLEDGED: Final = 10_000

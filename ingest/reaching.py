@@ -12,8 +12,8 @@ from aiokafka.errors import (
     UnsupportedSaslMechanismError,
 )
 
-from ingest.text import plain
-from ingest.tls import FilesUnusable
+from common.text import plain
+from common.tls import FilesUnusable
 
 TIMEOUT_MS: Final = 5_000
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from ingest.clock import SYSTEM, Clock
+from common.clock import SYSTEM, Clock
 from ingest.dead_letters import EPOCH, PAYLOAD_BYTES, Buried, kept
 from ingest.figures import DEAD_LETTERS, RECORDS
 from ingest.identity import Repeated, digest

@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ingest.clock import Clock
+from common.clock import Clock
 from ingest.observation import Observation, Origin
 
 Tally: TypeAlias = Counter[tuple[str, str]]

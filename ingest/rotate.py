@@ -8,8 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
+from common.clock import SYSTEM, Clock
 from ingest.capture import CaptureWriter, Compression
-from ingest.clock import SYSTEM, Clock
 from ingest.observation import Observation
 
 _SUFFIX: Final[dict[Compression, str]] = {"none": ".jsonl", "gzip": ".jsonl.gz", "zstd": ".jsonl.zst"}

@@ -9,9 +9,9 @@ import pydantic
 import yaml
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from common.text import plain
+from common.tls import FilesUnusable, RotatingContext, RotatingPassword
 from ingest.live_settings import LiveSettings
-from ingest.text import plain
-from ingest.tls import FilesUnusable, RotatingContext, RotatingPassword
 from ingest.topics import PARTITIONS, RETENTION_HOURS, Topics, topics
 
 PREFIX: Final = "LEADSMAN_"

@@ -5,8 +5,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from common.text import plain
 from ingest.lines import DamagedError, SourceError, SourceFile
-from ingest.text import plain
 
 
 class FileKind(Enum):

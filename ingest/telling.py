@@ -5,12 +5,12 @@ from typing import Final, Literal, NamedTuple, cast, get_args
 
 import msgspec
 
-from ingest.clock import Clock
+from common.clock import Clock
+from common.text import plain
 from ingest.filters import Inventory, Key, News, ObjectChange
 from ingest.observation import UNDECODABLE, Observation
 from ingest.reports import Tally, error_observation
 from ingest.resources import Resource
-from ingest.text import plain
 from ingest.watch_events import Tombstone, WatchEvent
 
 _CHANGES: Final = frozenset(get_args(ObjectChange))

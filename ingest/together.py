@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pydantic
 
+from common.supervise import Part, Supervisor
 from ingest.replica import new_identity
 from ingest.settings import PREFIX, Settings
-from ingest.supervise import Part, Supervisor
 
 PORT: Final = f"{PREFIX}TELEMETRY__PORT"
 PARTS: Final = ("land", "work", "watch")

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from ingest.text import plain
+from common.text import plain
 
 FORMAT: Final = 1
 

@@ -12,6 +12,9 @@ import aiohttp
 import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from common.backoff import Backoff
+from common.clock import Clock
+from common.text import plain
 from ingest.apiserver import (
     BAD_REQUEST,
     FORBIDDEN,
@@ -23,8 +26,6 @@ from ingest.apiserver import (
     get,
     keep_alive,
 )
-from ingest.backoff import Backoff
-from ingest.clock import Clock
 from ingest.filters import Key
 from ingest.listing import pages
 from ingest.observation import UNDECODABLE
@@ -32,7 +33,6 @@ from ingest.reports import Failure, Tally
 from ingest.resources import Resource
 from ingest.splitter import HEAD_BYTES, LINE_LIMIT_BYTES, Oversized, split_lines
 from ingest.telling import Seen, Telling
-from ingest.text import plain
 from ingest.watch_events import StreamError, read_event, tombstone, version_of
 
 WATCH_TIMEOUT_SECONDS: Final = 300

@@ -5,10 +5,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from common.text import plain
 from ingest.apiserver import ApiError, Status
 from ingest.observation import UNDECODABLE
 from ingest.splitter import Oversized
-from ingest.text import plain
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):

@@ -7,9 +7,11 @@ from typing import Final
 import structlog
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from common.clock import SYSTEM
+from common.stopping import run_until
+from common.telemetry import telling
 from ingest import figures
 from ingest.apiserver import ApiError
-from ingest.clock import SYSTEM
 from ingest.connect import SERVICE_ACCOUNT, configuration
 from ingest.leader import LeaderElection, LeadershipLostError, LeaseName
 from ingest.live import Live
@@ -19,8 +21,6 @@ from ingest.redact import scrub
 from ingest.replay_kafka import Feed, publish_with
 from ingest.replica import new_identity
 from ingest.settings import KafkaSettings
-from ingest.stopping import run_until
-from ingest.telemetry import telling
 from ingest.topics_admin import ensure_topics
 from ingest.watching import Watching
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import structlog
 
-from ingest.clock import SYSTEM, Clock
+from common.clock import SYSTEM, Clock
 from ingest.figures import STAGE_SECONDS
 from ingest.live import Delivery, Live
 from ingest.redact import scrub

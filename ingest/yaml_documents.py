@@ -7,10 +7,10 @@ from typing import Final
 import msgspec
 import yaml
 
+from common.text import plain
 from ingest.documents import FIELDS, Bad, Part, document_parts, item_part, list_head
 from ingest.envelope import ErrorType
 from ingest.newest import newest_time
-from ingest.text import plain
 
 _ITEMS: Final = re.compile(rb"^items:[ \t]*\n((?:(?:- |[ \t]).*\n?|\n)*)", re.MULTILINE)
 _ODD: Final = re.compile(rb"(?:^|[\s\[{,])\*[^\s*]|^[ \t?:-]{1000}", re.MULTILINE)

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
+from common.stopping import run_until, stop_on_signals
 from ingest.settings import Settings
-from ingest.stopping import run_until, stop_on_signals
 from sql.run import make_topics
 from streams.receivers.choose import group_of, receiver
 from streams.receivers.consume import AlertConsumer

@@ -8,7 +8,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from ingest.text import plain
+from common.text import plain
 from sql.backtest import Backtest
 from sql.database import Result
 from sql.present import as_table

@@ -19,7 +19,7 @@ import pyarrow as pa
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError
 
-from ingest.tls import FilesUnusable
+from common.tls import FilesUnusable
 from sql.dsn import Embedded, Server, Target, parse_dsn
 from sql.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
 from sql.rotating import RotatingPool

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
-from ingest.tls import FilesUnusable, RotatingPassword
+from common.tls import FilesUnusable, RotatingPassword
 from sql.errors import BadDsn
 
 DEFAULT_DATABASE: Final = "leadsman"

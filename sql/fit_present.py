@@ -7,7 +7,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from ingest.text import plain
+from common.text import plain
 from sql.fit import Known
 from sql.present import CELL
 from streams.fit import MILLI, Answer, NodeAnswer, Question

@@ -9,7 +9,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from ingest.text import plain
+from common.text import plain
 from sql.database import Result
 from sql.queries import saved_queries
 

@@ -7,7 +7,7 @@ from clickhouse_connect.driver.httputil import get_pool_manager_options
 from urllib3 import BaseHTTPResponse, PoolManager
 from urllib3.exceptions import HTTPError
 
-from ingest.tls import FilesUnusable, RotatingContext
+from common.tls import FilesUnusable, RotatingContext
 from sql.dsn import Server
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+from common.stopping import stop_on_signals
 from ingest.observation import Observed, Unreadable
 from ingest.publish import Publisher
 from ingest.replay_kafka import Published, replay_into_kafka
 from ingest.settings import Settings
-from ingest.stopping import stop_on_signals
 from ingest.topics_admin import ensure_topics
 from sql.database import connect
 from sql.landing_kafka import PortionStore

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ingest.text import plain
+from common.text import plain
 from sql.database import Database
 
 LINES: Final = 40

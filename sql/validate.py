@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from common.text import plain
 from ingest.apiserver import TRANSPORT_ERRORS, ApiError
 from ingest.connect import KubeconfigError, configuration
 from ingest.listing import pages
 from ingest.live_settings import LiveSettings
 from ingest.resources import RESOURCES
 from ingest.settings import Settings, SettingsError
-from ingest.text import plain
 from ingest.topics_admin import TopicsUnusable, ensure_topics
 from sql.database import connect
 from sql.errors import DatabaseError, SchemaOlder

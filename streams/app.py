@@ -10,9 +10,9 @@ from faust.assignor import PartitionAssignor
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, StreamT
 
+from common.telemetry import Figure, Values, telling
 from ingest import figures
 from ingest.publish import MAX_UNACKNOWLEDGED, Publisher
-from ingest.telemetry import Figure, Values, telling
 from ingest.topics import MAX_MESSAGE_BYTES, Topic, Topics
 from streams.agents import LogFolder
 from streams.reducer import Reducer

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from ingest.cycles import rare_cycle_searches
+from common.cycles import rare_cycle_searches
 from ingest.dead_letters import EPOCH, payload_text
 from ingest.decoded import Decoded
 from ingest.records import DeadLetterRecord, Record, SummaryRecord

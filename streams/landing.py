@@ -20,9 +20,9 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, OffsetAndMetad
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
+from common.telemetry import Figure, Values, telling
 from ingest import figures
 from ingest.figures import STAGE_SECONDS
-from ingest.telemetry import Figure, Values, telling
 from ingest.topics import MAX_MESSAGE_BYTES
 
 SESSION_MS: Final = 20_000

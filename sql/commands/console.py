@@ -5,7 +5,7 @@ from typing import Final, NoReturn
 
 from rich.console import Console
 
-from ingest.text import plain
+from common.text import plain
 
 EXIT_NO_FIT: Final = 1
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ingest.stopping import stop_on_signals
+from common.stopping import stop_on_signals
 from ingest.versions import VersionsError
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def run_served(settings: "Settings", part: str, work: Awaitable[Result]) -> Resu
     """Run a part to its end; meanwhile its telemetry is where the settings say. Raises CannotServe."""
     import uvloop  # noqa: PLC0415 - other commands do without
 
-    from ingest.logs import configure  # noqa: PLC0415 - as above
-    from ingest.telemetry import served  # noqa: PLC0415 - as above
+    from common.logs import configure  # noqa: PLC0415 - as above
+    from common.telemetry import served  # noqa: PLC0415 - as above
 
     configure(settings.log, sys.stderr if part == "agent" else sys.stdout)  # an agent's captures go to the latter
 
@@ -103,9 +103,9 @@ def live_mistakes() -> Iterator[None]:
 def _status_of(error: Exception) -> int | None:
     """The status with which a live command ends for this; None where it is no mistake of the user's."""
     # imported only now: their clients take seconds, and most commands need one or none of them
+    from common.telemetry import CannotServe  # noqa: PLC0415
     from ingest.connect import KubeconfigError  # noqa: PLC0415
     from ingest.settings import SettingsError  # noqa: PLC0415
-    from ingest.telemetry import CannotServe  # noqa: PLC0415
     from ingest.topics_admin import TopicsUnusable  # noqa: PLC0415
     from ingest.watcher import ElectionRefusedError  # noqa: PLC0415
     from streams.alerting.rules_file import BadRules  # noqa: PLC0415

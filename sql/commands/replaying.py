@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from common.text import plain
 from ingest.ahead import read_ahead
 from ingest.capture import SourceError
 from ingest.inspect import inspect as inspect_sources
@@ -17,7 +18,6 @@ from ingest.inspect import render
 from ingest.observation import Observed, Unreadable
 from ingest.progress import progress_bar
 from ingest.sources import read_sources
-from ingest.text import plain
 from sql.checkpoints import DatabaseCheckpoints
 from sql.commands.console import EXIT_BAD_INPUT, err, out, wide
 from sql.commands.live import kafka_flags, live_mistakes, live_settings

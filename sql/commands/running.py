@@ -6,7 +6,7 @@ from typing import Final
 
 import typer
 
-from ingest.text import plain
+from common.text import plain
 from sql.commands.console import EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_USAGE, MESSAGE, fail, out
 from sql.commands.live import kafka_flags, live_mistakes, live_settings, run_served, until_signal, watch_flags
 from sql.commands.options import (
@@ -73,7 +73,7 @@ def up(
 
     It needs Kafka, a database and a kubeconfig, nothing else.
     """
-    from ingest.supervise import PartFailedError  # noqa: PLC0415 - other commands do without
+    from common.supervise import PartFailedError  # noqa: PLC0415 - other commands do without
     from ingest.together import run_together  # noqa: PLC0415 - as above
 
     flags = watch_flags(

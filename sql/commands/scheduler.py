@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
+from common.text import plain
 from ingest.capture import SourceError
 from ingest.normalize import normalize
 from ingest.observation import BadRecord, Observed
 from ingest.records import NodeRecord
 from ingest.sources import read_sources
-from ingest.text import plain
 from sql.commands.console import EXIT_USAGE, MESSAGE, fail, out
 from streams.rules.node_tree import UnknownVersion
 from streams.simulate_scheduler import BadOperations, names_line, operations_of, parse_operations, simulate

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ingest.text import plain
+from common.text import plain
 from sql.page import words
 from sql.page.alerts import Alert
 from sql.page.asked import RowDict

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ingest.text import plain
+from common.text import plain
 from streams.alerting.holding import Said, State, ends, happened, holds, is_over, key_of
 from streams.alerting.words import amount, name
 from streams.findings import LateJoiners, NodeFit, NumaSkew, SchedulerBlindSpot

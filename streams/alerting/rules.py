@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import pydantic
 
-from streams.rules.duration import InvalidDuration, parse_duration
+from common.durations import InvalidDuration, parse_duration
 
 Severity: TypeAlias = Literal["critical", "warning", "info"]
 

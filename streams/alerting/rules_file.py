@@ -8,7 +8,7 @@ from typing import Any, Final
 import pydantic
 import yaml
 
-from ingest.text import plain
+from common.text import plain
 from streams.alerting.rules import AlertRules
 
 DEFAULTS: Final = Path(__file__).parents[1] / "alerts.yaml"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from ingest.text import plain
+from common.text import plain
 
 _KIB: Final = 1024
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")

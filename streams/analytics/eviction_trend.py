@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from common.durations import parse_duration
 from ingest.objects import KubeletConfiguration
 from ingest.records import EventRecord, NodeRecord, Record, SettingsRecord, SummaryRecord
 from streams.findings import EvictionSignal
 from streams.reducer import Output, Reducer
-from streams.rules.duration import parse_duration
 from streams.rules.event_counting import event_time, message
 from streams.rules.image_gc import (
     DEFAULT_HIGH_PERCENT,

@@ -5,10 +5,10 @@ from typing import Final
 
 import msgspec
 
+from common.durations import parse_duration
 from ingest.records import SettingsRecord
 from streams.findings import KubeletSetting
 from streams.reducer import Output, Reducer
-from streams.rules.duration import parse_duration
 from streams.rules.image_gc import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT
 from streams.rules.thresholds import DEFAULT_PRESSURE_TRANSITION_SECONDS, effective_thresholds
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from ingest.clock import SYSTEM, Clock
+from common.clock import SYSTEM, Clock
 from streams.alert_messages import AlertMessage
 from streams.receivers.posting import Poster, Refused, called
 from streams.receivers.standing import Standing, Told, time_text

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Sequence
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
-from ingest.clock import SYSTEM, Clock
-from ingest.text import plain
+from common.clock import SYSTEM, Clock
+from common.text import plain
 from streams.receivers.alertmanager import Alertmanager
 from streams.receivers.posting import Poster
 from streams.receivers.pushing import slack, stdout, webhook

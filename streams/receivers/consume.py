@@ -16,11 +16,11 @@ from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from ingest.backoff import Backoff
-from ingest.clock import SYSTEM
+from common.backoff import Backoff
+from common.clock import SYSTEM
+from common.telemetry import telling
+from common.text import plain
 from ingest.figures import ALERT_DELIVERIES
-from ingest.telemetry import telling
-from ingest.text import plain
 from ingest.topics import MAX_MESSAGE_BYTES, Topic
 from streams.alert_messages import decode_alert
 from streams.receivers.choose import Receiver

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import aiohttp
 import structlog
 
-from ingest.backoff import Backoff
-from ingest.clock import SYSTEM, Clock
-from ingest.text import plain
+from common.backoff import Backoff
+from common.clock import SYSTEM, Clock
+from common.text import plain
 
 TIMEOUT_SECONDS: Final = 10.0
 LONGEST_WAIT_SECONDS: Final = 60.0

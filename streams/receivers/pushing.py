@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 import structlog
 
-from ingest.clock import SYSTEM, Clock
-from ingest.text import plain
+from common.clock import SYSTEM, Clock
+from common.text import plain
 from streams.receivers.posting import Poster, Refused, called
 from streams.receivers.standing import Standing, Told, time_text
 

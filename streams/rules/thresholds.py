@@ -5,11 +5,11 @@ from typing import Final
 
 import msgspec
 
+from common.durations import InvalidDuration, parse_duration
 from ingest.objects import KubeletConfiguration
 from ingest.observation import BadValue
 from streams.rules import signals
 from streams.rules.allocatable import percent_of
-from streams.rules.duration import InvalidDuration, parse_duration
 from streams.rules.quantity import InvalidQuantity, base_units
 from streams.rules.signals import Layout
 from streams.rules.version import is_at_least

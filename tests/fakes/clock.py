@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from ingest.clock import Clock
+from common.clock import Clock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -15,12 +15,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from common.clock import SYSTEM, Clock
 from components.kubernetes import ApiError, Cluster
 from components.toxiproxy import Proxy, Toxiproxy
 from faults.form import LONG
 from faults.result import Watched, note
 from faults.stormy import Stormy
-from ingest.clock import SYSTEM, Clock
 from ingest.live import Live
 from ingest.live_settings import KubeletSettings, LiveSettings
 

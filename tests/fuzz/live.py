@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
+from common.clock import SYSTEM
 from fuzz.target import Target, objects
 from ingest import kubelet
-from ingest.clock import SYSTEM
 from ingest.dead_letters import EPOCH
 from ingest.envelope import encode_line
 from ingest.kubelet_access import kubelet_address

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
+from common.durations import InvalidDuration, parse_duration
 from fuzz.target import Target, as_text, texts_of
 from ingest.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
 from ingest.objects import EventAnnotations
@@ -13,7 +14,6 @@ from streams.rules.checkpoint import (
     parse_cpu_manager_state,
     write_cpu_manager_state,
 )
-from streams.rules.duration import InvalidDuration, parse_duration
 from streams.rules.memory_checkpoint import (
     memory_checksum,
     parse_memory_manager_state,

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from common.clock import SYSTEM
 from components.kubernetes import ApiError, Cluster
 from fakes.wire import Wire
-from ingest.clock import SYSTEM
 from ingest.connect import configuration
 from ingest.leader import LeaderElection, LeaseName
 from ingest.listing import PAGE_OBJECTS, Page, pages

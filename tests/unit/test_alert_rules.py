@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.text import plain
+from common.text import plain
 from sql.queries import saved_queries
 from streams.alerting import image_gc, placement, pressure, sources
 from streams.alerting.rules import ALERT_NAMES

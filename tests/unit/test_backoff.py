@@ -2,8 +2,8 @@
 
 import pytest
 
+from common.backoff import Backoff
 from fakes.clock import FakeClock
-from ingest.backoff import Backoff
 
 
 def test_delays_double_from_800_ms_to_30_s() -> None:

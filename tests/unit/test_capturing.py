@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from kubernetes_asyncio.client.configuration import Configuration
 
+from common.clock import SYSTEM
 from fakes.apiserver import FakeApiServer, event, listing, pod, refusal, watching
 from ingest.capture import read_capture
 from ingest.capturing import Captured, Capturing
-from ingest.clock import SYSTEM
 from ingest.lines import SourceFile
 from ingest.live import Live
 from ingest.live_settings import KubeletSettings, LiveSettings

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.rules.duration import InvalidDuration, parse_duration
+from common.durations import InvalidDuration, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from common.text import plain
 from ingest.inspect import inspect, render, span
 from ingest.inspection import Damage, Inspection
 from ingest.lines import SourceError
 from ingest.observation import Position
-from ingest.text import plain
 
 RECORDING = Path("examples/node-pressure-k8s-1.36.jsonl.gz")
 TS = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)

@@ -11,8 +11,8 @@ import pydantic
 import pytest
 from kubernetes_asyncio.client.configuration import Configuration
 
+from common.clock import SYSTEM
 from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
-from ingest.clock import SYSTEM
 from ingest.live import Delivery, Live, observe
 from ingest.live_settings import KubeletSettings, LiveSettings
 from ingest.observation import Observation

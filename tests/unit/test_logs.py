@@ -9,7 +9,7 @@ import structlog
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.logs import Form, configure
+from common.logs import Form, configure
 
 HOSTILE = 'n\x1b[31mred\x1b[0m\n2026-01-01 [info] all is well\u202e"quoted" {brace}'
 SECRET = "canary-77"  # noqa: S105  # it is to be found nowhere

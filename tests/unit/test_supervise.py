@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from common.supervise import Part, PartFailedError, Supervisor
 from components.processes import is_alive
 from fakes.clock import FakeClock
-from ingest.supervise import Part, PartFailedError, Supervisor
 
 pytestmark = pytest.mark.asyncio
 
@@ -129,7 +129,7 @@ async def test_the_parts_get_the_environment_and_not_in_their_arguments(tmp_path
 async def test_the_parts_end_with_a_supervisor_that_is_killed() -> None:
     program = (
         "import asyncio, os\n"
-        "from ingest.supervise import Part, Supervisor\n"
+        "from common.supervise import Part, Supervisor\n"
         "supervisor = Supervisor([Part('a', ('sleep', '60'))], lasting=frozenset(), environment=os.environ)\n"
         "async def main():\n"
         "    asyncio.ensure_future(supervisor.run(asyncio.Event()))\n"

@@ -13,9 +13,9 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from common.telemetry import REASONS_AT_MOST, CannotServe, Figure, served, telling
 from components.processes import HOST, free_port
 from ingest import figures
-from ingest.telemetry import REASONS_AT_MOST, CannotServe, Figure, served, telling
 
 pytestmark = pytest.mark.asyncio
 

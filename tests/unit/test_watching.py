@@ -11,8 +11,8 @@ import pytest
 from kubernetes_asyncio.client.configuration import Configuration
 from structlog.testing import capture_logs
 
+from common.clock import SYSTEM
 from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
-from ingest.clock import SYSTEM
 from ingest.leader import LeaderElection, LeaseName
 from ingest.live import Live
 from ingest.live_settings import KubeletSettings, LiveSettings

@@ -4,7 +4,7 @@ import ssl
 from pathlib import Path
 from typing import Any, Self
 
-from ingest.text import plain
+from common.text import plain
 
 
 class FilesUnusable(ValueError):

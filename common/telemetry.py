@@ -14,8 +14,8 @@ from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from common.text import plain
 from ingest.redact import scrub
-from ingest.text import plain
 
 UNAVAILABLE: Final = 503
 REASONS_AT_MOST: Final = 50

@@ -11,11 +11,12 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from ingest import figures, with_parent
-from ingest.backoff import Backoff
-from ingest.clock import SYSTEM, Clock
-from ingest.stopping import run_until
-from ingest.telemetry import telling
+from common import with_parent
+from common.backoff import Backoff
+from common.clock import SYSTEM, Clock
+from common.stopping import run_until
+from common.telemetry import telling
+from ingest import figures
 
 GRACE_SECONDS: Final = 30.0
 """What a process has to end in order before it is killed."""

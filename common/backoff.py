@@ -1,6 +1,6 @@
 """Waiting longer after each failure, as client-go's reflector does (delivery, Watches)."""
 
-from ingest.clock import Clock
+from common.clock import Clock
 
 
 class Backoff:

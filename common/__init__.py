@@ -1,0 +1,1 @@
+"""What every room stands on: time, text, processes and telemetry; nothing of Kubernetes, Kafka or ClickHouse."""
