@@ -19,9 +19,9 @@ from common.text import plain
 from ingest import figures
 from ingest.envelope import encode_line
 from ingest.host import CannotReadError, is_there, read_file
-from ingest.observation import Observation
+from ingest.model.observation import Observation
+from ingest.model.reports import Failure, error_observation
 from ingest.podresources_api import read_podresources
-from ingest.reports import Failure, error_observation
 from ingest.rotate import Rotation, open_capture
 from ingest.sysfs import read_cpu_topology
 

@@ -10,7 +10,7 @@ import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.text import plain
-from ingest.observation import UNDECODABLE
+from ingest.model.observation import UNDECODABLE
 
 OK: Final = 200
 CREATED: Final = 201

@@ -10,7 +10,7 @@ from typing import Final, Self
 from common.text import plain
 from ingest.envelope import ERROR_TYPES, decode_line, encode_line, unreadable
 from ingest.lines import LINE_LIMIT_BYTES, DamagedError, Line, SourceError, SourceFile
-from ingest.observation import Observation, Observed, Position, Unreadable
+from ingest.model.observation import Observation, Observed, Position, Unreadable
 from ingest.packing import Compression, packer
 
 __all__ = ["ERROR_TYPES", "CaptureWriter", "Compression", "SourceError", "read_capture"]

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from common.clock import SYSTEM, Clock
 from common.stopping import run_until, stop_on_signals
 from ingest.live import Live
-from ingest.live_settings import LiveSettings
+from ingest.model.settings import LiveSettings
 from ingest.redact import scrub
 from ingest.rotate import Rotation, Writer, open_capture
 

@@ -12,8 +12,8 @@ from common.text import plain
 from ingest.documents import Bad, Found, Part, json_parts
 from ingest.envelope import unreadable
 from ingest.lines import DamagedError, Meter, SourceError, SourceFile
+from ingest.model.observation import Observation, Observed, Position, Unreadable
 from ingest.newest import newest_time
-from ingest.observation import Observation, Observed, Position, Unreadable
 from ingest.recognize import Thing, node_in_path, recognize
 from ingest.sniff import FileKind, file_kind
 from ingest.yaml_documents import yaml_parts

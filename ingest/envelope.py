@@ -8,7 +8,7 @@ import msgspec
 
 from common.text import plain
 from ingest.lines import KEPT_BYTES
-from ingest.observation import (
+from ingest.model.observation import (
     RESOURCES,
     UNDECODABLE,
     Change,

@@ -8,9 +8,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from ingest.objects import Node, Pod
-from ingest.observation import UNDECODABLE
-from ingest.resources import Resource
+from ingest.model.objects import Node, Pod
+from ingest.model.observation import UNDECODABLE
+from ingest.model.resources import Resource
 
 ObjectChange = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -56,7 +56,7 @@ def identify(data: bytes | msgspec.Raw) -> Metadata:
 def kept(resource: str, data: bytes | msgspec.Raw, metadata: Metadata) -> bytes:
     """What is kept of an object, without its version: equal bytes are no news.
 
-    The types of `ingest.objects` have no heartbeat times. Every version of an Event is news.
+    The types of `ingest.model.objects` have no heartbeat times. Every version of an Event is news.
     """
     if resource == "events":
         return metadata.resource_version.encode()

@@ -10,12 +10,12 @@ from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import Clock
 from ingest.filters import identify
-from ingest.freshness import Freshness
 from ingest.kubelet import Emit, Fetch, Kubelets, Pace
 from ingest.kubelet_access import Address, DirectAccess, NodeProxy, kubelet_address
-from ingest.live_settings import KubeletSettings
-from ingest.observation import Observation
-from ingest.reports import Tally
+from ingest.model.freshness import Freshness
+from ingest.model.observation import Observation
+from ingest.model.reports import Tally
+from ingest.model.settings import KubeletSettings
 
 SILENCE_ROUNDS: Final = 6
 """A kubelet that gave nothing for so many intervals is silent."""

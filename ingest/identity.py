@@ -6,7 +6,7 @@ from typing import Final
 
 import xxhash
 
-from ingest.observation import Observation, Observed, Unreadable
+from ingest.model.observation import Observation, Observed, Unreadable
 
 _HOURS: Final = 4
 _SECONDS_PER_HOUR: Final = 3600

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from common.text import plain
+from ingest.model.observation import BadRecord, Observation, Observed, Position, Unreadable
 from ingest.normalize import normalize
-from ingest.observation import BadRecord, Observation, Observed, Position, Unreadable
 
 GAP_TIMES_USUAL: Final = 3
 """An interval between two samples of a node that is so many times its median is a gap."""

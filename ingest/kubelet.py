@@ -12,9 +12,9 @@ from common.backoff import Backoff
 from common.clock import Clock
 from common.text import plain
 from ingest.apiserver import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, TooLargeError
+from ingest.model.observation import UNDECODABLE, Observation
+from ingest.model.reports import Failure, Tally, error_observation
 from ingest.normalize import KEPT_METRICS
-from ingest.observation import UNDECODABLE, Observation
-from ingest.reports import Failure, Tally, error_observation
 
 SUMMARY: Final = "stats/summary"
 CONFIGZ: Final = "configz"

@@ -12,7 +12,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from ingest.apiserver import OK, api_error, get, read_body
-from ingest.observation import UNDECODABLE
+from ingest.model.observation import UNDECODABLE
 
 TIMEOUT: Final = aiohttp.ClientTimeout(total=9)
 """Below the interval, so that a slow kubelet costs its own samples and no one else's."""

@@ -16,7 +16,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.clock import Clock
 from ingest.apiserver import FORBIDDEN, NOT_FOUND, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, read_body, request
-from ingest.observation import UNDECODABLE
+from ingest.model.observation import UNDECODABLE
 
 LEASE_SECONDS: Final = 15
 RENEW_DEADLINE_SECONDS: Final = 10.0

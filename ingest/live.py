@@ -17,13 +17,13 @@ from common.text import plain
 from ingest import figures
 from ingest.connect import configuration
 from ingest.fleet import Fleet
-from ingest.freshness import Freshness, Silence
 from ingest.kubelet import SUMMARY
-from ingest.live_settings import LiveSettings
-from ingest.observation import Observation
+from ingest.model.freshness import Freshness, Silence
+from ingest.model.observation import Observation
+from ingest.model.reports import Tally, error_observation
+from ingest.model.resources import NODES, RESOURCES, Resource
+from ingest.model.settings import LiveSettings
 from ingest.redact import redact
-from ingest.reports import Tally, error_observation
-from ingest.resources import NODES, RESOURCES, Resource
 from ingest.versions import Acknowledgements, Ticket, VersionFile, VersionStore
 from ingest.watch import Watch
 

@@ -8,10 +8,10 @@ from typing import Final, cast
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
-from ingest.objects import Event, KubeletConfiguration, Node, Pod
-from ingest.observation import BadRecord, Observation
-from ingest.podresources import NodeResources
-from ingest.records import (
+from ingest.model.objects import Event, KubeletConfiguration, Node, Pod
+from ingest.model.observation import BadRecord, Observation
+from ingest.model.podresources import NodeResources
+from ingest.model.records import (
     Cpu,
     CpuManagerRecord,
     CpuTopologyRecord,

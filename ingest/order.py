@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import Final, TypeAlias, TypeVar
 
-from ingest.observation import Observed, Unreadable
+from ingest.model.observation import Observed, Unreadable
 
 WINDOW: Final = timedelta(seconds=5)
 """Event time over which the observations of one file are put in order; sources of one recorder race by less."""

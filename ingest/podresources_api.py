@@ -16,7 +16,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from common.text import plain
 from ingest.host import CannotReadError
-from ingest.podresources import (
+from ingest.model.podresources import (
     AllocatableResources,
     ContainerResources,
     DeviceResources,

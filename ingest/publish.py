@@ -15,7 +15,7 @@ from aiokafka.partitioner import murmur2
 
 from common.telemetry import Figure, Values, telling
 from ingest import figures
-from ingest.topics import MAX_MESSAGE_BYTES
+from ingest.model.topics import MAX_MESSAGE_BYTES
 
 MAX_UNACKNOWLEDGED: Final = 10_000
 """Messages that wait for Kafka; more make the sender wait."""

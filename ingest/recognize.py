@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ingest.documents import FIELDS, Fields, Found, text_of
-from ingest.observation import UNDECODABLE, Change, Origin
+from ingest.model.observation import UNDECODABLE, Change, Origin
 
 
 class Thing(NamedTuple):

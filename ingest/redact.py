@@ -1,6 +1,6 @@
 """Secrets leave a live source's objects before anything else sees them. Pure.
 
-What is taken away is nothing that a rule reads: the types of `ingest.objects` have none of it.
+What is taken away is nothing that a rule reads: the types of `ingest.model.objects` have none of it.
 """
 
 import re
@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from ingest.objects import EventAnnotations, NodeAnnotations, PodAnnotations
-from ingest.observation import UNDECODABLE, Observation
+from ingest.model.objects import EventAnnotations, NodeAnnotations, PodAnnotations
+from ingest.model.observation import UNDECODABLE, Observation
 
 REDACTED: Final = "[redacted]"
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Protocol, Self
 
 from common.clock import SYSTEM, Clock
 from ingest.capture import CaptureWriter, Compression
-from ingest.observation import Observation
+from ingest.model.observation import Observation
 
 _SUFFIX: Final[dict[Compression, str]] = {"none": ".jsonl", "gzip": ".jsonl.gz", "zstd": ".jsonl.zst"}
 _COMPRESSIONS: Final[dict[str, Compression]] = {".gz": "gzip", ".zst": "zstd"}

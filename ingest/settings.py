@@ -11,8 +11,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from common.text import plain
 from common.tls import FilesUnusable, RotatingContext, RotatingPassword
-from ingest.live_settings import LiveSettings
-from ingest.topics import PARTITIONS, RETENTION_HOURS, Topics, topics
+from ingest.model.settings import LiveSettings
+from ingest.model.topics import PARTITIONS, RETENTION_HOURS, Topics, topics
 
 PREFIX: Final = "LEADSMAN_"
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")

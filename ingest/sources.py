@@ -10,7 +10,7 @@ from typing import Final, TypeAlias, TypeVar
 from ingest.capture import read_capture
 from ingest.dumps import Snapshot, read_dump
 from ingest.lines import Meter, SourceError, SourceFile
-from ingest.observation import Observed, Unreadable
+from ingest.model.observation import Observed, Unreadable
 from ingest.order import Entry, itself, merged
 from ingest.sniff import FileKind, file_kind, folder_files
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
-from ingest.records import NodeSample, PodColumns
+from ingest.model.records import NodeSample, PodColumns
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """What a column of 64 bits holds; a kubelet's number beyond it makes no sense."""

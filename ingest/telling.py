@@ -8,9 +8,9 @@ import msgspec
 from common.clock import Clock
 from common.text import plain
 from ingest.filters import Inventory, Key, News, ObjectChange
-from ingest.observation import UNDECODABLE, Observation
-from ingest.reports import Tally, error_observation
-from ingest.resources import Resource
+from ingest.model.observation import UNDECODABLE, Observation
+from ingest.model.reports import Tally, error_observation
+from ingest.model.resources import Resource
 from ingest.watch_events import Tombstone, WatchEvent
 
 _CHANGES: Final = frozenset(get_args(ObjectChange))

@@ -7,8 +7,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
+from ingest.model.topics import Topic
 from ingest.reaching import explain, why_unreachable
-from ingest.topics import Topic
 
 
 class TopicsUnusable(Exception):

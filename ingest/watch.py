@@ -28,9 +28,9 @@ from ingest.apiserver import (
 )
 from ingest.filters import Key
 from ingest.listing import pages
-from ingest.observation import UNDECODABLE
-from ingest.reports import Failure, Tally
-from ingest.resources import Resource
+from ingest.model.observation import UNDECODABLE
+from ingest.model.reports import Failure, Tally
+from ingest.model.resources import Resource
 from ingest.splitter import HEAD_BYTES, LINE_LIMIT_BYTES, Oversized, split_lines
 from ingest.telling import Seen, Telling
 from ingest.watch_events import StreamError, read_event, tombstone, version_of

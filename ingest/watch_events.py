@@ -7,7 +7,7 @@ import msgspec
 
 from common.text import plain
 from ingest.apiserver import ApiError, Status
-from ingest.observation import UNDECODABLE
+from ingest.model.observation import UNDECODABLE
 from ingest.splitter import Oversized
 
 

@@ -15,7 +15,7 @@ from ingest.apiserver import ApiError
 from ingest.connect import SERVICE_ACCOUNT, configuration
 from ingest.leader import LeaderElection, LeadershipLostError, LeaseName
 from ingest.live import Live
-from ingest.live_settings import LiveSettings
+from ingest.model.settings import LiveSettings
 from ingest.publish import Publisher
 from ingest.redact import scrub
 from ingest.replay_kafka import Feed, publish_with

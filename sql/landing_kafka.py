@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from ingest.dead_letters import read_headers, stored_text
-from ingest.records import SummaryRecord
-from ingest.topics import Topics
+from ingest.model.dead_letters import read_headers, stored_text
+from ingest.model.records import SummaryRecord
+from ingest.model.topics import Topics
 from sql.database import Database
 from sql.errors import DatabaseUnreachable, QueryFailed
 from sql.landing import land

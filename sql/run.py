@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from common.stopping import stop_on_signals
-from ingest.observation import Observed, Unreadable
+from ingest.model.observation import Observed, Unreadable
 from ingest.publish import Publisher
 from ingest.replay_kafka import Published, replay_into_kafka
 from ingest.settings import Settings

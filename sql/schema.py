@@ -10,8 +10,8 @@ import pyarrow as pa
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
-from ingest.columns import BYTES, TYPE_CODES, Packed
-from ingest.records import NodeSample, PodColumns
+from ingest.model.columns import BYTES, TYPE_CODES, Packed
+from ingest.model.records import NodeSample, PodColumns
 from sql.lean_arrow import make_arrow_lean
 from streams.batch import SampleKey
 from streams.findings import TABLES, Row

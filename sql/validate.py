@@ -9,8 +9,8 @@ from common.text import plain
 from ingest.apiserver import TRANSPORT_ERRORS, ApiError
 from ingest.connect import KubeconfigError, configuration
 from ingest.listing import pages
-from ingest.live_settings import LiveSettings
-from ingest.resources import RESOURCES
+from ingest.model.resources import RESOURCES
+from ingest.model.settings import LiveSettings
 from ingest.settings import Settings, SettingsError
 from ingest.topics_admin import TopicsUnusable, ensure_topics
 from sql.database import connect

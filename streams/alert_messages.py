@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from ingest.topics import Headers, event_headers
+from ingest.model.topics import Headers, event_headers
 from streams.findings import Alert
 
 KIND: Final = "alert"

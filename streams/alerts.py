@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ingest.records import DeadLetterRecord
+from ingest.model.records import DeadLetterRecord
 from streams.alerting.holding import State
 from streams.findings import (
     Alert,

@@ -5,8 +5,8 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final, NamedTuple, Protocol
 
-from ingest.columns import TYPE_CODES, Packed, pack
-from ingest.records import NodeSample, PodColumns, SummaryRecord
+from ingest.model.columns import TYPE_CODES, Packed, pack
+from ingest.model.records import NodeSample, PodColumns, SummaryRecord
 from streams.findings import NodeFit, Row
 
 PODS_A_ROW: Final = 8

@@ -7,8 +7,8 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from ingest.dead_letters import EPOCH
-from ingest.topics import Headers, event_headers
+from ingest.model.dead_letters import EPOCH
+from ingest.model.topics import Headers, event_headers
 from streams.findings import TABLES, DeadLetter, Row
 
 KIND: Final = "findings"

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from ingest.observation import BadRecord
-from ingest.records import Record
+from ingest.model.observation import BadRecord
+from ingest.model.records import Record
 from streams.reducer import Concluded, Output, Reducer
 
 EXPIRE_EVERY: Final = timedelta(minutes=1)

@@ -23,7 +23,7 @@ from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 from common.telemetry import Figure, Values, telling
 from ingest import figures
 from ingest.figures import STAGE_SECONDS
-from ingest.topics import MAX_MESSAGE_BYTES
+from ingest.model.topics import MAX_MESSAGE_BYTES
 
 SESSION_MS: Final = 20_000
 POLL_MS: Final = 100

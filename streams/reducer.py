@@ -7,8 +7,8 @@ from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from ingest.observation import BadRecord
-from ingest.records import Record
+from ingest.model.observation import BadRecord
+from ingest.model.records import Record
 from streams.findings import Row
 
 State = TypeVar("State", bound=msgspec.Struct)
@@ -34,7 +34,7 @@ class Reducer(Generic[State]):
 
     Time is event time: `record.ts`. `expire` is called with the key's own event time before the first record of
     each new minute of it, so its outcome depends on the log alone; None forgets the key. `step` raises
-    `ingest.observation.BadRecord` for a record that makes no sense, and its state is then as it was; where the rest
+    `ingest.model.observation.BadRecord` for a record that makes no sense, and its state is then as it was; where the rest
     of the record must still change the state, the BadRecord is among the outputs instead.
     """
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 import ingest
-from ingest.records import AnyRecord
+from ingest.model.records import AnyRecord
 from streams.alert_messages import AlertMessage
 from streams.finding_messages import Findings
 

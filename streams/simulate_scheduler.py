@@ -7,8 +7,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from ingest.objects import NodeLabels
-from ingest.records import NodeRecord
+from ingest.model.objects import NodeLabels
+from ingest.model.records import NodeRecord
 from streams.rules import node_tree
 from streams.rules.node_tree import NodeTree
 from streams.rules.version import minor_version

@@ -15,7 +15,7 @@ from ingest.ahead import read_ahead
 from ingest.capture import SourceError
 from ingest.inspect import inspect as inspect_sources
 from ingest.inspect import render
-from ingest.observation import Observed, Unreadable
+from ingest.model.observation import Observed, Unreadable
 from ingest.progress import progress_bar
 from ingest.sources import read_sources
 from sql.checkpoints import DatabaseCheckpoints

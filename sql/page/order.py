@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from ingest.records import USAGES, NodeSample
+from ingest.model.records import USAGES, NodeSample
 from sql.page.asked import RowDict
 from sql.page.words import amount
 from streams.rules.eviction_order import RankedPod, rank, standing

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ingest.records import DeadLetterRecord, Record
+from ingest.model.records import DeadLetterRecord, Record
 from streams.alerting import image_gc, placement, pressure, sources
 from streams.alerting.holding import State, fired, resolve_all, resolved
 from streams.alerting.rules import AlertRules

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ingest.records import DeadLetterRecord
+from ingest.model.records import DeadLetterRecord
 from streams.alerting.holding import Said, State, ends, happened, is_over, key_of
 from streams.alerting.words import name
 from streams.findings import SourceError

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from ingest.objects import Node, Taint
-from ingest.records import NodeRecord
+from ingest.model.objects import Node, Taint
+from ingest.model.records import NodeRecord
 from streams.rules.zone import zone_key
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-from ingest.columns import pack_column
-from ingest.objects import KubeletConfiguration, Pod
-from ingest.records import USAGES, NodeSample, PodColumns, SummaryRecord
+from ingest.model.columns import pack_column
+from ingest.model.objects import KubeletConfiguration, Pod
+from ingest.model.records import USAGES, NodeSample, PodColumns, SummaryRecord
 from streams.findings import Eviction
 from streams.rules.eviction_order import RankedPod, rank, standing, tied
 from streams.rules.requests import eviction_requests, is_critical

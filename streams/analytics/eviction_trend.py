@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from common.durations import parse_duration
-from ingest.objects import KubeletConfiguration
-from ingest.records import EventRecord, NodeRecord, Record, SettingsRecord, SummaryRecord
+from ingest.model.objects import KubeletConfiguration
+from ingest.model.records import EventRecord, NodeRecord, Record, SettingsRecord, SummaryRecord
 from streams.findings import EvictionSignal
 from streams.reducer import Output, Reducer
 from streams.rules.event_counting import event_time, message

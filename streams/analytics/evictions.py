@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ingest.objects import KubeletConfiguration, Pod
-from ingest.observation import BadRecord
-from ingest.records import (
+from ingest.model.objects import KubeletConfiguration, Pod
+from ingest.model.observation import BadRecord
+from ingest.model.records import (
     EventRecord,
     NodeRecord,
     PodRecord,

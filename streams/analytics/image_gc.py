@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from ingest.objects import Event, KubeletConfiguration
-from ingest.records import EventRecord, Record, SettingsRecord, SummaryRecord
+from ingest.model.objects import Event, KubeletConfiguration
+from ingest.model.records import EventRecord, Record, SettingsRecord, SummaryRecord
 from streams.analytics.image_gc_episode import (
     LOOP,
     NEXT_RUN,

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from common.durations import parse_duration
-from ingest.records import SettingsRecord
+from ingest.model.records import SettingsRecord
 from streams.findings import KubeletSetting
 from streams.reducer import Output, Reducer
 from streams.rules.image_gc import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT

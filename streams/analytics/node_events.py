@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from ingest.objects import Event, EventSource, ObjectReference
-from ingest.records import EventRecord, NodeRecord
+from ingest.model.objects import Event, EventSource, ObjectReference
+from ingest.model.records import EventRecord, NodeRecord
 from streams.findings import NodeEvent
 from streams.reducer import Output, Reducer
 from streams.rules.event_counting import Bucket, Counted, draw, event_count, event_time, message, occurrences

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.records import NodeRecord, NodeSample, PodRecord, Record, SummaryRecord
+from ingest.model.records import NodeRecord, NodeSample, PodRecord, Record, SummaryRecord
 from streams.findings import NodeFit
 from streams.reducer import Output, Reducer
 from streams.rules.quantity import in_base_units

@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from ingest.objects import Node
-from ingest.records import NodeRecord
+from ingest.model.objects import Node
+from ingest.model.records import NodeRecord
 from streams.findings import NodeRow
 from streams.reducer import Output, Reducer
 from streams.rules.quantity import in_base_units

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ingest.records import NodeNumaRecord
+from ingest.model.records import NodeNumaRecord
 from streams.analytics.numa_whatif import whatif_rows
 from streams.findings import LateJoiners, NumaSkew
 from streams.reducer import Output, Reducer

@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
-from ingest.objects import KubeletConfiguration, Pod, PodAnnotations, PodLabels
-from ingest.observation import BadRecord
-from ingest.records import (
+from ingest.model.objects import KubeletConfiguration, Pod, PodAnnotations, PodLabels
+from ingest.model.observation import BadRecord
+from ingest.model.records import (
     CpuManagerRecord,
     CpuTopologyRecord,
     MemoryManagerRecord,

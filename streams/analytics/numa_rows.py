@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from ingest.objects import Pod
-from ingest.records import NodeNumaRecord, NumaBin, NumaClaim, Record
+from ingest.model.objects import Pod
+from ingest.model.records import NodeNumaRecord, NumaBin, NumaClaim, Record
 from streams.analytics.numa_state import (
     UNKNOWN_ARRIVAL,
     State,

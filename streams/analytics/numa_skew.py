@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from ingest.records import (
+from ingest.model.records import (
     CpuManagerRecord,
     CpuTopologyRecord,
     MemoryManagerRecord,

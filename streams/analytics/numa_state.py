@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ingest.records import (
+from ingest.model.records import (
     Cpu,
     Metric,
     NodeNumaRecord,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from ingest.records import NodeNumaRecord, NumaBin, NumaClaim
+from ingest.model.records import NodeNumaRecord, NumaBin, NumaClaim
 from streams.findings import NumaWhatif
 from streams.rules.numa_fit import NumaNumbers, Skew, cluster_skew, skew
 from streams.rules.placement import STRATEGIES, Bin, Claim, NodeBins, Placed, place

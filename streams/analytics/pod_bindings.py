@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from ingest.objects import Pod, Toleration
-from ingest.records import PodPlacement, PodRecord
+from ingest.model.objects import Pod, Toleration
+from ingest.model.records import PodPlacement, PodRecord
 from streams.findings import PodBinding
 from streams.reducer import Output, Reducer
 from streams.rules.qos import qos_class

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.records import EventRecord, NodeRecord, Record
+from ingest.model.records import EventRecord, NodeRecord, Record
 from streams.findings import PressureChange
 from streams.reducer import Output, Reducer
 from streams.rules.event_counting import event_time, message

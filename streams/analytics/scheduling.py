@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ingest.records import EventRecord, NodeRecord, PodPlacement, PodRecord, Record
+from ingest.model.records import EventRecord, NodeRecord, PodPlacement, PodRecord, Record
 from streams.analytics.cluster_nodes import existing_for, observe
 from streams.analytics.scheduling_state import OPEN_LIMIT, OpenFailure, State, Waiting, forget_pod
 from streams.analytics.scheduling_verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.objects import Toleration
+from ingest.model.objects import Toleration
 from streams.analytics.cluster_nodes import ClusterNodes
 from streams.findings import SchedulingFailure
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.records import SourceErrorRecord
+from ingest.model.records import SourceErrorRecord
 from streams.findings import SourceError
 from streams.reducer import Output, Reducer
 

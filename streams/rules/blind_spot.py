@@ -7,7 +7,7 @@ zones or missing data do not allow one it is `inconclusive` and says why.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ingest.objects import Taint, Toleration
+from ingest.model.objects import Taint, Toleration
 from streams.rules.node_tree import UnknownVersion, affected
 from streams.rules.version import minor_version
 

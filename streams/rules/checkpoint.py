@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from ingest.observation import BadValue
+from ingest.model.observation import BadValue
 from streams.rules.cpuset import InvalidCpuSet, parse_cpuset
 
 Version: TypeAlias = Literal[1, 2, 3]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ingest.objects import Container, Pod, ResourceList, Resources
+from ingest.model.objects import Container, Pod, ResourceList, Resources
 
 
 def is_sidecar(init_container: Container) -> bool:

@@ -1,5 +1,5 @@
-"""CPU lists, where the other rules are; `ingest.cpuset` holds them, because the on-node agent reads them as well."""
+"""CPU lists, where the other rules are; `ingest.model.cpuset` holds them, because the on-node agent reads them as well."""
 
-from ingest.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
+from ingest.model.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
 
 __all__ = ["InvalidCpuSet", "format_cpuset", "parse_cpuset"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, cast, get_args
 
-from ingest.records import Cpu
+from ingest.model.records import Cpu
 from streams.rules.memory_checkpoint import MemoryNode
 from streams.rules.topology import InvalidTopology, numa_topology
 from streams.rules.topology_manager import MOST_NUMA_NODES, Devices, Machine, Policy, Scope, Settings

@@ -8,9 +8,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from ingest.objects import PodAnnotations, Quantity
-from ingest.observation import BadRecord
-from ingest.records import Cpu
+from ingest.model.objects import PodAnnotations, Quantity
+from ingest.model.observation import BadRecord
+from ingest.model.records import Cpu
 from streams.rules.cpuset import InvalidCpuSet, parse_cpuset
 from streams.rules.numa_sources import CRANE, KOORDINATOR, NRT, VOLCANO, Amount, Holder, NumaView, NumaZone, numa_id
 from streams.rules.numa_wire import (

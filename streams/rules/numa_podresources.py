@@ -4,8 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ingest.observation import BadRecord
-from ingest.podresources import AllocatableResources, DeviceResources, PodResources
+from ingest.model.observation import BadRecord
+from ingest.model.podresources import AllocatableResources, DeviceResources, PodResources
 from streams.rules.numa_sources import PODRESOURCES, Amount, Holder, NumaView, NumaZone
 from streams.rules.version import is_at_least
 

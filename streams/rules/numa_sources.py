@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ingest.observation import BadRecord
-from ingest.records import Cpu, Metric
+from ingest.model.observation import BadRecord
+from ingest.model.records import Cpu, Metric
 
 Fidelity: TypeAlias = Literal["exact", "count", "none"]
 """`exact`: CPU ids and their NUMA nodes; `count`: CPUs per NUMA node; `none`: CPUs of the node, no NUMA node."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from ingest.objects import Pod, ResourceList, Resources
+from ingest.model.objects import Pod, ResourceList, Resources
 from streams.rules.containers import all_containers, declared_limits, declared_requests
 from streams.rules.quantity import nano_units
 

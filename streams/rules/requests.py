@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from ingest.objects import Container, ContainerStatus, Pod, ResourceList
+from ingest.model.objects import Container, ContainerStatus, Pod, ResourceList
 from streams.rules.containers import all_containers, declared_limits, declared_requests, is_sidecar
 from streams.rules.qos import GUARANTEED, qos_class
 from streams.rules.quantity import NANO, nano_to_base_units, nano_to_millicores, nano_units

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final
 
-from ingest.objects import Event, Pod
+from ingest.model.objects import Event, Pod
 
 UNSCHEDULABLE: Final = "Unschedulable"
 FAILED_SCHEDULING: Final = "FailedScheduling"

@@ -6,8 +6,8 @@ from typing import Final
 import msgspec
 
 from common.durations import InvalidDuration, parse_duration
-from ingest.objects import KubeletConfiguration
-from ingest.observation import BadValue
+from ingest.model.objects import KubeletConfiguration
+from ingest.model.observation import BadValue
 from streams.rules import signals
 from streams.rules.allocatable import percent_of
 from streams.rules.quantity import InvalidQuantity, base_units

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ingest.records import Cpu
+from ingest.model.records import Cpu
 from streams.rules.cpuset import format_cpuset, parse_cpuset
 
 

@@ -1,6 +1,6 @@
 """The zone that the scheduler's node tree files a node under (domain-reference E1)."""
 
-from ingest.objects import NodeLabels
+from ingest.model.objects import NodeLabels
 
 
 def zone_key(labels: NodeLabels | None) -> str:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from components.kafka import Kafka
 from components.proc import peak_bytes
 from components.processes import Process
-from ingest.observation import Observed, Position
+from ingest.model.observation import Observed, Position
 from integration.clickhouse_http import ClickHouseHttp
 from integration.pipeline import Pipeline
 from sql.database import connect

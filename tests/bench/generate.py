@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from ingest.capture import CaptureWriter, Compression
-from ingest.observation import Change, Observation, Origin
+from ingest.model.observation import Change, Observation, Origin
 from streams.rules.checkpoint import CpuManagerState, write_cpu_manager_state
 
 from .shapes import Json, Shapes, load_shapes

@@ -8,9 +8,9 @@ from typing import Any, cast
 import faust
 from faust.types import StreamT
 
-from ingest.records import AnyRecord, Record
+from ingest.model.records import AnyRecord, Record
+from ingest.model.topics import Topic, decode_record, encode_record, key_of
 from ingest.settings import Settings, load
-from ingest.topics import Topic, decode_record, encode_record, key_of
 from streams.analytics.registry import REDUCERS
 from streams.codec import Folded, TableCodec
 from streams.finding_messages import encode_findings

@@ -9,7 +9,7 @@ import msgspec
 
 from ingest.capture import read_capture
 from ingest.lines import SourceFile
-from ingest.observation import Observation, Observed
+from ingest.model.observation import Observation, Observed
 
 Json: TypeAlias = dict[str, Any]
 

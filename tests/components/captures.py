@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ingest.envelope import decode_line
+from ingest.model.observation import Observed, Position
+from ingest.model.records import Record
 from ingest.normalize import normalize
-from ingest.observation import Observed, Position
-from ingest.records import Record
 
 DAY: Final = "2026-07-01"
 CLUSTER: Final = "c"

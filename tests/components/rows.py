@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from types import NoneType
 from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
-from ingest.records import NodeSample, PodColumns, SummaryRecord
+from ingest.model.records import NodeSample, PodColumns, SummaryRecord
 from sql.database import Database
 from sql.schema import node_samples, pod_samples, to_arrow
 from streams.batch import Batch

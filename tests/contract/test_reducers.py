@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from ingest.model.observation import BadRecord, Observed
+from ingest.model.records import Record
 from ingest.normalize import normalize
-from ingest.observation import BadRecord, Observed
-from ingest.records import Record
 from ingest.sources import read_sources
 from streams.analytics.registry import REDUCERS
 from streams.fold import Fold, LogKey, LogState, Rejected

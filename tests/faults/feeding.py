@@ -13,7 +13,7 @@ import msgspec
 
 from components.processes import NotReady
 from faults.form import LONG
-from ingest.observation import Observed, Unreadable
+from ingest.model.observation import Observed, Unreadable
 from ingest.publish import Publisher
 from ingest.replay_kafka import Feed
 from integration.pipeline import ROOT, Pipeline, examples

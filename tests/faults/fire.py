@@ -24,7 +24,7 @@ from components.ready import why_not_ready
 from components.toxiproxy import Proxy, Toxiproxy
 from faults.feeding import Feeder, endless
 from faults.result import Result, note
-from ingest.observation import Observed, Unreadable
+from ingest.model.observation import Observed, Unreadable
 from integration.clickhouse_http import ClickHouseHttp
 from integration.node_story import LEADSMAN
 from integration.pipeline import Pipeline, embedded_digest

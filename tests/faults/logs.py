@@ -13,10 +13,10 @@ import msgspec
 from aiokafka import AIOKafkaConsumer
 
 from ingest.decoded import decode
-from ingest.observation import Observed, Unreadable
+from ingest.model.observation import Observed, Unreadable
+from ingest.model.records import Record
+from ingest.model.topics import decode_record
 from ingest.publish import SENT
-from ingest.records import Record
-from ingest.topics import decode_record
 from integration.pipeline import Pipeline
 from sql.database import connect
 from sql.digest import TableDigest, digest

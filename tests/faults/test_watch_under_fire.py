@@ -22,7 +22,7 @@ from faults.form import LONG
 from faults.result import Watched, note
 from faults.stormy import Stormy
 from ingest.live import Live
-from ingest.live_settings import KubeletSettings, LiveSettings
+from ingest.model.settings import KubeletSettings, LiveSettings
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]
 

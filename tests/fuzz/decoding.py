@@ -15,11 +15,11 @@ from ingest.documents import Bad
 from ingest.dumps import Snapshot, read_dump
 from ingest.envelope import ERROR_TYPES, decode_line
 from ingest.lines import Meter, SourceError
+from ingest.model.observation import RESOURCES, BadRecord, Change, Observation, Observed, Unreadable
+from ingest.model.records import Record, SummaryRecord
+from ingest.model.topics import decode_record, encode_record
 from ingest.normalize import normalize
-from ingest.observation import RESOURCES, BadRecord, Change, Observation, Observed, Unreadable
-from ingest.records import Record, SummaryRecord
 from ingest.redact import redact, scrub, without_secrets
-from ingest.topics import decode_record, encode_record
 from ingest.yaml_documents import yaml_parts
 from sql.schema import from_columns, node_samples, pod_samples
 from streams.analytics.registry import REDUCERS

@@ -9,12 +9,12 @@ import msgspec
 from common.clock import SYSTEM
 from fuzz.target import Target, objects
 from ingest import kubelet
-from ingest.dead_letters import EPOCH
 from ingest.envelope import encode_line
 from ingest.kubelet_access import kubelet_address
-from ingest.observation import UNDECODABLE, Observation
+from ingest.model.dead_letters import EPOCH
+from ingest.model.observation import UNDECODABLE, Observation
+from ingest.model.resources import RESOURCES
 from ingest.redact import redact
-from ingest.resources import RESOURCES
 from ingest.splitter import Oversized
 from ingest.telling import Seen, Telling
 from ingest.watch_events import StreamError, read_event, tombstone, version_of

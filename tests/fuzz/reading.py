@@ -15,7 +15,7 @@ from ingest import lines
 from ingest.capture import read_capture
 from ingest.envelope import EARLIEST, ERROR_TYPES, LATEST, decode_line, encode_line
 from ingest.lines import KEPT_BYTES, DamagedError, Line, SourceError, SourceFile
-from ingest.observation import Observation, Observed, Position, Unreadable
+from ingest.model.observation import Observation, Observed, Position, Unreadable
 from ingest.packing import Compression, packer, zstd
 from ingest.splitter import HEAD_BYTES, Oversized, split_lines
 

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from common.durations import InvalidDuration, parse_duration
 from fuzz.target import Target, as_text, texts_of
-from ingest.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
-from ingest.objects import EventAnnotations
+from ingest.model.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
+from ingest.model.objects import EventAnnotations
 from streams.rules import messages, messages_eviction, messages_image_gc, scheduling_message
 from streams.rules.checkpoint import (
     BadCheckpoint,

@@ -22,13 +22,13 @@ from aiokafka import AIOKafkaConsumer
 from components.kafka import Kafka
 from components.processes import Process, eventually
 from ingest.decoded import decode
-from ingest.observation import Observation, Observed, Unreadable
+from ingest.model.observation import Observation, Observed, Unreadable
+from ingest.model.records import Record
+from ingest.model.topics import Headers
 from ingest.publish import Publisher
-from ingest.records import Record
 from ingest.replay_kafka import Published, replay_into_kafka
 from ingest.settings import Settings, load
 from ingest.sources import read_sources
-from ingest.topics import Headers
 from ingest.topics_admin import TopicsUnusable, lag
 from sql.checkpoints import DatabaseCheckpoints
 from sql.database import connect

@@ -8,9 +8,9 @@ import pytest
 
 from components.kubelet import RealNode
 from ingest.agent import Agent, AgentSettings
+from ingest.model.podresources import ContainerResources
+from ingest.model.records import CpuManagerRecord, CpuTopologyRecord, MemoryManagerRecord, PodResourcesRecord
 from ingest.normalize import normalize
-from ingest.podresources import ContainerResources
-from ingest.records import CpuManagerRecord, CpuTopologyRecord, MemoryManagerRecord, PodResourcesRecord
 from streams.rules.checkpoint import parse_cpu_manager_state
 from streams.rules.cpuset import parse_cpuset
 from streams.rules.memory_checkpoint import parse_memory_manager_state

@@ -13,7 +13,7 @@ import pytest
 
 from components.rows import dicts
 from ingest.decoded import decode
-from ingest.observation import Observed, Unreadable
+from ingest.model.observation import Observed, Unreadable
 from ingest.sources import read_sources
 from sql.checkpoints import DatabaseCheckpoints
 from sql.database import Database

@@ -15,9 +15,9 @@ from ingest.connect import configuration
 from ingest.envelope import encode_line
 from ingest.kubelet_access import Address, DirectAccess
 from ingest.live import Live
-from ingest.live_settings import KubeletSettings, LiveSettings
+from ingest.model.observation import Observation
+from ingest.model.settings import KubeletSettings, LiveSettings
 from ingest.normalize import normalize
-from ingest.observation import Observation
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]
 

@@ -9,8 +9,8 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 
 from components.kafka import Kafka
+from ingest.model.topics import Topic
 from ingest.publish import Publisher
-from ingest.topics import Topic
 from ingest.topics_admin import ensure_topics, lag
 from streams.landing import Landing, Limits, Portion, TransientFailure
 

@@ -12,7 +12,7 @@ from components.kubernetes import Cluster
 from components.processes import eventually
 from ingest.capture import read_capture
 from ingest.lines import SourceError, SourceFile
-from ingest.observation import Observed, Unreadable
+from ingest.model.observation import Observed, Unreadable
 from integration.node_story import (
     CANARY,
     LEADSMAN,

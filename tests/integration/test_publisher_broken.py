@@ -10,8 +10,8 @@ from aiokafka.errors import KafkaError
 
 from components.kafka import Kafka
 from ingest import publish
+from ingest.model.topics import Topic
 from ingest.publish import SENT, Publisher, Sent
-from ingest.topics import Topic
 from ingest.topics_admin import ensure_topics
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("kafka")]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pytest
 
 from ingest.capture import CaptureWriter
-from ingest.observation import Observed
+from ingest.model.observation import Observed
 from ingest.sources import read_sources
 
 ROOT = Path(__file__).parents[2]

@@ -19,10 +19,10 @@ from ingest.connect import configuration
 from ingest.leader import LeaderElection, LeaseName
 from ingest.listing import PAGE_OBJECTS, Page, pages
 from ingest.live import Live
-from ingest.live_settings import KubeletSettings, LiveSettings
-from ingest.observation import Observation
-from ingest.reports import Tally
-from ingest.resources import Resource
+from ingest.model.observation import Observation
+from ingest.model.reports import Tally
+from ingest.model.resources import Resource
+from ingest.model.settings import KubeletSettings, LiveSettings
 from ingest.telling import Seen
 from ingest.watch import Watch
 

@@ -16,9 +16,9 @@ from fakes.machine import Thread, write, write_checkpoints, write_sysfs
 from ingest.agent import Agent, AgentSettings, follow, follow_until_stopped, run_agent_once
 from ingest.capture import read_capture
 from ingest.lines import SourceFile
+from ingest.model.observation import Observation, Observed
+from ingest.model.records import CpuManagerRecord, CpuTopologyRecord, MemoryManagerRecord, PodResourcesRecord, Record
 from ingest.normalize import normalize
-from ingest.observation import Observation, Observed
-from ingest.records import CpuManagerRecord, CpuTopologyRecord, MemoryManagerRecord, PodResourcesRecord, Record
 
 CPU_STATE = '{"policyName":"static","defaultCpuSet":"0","entries":{"5f3a":{"w":"1"}},"checksum":2703986358}'
 """Of G, with another uid: the agent does not look at checksums."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.rows import T0, row
-from ingest.records import DeadLetterRecord
+from ingest.model.records import DeadLetterRecord
 from streams.alerting.holding import State, fingerprint
 from streams.alerting.rules import AlertRules
 from streams.alerting.rules_file import default_rules

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ingest.capture import ERROR_TYPES, CaptureWriter, SourceError, read_capture
 from ingest.envelope import encode_line
 from ingest.lines import KEPT_BYTES, LINE_LIMIT_BYTES, SourceFile
-from ingest.observation import RESOURCES, Observation, Observed, Unreadable
+from ingest.model.observation import RESOURCES, Observation, Observed, Unreadable
 from ingest.packing import Compression, zstd
 
 RECORDING = Path("examples/node-pressure-k8s-1.36.jsonl.gz")

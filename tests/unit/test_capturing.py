@@ -14,8 +14,8 @@ from ingest.capture import read_capture
 from ingest.capturing import Captured, Capturing
 from ingest.lines import SourceFile
 from ingest.live import Live
-from ingest.live_settings import KubeletSettings, LiveSettings
-from ingest.observation import Observation, Observed
+from ingest.model.observation import Observation, Observed
+from ingest.model.settings import KubeletSettings, LiveSettings
 from ingest.rotate import Rotation, open_capture
 from ingest.versions import VersionFile
 

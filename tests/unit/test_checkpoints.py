@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from components.captures import node, observed
 from ingest.identity import digest
-from ingest.observation import Observation, Position, Unreadable
-from ingest.records import NodeRecord
+from ingest.model.observation import Observation, Position, Unreadable
+from ingest.model.records import NodeRecord
 from streams.checkpoints import Entry, Seen, StateCodec
 from streams.fold import LogState
 from streams.reducer import Reducer

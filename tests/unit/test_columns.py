@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ingest.columns import TYPE_CODES, pack, pack_column, unpack
-from ingest.records import PodColumns
+from ingest.model.columns import TYPE_CODES, pack, pack_column, unpack
+from ingest.model.records import PodColumns
 from sql.schema import POD_SAMPLES, SCHEMAS, pod_samples
 from streams.batch import SampleKey
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.lines import SourceError
-from ingest.observation import Observed, Unreadable
+from ingest.model.observation import Observed, Unreadable
 from ingest.sources import read_sources
 
 RECORDING = Path("examples/node-pressure-k8s-1.36.jsonl.gz")

@@ -11,11 +11,11 @@ import pytest
 
 from components.captures import Json, configz, event, node, observed, pod, pod_stats, summary
 from ingest.decoded import decode
+from ingest.model.observation import BadValue, Observed, Position, Unreadable
+from ingest.model.records import PodPlacement, PodRecord, Record, SummaryRecord
+from ingest.model.topics import encode_record
 from ingest.normalize import normalize
-from ingest.observation import BadValue, Observed, Position, Unreadable
-from ingest.records import PodPlacement, PodRecord, Record, SummaryRecord
 from ingest.sources import read_sources
-from ingest.topics import encode_record
 from streams import embedded
 from streams.analytics.registry import REDUCERS
 from streams.batch import Batch

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.objects import (
+from ingest.model.objects import (
     Event,
     EventMetadata,
     EventSeries,
@@ -20,7 +20,7 @@ from ingest.objects import (
     NodeSystemInfo,
     ObjectReference,
 )
-from ingest.records import EventRecord, NodeRecord, ObjectChange
+from ingest.model.records import EventRecord, NodeRecord, ObjectChange
 from streams.analytics import node_events
 from streams.findings import NodeEvent
 from streams.rules.event_counting import BURST, Bucket, Counted, draw, event_count, event_time, occurrences

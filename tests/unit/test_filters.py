@@ -6,7 +6,7 @@ import msgspec
 
 from fakes.apiserver import pod
 from ingest.filters import Inventory
-from ingest.resources import EVENTS, NODE_RESOURCE_TOPOLOGIES, NODES, PODS
+from ingest.model.resources import EVENTS, NODE_RESOURCE_TOPOLOGIES, NODES, PODS
 
 
 def _raw(thing: Any) -> msgspec.Raw:

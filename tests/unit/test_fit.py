@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.records import Cpu
+from ingest.model.records import Cpu
 from streams.fit import Answer, BadQuestion, Candidate, Question, answer, pod_of, question
 from streams.rules.fit import Judgement, NodeState, judge, rooms, take, untolerated
 from streams.rules.memory_checkpoint import MemoryNode, MemoryTable

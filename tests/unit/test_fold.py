@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.observation import BadRecord
-from ingest.records import Record, SourceErrorRecord
+from ingest.model.observation import BadRecord
+from ingest.model.records import Record, SourceErrorRecord
 from streams.findings import DeadLetter
 from streams.fold import Fold, LogState, Rejected
 from streams.reducer import Output, Reducer

@@ -15,7 +15,7 @@ from common.text import plain
 from ingest.inspect import inspect, render, span
 from ingest.inspection import Damage, Inspection
 from ingest.lines import SourceError
-from ingest.observation import Position
+from ingest.model.observation import Position
 
 RECORDING = Path("examples/node-pressure-k8s-1.36.jsonl.gz")
 TS = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)

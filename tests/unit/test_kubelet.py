@@ -13,8 +13,8 @@ from ingest.apiserver import ApiError, Status
 from ingest.envelope import encode_line
 from ingest.kubelet import Kubelets, offset_seconds
 from ingest.kubelet_access import Address, kubelet_address
-from ingest.observation import Observation
-from ingest.reports import Tally
+from ingest.model.observation import Observation
+from ingest.model.reports import Tally
 
 pytestmark = pytest.mark.asyncio
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.objects import EventAnnotations
+from ingest.model.objects import EventAnnotations
 from streams.rules.messages import (
     LONGEST_MESSAGE,
     AdmissionFailure,

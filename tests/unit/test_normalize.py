@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.captures import CLUSTER, Json, about_pod, at, configz, event, node, observation, pod, records, summary
-from ingest.normalize import event_node, normalize, parse_metrics
-from ingest.objects import Event
-from ingest.observation import RESOURCES, BadRecord, Observation, Observed
-from ingest.records import (
+from ingest.model.objects import Event
+from ingest.model.observation import RESOURCES, BadRecord, Observation, Observed
+from ingest.model.records import (
     AnyRecord,
     CpuManagerRecord,
     CpuTopologyRecord,
@@ -31,6 +30,7 @@ from ingest.records import (
     SourceErrorRecord,
     SummaryRecord,
 )
+from ingest.normalize import event_node, normalize, parse_metrics
 from ingest.sources import read_sources
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.observation import BadRecord
-from ingest.podresources import AllocatableResources, ContainerResources, DeviceResources, PodResources
-from ingest.records import Cpu
+from ingest.model.observation import BadRecord
+from ingest.model.podresources import AllocatableResources, ContainerResources, DeviceResources, PodResources
+from ingest.model.records import Cpu
 from streams.rules.numa_podresources import allocatable_cpus, podresources_view, tells_exclusive_cpus
 from streams.rules.numa_resolve import NodeFacts, account, disagreements
 from streams.rules.numa_sources import CHECKPOINT, PODRESOURCES, Amount, Holder, NumaView

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.objects import PodAnnotations
-from ingest.observation import BadRecord
-from ingest.records import Cpu, Metric
+from ingest.model.objects import PodAnnotations
+from ingest.model.observation import BadRecord
+from ingest.model.records import Cpu, Metric
 from streams.rules.numa_objects import crane_cpus, koordinator_cpus, parse_topology_object, with_crane_pods
 from streams.rules.numa_resolve import WHOLE_NODE, NodeFacts, account, best_account, disagreements, witnesses
 from streams.rules.numa_sources import (

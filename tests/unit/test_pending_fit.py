@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from components.rows import T0, dicts, row, store
-from ingest.objects import Container, Pod, PodMetadata, PodSpec, PodStatus, Taint, Toleration
-from ingest.records import PodRecord
+from ingest.model.objects import Container, Pod, PodMetadata, PodSpec, PodStatus, Taint, Toleration
+from ingest.model.records import PodRecord
 from sql.database import Database
 from sql.fit import Known, read_known
 from sql.queries import BadParameter

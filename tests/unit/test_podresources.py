@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from fakes import podresources as fake
 from ingest.host import CannotReadError
-from ingest.normalize import normalize
-from ingest.observation import BadRecord, Observation
-from ingest.podresources import (
+from ingest.model.observation import BadRecord, Observation
+from ingest.model.podresources import (
     AllocatableResources,
     ContainerResources,
     DeviceResources,
@@ -24,9 +23,10 @@ from ingest.podresources import (
     NodeResources,
     PodResources,
 )
+from ingest.model.records import PodResourcesRecord
+from ingest.model.topics import decode_record, encode_record
+from ingest.normalize import normalize
 from ingest.podresources_api import decode_allocatable, decode_pods, read_podresources
-from ingest.records import PodResourcesRecord
-from ingest.topics import decode_record, encode_record
 
 GPU = fake.device("nvidia.com/gpu", ["GPU-2", "GPU-1"], [1, 0])
 HUGE = fake.memory("hugepages-2Mi", 4 << 20, [0])

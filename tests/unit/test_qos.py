@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ingest.objects import Pod
+from ingest.model.objects import Pod
 from streams.rules.qos import qos_class
 
 

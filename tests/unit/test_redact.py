@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.clock import START
+from ingest.model.objects import EventAnnotations, NodeAnnotations, PodAnnotations
+from ingest.model.observation import Change, Observation
 from ingest.normalize import normalize
-from ingest.objects import EventAnnotations, NodeAnnotations, PodAnnotations
-from ingest.observation import Change, Observation
 from ingest.redact import REDACTED, redact, scrub, without_secrets
 from streams.rules.numa_wire import NrtAnnotations
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.objects import Pod
+from ingest.model.objects import Pod
 from streams.rules.quantity import InvalidQuantity
 from streams.rules.requests import (
     cpu_limit,

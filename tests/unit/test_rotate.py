@@ -12,7 +12,7 @@ import pytest
 from fakes.clock import FakeClock
 from ingest.capture import read_capture
 from ingest.lines import SourceFile
-from ingest.observation import Observation, Observed
+from ingest.model.observation import Observation, Observed
 from ingest.rotate import RotatingCapture
 
 

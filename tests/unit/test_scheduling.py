@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.objects import (
+from ingest.model.objects import (
     Affinity,
     Condition,
     Event,
@@ -35,7 +35,7 @@ from ingest.objects import (
     Taint,
     Toleration,
 )
-from ingest.records import EventRecord, NodeRecord, ObjectChange, PodPlacement, PodRecord, Record
+from ingest.model.records import EventRecord, NodeRecord, ObjectChange, PodPlacement, PodRecord, Record
 from streams.analytics import scheduling
 from streams.analytics.scheduling_state import State
 from streams.findings import SchedulerBlindSpot, SchedulingFailure

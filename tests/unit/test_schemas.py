@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ingest.records import AnyRecord, SourceErrorRecord
-from ingest.topics import decode_record, encode_record
+from ingest.model.records import AnyRecord, SourceErrorRecord
+from ingest.model.topics import decode_record, encode_record
 from streams.finding_messages import columns_of, decode_findings, encode_findings
 from streams.findings import NodeFit
 from streams.schemas import FOLDER, MODELS, schema

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ingest.objects import Node, NodeLabels, NodeMetadata
-from ingest.records import NodeRecord, ObjectChange
+from ingest.model.objects import Node, NodeLabels, NodeMetadata
+from ingest.model.records import NodeRecord, ObjectChange
 from streams.rules.node_tree import UnknownVersion
 from streams.simulate_scheduler import (
     Arrival,

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.lines import SourceError
-from ingest.observation import Observation, Observed, Position, Unreadable
+from ingest.model.observation import Observation, Observed, Position, Unreadable
 from ingest.order import WINDOW, WINDOW_BYTES, WINDOW_OBSERVATIONS, itself, merged
 from ingest.sources import read_sources
 

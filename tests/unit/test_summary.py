@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.captures import GIB, filesystem, pod_stats
-from ingest.observation import Observed
-from ingest.records import NodeSample, PodColumns
+from ingest.model.observation import Observed
+from ingest.model.records import NodeSample, PodColumns
 from ingest.sources import read_sources
 from ingest.summary import decode_summary, node_sample, pod_columns
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fakes.machine import Thread, write, write_sysfs
 from ingest.host import CannotReadError
-from ingest.records import Cpu
+from ingest.model.records import Cpu
 from ingest.sysfs import read_cpu_topology
 from streams.rules.topology import numa_topology
 

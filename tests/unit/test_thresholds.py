@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.objects import KubeletConfiguration
+from ingest.model.objects import KubeletConfiguration
 from streams.rules.signals import SIGNALS, Layout
 from streams.rules.thresholds import (
     BadThreshold,

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.dead_letters import EPOCH, PAYLOAD_BYTES, Buried, payload_text, read_headers
-from ingest.observation import Position
-from ingest.records import SourceErrorRecord
-from ingest.topics import headers_of, key_of, topics
+from ingest.model.dead_letters import EPOCH, PAYLOAD_BYTES, Buried, payload_text, read_headers
+from ingest.model.observation import Position
+from ingest.model.records import SourceErrorRecord
+from ingest.model.topics import headers_of, key_of, topics
 from streams.analytics.registry import REDUCERS
 from streams.codec import NOTHING_FOLDED, Emission, Folded, TableCodec
 from streams.fold import LogState

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.records import Cpu
+from ingest.model.records import Cpu
 from streams.rules.topology import InvalidTopology, numa_topology, reserved_cpus, whole_cpus
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.records import Cpu
+from ingest.model.records import Cpu
 from streams.rules.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa_hints import Hint, Hints, affinities, amount_hints, memory_hints, merge
 from streams.rules.topology import numa_topology

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.rows import T0, dicts, row, store, store_samples, summary
-from ingest.records import NodeSample
+from ingest.model.records import NodeSample
 from sql.database import Database
 from streams.findings import (
     Eviction,

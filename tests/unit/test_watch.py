@@ -11,8 +11,8 @@ import pytest
 
 from fakes.apiserver import Answer, FakeApiServer, bookmark, event, listing, pod, refusal, watching
 from fakes.clock import FakeClock
-from ingest.reports import Tally
-from ingest.resources import EVENTS, NODE_RESOURCE_TOPOLOGIES, PODS, Resource
+from ingest.model.reports import Tally
+from ingest.model.resources import EVENTS, NODE_RESOURCE_TOPOLOGIES, PODS, Resource
 from ingest.telling import Seen
 from ingest.watch import ABSENT_SECONDS, Watch
 

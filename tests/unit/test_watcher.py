@@ -9,13 +9,13 @@ import pytest
 
 from fakes.apiserver import pod
 from fakes.clock import START
-from ingest.dead_letters import read_headers
-from ingest.live_settings import ElectionSettings, LiveSettings
-from ingest.observation import Observation
+from ingest.model.dead_letters import read_headers
+from ingest.model.observation import Observation
+from ingest.model.settings import ElectionSettings, LiveSettings
+from ingest.model.topics import Headers
 from ingest.replay_kafka import Feed, publish_with
 from ingest.replica import new_identity
 from ingest.settings import KafkaSettings
-from ingest.topics import Headers
 from ingest.watcher import _lease
 
 pytestmark = pytest.mark.asyncio

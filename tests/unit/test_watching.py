@@ -15,8 +15,8 @@ from common.clock import SYSTEM
 from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
 from ingest.leader import LeaderElection, LeaseName
 from ingest.live import Live
-from ingest.live_settings import KubeletSettings, LiveSettings
-from ingest.observation import Observation
+from ingest.model.observation import Observation
+from ingest.model.settings import KubeletSettings, LiveSettings
 from ingest.versions import VersionFile
 from ingest.watcher import ElectionRefusedError, lead
 from ingest.watching import Watching

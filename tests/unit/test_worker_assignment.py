@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ingest.topics import topics
+from ingest.model.topics import topics
 from streams.analytics.registry import REDUCERS
 from streams.app import Worker
 

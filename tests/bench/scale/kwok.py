@@ -21,8 +21,8 @@ from components.processes import HOST, Process, free_port
 from ingest.connect import configuration
 from ingest.listing import pages
 from ingest.live import Live
-from ingest.live_settings import KubeletSettings, LiveSettings
-from ingest.observation import Observation
+from ingest.model.observation import Observation
+from ingest.model.settings import KubeletSettings, LiveSettings
 
 from .cluster import LargeCluster
 from .tables import two_columns

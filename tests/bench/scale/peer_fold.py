@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ingest.records import Record
+from ingest.model.records import Record
+from ingest.model.topics import decode_record, encode_record, key_of
 from ingest.settings import Settings, load
-from ingest.topics import decode_record, encode_record, key_of
 from streams.analytics.registry import REDUCERS
 from streams.finding_messages import encode_findings
 from streams.findings import Row

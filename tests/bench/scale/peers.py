@@ -13,8 +13,8 @@ from bench.generate import observations
 from components.cache import cached, run_step
 from components.kafka import Kafka
 from components.processes import Process
+from ingest.model.topics import Headers, encode_record, headers_of, key_of
 from ingest.normalize import normalize
-from ingest.topics import Headers, encode_record, headers_of, key_of
 from integration.clickhouse_http import ClickHouseHttp
 from integration.pipeline import Pipeline
 

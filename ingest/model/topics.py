@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ingest.records import AnyRecord, Record
+from ingest.model.records import AnyRecord, Record
 
 MAX_MESSAGE_BYTES: Final = 8 * 1024 * 1024
 """Of producer, broker and consumer alike."""

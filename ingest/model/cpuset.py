@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from ingest.observation import BadValue
+from ingest.model.observation import BadValue
 
 _PART: Final = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
 _MOST_CPUS: Final = 65_536

@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from common.clock import Clock
-from ingest.observation import Observation, Origin
+from ingest.model.observation import Observation, Origin
 
 Tally: TypeAlias = Counter[tuple[str, str]]
 """How often what happened on which stream; what can happen is a bounded vocabulary of each source."""

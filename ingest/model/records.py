@@ -8,8 +8,8 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ingest.objects import Event, KubeletConfiguration, Node, Pod
-from ingest.podresources import AllocatableResources, PodResources
+from ingest.model.objects import Event, KubeletConfiguration, Node, Pod
+from ingest.model.podresources import AllocatableResources, PodResources
 
 ObjectChange: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 

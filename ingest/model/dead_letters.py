@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from ingest.observation import BadRecord, Position
+from ingest.model.observation import BadRecord, Position
+from ingest.model.topics import Headers
 from ingest.redact import without_secrets
-from ingest.topics import Headers
 
 EPOCH: Final = datetime.fromtimestamp(0, UTC)
 PAYLOAD_BYTES: Final = 64 * 1024

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import pydantic
 
-from ingest.resources import RESOURCES
+from ingest.model.resources import RESOURCES
 
 Seconds: TypeAlias = Annotated[float, pydantic.Field(gt=0)]
 

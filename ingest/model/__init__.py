@@ -1,0 +1,1 @@
+"""What passes between the rooms: observations, records, topics, and the Kubernetes objects that Leadsman keeps."""
