@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TextIO, TypeAlias
 import structlog
 
 from common.text import plain
-from ingest.redact import scrub
+from ingest.normalize.redact import scrub
 
 Form: TypeAlias = Literal["text", "json"]
 VALUE_CHARACTERS: Final = 2000

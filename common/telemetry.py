@@ -15,7 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from common.text import plain
-from ingest.redact import scrub
+from ingest.normalize.redact import scrub
 
 UNAVAILABLE: Final = 503
 REASONS_AT_MOST: Final = 50

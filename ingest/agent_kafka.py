@@ -9,8 +9,8 @@ from common.clock import SYSTEM, Clock
 from common.stopping import run_until
 from common.telemetry import telling
 from ingest.agent import Agent, AgentSettings
+from ingest.normalize.redact import redact
 from ingest.publish import Publisher
-from ingest.redact import redact
 from ingest.replay_kafka import Feed, Publish, publish_with
 from ingest.settings import KafkaSettings
 from ingest.topics_admin import ensure_topics

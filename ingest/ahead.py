@@ -17,8 +17,8 @@ from typing import IO, Final, cast
 import msgspec
 
 from common.cycles import rare_cycle_searches
-from ingest.decoded import Decoded, decode
 from ingest.lines import SourceError
+from ingest.normalize.decoded import Decoded, decode
 from ingest.sources import Progress, read_as
 
 SMALL_BYTES: Final = 8 * 1024 * 1024

@@ -11,7 +11,7 @@ from common.clock import SYSTEM, Clock
 from common.stopping import run_until, stop_on_signals
 from ingest.live import Live
 from ingest.model.settings import LiveSettings
-from ingest.redact import scrub
+from ingest.normalize.redact import scrub
 from ingest.rotate import Rotation, Writer, open_capture
 
 TELL_SECONDS: Final = 10.0

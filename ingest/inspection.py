@@ -10,7 +10,7 @@ import msgspec
 
 from common.text import plain
 from ingest.model.observation import BadRecord, Observation, Observed, Position, Unreadable
-from ingest.normalize import normalize
+from ingest.normalize.normalize import normalize
 
 GAP_TIMES_USUAL: Final = 3
 """An interval between two samples of a node that is so many times its median is a gap."""

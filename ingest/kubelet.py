@@ -14,7 +14,7 @@ from common.text import plain
 from ingest.apiserver import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, TooLargeError
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.reports import Failure, Tally, error_observation
-from ingest.normalize import KEPT_METRICS
+from ingest.normalize.normalize import KEPT_METRICS
 
 SUMMARY: Final = "stats/summary"
 CONFIGZ: Final = "configz"

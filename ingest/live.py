@@ -23,7 +23,7 @@ from ingest.model.observation import Observation
 from ingest.model.reports import Tally, error_observation
 from ingest.model.resources import NODES, RESOURCES, Resource
 from ingest.model.settings import LiveSettings
-from ingest.redact import redact
+from ingest.normalize.redact import redact
 from ingest.versions import Acknowledgements, Ticket, VersionFile, VersionStore
 from ingest.watch import Watch
 

@@ -16,8 +16,8 @@ from ingest.connect import SERVICE_ACCOUNT, configuration
 from ingest.leader import LeaderElection, LeadershipLostError, LeaseName
 from ingest.live import Live
 from ingest.model.settings import LiveSettings
+from ingest.normalize.redact import scrub
 from ingest.publish import Publisher
-from ingest.redact import scrub
 from ingest.replay_kafka import Feed, publish_with
 from ingest.replica import new_identity
 from ingest.settings import KafkaSettings

@@ -9,7 +9,7 @@ import structlog
 from common.clock import SYSTEM, Clock
 from ingest.figures import STAGE_SECONDS
 from ingest.live import Delivery, Live
-from ingest.redact import scrub
+from ingest.normalize.redact import scrub
 from ingest.replay_kafka import Publish
 
 DRAIN_SECONDS: Final = 10.0

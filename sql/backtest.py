@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from ingest.decoded import Decoded
+from ingest.normalize.decoded import Decoded
 from sql.checkpoints import DatabaseCheckpoints
 from sql.database import Database, Result, connect
 from sql.landing import Lander

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from common.cycles import rare_cycle_searches
-from ingest.decoded import Decoded
 from ingest.model.dead_letters import EPOCH, payload_text
 from ingest.model.records import DeadLetterRecord, Record, SummaryRecord
 from ingest.model.topics import encode_record
+from ingest.normalize.decoded import Decoded
 from streams.batch import Batch, Sink
 from streams.checkpoints import Checkpoints, Entry, Seen, StateCodec, packed, unpacked
 from streams.findings import DeadLetter, Row

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from ingest.model.observation import BadRecord, Position
 from ingest.model.topics import Headers
-from ingest.redact import without_secrets
+from ingest.normalize.redact import without_secrets
 
 EPOCH: Final = datetime.fromtimestamp(0, UTC)
 PAYLOAD_BYTES: Final = 64 * 1024

@@ -11,7 +11,7 @@ from common.text import plain
 from ingest.capture import SourceError
 from ingest.model.observation import BadRecord, Observed
 from ingest.model.records import NodeRecord
-from ingest.normalize import normalize
+from ingest.normalize.normalize import normalize
 from ingest.sources import read_sources
 from sql.commands.console import EXIT_USAGE, MESSAGE, fail, out
 from streams.rules.node_tree import UnknownVersion

@@ -19,11 +19,11 @@ import pyarrow as pa
 
 from components.proc import children, peak_bytes
 from ingest.ahead import read_ahead
-from ingest.decoded import Decoded
 from ingest.model.objects import Event, Node, Pod
 from ingest.model.observation import Observation
 from ingest.model.records import SummaryRecord
-from ingest.summary import Summary
+from ingest.normalize.decoded import Decoded
+from ingest.normalize.summary import Summary
 from sql.checkpoints import DatabaseCheckpoints
 from sql.database import Database, connect
 from sql.landing import Lander

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ingest.envelope import decode_line
 from ingest.model.observation import Observed, Position
 from ingest.model.records import Record
-from ingest.normalize import normalize
+from ingest.normalize.normalize import normalize
 
 DAY: Final = "2026-07-01"
 CLUSTER: Final = "c"

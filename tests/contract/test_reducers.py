@@ -12,7 +12,7 @@ import pytest
 
 from ingest.model.observation import BadRecord, Observed
 from ingest.model.records import Record
-from ingest.normalize import normalize
+from ingest.normalize.normalize import normalize
 from ingest.sources import read_sources
 from streams.analytics.registry import REDUCERS
 from streams.fold import Fold, LogKey, LogState, Rejected

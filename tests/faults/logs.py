@@ -12,10 +12,10 @@ from typing import Any, Final
 import msgspec
 from aiokafka import AIOKafkaConsumer
 
-from ingest.decoded import decode
 from ingest.model.observation import Observed, Unreadable
 from ingest.model.records import Record
 from ingest.model.topics import decode_record
+from ingest.normalize.decoded import decode
 from ingest.publish import SENT
 from integration.pipeline import Pipeline
 from sql.database import connect

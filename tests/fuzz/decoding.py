@@ -18,8 +18,8 @@ from ingest.lines import Meter, SourceError
 from ingest.model.observation import RESOURCES, BadRecord, Change, Observation, Observed, Unreadable
 from ingest.model.records import Record, SummaryRecord
 from ingest.model.topics import decode_record, encode_record
-from ingest.normalize import normalize
-from ingest.redact import redact, scrub, without_secrets
+from ingest.normalize.normalize import normalize
+from ingest.normalize.redact import redact, scrub, without_secrets
 from ingest.yaml_documents import yaml_parts
 from sql.schema import from_columns, node_samples, pod_samples
 from streams.analytics.registry import REDUCERS

@@ -14,7 +14,7 @@ from ingest.kubelet_access import kubelet_address
 from ingest.model.dead_letters import EPOCH
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.resources import RESOURCES
-from ingest.redact import redact
+from ingest.normalize.redact import redact
 from ingest.splitter import Oversized
 from ingest.telling import Seen, Telling
 from ingest.watch_events import StreamError, read_event, tombstone, version_of

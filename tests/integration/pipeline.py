@@ -21,10 +21,10 @@ from aiokafka import AIOKafkaConsumer
 
 from components.kafka import Kafka
 from components.processes import Process, eventually
-from ingest.decoded import decode
 from ingest.model.observation import Observation, Observed, Unreadable
 from ingest.model.records import Record
 from ingest.model.topics import Headers
+from ingest.normalize.decoded import decode
 from ingest.publish import Publisher
 from ingest.replay_kafka import Published, replay_into_kafka
 from ingest.settings import Settings, load

@@ -10,7 +10,7 @@ from components.kubelet import RealNode
 from ingest.agent import Agent, AgentSettings
 from ingest.model.podresources import ContainerResources
 from ingest.model.records import CpuManagerRecord, CpuTopologyRecord, MemoryManagerRecord, PodResourcesRecord
-from ingest.normalize import normalize
+from ingest.normalize.normalize import normalize
 from streams.rules.checkpoint import parse_cpu_manager_state
 from streams.rules.cpuset import parse_cpuset
 from streams.rules.memory_checkpoint import parse_memory_manager_state

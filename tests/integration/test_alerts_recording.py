@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from components.rows import dicts
-from ingest.decoded import decode
 from ingest.model.observation import Observed, Unreadable
+from ingest.normalize.decoded import decode
 from ingest.sources import read_sources
 from sql.checkpoints import DatabaseCheckpoints
 from sql.database import Database

@@ -17,7 +17,7 @@ from ingest.kubelet_access import Address, DirectAccess
 from ingest.live import Live
 from ingest.model.observation import Observation
 from ingest.model.settings import KubeletSettings, LiveSettings
-from ingest.normalize import normalize
+from ingest.normalize.normalize import normalize
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from components.rows import dicts
-from ingest.decoded import decode
+from ingest.normalize.decoded import decode
 from ingest.sources import read_sources
 from sql.checkpoints import DatabaseCheckpoints
 from sql.database import Database

@@ -18,7 +18,7 @@ from ingest.capture import read_capture
 from ingest.lines import SourceFile
 from ingest.model.observation import Observation, Observed
 from ingest.model.records import CpuManagerRecord, CpuTopologyRecord, MemoryManagerRecord, PodResourcesRecord, Record
-from ingest.normalize import normalize
+from ingest.normalize.normalize import normalize
 
 CPU_STATE = '{"policyName":"static","defaultCpuSet":"0","entries":{"5f3a":{"w":"1"}},"checksum":2703986358}'
 """Of G, with another uid: the agent does not look at checksums."""

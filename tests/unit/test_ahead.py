@@ -15,7 +15,7 @@ from components.processes import eventually
 from ingest import ahead
 from ingest.ahead import read_ahead
 from ingest.capture import SourceError
-from ingest.decoded import Decoded, decode
+from ingest.normalize.decoded import Decoded, decode
 from ingest.sources import read_sources
 
 ROOT = Path(__file__).parents[2]

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.captures import node, observed
-from ingest.identity import digest
 from ingest.model.observation import Observation, Position, Unreadable
 from ingest.model.records import NodeRecord
+from ingest.normalize.identity import digest
 from streams.checkpoints import Entry, Seen, StateCodec
 from streams.fold import LogState
 from streams.reducer import Reducer

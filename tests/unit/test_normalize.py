@@ -30,7 +30,7 @@ from ingest.model.records import (
     SourceErrorRecord,
     SummaryRecord,
 )
-from ingest.normalize import event_node, normalize, parse_metrics
+from ingest.normalize.normalize import event_node, normalize, parse_metrics
 from ingest.sources import read_sources
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"

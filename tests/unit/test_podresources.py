@@ -25,7 +25,7 @@ from ingest.model.podresources import (
 )
 from ingest.model.records import PodResourcesRecord
 from ingest.model.topics import decode_record, encode_record
-from ingest.normalize import normalize
+from ingest.normalize.normalize import normalize
 from ingest.podresources_api import decode_allocatable, decode_pods, read_podresources
 
 GPU = fake.device("nvidia.com/gpu", ["GPU-2", "GPU-1"], [1, 0])

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from fakes.clock import START
 from ingest.model.objects import EventAnnotations, NodeAnnotations, PodAnnotations
 from ingest.model.observation import Change, Observation
-from ingest.normalize import normalize
-from ingest.redact import REDACTED, redact, scrub, without_secrets
+from ingest.normalize.normalize import normalize
+from ingest.normalize.redact import REDACTED, redact, scrub, without_secrets
 from streams.rules.numa_wire import NrtAnnotations
 
 CANARY = "canary-7b1f0c55"

@@ -14,7 +14,7 @@ from components.cache import cached, run_step
 from components.kafka import Kafka
 from components.processes import Process
 from ingest.model.topics import Headers, encode_record, headers_of, key_of
-from ingest.normalize import normalize
+from ingest.normalize.normalize import normalize
 from integration.clickhouse_http import ClickHouseHttp
 from integration.pipeline import Pipeline
 

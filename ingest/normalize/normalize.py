@@ -30,8 +30,8 @@ from ingest.model.records import (
     SourceErrorRecord,
     SummaryRecord,
 )
-from ingest.redact import redact, scrub
-from ingest.summary import decode_summary, node_sample, pod_columns
+from ingest.normalize.redact import redact, scrub
+from ingest.normalize.summary import decode_summary, node_sample, pod_columns
 
 KEPT_METRICS: Final = re.compile(
     r"kubelet_(?:cpu_manager|memory_manager|topology_manager|container_aligned|resource_manager|evictions|eviction_stats"

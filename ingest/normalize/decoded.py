@@ -7,11 +7,11 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 from msgspec.structs import replace
 
-from ingest.identity import digest
 from ingest.model.columns import TYPE_CODES, Packed, pack, unpack
 from ingest.model.observation import BadRecord, Observed, Position, Unreadable
 from ingest.model.records import USAGES, AnyRecord, Record, SummaryRecord
-from ingest.normalize import normalize
+from ingest.normalize.identity import digest
+from ingest.normalize.normalize import normalize
 
 
 class Bad(NamedTuple):

@@ -1,0 +1,1 @@
+"""From an observation to records, without its secrets. Pure."""
