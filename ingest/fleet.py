@@ -9,7 +9,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import Clock
-from ingest.filters import identify
+from ingest.apiserver.filters import identify
 from ingest.kubelet import Emit, Fetch, Kubelets, Pace
 from ingest.kubelet_access import Address, DirectAccess, NodeProxy, kubelet_address
 from ingest.model.freshness import Freshness

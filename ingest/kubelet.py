@@ -11,7 +11,7 @@ import msgspec
 from common.backoff import Backoff
 from common.clock import Clock
 from common.text import plain
-from ingest.apiserver import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, TooLargeError
+from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, TooLargeError
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.reports import Failure, Tally, error_observation
 from ingest.normalize.normalize import KEPT_METRICS

@@ -11,7 +11,7 @@ import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
-from ingest.apiserver import OK, api_error, get, read_body
+from ingest.apiserver.requests import OK, api_error, get, read_body
 from ingest.model.observation import UNDECODABLE
 
 TIMEOUT: Final = aiohttp.ClientTimeout(total=9)

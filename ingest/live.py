@@ -15,7 +15,9 @@ from common.clock import SYSTEM, Clock
 from common.telemetry import Figure, Values, telling
 from common.text import plain
 from ingest import figures
-from ingest.connect import configuration
+from ingest.apiserver.connect import configuration
+from ingest.apiserver.versions import Acknowledgements, Ticket, VersionFile, VersionStore
+from ingest.apiserver.watch import Watch
 from ingest.fleet import Fleet
 from ingest.kubelet import SUMMARY
 from ingest.model.freshness import Freshness, Silence
@@ -24,8 +26,6 @@ from ingest.model.reports import Tally, error_observation
 from ingest.model.resources import NODES, RESOURCES, Resource
 from ingest.model.settings import LiveSettings
 from ingest.normalize.redact import redact
-from ingest.versions import Acknowledgements, Ticket, VersionFile, VersionStore
-from ingest.watch import Watch
 
 WATCH_SILENCE_SECONDS: Final = 110.0
 """Bookmarks come about every minute, and a silent watch is made anew after 100 s: told within 2 minutes."""

@@ -11,15 +11,15 @@ from common.clock import SYSTEM
 from common.stopping import run_until
 from common.telemetry import telling
 from ingest import figures
-from ingest.apiserver import ApiError
-from ingest.connect import SERVICE_ACCOUNT, configuration
-from ingest.leader import LeaderElection, LeadershipLostError, LeaseName
+from ingest.apiserver.connect import SERVICE_ACCOUNT, configuration
+from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName
+from ingest.apiserver.replica import new_identity
+from ingest.apiserver.requests import ApiError
 from ingest.live import Live
 from ingest.model.settings import LiveSettings
 from ingest.normalize.redact import scrub
 from ingest.publish import Publisher
 from ingest.replay_kafka import Feed, publish_with
-from ingest.replica import new_identity
 from ingest.settings import KafkaSettings
 from ingest.topics_admin import ensure_topics
 from ingest.watching import Watching

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.text import plain
-from ingest.apiserver import TRANSPORT_ERRORS, ApiError
-from ingest.connect import KubeconfigError, configuration
-from ingest.listing import pages
+from ingest.apiserver.connect import KubeconfigError, configuration
+from ingest.apiserver.listing import pages
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError
 from ingest.model.resources import RESOURCES
 from ingest.model.settings import LiveSettings
 from ingest.settings import Settings, SettingsError

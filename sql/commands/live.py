@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from common.stopping import stop_on_signals
-from ingest.versions import VersionsError
+from ingest.apiserver.versions import VersionsError
 
 if TYPE_CHECKING:
     from ingest.settings import Settings
@@ -104,7 +104,7 @@ def _status_of(error: Exception) -> int | None:
     """The status with which a live command ends for this; None where it is no mistake of the user's."""
     # imported only now: their clients take seconds, and most commands need one or none of them
     from common.telemetry import CannotServe  # noqa: PLC0415
-    from ingest.connect import KubeconfigError  # noqa: PLC0415
+    from ingest.apiserver.connect import KubeconfigError  # noqa: PLC0415
     from ingest.settings import SettingsError  # noqa: PLC0415
     from ingest.topics_admin import TopicsUnusable  # noqa: PLC0415
     from ingest.watcher import ElectionRefusedError  # noqa: PLC0415

@@ -13,7 +13,7 @@ from streams.reducer import Output, Reducer
 _SILENT: Final = re.compile(r"stream silent for (\d{1,12}) s$")
 """As `ingest.live` tells it."""
 _GAP: Final = "gap: "
-"""As `ingest.watch` tells it: versions lie between a lost watch and the new list that nobody saw."""
+"""As `ingest.apiserver.watch` tells it: versions lie between a lost watch and the new list that nobody saw."""
 
 
 class State(msgspec.Struct, frozen=True):

@@ -9,15 +9,15 @@ import msgspec
 from common.clock import SYSTEM
 from fuzz.target import Target, objects
 from ingest import kubelet
+from ingest.apiserver.changes import Seen, Telling
+from ingest.apiserver.splitter import Oversized
+from ingest.apiserver.watch_events import StreamError, read_event, tombstone, version_of
 from ingest.envelope import encode_line
 from ingest.kubelet_access import kubelet_address
 from ingest.model.dead_letters import EPOCH
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.resources import RESOURCES
 from ingest.normalize.redact import redact
-from ingest.splitter import Oversized
-from ingest.telling import Seen, Telling
-from ingest.watch_events import StreamError, read_event, tombstone, version_of
 
 
 def check_watch(data: bytes) -> None:

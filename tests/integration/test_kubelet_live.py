@@ -11,7 +11,7 @@ import pytest
 
 from components.kubelet import RealNode
 from components.kubernetes import Cluster
-from ingest.connect import configuration
+from ingest.apiserver.connect import configuration
 from ingest.envelope import encode_line
 from ingest.kubelet_access import Address, DirectAccess
 from ingest.live import Live

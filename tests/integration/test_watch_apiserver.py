@@ -15,16 +15,16 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from common.clock import SYSTEM
 from components.kubernetes import ApiError, Cluster
 from fakes.wire import Wire
-from ingest.connect import configuration
-from ingest.leader import LeaderElection, LeaseName
-from ingest.listing import PAGE_OBJECTS, Page, pages
+from ingest.apiserver.changes import Seen
+from ingest.apiserver.connect import configuration
+from ingest.apiserver.leader import LeaderElection, LeaseName
+from ingest.apiserver.listing import PAGE_OBJECTS, Page, pages
+from ingest.apiserver.watch import Watch
 from ingest.live import Live
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally
 from ingest.model.resources import Resource
 from ingest.model.settings import KubeletSettings, LiveSettings
-from ingest.telling import Seen
-from ingest.watch import Watch
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]
 

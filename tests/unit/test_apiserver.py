@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from fakes.apiserver import Answer, FakeApiServer, refusal, watching
-from ingest.apiserver import RETRY_AFTER_LIMIT_SECONDS, ApiError, TooLargeError, get, keep_alive, read_body
+from ingest.apiserver.requests import RETRY_AFTER_LIMIT_SECONDS, ApiError, TooLargeError, get, keep_alive, read_body
 
 pytestmark = pytest.mark.asyncio
 

@@ -10,6 +10,7 @@ from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import SYSTEM
 from fakes.apiserver import FakeApiServer, event, listing, pod, refusal, watching
+from ingest.apiserver.versions import VersionFile
 from ingest.capture import read_capture
 from ingest.capturing import Captured, Capturing
 from ingest.lines import SourceFile
@@ -17,7 +18,6 @@ from ingest.live import Live
 from ingest.model.observation import Observation, Observed
 from ingest.model.settings import KubeletSettings, LiveSettings
 from ingest.rotate import Rotation, open_capture
-from ingest.versions import VersionFile
 
 pytestmark = pytest.mark.asyncio
 

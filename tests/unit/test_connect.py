@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ingest.connect import CredentialsError, KubeconfigError, configuration, in_cluster
+from ingest.apiserver.connect import CredentialsError, KubeconfigError, configuration, in_cluster
 
 pytestmark = pytest.mark.asyncio
 

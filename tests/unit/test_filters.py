@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from fakes.apiserver import pod
-from ingest.filters import Inventory
+from ingest.apiserver.filters import Inventory
 from ingest.model.resources import EVENTS, NODE_RESOURCE_TOPOLOGIES, NODES, PODS
 
 

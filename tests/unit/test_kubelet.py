@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from fakes.clock import FakeClock
-from ingest.apiserver import ApiError, Status
+from ingest.apiserver.requests import ApiError, Status
 from ingest.envelope import encode_line
 from ingest.kubelet import Kubelets, offset_seconds
 from ingest.kubelet_access import Address, kubelet_address

@@ -13,8 +13,7 @@ from kubernetes_asyncio.client.configuration import Configuration
 
 from fakes.apiserver import status_body
 from fakes.clock import FakeClock
-from ingest.apiserver import ApiError
-from ingest.leader import (
+from ingest.apiserver.leader import (
     LeaderElection,
     LeadershipLostError,
     Lease,
@@ -23,6 +22,7 @@ from ingest.leader import (
     _Spec,
     claim,
 )
+from ingest.apiserver.requests import ApiError
 
 NAME = LeaseName("leadsman", "watch")
 COLLECTION = "/apis/coordination.k8s.io/v1/namespaces/leadsman/leases"

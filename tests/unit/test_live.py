@@ -13,11 +13,11 @@ from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import SYSTEM
 from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
+from ingest.apiserver.versions import VersionFile
+from ingest.apiserver.watch import ABSENT_SECONDS
 from ingest.live import Delivery, Live, observe
 from ingest.model.observation import Observation
 from ingest.model.settings import KubeletSettings, LiveSettings
-from ingest.versions import VersionFile
-from ingest.watch import ABSENT_SECONDS
 
 pytestmark = pytest.mark.asyncio
 

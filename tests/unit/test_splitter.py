@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.splitter import HEAD_BYTES, Oversized, split_lines
+from ingest.apiserver.splitter import HEAD_BYTES, Oversized, split_lines
 
 
 async def _chunks(pieces: list[bytes]) -> AsyncIterator[bytes]:

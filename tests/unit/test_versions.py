@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.versions import Acknowledgements, VersionFile, VersionsError
+from ingest.apiserver.versions import Acknowledgements, VersionFile, VersionsError
 
 
 def test_versions_round_trip_and_a_missing_file_starts_anew(tmp_path: Path) -> None:

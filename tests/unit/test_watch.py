@@ -11,10 +11,10 @@ import pytest
 
 from fakes.apiserver import Answer, FakeApiServer, bookmark, event, listing, pod, refusal, watching
 from fakes.clock import FakeClock
+from ingest.apiserver.changes import Seen
+from ingest.apiserver.watch import ABSENT_SECONDS, Watch
 from ingest.model.reports import Tally
 from ingest.model.resources import EVENTS, NODE_RESOURCE_TOPOLOGIES, PODS, Resource
-from ingest.telling import Seen
-from ingest.watch import ABSENT_SECONDS, Watch
 
 pytestmark = pytest.mark.asyncio
 

@@ -13,11 +13,11 @@ from structlog.testing import capture_logs
 
 from common.clock import SYSTEM
 from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
-from ingest.leader import LeaderElection, LeaseName
+from ingest.apiserver.leader import LeaderElection, LeaseName
+from ingest.apiserver.versions import VersionFile
 from ingest.live import Live
 from ingest.model.observation import Observation
 from ingest.model.settings import KubeletSettings, LiveSettings
-from ingest.versions import VersionFile
 from ingest.watcher import ElectionRefusedError, lead
 from ingest.watching import Watching
 

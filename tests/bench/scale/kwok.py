@@ -18,8 +18,8 @@ from bench.shapes import Json
 from components.extras import kwok_program
 from components.kubernetes import Cluster
 from components.processes import HOST, Process, free_port
-from ingest.connect import configuration
-from ingest.listing import pages
+from ingest.apiserver.connect import configuration
+from ingest.apiserver.listing import pages
 from ingest.live import Live
 from ingest.model.observation import Observation
 from ingest.model.settings import KubeletSettings, LiveSettings

@@ -15,7 +15,10 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from common.backoff import Backoff
 from common.clock import Clock
 from common.text import plain
-from ingest.apiserver import (
+from ingest.apiserver.changes import Seen, Telling
+from ingest.apiserver.filters import Key
+from ingest.apiserver.listing import pages
+from ingest.apiserver.requests import (
     BAD_REQUEST,
     FORBIDDEN,
     NOT_FOUND,
@@ -26,14 +29,11 @@ from ingest.apiserver import (
     get,
     keep_alive,
 )
-from ingest.filters import Key
-from ingest.listing import pages
+from ingest.apiserver.splitter import HEAD_BYTES, LINE_LIMIT_BYTES, Oversized, split_lines
+from ingest.apiserver.watch_events import StreamError, read_event, tombstone, version_of
 from ingest.model.observation import UNDECODABLE
 from ingest.model.reports import Failure, Tally
 from ingest.model.resources import Resource
-from ingest.splitter import HEAD_BYTES, LINE_LIMIT_BYTES, Oversized, split_lines
-from ingest.telling import Seen, Telling
-from ingest.watch_events import StreamError, read_event, tombstone, version_of
 
 WATCH_TIMEOUT_SECONDS: Final = 300
 """The server is asked to end a watch after one to two times this."""

@@ -15,7 +15,15 @@ import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.clock import Clock
-from ingest.apiserver import FORBIDDEN, NOT_FOUND, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, read_body, request
+from ingest.apiserver.requests import (
+    FORBIDDEN,
+    NOT_FOUND,
+    TRANSPORT_ERRORS,
+    UNAUTHORIZED,
+    ApiError,
+    read_body,
+    request,
+)
 from ingest.model.observation import UNDECODABLE
 
 LEASE_SECONDS: Final = 15

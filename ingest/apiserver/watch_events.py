@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from common.text import plain
-from ingest.apiserver import ApiError, Status
+from ingest.apiserver.requests import ApiError, Status
+from ingest.apiserver.splitter import Oversized
 from ingest.model.observation import UNDECODABLE
-from ingest.splitter import Oversized
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):

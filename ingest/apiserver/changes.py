@@ -7,11 +7,11 @@ import msgspec
 
 from common.clock import Clock
 from common.text import plain
-from ingest.filters import Inventory, Key, News, ObjectChange
+from ingest.apiserver.filters import Inventory, Key, News, ObjectChange
+from ingest.apiserver.watch_events import Tombstone, WatchEvent
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.reports import Tally, error_observation
 from ingest.model.resources import Resource
-from ingest.watch_events import Tombstone, WatchEvent
 
 _CHANGES: Final = frozenset(get_args(ObjectChange))
 

@@ -7,7 +7,7 @@ import aiohttp
 import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
-from ingest.apiserver import ApiError, get, read_body
+from ingest.apiserver.requests import ApiError, get, read_body
 
 PAGE_OBJECTS: Final = 500
 LIST_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=15, sock_read=60)

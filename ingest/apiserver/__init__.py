@@ -1,0 +1,1 @@
+"""List and watch the API server, as client-go's reflector does."""
