@@ -18,8 +18,8 @@ from ingest import figures
 from ingest.apiserver.connect import configuration
 from ingest.apiserver.versions import Acknowledgements, Ticket, VersionFile, VersionStore
 from ingest.apiserver.watch import Watch
-from ingest.fleet import Fleet
-from ingest.kubelet import SUMMARY
+from ingest.kubelet.fleet import Fleet
+from ingest.kubelet.poll import SUMMARY
 from ingest.model.freshness import Freshness, Silence
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally, error_observation

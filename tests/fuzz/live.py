@@ -8,12 +8,12 @@ import msgspec
 
 from common.clock import SYSTEM
 from fuzz.target import Target, objects
-from ingest import kubelet
 from ingest.apiserver.changes import Seen, Telling
 from ingest.apiserver.splitter import Oversized
 from ingest.apiserver.watch_events import StreamError, read_event, tombstone, version_of
 from ingest.envelope import encode_line
-from ingest.kubelet_access import kubelet_address
+from ingest.kubelet.access import kubelet_address
+from ingest.kubelet.poll import poll as kubelet
 from ingest.model.dead_letters import EPOCH
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.resources import RESOURCES

@@ -13,7 +13,7 @@ from components.kubelet import RealNode
 from components.kubernetes import Cluster
 from ingest.apiserver.connect import configuration
 from ingest.envelope import encode_line
-from ingest.kubelet_access import Address, DirectAccess
+from ingest.kubelet.access import Address, DirectAccess
 from ingest.live import Live
 from ingest.model.observation import Observation
 from ingest.model.settings import KubeletSettings, LiveSettings

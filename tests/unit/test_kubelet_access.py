@@ -14,7 +14,7 @@ from kubernetes_asyncio.client.configuration import Configuration
 
 from components.processes import HOST
 from components.secured import Authority
-from ingest.kubelet_access import Address, DirectAccess, NodeProxy, kubelet_address
+from ingest.kubelet.access import Address, DirectAccess, NodeProxy, kubelet_address
 
 pytestmark = pytest.mark.asyncio
 

@@ -10,8 +10,8 @@ from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import Clock
 from ingest.apiserver.filters import identify
-from ingest.kubelet import Emit, Fetch, Kubelets, Pace
-from ingest.kubelet_access import Address, DirectAccess, NodeProxy, kubelet_address
+from ingest.kubelet.access import Address, DirectAccess, NodeProxy, kubelet_address
+from ingest.kubelet.poll import Emit, Fetch, Kubelets, Pace
 from ingest.model.freshness import Freshness
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally

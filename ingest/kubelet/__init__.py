@@ -1,0 +1,1 @@
+"""Poll kubelets for statistics, settings and metrics."""
