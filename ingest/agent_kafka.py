@@ -8,7 +8,7 @@ import structlog
 from common.clock import SYSTEM, Clock
 from common.stopping import run_until
 from common.telemetry import telling
-from ingest.agent import Agent, AgentSettings
+from ingest.node.agent import Agent, AgentSettings
 from ingest.normalize.redact import redact
 from ingest.publish import Publisher
 from ingest.replay_kafka import Feed, Publish, publish_with

@@ -160,7 +160,7 @@ def agent(
     once: Annotated[bool, typer.Option("--once", help="Look once.")] = False,
 ) -> None:
     """Tell where this machine's exclusive CPUs, memory and devices lie, as observations that can be replayed."""
-    from ingest.agent import AgentSettings, run_agent, run_agent_once  # noqa: PLC0415 - gRPC, which no other needs
+    from ingest.node.agent import AgentSettings, run_agent, run_agent_once  # noqa: PLC0415 - gRPC, which no other needs
 
     if into is Into.KAFKA and output is not None:
         fail("--output is a capture's, and --into kafka writes none: give one of them", EXIT_USAGE)

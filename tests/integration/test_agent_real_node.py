@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from components.kubelet import RealNode
-from ingest.agent import Agent, AgentSettings
 from ingest.model.podresources import ContainerResources
 from ingest.model.records import CpuManagerRecord, CpuTopologyRecord, MemoryManagerRecord, PodResourcesRecord
+from ingest.node.agent import Agent, AgentSettings
 from ingest.normalize.normalize import normalize
 from streams.rules.checkpoint import parse_cpu_manager_state
 from streams.rules.cpuset import parse_cpuset

@@ -13,11 +13,11 @@ import pytest
 from fakes import podresources as fake
 from fakes.clock import FakeClock
 from fakes.machine import Thread, write, write_checkpoints, write_sysfs
-from ingest.agent import Agent, AgentSettings, follow, follow_until_stopped, run_agent_once
 from ingest.capture import read_capture
 from ingest.lines import SourceFile
 from ingest.model.observation import Observation, Observed
 from ingest.model.records import CpuManagerRecord, CpuTopologyRecord, MemoryManagerRecord, PodResourcesRecord, Record
+from ingest.node.agent import Agent, AgentSettings, follow, follow_until_stopped, run_agent_once
 from ingest.normalize.normalize import normalize
 
 CPU_STATE = '{"policyName":"static","defaultCpuSet":"0","entries":{"5f3a":{"w":"1"}},"checksum":2703986358}'

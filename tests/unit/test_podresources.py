@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes import podresources as fake
-from ingest.host import CannotReadError
 from ingest.model.observation import BadRecord, Observation
 from ingest.model.podresources import (
     AllocatableResources,
@@ -25,8 +24,9 @@ from ingest.model.podresources import (
 )
 from ingest.model.records import PodResourcesRecord
 from ingest.model.topics import decode_record, encode_record
+from ingest.node.host import CannotReadError
+from ingest.node.podresources_api import decode_allocatable, decode_pods, read_podresources
 from ingest.normalize.normalize import normalize
-from ingest.podresources_api import decode_allocatable, decode_pods, read_podresources
 
 GPU = fake.device("nvidia.com/gpu", ["GPU-2", "GPU-1"], [1, 0])
 HUGE = fake.memory("hugepages-2Mi", 4 << 20, [0])

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.machine import Thread, write, write_sysfs
-from ingest.host import CannotReadError
 from ingest.model.records import Cpu
-from ingest.sysfs import read_cpu_topology
+from ingest.node.host import CannotReadError
+from ingest.node.sysfs import read_cpu_topology
 from streams.rules.topology import numa_topology
 
 

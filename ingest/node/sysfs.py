@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from common.text import plain
-from ingest.host import CannotReadError, is_there, read_file
 from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
 from ingest.model.records import Cpu
+from ingest.node.host import CannotReadError, is_there, read_file
 
 _NODE: Final = re.compile(r"node([0-9]{1,6})")
 _CPU: Final = re.compile(r"cpu([0-9]{1,6})")

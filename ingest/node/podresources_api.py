@@ -15,7 +15,6 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from common.text import plain
-from ingest.host import CannotReadError
 from ingest.model.podresources import (
     AllocatableResources,
     ContainerResources,
@@ -24,6 +23,7 @@ from ingest.model.podresources import (
     NodeResources,
     PodResources,
 )
+from ingest.node.host import CannotReadError
 
 SERVICE: Final = "/v1.PodResourcesLister"
 SECONDS: Final = 5.0

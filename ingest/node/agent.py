@@ -18,12 +18,12 @@ from common.telemetry import Figure, Values, telling
 from common.text import plain
 from ingest import figures
 from ingest.envelope import encode_line
-from ingest.host import CannotReadError, is_there, read_file
 from ingest.model.observation import Observation
 from ingest.model.reports import Failure, error_observation
-from ingest.podresources_api import read_podresources
+from ingest.node.host import CannotReadError, is_there, read_file
+from ingest.node.podresources_api import read_podresources
+from ingest.node.sysfs import read_cpu_topology
 from ingest.rotate import Rotation, open_capture
-from ingest.sysfs import read_cpu_topology
 
 FULL_SECONDS: Final = 600.0
 """So often all is told, changed or not: who reads from the middle on knows everything after that."""
