@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 from common.clock import SYSTEM, Clock
 from common.stopping import run_until, stop_on_signals
+from ingest.files.rotate import Rotation, Writer, open_capture
 from ingest.live import Live
 from ingest.model.settings import LiveSettings
 from ingest.normalize.redact import scrub
-from ingest.rotate import Rotation, Writer, open_capture
 
 TELL_SECONDS: Final = 10.0
 

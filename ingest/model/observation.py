@@ -66,7 +66,7 @@ class Unreadable(NamedTuple):
 
     position: Position
     error_type: str
-    """A bounded vocabulary: see `ingest.capture`."""
+    """A bounded vocabulary: see `ingest.files.capture`."""
     reason: str
     raw: bytes
     ts: datetime | None = None

@@ -17,13 +17,13 @@ from common.stopping import run_until, stop_on_signals
 from common.telemetry import Figure, Values, telling
 from common.text import plain
 from ingest import figures
-from ingest.envelope import encode_line
+from ingest.files.envelope import encode_line
+from ingest.files.rotate import Rotation, open_capture
 from ingest.model.observation import Observation
 from ingest.model.reports import Failure, error_observation
 from ingest.node.host import CannotReadError, is_there, read_file
 from ingest.node.podresources_api import read_podresources
 from ingest.node.sysfs import read_cpu_topology
-from ingest.rotate import Rotation, open_capture
 
 FULL_SECONDS: Final = 600.0
 """So often all is told, changed or not: who reads from the middle on knows everything after that."""

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ingest.ahead import read_ahead
-from ingest.progress import progress_bar
+from ingest.files.ahead import read_ahead
+from ingest.files.progress import progress_bar
 from sql.commands.console import EXIT_BAD_INPUT, EXIT_USAGE, err, fail, wide
 from sql.commands.options import At, Cluster, Node, Paths, Since, Until
 

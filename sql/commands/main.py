@@ -5,7 +5,7 @@ from typing import NoReturn
 
 import typer
 
-from ingest.capture import SourceError
+from ingest.files.capture import SourceError
 from sql.commands import alerting, asking, backtesting, keeping, paging, replaying, running, scheduler, watching
 from sql.commands.console import (
     EXIT_INTERRUPTED,

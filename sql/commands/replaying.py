@@ -11,13 +11,13 @@ from typing import Annotated
 import typer
 
 from common.text import plain
-from ingest.ahead import read_ahead
-from ingest.capture import SourceError
-from ingest.inspect import inspect as inspect_sources
-from ingest.inspect import render
+from ingest.files.ahead import read_ahead
+from ingest.files.capture import SourceError
+from ingest.files.inspect import inspect as inspect_sources
+from ingest.files.inspect import render
+from ingest.files.progress import progress_bar
+from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Unreadable
-from ingest.progress import progress_bar
-from ingest.sources import read_sources
 from sql.checkpoints import DatabaseCheckpoints
 from sql.commands.console import EXIT_BAD_INPUT, err, out, wide
 from sql.commands.live import kafka_flags, live_mistakes, live_settings

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from common.text import plain
-from ingest.capture import SourceError
+from ingest.files.capture import SourceError
+from ingest.files.sources import read_sources
 from ingest.model.observation import BadRecord, Observed
 from ingest.model.records import NodeRecord
 from ingest.normalize.normalize import normalize
-from ingest.sources import read_sources
 from sql.commands.console import EXIT_USAGE, MESSAGE, fail, out
 from streams.rules.node_tree import UnknownVersion
 from streams.simulate_scheduler import BadOperations, names_line, operations_of, parse_operations, simulate

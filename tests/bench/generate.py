@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.capture import CaptureWriter, Compression
+from ingest.files.capture import CaptureWriter, Compression
 from ingest.model.observation import Change, Observation, Origin
 from streams.rules.checkpoint import CpuManagerState, write_cpu_manager_state
 

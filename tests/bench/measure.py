@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 
 from components.proc import children, peak_bytes
-from ingest.ahead import read_ahead
+from ingest.files.ahead import read_ahead
 from ingest.model.objects import Event, Node, Pod
 from ingest.model.observation import Observation
 from ingest.model.records import SummaryRecord

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from ingest.capture import read_capture
-from ingest.lines import SourceFile
+from ingest.files.capture import read_capture
+from ingest.files.lines import SourceFile
 from ingest.model.observation import Observation, Observed
 
 Json: TypeAlias = dict[str, Any]

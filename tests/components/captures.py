@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from ingest.envelope import decode_line
+from ingest.files.envelope import decode_line
 from ingest.model.observation import Observed, Position
 from ingest.model.records import Record
 from ingest.normalize.normalize import normalize

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from ingest.files.sources import read_sources
 from ingest.model.observation import BadRecord, Observed
 from ingest.model.records import Record
 from ingest.normalize.normalize import normalize
-from ingest.sources import read_sources
 from streams.analytics.registry import REDUCERS
 from streams.fold import Fold, LogKey, LogState, Rejected
 from streams.reducer import Output, Reducer

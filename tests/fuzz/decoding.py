@@ -11,16 +11,16 @@ import msgspec
 
 from fuzz.reading import HERE, file_of, is_told
 from fuzz.target import Target, capture_lines, objects, texts_of
-from ingest.documents import Bad
-from ingest.dumps import Snapshot, read_dump
-from ingest.envelope import ERROR_TYPES, decode_line
-from ingest.lines import Meter, SourceError
+from ingest.files.documents import Bad
+from ingest.files.dumps import Snapshot, read_dump
+from ingest.files.envelope import ERROR_TYPES, decode_line
+from ingest.files.lines import Meter, SourceError
+from ingest.files.yaml_documents import yaml_parts
 from ingest.model.observation import RESOURCES, BadRecord, Change, Observation, Observed, Unreadable
 from ingest.model.records import Record, SummaryRecord
 from ingest.model.topics import decode_record, encode_record
 from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import redact, scrub, without_secrets
-from ingest.yaml_documents import yaml_parts
 from sql.schema import from_columns, node_samples, pod_samples
 from streams.analytics.registry import REDUCERS
 from streams.batch import Batch

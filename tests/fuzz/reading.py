@@ -11,13 +11,13 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from fuzz.target import Target, capture_lines
-from ingest import lines
 from ingest.apiserver.splitter import HEAD_BYTES, Oversized, split_lines
-from ingest.capture import read_capture
-from ingest.envelope import EARLIEST, ERROR_TYPES, LATEST, decode_line, encode_line
-from ingest.lines import KEPT_BYTES, DamagedError, Line, SourceError, SourceFile
+from ingest.files import lines
+from ingest.files.capture import read_capture
+from ingest.files.compression import Compression, packer, zstd
+from ingest.files.envelope import EARLIEST, ERROR_TYPES, LATEST, decode_line, encode_line
+from ingest.files.lines import KEPT_BYTES, DamagedError, Line, SourceError, SourceFile
 from ingest.model.observation import Observation, Observed, Position, Unreadable
-from ingest.packing import Compression, packer, zstd
 
 FILE: Final = Path(tempfile.mkdtemp(prefix="leadsman-fuzz-")) / "input"
 atexit.register(shutil.rmtree, FILE.parent, ignore_errors=True)

@@ -21,6 +21,7 @@ from aiokafka import AIOKafkaConsumer
 
 from components.kafka import Kafka
 from components.processes import Process, eventually
+from ingest.files.sources import read_sources
 from ingest.model.observation import Observation, Observed, Unreadable
 from ingest.model.records import Record
 from ingest.model.topics import Headers
@@ -28,7 +29,6 @@ from ingest.normalize.decoded import decode
 from ingest.publish import Publisher
 from ingest.replay_kafka import Published, replay_into_kafka
 from ingest.settings import Settings, load
-from ingest.sources import read_sources
 from ingest.topics_admin import TopicsUnusable, lag
 from sql.checkpoints import DatabaseCheckpoints
 from sql.database import connect

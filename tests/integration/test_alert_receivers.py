@@ -20,7 +20,7 @@ from components.extras import alertmanager_program
 from components.kafka import Kafka
 from components.processes import Process, eventually, free_port
 from components.rows import row
-from ingest.sources import read_sources
+from ingest.files.sources import read_sources
 from integration.pipeline import ROOT, Pipeline
 from streams.alert_messages import alert_headers, encode_alert
 from streams.alerting.holding import fingerprint

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from components.rows import dicts
+from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Unreadable
 from ingest.normalize.decoded import decode
-from ingest.sources import read_sources
 from sql.checkpoints import DatabaseCheckpoints
 from sql.database import Database
 from sql.landing import Lander

@@ -13,8 +13,8 @@ import yaml
 from components.command import leadsman
 from components.processes import Process, eventually
 from components.secured import PASSWORD, Authority, SecuredKafka
+from ingest.files.sources import read_sources
 from ingest.settings import Settings, load
-from ingest.sources import read_sources
 from ingest.topics_admin import TopicsUnusable, ensure_topics
 from integration.node_story import LEADSMAN
 from integration.pipeline import ROOT, embedded_digest, waiting

@@ -12,7 +12,7 @@ import pytest
 from components.kubelet import RealNode
 from components.kubernetes import Cluster
 from ingest.apiserver.connect import configuration
-from ingest.envelope import encode_line
+from ingest.files.envelope import encode_line
 from ingest.kubelet.access import Address, DirectAccess
 from ingest.live import Live
 from ingest.model.observation import Observation

@@ -10,8 +10,8 @@ import pytest
 from components.kubelet import RealNode
 from components.kubernetes import Cluster
 from components.processes import eventually
-from ingest.capture import read_capture
-from ingest.lines import SourceError, SourceFile
+from ingest.files.capture import read_capture
+from ingest.files.lines import SourceError, SourceFile
 from ingest.model.observation import Observed, Unreadable
 from integration.node_story import (
     CANARY,

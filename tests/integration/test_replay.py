@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 
-from ingest.capture import CaptureWriter
+from ingest.files.capture import CaptureWriter
+from ingest.files.sources import read_sources
 from ingest.model.observation import Observed
-from ingest.sources import read_sources
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "node-pressure-k8s-1.36.jsonl.gz"

@@ -13,8 +13,8 @@ import pytest
 from fakes import podresources as fake
 from fakes.clock import FakeClock
 from fakes.machine import Thread, write, write_checkpoints, write_sysfs
-from ingest.capture import read_capture
-from ingest.lines import SourceFile
+from ingest.files.capture import read_capture
+from ingest.files.lines import SourceFile
 from ingest.model.observation import Observation, Observed
 from ingest.model.records import CpuManagerRecord, CpuTopologyRecord, MemoryManagerRecord, PodResourcesRecord, Record
 from ingest.node.agent import Agent, AgentSettings, follow, follow_until_stopped, run_agent_once

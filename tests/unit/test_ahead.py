@@ -12,11 +12,11 @@ import pytest
 
 from components.proc import children
 from components.processes import eventually
-from ingest import ahead
-from ingest.ahead import read_ahead
-from ingest.capture import SourceError
+from ingest.files import ahead
+from ingest.files.ahead import read_ahead
+from ingest.files.capture import SourceError
+from ingest.files.sources import read_sources
 from ingest.normalize.decoded import Decoded, decode
-from ingest.sources import read_sources
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = sorted([*ROOT.glob("examples/*.jsonl.gz"), *ROOT.glob("tests/scenarios/*/capture.jsonl")])

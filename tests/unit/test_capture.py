@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.capture import ERROR_TYPES, CaptureWriter, SourceError, read_capture
-from ingest.envelope import encode_line
-from ingest.lines import KEPT_BYTES, LINE_LIMIT_BYTES, SourceFile
+from ingest.files.capture import ERROR_TYPES, CaptureWriter, SourceError, read_capture
+from ingest.files.compression import Compression, zstd
+from ingest.files.envelope import encode_line
+from ingest.files.lines import KEPT_BYTES, LINE_LIMIT_BYTES, SourceFile
 from ingest.model.observation import RESOURCES, Observation, Observed, Unreadable
-from ingest.packing import Compression, zstd
 
 RECORDING = Path("examples/node-pressure-k8s-1.36.jsonl.gz")
 TS = datetime(2026, 11, 21, 4, 17, 7, 289239, tzinfo=UTC)

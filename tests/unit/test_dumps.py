@@ -14,9 +14,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.lines import SourceError
+from ingest.files.lines import SourceError
+from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Unreadable
-from ingest.sources import read_sources
 
 RECORDING = Path("examples/node-pressure-k8s-1.36.jsonl.gz")
 AT = datetime(2026, 12, 24, 18, 0, tzinfo=UTC)

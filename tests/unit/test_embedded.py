@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from components.captures import Json, configz, event, node, observed, pod, pod_stats, summary
+from ingest.files.sources import read_sources
 from ingest.model.observation import BadValue, Observed, Position, Unreadable
 from ingest.model.records import PodPlacement, PodRecord, Record, SummaryRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.decoded import decode
 from ingest.normalize.normalize import normalize
-from ingest.sources import read_sources
 from streams import embedded
 from streams.analytics.registry import REDUCERS
 from streams.batch import Batch

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from common.text import plain
-from ingest.inspect import inspect, render, span
-from ingest.inspection import Damage, Inspection
-from ingest.lines import SourceError
+from ingest.files.inspect import inspect, render, span
+from ingest.files.inspection import Damage, Inspection
+from ingest.files.lines import SourceError
 from ingest.model.observation import Position
 
 RECORDING = Path("examples/node-pressure-k8s-1.36.jsonl.gz")

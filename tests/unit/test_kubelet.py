@@ -10,7 +10,7 @@ import pytest
 
 from fakes.clock import FakeClock
 from ingest.apiserver.requests import ApiError, Status
-from ingest.envelope import encode_line
+from ingest.files.envelope import encode_line
 from ingest.kubelet.access import Address, kubelet_address
 from ingest.kubelet.poll import Kubelets, offset_seconds
 from ingest.model.observation import Observation

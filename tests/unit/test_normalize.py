@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.captures import CLUSTER, Json, about_pod, at, configz, event, node, observation, pod, records, summary
+from ingest.files.sources import read_sources
 from ingest.model.objects import Event
 from ingest.model.observation import RESOURCES, BadRecord, Observation, Observed
 from ingest.model.records import (
@@ -31,7 +32,6 @@ from ingest.model.records import (
     SummaryRecord,
 )
 from ingest.normalize.normalize import event_node, normalize, parse_metrics
-from ingest.sources import read_sources
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
 OF_A_KUBELET = {"type_": "SNAPSHOT", "source": "kubelet", "node": "n"}

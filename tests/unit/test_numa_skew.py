@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench import late_joiners
+from ingest.files.sources import read_sources
 from ingest.model.observation import Observed
 from ingest.model.records import NodeNumaRecord, NumaBin, NumaClaim, Record
 from ingest.normalize.normalize import normalize
-from ingest.sources import read_sources
 from streams.analytics import numa_cluster, numa_skew
 from streams.findings import LateJoiners, NumaAllocation, NumaDisagreement, NumaPod, NumaSkew, NumaWhatif
 from streams.fold import Fold, LogState

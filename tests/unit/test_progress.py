@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from ingest.progress import LINE_EVERY_SECONDS, progress_bar, progress_line
+from ingest.files.progress import LINE_EVERY_SECONDS, progress_bar, progress_line
 
 MIB = 1024 * 1024
 

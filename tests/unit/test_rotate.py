@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from fakes.clock import FakeClock
-from ingest.capture import read_capture
-from ingest.lines import SourceFile
+from ingest.files.capture import read_capture
+from ingest.files.lines import SourceFile
+from ingest.files.rotate import RotatingCapture
 from ingest.model.observation import Observation, Observed
-from ingest.rotate import RotatingCapture
 
 
 def _observation(fake: FakeClock, number: int) -> Observation:
@@ -90,7 +90,7 @@ sys.path[:0] = {[*sys.path]!r}
 from pathlib import Path
 from test_rotate import _observation
 from fakes.clock import FakeClock
-from ingest.rotate import RotatingCapture
+from ingest.files.rotate import RotatingCapture
 fake = FakeClock()
 capture = RotatingCapture(Path({str(tmp_path)!r}), "lab", now=fake.now, compression={compression!r}, limit_bytes=5000)
 for number in range(10**9):

@@ -1,4 +1,4 @@
-"""Several files as one sequence in order of time (ingest.sources, ingest.order)."""
+"""Several files as one sequence in order of time (ingest.files.sources, ingest.files.order)."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.lines import SourceError
+from ingest.files.lines import SourceError
+from ingest.files.order import WINDOW, WINDOW_BYTES, WINDOW_OBSERVATIONS, itself, merged
+from ingest.files.sources import read_sources
 from ingest.model.observation import Observation, Observed, Position, Unreadable
-from ingest.order import WINDOW, WINDOW_BYTES, WINDOW_OBSERVATIONS, itself, merged
-from ingest.sources import read_sources
 
 RECORDING = Path("examples/node-pressure-k8s-1.36.jsonl.gz")
 TS = datetime(2026, 11, 21, 4, 17, 7, tzinfo=UTC)

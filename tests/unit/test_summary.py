@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.captures import GIB, filesystem, pod_stats
+from ingest.files.sources import read_sources
 from ingest.model.observation import Observed
 from ingest.model.records import NodeSample, PodColumns
 from ingest.normalize.summary import decode_summary, node_sample, pod_columns
-from ingest.sources import read_sources
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
 

@@ -17,9 +17,9 @@ from typing import IO, Final, cast
 import msgspec
 
 from common.cycles import rare_cycle_searches
-from ingest.lines import SourceError
+from ingest.files.lines import SourceError
+from ingest.files.sources import Progress, read_as
 from ingest.normalize.decoded import Decoded, decode
-from ingest.sources import Progress, read_as
 
 SMALL_BYTES: Final = 8 * 1024 * 1024
 """Of files as they lie on disk: with less, starting a process costs more than it saves."""

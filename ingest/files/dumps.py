@@ -9,14 +9,14 @@ from typing import Final, NamedTuple
 import msgspec
 
 from common.text import plain
-from ingest.documents import Bad, Found, Part, json_parts
-from ingest.envelope import unreadable
-from ingest.lines import DamagedError, Meter, SourceError, SourceFile
+from ingest.files.documents import Bad, Found, Part, json_parts
+from ingest.files.envelope import unreadable
+from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile
+from ingest.files.newest import newest_time
+from ingest.files.recognize import Thing, node_in_path, recognize
+from ingest.files.sniff import FileKind, file_kind
+from ingest.files.yaml_documents import yaml_parts
 from ingest.model.observation import Observation, Observed, Position, Unreadable
-from ingest.newest import newest_time
-from ingest.recognize import Thing, node_in_path, recognize
-from ingest.sniff import FileKind, file_kind
-from ingest.yaml_documents import yaml_parts
 
 DUMP_LIMIT_BYTES: Final = 512 * 1024 * 1024
 """A file of a dump is read whole; a capture is not."""

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ingest.documents import FIELDS, Fields, Found, text_of
+from ingest.files.documents import FIELDS, Fields, Found, text_of
 from ingest.model.observation import UNDECODABLE, Change, Origin
 
 

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from common.text import plain
-from ingest.inspection import Inspection, summarize
-from ingest.sources import Progress, read_sources
+from ingest.files.inspection import Inspection, summarize
+from ingest.files.sources import Progress, read_sources
 
 SHOWN_ROWS: Final = 20
 """Of each table; the rest is counted."""

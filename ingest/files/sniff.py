@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from common.text import plain
-from ingest.lines import DamagedError, SourceError, SourceFile
+from ingest.files.lines import DamagedError, SourceError, SourceFile
 
 
 class FileKind(Enum):

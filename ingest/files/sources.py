@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
-from ingest.capture import read_capture
-from ingest.dumps import Snapshot, read_dump
-from ingest.lines import Meter, SourceError, SourceFile
+from ingest.files.capture import read_capture
+from ingest.files.dumps import Snapshot, read_dump
+from ingest.files.lines import Meter, SourceError, SourceFile
+from ingest.files.order import Entry, itself, merged
+from ingest.files.sniff import FileKind, file_kind, folder_files
 from ingest.model.observation import Observed, Unreadable
-from ingest.order import Entry, itself, merged
-from ingest.sniff import FileKind, file_kind, folder_files
 
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[int, int, int], None]

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from ingest.envelope import ErrorType, explain
-from ingest.newest import newest_time
+from ingest.files.envelope import ErrorType, explain
+from ingest.files.newest import newest_time
 
 Fields: TypeAlias = dict[str, msgspec.Raw]
 

@@ -17,7 +17,7 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bar
 
-from ingest.sources import Progress
+from ingest.files.sources import Progress
 
 LINE_EVERY_SECONDS: Final = 10.0
 """Between two lines where no terminal shows a bar; work that is done sooner prints none."""

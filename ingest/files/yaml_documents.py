@@ -8,9 +8,9 @@ import msgspec
 import yaml
 
 from common.text import plain
-from ingest.documents import FIELDS, Bad, Part, document_parts, item_part, list_head
-from ingest.envelope import ErrorType
-from ingest.newest import newest_time
+from ingest.files.documents import FIELDS, Bad, Part, document_parts, item_part, list_head
+from ingest.files.envelope import ErrorType
+from ingest.files.newest import newest_time
 
 _ITEMS: Final = re.compile(rb"^items:[ \t]*\n((?:(?:- |[ \t]).*\n?|\n)*)", re.MULTILINE)
 _ODD: Final = re.compile(rb"(?:^|[\s\[{,])\*[^\s*]|^[ \t?:-]{1000}", re.MULTILINE)

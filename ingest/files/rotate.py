@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
 from common.clock import SYSTEM, Clock
-from ingest.capture import CaptureWriter, Compression
+from ingest.files.capture import CaptureWriter, Compression
 from ingest.model.observation import Observation
 
 _SUFFIX: Final[dict[Compression, str]] = {"none": ".jsonl", "gzip": ".jsonl.gz", "zstd": ".jsonl.zst"}

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias, get_args
 import msgspec
 
 from common.text import plain
-from ingest.lines import KEPT_BYTES
+from ingest.files.lines import KEPT_BYTES
 from ingest.model.observation import (
     RESOURCES,
     UNDECODABLE,

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 from common.text import plain
-from ingest.packing import UNPACK_ERRORS, Unpacker, compression_of, unpacker
+from ingest.files.compression import UNPACK_ERRORS, Unpacker, compression_of, unpacker
 
 Damage: TypeAlias = Literal["cut_off", "damaged", "bomb"]
 
@@ -47,7 +47,7 @@ class DamagedError(ValueError):
     def __init__(self, error_type: Damage, reason: str) -> None:
         super().__init__(reason)
         self.error_type = error_type
-        """One of `ingest.envelope.ERROR_TYPES`."""
+        """One of `ingest.files.envelope.ERROR_TYPES`."""
 
 
 class _Splitter:

@@ -1,0 +1,1 @@
+"""Captures, dumps and folders of them, as observations in order of time."""
