@@ -8,12 +8,12 @@ import structlog
 from common.clock import SYSTEM, Clock
 from common.stopping import run_until
 from common.telemetry import telling
+from ingest.kafka.admin import ensure_topics
+from ingest.kafka.publish import Publisher
+from ingest.kafka.replay import Feed, Publish, publish_with
 from ingest.node.agent import Agent, AgentSettings
 from ingest.normalize.redact import redact
-from ingest.publish import Publisher
-from ingest.replay_kafka import Feed, Publish, publish_with
 from ingest.settings import KafkaSettings
-from ingest.topics_admin import ensure_topics
 
 DRAIN_SECONDS: Final = 10.0
 """What Kafka has to acknowledge the last messages; the next start tells everything again."""

@@ -15,13 +15,13 @@ from ingest.apiserver.connect import SERVICE_ACCOUNT, configuration
 from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName
 from ingest.apiserver.replica import new_identity
 from ingest.apiserver.requests import ApiError
+from ingest.kafka.admin import ensure_topics
+from ingest.kafka.publish import Publisher
+from ingest.kafka.replay import Feed, publish_with
 from ingest.live import Live
 from ingest.model.settings import LiveSettings
 from ingest.normalize.redact import scrub
-from ingest.publish import Publisher
-from ingest.replay_kafka import Feed, publish_with
 from ingest.settings import KafkaSettings
-from ingest.topics_admin import ensure_topics
 from ingest.watching import Watching
 
 _NAMESPACE: Final = SERVICE_ACCOUNT / "namespace"

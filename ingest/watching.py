@@ -8,9 +8,9 @@ import structlog
 
 from common.clock import SYSTEM, Clock
 from ingest.figures import STAGE_SECONDS
+from ingest.kafka.replay import Publish
 from ingest.live import Delivery, Live
 from ingest.normalize.redact import scrub
-from ingest.replay_kafka import Publish
 
 DRAIN_SECONDS: Final = 10.0
 """What Kafka has to acknowledge the last messages; what it does not is seen again after a restart."""

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from common.stopping import stop_on_signals
+from ingest.kafka.admin import ensure_topics
+from ingest.kafka.publish import Publisher
+from ingest.kafka.replay import Published, replay_into_kafka
 from ingest.model.observation import Observed, Unreadable
-from ingest.publish import Publisher
-from ingest.replay_kafka import Published, replay_into_kafka
 from ingest.settings import Settings
-from ingest.topics_admin import ensure_topics
 from sql.database import connect
 from sql.landing_kafka import PortionStore
 from sql.migrate import migrate
@@ -78,7 +78,7 @@ async def feed(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> Published:
-    """Replay observations into Kafka (`ingest.replay_kafka`). Raises TopicsUnusable."""
+    """Replay observations into Kafka (`ingest.kafka.replay`). Raises TopicsUnusable."""
     await make_topics(settings)
     kafka = settings.kafka
     async with Publisher(kafka.bootstrap_servers, kafka.client_options(), kafka.unacknowledged_messages) as publisher:

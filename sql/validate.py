@@ -9,10 +9,10 @@ from common.text import plain
 from ingest.apiserver.connect import KubeconfigError, configuration
 from ingest.apiserver.listing import pages
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError
+from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from ingest.model.resources import RESOURCES
 from ingest.model.settings import LiveSettings
 from ingest.settings import Settings, SettingsError
-from ingest.topics_admin import TopicsUnusable, ensure_topics
 from sql.database import connect
 from sql.errors import DatabaseError, SchemaOlder
 from sql.migrate import check_migrated

@@ -16,11 +16,11 @@ import msgspec
 import structlog
 
 from ingest.figures import DEAD_LETTERS, STAGE_SECONDS
+from ingest.kafka.publish import SENT, Publisher, Sent
 from ingest.model.dead_letters import PAYLOAD_BYTES, Buried
 from ingest.model.observation import BadRecord, Position
 from ingest.model.records import AnyRecord, DeadLetterRecord, Record
 from ingest.model.topics import Topics, decode_record, encode_record, headers_of, key_of, kind_of
-from ingest.publish import SENT, Publisher, Sent
 from streams.alert_messages import alert_headers, encode_alert
 from streams.codec import Emission, Folded, TableCodec
 from streams.finding_messages import encode_findings, finding_headers

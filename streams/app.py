@@ -12,8 +12,8 @@ from faust.types import TP, StreamT
 
 from common.telemetry import Figure, Values, telling
 from ingest import figures
+from ingest.kafka.publish import MAX_UNACKNOWLEDGED, Publisher
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic, Topics
-from ingest.publish import MAX_UNACKNOWLEDGED, Publisher
 from streams.agents import LogFolder
 from streams.reducer import Reducer
 

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from ingest.publish import Sent
+from ingest.kafka.publish import Sent
 from streams.checkpoints import StateCodec
 from streams.fold import LogState
 from streams.reducer import Reducer

@@ -105,8 +105,8 @@ def _status_of(error: Exception) -> int | None:
     # imported only now: their clients take seconds, and most commands need one or none of them
     from common.telemetry import CannotServe  # noqa: PLC0415
     from ingest.apiserver.connect import KubeconfigError  # noqa: PLC0415
+    from ingest.kafka.admin import TopicsUnusable  # noqa: PLC0415
     from ingest.settings import SettingsError  # noqa: PLC0415
-    from ingest.topics_admin import TopicsUnusable  # noqa: PLC0415
     from ingest.watcher import ElectionRefusedError  # noqa: PLC0415
     from streams.alerting.rules_file import BadRules  # noqa: PLC0415
 

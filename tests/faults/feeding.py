@@ -13,9 +13,9 @@ import msgspec
 
 from components.processes import NotReady
 from faults.form import LONG
+from ingest.kafka.publish import Publisher
+from ingest.kafka.replay import Feed
 from ingest.model.observation import Observed, Unreadable
-from ingest.publish import Publisher
-from ingest.replay_kafka import Feed
 from integration.pipeline import ROOT, Pipeline, examples
 
 CAPTURES: Final = sorted([*ROOT.glob("examples/*.jsonl.gz"), *ROOT.glob("tests/scenarios/*/capture.jsonl")])

@@ -12,11 +12,11 @@ from typing import Any, Final
 import msgspec
 from aiokafka import AIOKafkaConsumer
 
+from ingest.kafka.publish import SENT
 from ingest.model.observation import Observed, Unreadable
 from ingest.model.records import Record
 from ingest.model.topics import decode_record
 from ingest.normalize.decoded import decode
-from ingest.publish import SENT
 from integration.pipeline import Pipeline
 from sql.database import connect
 from sql.digest import TableDigest, digest

@@ -56,7 +56,7 @@ can see within 2 minutes that pods cannot be read, and afterwards the pods that 
 - A message that was sent again could count as known although it was not (`streams/agents.py`).
 - A newer lander stood still on messages of an older worker (`streams/finding_messages.py`).
 - A full TMPDIR ended a lander with an embedded database (`sql/database.py`).
-- A producer that hung complained when it was forgotten (`ingest/publish.py`).
+- A producer that hung complained when it was forgotten (`ingest/kafka/publish.py`).
 """
 
 

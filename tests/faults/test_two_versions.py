@@ -18,7 +18,7 @@ from faults.feeding import CAPTURES, Feeder, endless
 from faults.form import LONG
 from faults.result import Tried, note
 from faults.versions import LATER, RESHAPED, WIDENED, next_version, part
-from ingest.publish import Publisher
+from ingest.kafka.publish import Publisher
 from integration.clickhouse_http import ClickHouseHttp
 from integration.pipeline import ROOT, Pipeline, embedded_digest, examples
 from sql.database import connect

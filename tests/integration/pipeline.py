@@ -22,14 +22,14 @@ from aiokafka import AIOKafkaConsumer
 from components.kafka import Kafka
 from components.processes import Process, eventually
 from ingest.files.sources import read_sources
+from ingest.kafka.admin import TopicsUnusable, lag
+from ingest.kafka.publish import Publisher
+from ingest.kafka.replay import Published, replay_into_kafka
 from ingest.model.observation import Observation, Observed, Unreadable
 from ingest.model.records import Record
 from ingest.model.topics import Headers
 from ingest.normalize.decoded import decode
-from ingest.publish import Publisher
-from ingest.replay_kafka import Published, replay_into_kafka
 from ingest.settings import Settings, load
-from ingest.topics_admin import TopicsUnusable, lag
 from sql.checkpoints import DatabaseCheckpoints
 from sql.database import connect
 from sql.digest import TableDigest, digest

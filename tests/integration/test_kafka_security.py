@@ -14,8 +14,8 @@ from components.command import leadsman
 from components.processes import Process, eventually
 from components.secured import PASSWORD, Authority, SecuredKafka
 from ingest.files.sources import read_sources
+from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from ingest.settings import Settings, load
-from ingest.topics_admin import TopicsUnusable, ensure_topics
 from integration.node_story import LEADSMAN
 from integration.pipeline import ROOT, embedded_digest, waiting
 from sql.database import connect

@@ -9,9 +9,9 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 
 from components.kafka import Kafka
+from ingest.kafka.admin import ensure_topics, lag
+from ingest.kafka.publish import Publisher
 from ingest.model.topics import Topic
-from ingest.publish import Publisher
-from ingest.topics_admin import ensure_topics, lag
 from streams.landing import Landing, Limits, Portion, TransientFailure
 
 pytestmark = pytest.mark.xdist_group("kafka")

@@ -9,10 +9,10 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from components.kafka import Kafka
-from ingest import publish
+from ingest.kafka import publish
+from ingest.kafka.admin import ensure_topics
+from ingest.kafka.publish import SENT, Publisher, Sent
 from ingest.model.topics import Topic
-from ingest.publish import SENT, Publisher, Sent
-from ingest.topics_admin import ensure_topics
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("kafka")]
 

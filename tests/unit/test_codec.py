@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.publish import Sent
+from ingest.kafka.publish import Sent
 from streams.analytics.registry import REDUCERS
 from streams.codec import NOTHING_FOLDED, PUBLISHERS, RANGES, Emission, Folded, TableCodec
 from streams.fold import LogState

@@ -4,7 +4,7 @@ from aiokafka.partitioner import DefaultPartitioner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.publish import partition
+from ingest.kafka.publish import partition
 
 
 @given(st.binary(max_size=40), st.integers(1, 50))

@@ -10,11 +10,11 @@ import pytest
 from fakes.apiserver import pod
 from fakes.clock import START
 from ingest.apiserver.replica import new_identity
+from ingest.kafka.replay import Feed, publish_with
 from ingest.model.dead_letters import read_headers
 from ingest.model.observation import Observation
 from ingest.model.settings import ElectionSettings, LiveSettings
 from ingest.model.topics import Headers
-from ingest.replay_kafka import Feed, publish_with
 from ingest.settings import KafkaSettings
 from ingest.watcher import _lease
 

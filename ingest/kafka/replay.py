@@ -9,13 +9,13 @@ from typing import Final, TypeAlias
 
 from common.clock import SYSTEM, Clock
 from ingest.figures import DEAD_LETTERS, RECORDS
+from ingest.kafka.publish import Publisher
 from ingest.model.dead_letters import EPOCH, PAYLOAD_BYTES, Buried, kept
 from ingest.model.observation import BadRecord, Observation, Observed, Position, Unreadable
 from ingest.model.records import DeadLetterRecord, Record
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of, kind_of
 from ingest.normalize.identity import Repeated, digest
 from ingest.normalize.normalize import normalize
-from ingest.publish import Publisher
 
 LONGEST_SLEEP_SECONDS: Final = 3600.0
 

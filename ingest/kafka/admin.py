@@ -7,8 +7,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
+from ingest.kafka.reaching import explain, why_unreachable
 from ingest.model.topics import Topic
-from ingest.reaching import explain, why_unreachable
 
 
 class TopicsUnusable(Exception):

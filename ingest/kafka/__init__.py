@@ -1,0 +1,1 @@
+"""Publish to Kafka and keep its topics."""
