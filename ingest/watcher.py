@@ -18,11 +18,11 @@ from ingest.apiserver.requests import ApiError
 from ingest.kafka.admin import ensure_topics
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Feed, publish_with
-from ingest.live import Live
+from ingest.live.forward import Watching
+from ingest.live.run import Live
 from ingest.model.settings import LiveSettings
 from ingest.normalize.redact import scrub
 from ingest.settings import KafkaSettings
-from ingest.watching import Watching
 
 _NAMESPACE: Final = SERVICE_ACCOUNT / "namespace"
 log = structlog.get_logger(__name__)

@@ -71,7 +71,7 @@ def capture(
 
     A process that is killed loses at most its last line.
     """
-    from ingest.capturing import record  # noqa: PLC0415 - its Kubernetes client takes seconds to import
+    from ingest.live.record import record  # noqa: PLC0415 - its Kubernetes client takes seconds to import
 
     watch = watch_flags(
         cluster, kubeconfig, context, kubelet, kubelet_address, kubelet_ca, every, insecure=kubelet_insecure

@@ -11,7 +11,7 @@ from streams.findings import SourceError
 from streams.reducer import Output, Reducer
 
 _SILENT: Final = re.compile(r"stream silent for (\d{1,12}) s$")
-"""As `ingest.live` tells it."""
+"""As `ingest.live.run` tells it."""
 _GAP: Final = "gap: "
 """As `ingest.apiserver.watch` tells it: versions lie between a lost watch and the new list that nobody saw."""
 

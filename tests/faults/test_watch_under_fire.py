@@ -21,7 +21,7 @@ from components.toxiproxy import Proxy, Toxiproxy
 from faults.form import LONG
 from faults.result import Watched, note
 from faults.stormy import Stormy
-from ingest.live import Live
+from ingest.live.run import Live
 from ingest.model.settings import KubeletSettings, LiveSettings
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]

@@ -14,7 +14,7 @@ from components.kubernetes import Cluster
 from ingest.apiserver.connect import configuration
 from ingest.files.envelope import encode_line
 from ingest.kubelet.access import Address, DirectAccess
-from ingest.live import Live
+from ingest.live.run import Live
 from ingest.model.observation import Observation
 from ingest.model.settings import KubeletSettings, LiveSettings
 from ingest.normalize.normalize import normalize

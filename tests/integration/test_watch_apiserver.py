@@ -20,7 +20,7 @@ from ingest.apiserver.connect import configuration
 from ingest.apiserver.leader import LeaderElection, LeaseName
 from ingest.apiserver.listing import PAGE_OBJECTS, Page, pages
 from ingest.apiserver.watch import Watch
-from ingest.live import Live
+from ingest.live.run import Live
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally
 from ingest.model.resources import Resource

@@ -11,11 +11,11 @@ from kubernetes_asyncio.client.configuration import Configuration
 from common.clock import SYSTEM
 from fakes.apiserver import FakeApiServer, event, listing, pod, refusal, watching
 from ingest.apiserver.versions import VersionFile
-from ingest.capturing import Captured, Capturing
 from ingest.files.capture import read_capture
 from ingest.files.lines import SourceFile
 from ingest.files.rotate import Rotation, open_capture
-from ingest.live import Live
+from ingest.live.record import Captured, Capturing
+from ingest.live.run import Live
 from ingest.model.observation import Observation, Observed
 from ingest.model.settings import KubeletSettings, LiveSettings
 

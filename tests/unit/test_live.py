@@ -15,7 +15,7 @@ from common.clock import SYSTEM
 from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
 from ingest.apiserver.versions import VersionFile
 from ingest.apiserver.watch import ABSENT_SECONDS
-from ingest.live import Delivery, Live, observe
+from ingest.live.run import Delivery, Live, observe
 from ingest.model.observation import Observation
 from ingest.model.settings import KubeletSettings, LiveSettings
 

@@ -15,11 +15,11 @@ from common.clock import SYSTEM
 from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
 from ingest.apiserver.leader import LeaderElection, LeaseName
 from ingest.apiserver.versions import VersionFile
-from ingest.live import Live
+from ingest.live.forward import Watching
+from ingest.live.run import Live
 from ingest.model.observation import Observation
 from ingest.model.settings import KubeletSettings, LiveSettings
 from ingest.watcher import ElectionRefusedError, lead
-from ingest.watching import Watching
 
 pytestmark = pytest.mark.asyncio
 

@@ -20,7 +20,7 @@ from components.kubernetes import Cluster
 from components.processes import HOST, Process, free_port
 from ingest.apiserver.connect import configuration
 from ingest.apiserver.listing import pages
-from ingest.live import Live
+from ingest.live.run import Live
 from ingest.model.observation import Observation
 from ingest.model.settings import KubeletSettings, LiveSettings
 

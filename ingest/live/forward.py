@@ -9,7 +9,7 @@ import structlog
 from common.clock import SYSTEM, Clock
 from ingest.figures import STAGE_SECONDS
 from ingest.kafka.replay import Publish
-from ingest.live import Delivery, Live
+from ingest.live.run import Delivery, Live
 from ingest.normalize.redact import scrub
 
 DRAIN_SECONDS: Final = 10.0

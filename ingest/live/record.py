@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from common.clock import SYSTEM, Clock
 from common.stopping import run_until, stop_on_signals
 from ingest.files.rotate import Rotation, Writer, open_capture
-from ingest.live import Live
+from ingest.live.run import Live
 from ingest.model.settings import LiveSettings
 from ingest.normalize.redact import scrub
 
