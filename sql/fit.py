@@ -12,7 +12,7 @@ from sql.database import Database
 from sql.fit_rows import NodeRows, RowDict, candidate
 from sql.queries import BadParameter
 from streams.fit import Candidate
-from streams.rules.version import minor_version
+from streams.rules.values.version import minor_version
 
 NEWEST_MINOR: Final = 99
 """Where no version is known, the newest rules hold."""

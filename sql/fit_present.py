@@ -11,7 +11,7 @@ from common.text import plain
 from sql.fit import Known
 from sql.present import CELL
 from streams.fit import MILLI, Answer, NodeAnswer, Question
-from streams.rules.quantity import format_quantity
+from streams.rules.values.quantity import format_quantity
 
 SURE: Final = {
     "exact": "CPU ids",

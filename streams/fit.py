@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from streams.rules.fit import Judgement, NodeState, PodRequest, Verdict, rooms, take
-from streams.rules.quantity import InvalidQuantity, base_units, millicores
 from streams.rules.topology_manager import Request
+from streams.rules.values.quantity import InvalidQuantity, base_units, millicores
 
 MILLI: Final = 1000
 _NOT_DEVICES: Final = frozenset({"cpu", "memory", "pods"})

@@ -11,8 +11,8 @@ from ingest.model.objects import NodeLabels
 from ingest.model.records import NodeRecord
 from streams.rules import node_tree
 from streams.rules.node_tree import NodeTree
-from streams.rules.version import minor_version
-from streams.rules.zone import zone_key
+from streams.rules.values.version import minor_version
+from streams.rules.values.zone import zone_key
 
 TOGETHER: Final = timedelta(seconds=1)
 """Changes that are no further apart than this reach the scheduler before it takes its next snapshot."""

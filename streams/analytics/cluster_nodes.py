@@ -7,7 +7,7 @@ import msgspec
 
 from ingest.model.objects import Node, Taint
 from ingest.model.records import NodeRecord
-from streams.rules.zone import zone_key
+from streams.rules.values.zone import zone_key
 
 
 class KnownNode(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

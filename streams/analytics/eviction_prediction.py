@@ -14,7 +14,7 @@ from ingest.model.objects import KubeletConfiguration, Pod
 from ingest.model.records import USAGES, NodeSample, PodColumns, SummaryRecord
 from streams.findings import Eviction
 from streams.rules.eviction_order import RankedPod, rank, standing, tied
-from streams.rules.requests import eviction_requests, is_critical
+from streams.rules.pods.requests import eviction_requests, is_critical
 from streams.rules.signals import RESOURCES, Layout, layout_of, observe
 from streams.rules.thresholds import SignalThresholds, effective_thresholds, threshold_value
 

@@ -11,8 +11,8 @@ import msgspec
 from ingest.model.records import NodeRecord, NodeSample, PodRecord, Record, SummaryRecord
 from streams.findings import NodeFit
 from streams.reducer import Output, Reducer
-from streams.rules.quantity import in_base_units
-from streams.rules.requests import effective_requests
+from streams.rules.pods.requests import effective_requests
+from streams.rules.values.quantity import in_base_units
 
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _NANOCORES_PER_MILLICORE: Final = 1_000_000

@@ -9,8 +9,8 @@ from ingest.model.objects import Node
 from ingest.model.records import NodeRecord
 from streams.findings import NodeRow
 from streams.reducer import Output, Reducer
-from streams.rules.quantity import in_base_units
-from streams.rules.zone import zone_key
+from streams.rules.values.quantity import in_base_units
+from streams.rules.values.zone import zone_key
 
 
 class State(msgspec.Struct, frozen=True):

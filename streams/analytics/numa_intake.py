@@ -41,10 +41,10 @@ from streams.rules.numa_sources import (
     NumaView,
     metrics_view,
 )
-from streams.rules.qos import GUARANTEED
-from streams.rules.quantity import millicores
-from streams.rules.requests import exclusive_cpus
+from streams.rules.pods.qos import GUARANTEED
+from streams.rules.pods.requests import exclusive_cpus
 from streams.rules.topology import InvalidTopology, numa_topology
+from streams.rules.values.quantity import millicores
 
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _NOTHING: Final = PodAnnotations()

@@ -14,8 +14,8 @@ from ingest.model.objects import Pod, Toleration
 from ingest.model.records import PodPlacement, PodRecord
 from streams.findings import PodBinding
 from streams.reducer import Output, Reducer
-from streams.rules.qos import qos_class
-from streams.rules.requests import (
+from streams.rules.pods.qos import qos_class
+from streams.rules.pods.requests import (
     cpu_limit,
     effective_requests,
     eviction_requests,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from streams.rules.cpuset import parse_cpuset
-from streams.rules.quantity import NANO, InvalidQuantity, base_units, nano_units
+from streams.rules.values.quantity import NANO, InvalidQuantity, base_units, nano_units
 
 _NANO_PER_UNIT: Final = {"cpu": NANO // 1000}
 """Capacity of cpu is in millicores."""

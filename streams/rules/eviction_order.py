@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from streams.rules import signals
 from streams.rules.signals import Layout
-from streams.rules.version import is_at_least
+from streams.rules.values.version import is_at_least
 
 SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
 

@@ -7,7 +7,7 @@ None, never a guess. Texts of eviction and of image GC are in `messages_eviction
 import re
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from streams.rules.quantity import INT64_MAX
+from streams.rules.values.quantity import INT64_MAX
 
 LONGEST_MESSAGE: Final = 16 * 1024
 """Characters; no known text is nearly as long, except lists of errors, of which only the beginning is read."""

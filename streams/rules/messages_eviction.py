@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ingest.model.objects import EventAnnotations
 from streams.rules.messages import LONGEST_MESSAGE, plain, without_rejection
-from streams.rules.quantity import INT64_MAX, NANO, InvalidQuantity, nano_units
+from streams.rules.values.quantity import INT64_MAX, NANO, InvalidQuantity, nano_units
 
 _RESOURCE: Final = "(memory|ephemeral-storage|inodes|pids)"
 _QUANTITY: Final = "(-?[0-9]{1,32}[A-Za-z]{0,2}[0-9]{0,3})"

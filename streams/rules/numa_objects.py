@@ -32,7 +32,7 @@ from streams.rules.numa_wire import (
     VolcanoPolicies,
     Zone,
 )
-from streams.rules.quantity import NANO, InvalidQuantity, base_units, nano_units
+from streams.rules.values.quantity import NANO, InvalidQuantity, base_units, nano_units
 
 T = TypeVar("T")
 

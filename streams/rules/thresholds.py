@@ -10,9 +10,9 @@ from ingest.model.objects import KubeletConfiguration
 from ingest.model.observation import BadValue
 from streams.rules import signals
 from streams.rules.allocatable import percent_of
-from streams.rules.quantity import InvalidQuantity, base_units
 from streams.rules.signals import Layout
-from streams.rules.version import is_at_least
+from streams.rules.values.quantity import InvalidQuantity, base_units
+from streams.rules.values.version import is_at_least
 
 DEFAULT_PRESSURE_TRANSITION_SECONDS: Final = 300.0
 

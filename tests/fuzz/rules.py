@@ -19,7 +19,7 @@ from streams.rules.memory_checkpoint import (
     parse_memory_manager_state,
     write_memory_manager_state,
 )
-from streams.rules.quantity import (
+from streams.rules.values.quantity import (
     INT64_MAX,
     InvalidQuantity,
     base_units,

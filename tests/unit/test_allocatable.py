@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from streams.rules.allocatable import allocatable, percent_of, with_reserved_cpus
 from streams.rules.cpuset import InvalidCpuSet
-from streams.rules.quantity import InvalidQuantity
+from streams.rules.values.quantity import InvalidQuantity
 
 KI = 1024
 GI = 2**30

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.rules.cgroup import (
+from streams.rules.pods.cgroup import (
     PodCgroup,
     pod_cgroup,
     quota_of,

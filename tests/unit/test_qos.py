@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ingest.model.objects import Pod
-from streams.rules.qos import qos_class
+from streams.rules.pods.qos import qos_class
 
 
 def pod_of(*containers: dict[str, Any], **spec: Any) -> Pod:

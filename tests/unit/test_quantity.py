@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.rules.quantity import (
+from streams.rules.values.quantity import (
     InvalidQuantity,
     base_units,
     canonical,

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.model.objects import Pod
-from streams.rules.quantity import InvalidQuantity
-from streams.rules.requests import (
+from streams.rules.pods.requests import (
     cpu_limit,
     effective_limits,
     effective_requests,
@@ -18,6 +17,7 @@ from streams.rules.requests import (
     is_critical,
     memory_limit,
 )
+from streams.rules.values.quantity import InvalidQuantity
 
 MI = 2**20
 

@@ -19,9 +19,9 @@ from streams.findings import (
     PressureChange,
 )
 from streams.rules import signals
-from streams.rules.cgroup import pod_cgroup, runtime_weight_of_shares
 from streams.rules.eviction_order import RankedPod, rank, standing
 from streams.rules.image_gc import decide
+from streams.rules.pods.cgroup import pod_cgroup, runtime_weight_of_shares
 from streams.rules.signals import layout_of, observe
 
 GIB = 1 << 30

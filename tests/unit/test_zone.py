@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from ingest.model.objects import NodeLabels
-from streams.rules.zone import zone_key
+from streams.rules.values.zone import zone_key
 
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"

@@ -11,9 +11,9 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from ingest.model.objects import Container, ContainerStatus, Pod, ResourceList
-from streams.rules.containers import all_containers, declared_limits, declared_requests, is_sidecar
-from streams.rules.qos import GUARANTEED, qos_class
-from streams.rules.quantity import NANO, nano_to_base_units, nano_to_millicores, nano_units
+from streams.rules.pods.containers import all_containers, declared_limits, declared_requests, is_sidecar
+from streams.rules.pods.qos import GUARANTEED, qos_class
+from streams.rules.values.quantity import NANO, nano_to_base_units, nano_to_millicores, nano_units
 
 _Amounts: TypeAlias = dict[str, int]
 """Nano-units by resource."""

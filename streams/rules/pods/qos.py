@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from ingest.model.objects import Pod, ResourceList, Resources
-from streams.rules.containers import all_containers, declared_limits, declared_requests
-from streams.rules.quantity import nano_units
+from streams.rules.pods.containers import all_containers, declared_limits, declared_requests
+from streams.rules.values.quantity import nano_units
 
 GUARANTEED: Final = "Guaranteed"
 BURSTABLE: Final = "Burstable"

@@ -3,7 +3,7 @@
 import math
 from typing import Final, NamedTuple
 
-from streams.rules.qos import BEST_EFFORT
+from streams.rules.pods.qos import BEST_EFFORT
 
 CPU_PERIOD_MICROSECONDS: Final = 100_000
 

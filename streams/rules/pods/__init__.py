@@ -1,0 +1,1 @@
+"""What a pod asks for: QoS class, effective requests, cgroup values."""

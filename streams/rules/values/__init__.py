@@ -1,0 +1,1 @@
+"""Quantities, versions and zones, as Kubernetes reads them."""
