@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 from ingest.model.records import USAGES, NodeSample
 from sql.page.asked import RowDict
 from sql.page.words import amount
-from streams.rules.eviction_order import RankedPod, rank, standing
-from streams.rules.signals import PID_AVAILABLE, Layout, layout_of
+from streams.rules.eviction.order import RankedPod, rank, standing
+from streams.rules.eviction.signals import PID_AVAILABLE, Layout, layout_of
 
 SHOWN: Final = 10
 _SAMPLE: Final = (

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final
 
-from streams.rules.signals import PID_AVAILABLE
+from streams.rules.eviction.signals import PID_AVAILABLE
 
 _BYTES: Final = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 _COUNTS: Final = (("G", 10**9), ("M", 10**6), ("k", 10**4))

@@ -1,4 +1,4 @@
--- The ranking of domain-reference C4 for every signal of each node's latest sample; agrees with streams/rules/eviction_order.py.
+-- The ranking of domain-reference C4 for every signal of each node's latest sample; agrees with streams/rules/eviction/order.py.
 -- column uid: UID of the pod
 -- column ts: The last sample of the node
 -- column signal: Eviction signal, as memory.available

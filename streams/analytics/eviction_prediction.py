@@ -13,10 +13,10 @@ from ingest.model.columns import pack_column
 from ingest.model.objects import KubeletConfiguration, Pod
 from ingest.model.records import USAGES, NodeSample, PodColumns, SummaryRecord
 from streams.findings import Eviction
-from streams.rules.eviction_order import RankedPod, rank, standing, tied
+from streams.rules.eviction.order import RankedPod, rank, standing, tied
+from streams.rules.eviction.signals import RESOURCES, Layout, layout_of, observe
+from streams.rules.eviction.thresholds import SignalThresholds, effective_thresholds, threshold_value
 from streams.rules.pods.requests import eviction_requests, is_critical
-from streams.rules.signals import RESOURCES, Layout, layout_of, observe
-from streams.rules.thresholds import SignalThresholds, effective_thresholds, threshold_value
 
 _usages_of: Final = attrgetter(*USAGES)
 _NOBODY: Final = RankedPod("", "", "", 0, 0, 0, has_stats=False)

@@ -12,17 +12,17 @@ from ingest.model.objects import KubeletConfiguration
 from ingest.model.records import EventRecord, NodeRecord, Record, SettingsRecord, SummaryRecord
 from streams.findings import EvictionSignal
 from streams.reducer import Output, Reducer
-from streams.rules.event_counting import event_time, message
-from streams.rules.image_gc import (
+from streams.rules.events.counting import event_time, message
+from streams.rules.events.messages import is_kubelet_start
+from streams.rules.eviction.signals import Layout, Observed, layout_of, observe
+from streams.rules.eviction.thresholds import NodeThresholds, SignalThresholds, effective_thresholds, threshold_value
+from streams.rules.eviction.trend import Slope, Window, extend, seconds_to, slope
+from streams.rules.image_gc.thresholds import (
     DEFAULT_HIGH_PERCENT,
     acts_before_eviction,
     gc_threshold_available_bytes,
     is_disabled,
 )
-from streams.rules.messages import is_kubelet_start
-from streams.rules.signals import Layout, Observed, layout_of, observe
-from streams.rules.thresholds import NodeThresholds, SignalThresholds, effective_thresholds, threshold_value
-from streams.rules.trend import Slope, Window, extend, seconds_to, slope
 
 _NO_THRESHOLDS: Final = SignalThresholds()
 

@@ -23,15 +23,15 @@ from ingest.model.records import (
 from streams.analytics.eviction_prediction import PodSpecs, Sample, predicted, sample_of, specs_of
 from streams.findings import Eviction
 from streams.reducer import Output, Reducer
-from streams.rules.event_counting import event_time, message
-from streams.rules.messages_eviction import (
+from streams.rules.events.counting import event_time, message
+from streams.rules.eviction.messages import (
     AdmissionRejection,
     LimitEviction,
     PressureEviction,
     parse_evicted,
 )
-from streams.rules.messages_eviction import Eviction as Told
-from streams.rules.thresholds import effective_thresholds
+from streams.rules.eviction.messages import Eviction as Told
+from streams.rules.eviction.thresholds import effective_thresholds
 
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 MAX_STORIES: Final = 500

@@ -29,10 +29,10 @@ from streams.analytics.image_gc_episode import (
 from streams.analytics.image_gc_explain import explain
 from streams.findings import ImageGc
 from streams.reducer import Output, Reducer
-from streams.rules.event_counting import Counted, Occurrences, event_count, event_time, message, occurrences
-from streams.rules.image_gc import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT, ImageGcDecision, decide
-from streams.rules.messages import is_kubelet_start
-from streams.rules.messages_image_gc import parse_image_gc
+from streams.rules.events.counting import Counted, Occurrences, event_count, event_time, message, occurrences
+from streams.rules.events.messages import is_kubelet_start
+from streams.rules.image_gc.messages import parse_image_gc
+from streams.rules.image_gc.thresholds import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT, ImageGcDecision, decide
 
 MAX_NAMES: Final = 32
 

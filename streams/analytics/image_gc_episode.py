@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from streams.rules.image_gc import ImageGcDecision
-from streams.rules.messages_image_gc import ImageGcFailure
+from streams.rules.image_gc.messages import ImageGcFailure
+from streams.rules.image_gc.thresholds import ImageGcDecision
 
 AT_START: Final = timedelta(seconds=60)
 LOOP: Final = timedelta(minutes=15)

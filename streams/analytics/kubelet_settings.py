@@ -9,8 +9,8 @@ from common.durations import parse_duration
 from ingest.model.records import SettingsRecord
 from streams.findings import KubeletSetting
 from streams.reducer import Output, Reducer
-from streams.rules.image_gc import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT
-from streams.rules.thresholds import DEFAULT_PRESSURE_TRANSITION_SECONDS, effective_thresholds
+from streams.rules.eviction.thresholds import DEFAULT_PRESSURE_TRANSITION_SECONDS, effective_thresholds
+from streams.rules.image_gc.thresholds import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT
 
 IMAGE_MINIMUM_GC_AGE_SECONDS: Final = 120.0
 

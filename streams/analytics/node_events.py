@@ -13,7 +13,7 @@ from ingest.model.objects import Event, EventSource, ObjectReference
 from ingest.model.records import EventRecord, NodeRecord
 from streams.findings import NodeEvent
 from streams.reducer import Output, Reducer
-from streams.rules.event_counting import Bucket, Counted, draw, event_count, event_time, message, occurrences
+from streams.rules.events.counting import Bucket, Counted, draw, event_count, event_time, message, occurrences
 from streams.rules.values.version import is_at_least
 
 MAX_NAMES: Final = 1_000

@@ -13,8 +13,8 @@ import msgspec
 from ingest.model.records import EventRecord, NodeRecord, Record
 from streams.findings import PressureChange
 from streams.reducer import Output, Reducer
-from streams.rules.event_counting import event_time, message
-from streams.rules.messages import is_kubelet_start, parse_node_status
+from streams.rules.events.counting import event_time, message
+from streams.rules.events.messages import is_kubelet_start, parse_node_status
 
 PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")
 SAME_CHANGE: Final = timedelta(seconds=15)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.rules.eviction_order import RankedPod, Standing, rank, standing, tied
-from streams.rules.signals import SIGNALS, Layout
+from streams.rules.eviction.order import RankedPod, Standing, rank, standing, tied
+from streams.rules.eviction.signals import SIGNALS, Layout
 
 MI = 2**20
 

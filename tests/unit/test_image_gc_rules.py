@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.rules.image_gc import (
+from streams.rules.eviction.signals import SIGNALS, Layout
+from streams.rules.eviction.thresholds import threshold_value
+from streams.rules.image_gc.thresholds import (
     ImageGcDecision,
     acts_before_eviction,
     decide,
@@ -13,8 +15,6 @@ from streams.rules.image_gc import (
     usage_percent,
     wanted_bytes,
 )
-from streams.rules.signals import SIGNALS, Layout
-from streams.rules.thresholds import threshold_value
 
 CAPACITY = 270553174016
 """Of the recorded node's image file system."""

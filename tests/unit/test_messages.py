@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.model.objects import EventAnnotations
-from streams.rules.messages import (
+from streams.rules.events.messages import (
     LONGEST_MESSAGE,
     AdmissionFailure,
     ConditionChange,
@@ -24,7 +24,7 @@ from streams.rules.messages import (
     parse_node_status,
     plain,
 )
-from streams.rules.messages_eviction import (
+from streams.rules.eviction.messages import (
     AdmissionRejection,
     Eviction,
     LimitEviction,
@@ -34,7 +34,7 @@ from streams.rules.messages_eviction import (
     parse_evicted,
     parse_threshold_met,
 )
-from streams.rules.messages_image_gc import ImageGcFailure, is_invalid_image_id, parse_error, parse_image_gc
+from streams.rules.image_gc.messages import ImageGcFailure, is_invalid_image_id, parse_error, parse_image_gc
 
 RECORDING = Path(__file__).parents[2] / "examples/node-pressure-k8s-1.36.jsonl.gz"
 COMBINED = "(combined from similar events): "

@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.model.records import NodeSample
-from streams.rules.signals import CONDITIONS, RESOURCES, SIGNALS, Layout, Observed, layout_of, observe
+from streams.rules.eviction.signals import CONDITIONS, RESOURCES, SIGNALS, Layout, Observed, layout_of, observe
 
 GI = 2**30
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.model.objects import KubeletConfiguration
-from streams.rules.signals import SIGNALS, Layout
-from streams.rules.thresholds import (
+from streams.rules.eviction.signals import SIGNALS, Layout
+from streams.rules.eviction.thresholds import (
     BadThreshold,
     NodeThresholds,
     SignalThresholds,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.rules.trend import (
+from streams.rules.eviction.trend import (
     ALL_PAIRS_POINTS,
     HORIZON_SPANS,
     MAX_POINTS,

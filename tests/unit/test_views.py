@@ -18,11 +18,11 @@ from streams.findings import (
     PodBinding,
     PressureChange,
 )
-from streams.rules import signals
-from streams.rules.eviction_order import RankedPod, rank, standing
-from streams.rules.image_gc import decide
+from streams.rules.eviction import signals
+from streams.rules.eviction.order import RankedPod, rank, standing
+from streams.rules.eviction.signals import layout_of, observe
+from streams.rules.image_gc.thresholds import decide
 from streams.rules.pods.cgroup import pod_cgroup, runtime_weight_of_shares
-from streams.rules.signals import layout_of, observe
 
 GIB = 1 << 30
 MIB = 1 << 20

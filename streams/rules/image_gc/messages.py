@@ -8,7 +8,7 @@ import re
 from fractions import Fraction
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from streams.rules.messages import plain, whole_number
+from streams.rules.events.messages import plain, whole_number
 
 Result: TypeAlias = Literal["success", "error", "partial", "noop"]
 Reason: TypeAlias = Literal[

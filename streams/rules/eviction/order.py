@@ -7,8 +7,8 @@ here ties are broken by namespace, name and uid, for one answer only.
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from streams.rules import signals
-from streams.rules.signals import Layout
+from streams.rules.eviction import signals
+from streams.rules.eviction.signals import Layout
 from streams.rules.values.version import is_at_least
 
 SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000

@@ -8,9 +8,9 @@ import msgspec
 from common.durations import InvalidDuration, parse_duration
 from ingest.model.objects import KubeletConfiguration
 from ingest.model.observation import BadValue
-from streams.rules import signals
-from streams.rules.allocatable import percent_of
-from streams.rules.signals import Layout
+from streams.rules.eviction import signals
+from streams.rules.eviction.allocatable import percent_of
+from streams.rules.eviction.signals import Layout
 from streams.rules.values.quantity import InvalidQuantity, base_units
 from streams.rules.values.version import is_at_least
 

@@ -2,8 +2,8 @@
 
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from streams.rules import signals
-from streams.rules.signals import Layout
+from streams.rules.eviction import signals
+from streams.rules.eviction.signals import Layout
 
 DEFAULT_HIGH_PERCENT: Final = 85
 DEFAULT_LOW_PERCENT: Final = 80

@@ -8,7 +8,7 @@ import re
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ingest.model.objects import EventAnnotations
-from streams.rules.messages import LONGEST_MESSAGE, plain, without_rejection
+from streams.rules.events.messages import LONGEST_MESSAGE, plain, without_rejection
 from streams.rules.values.quantity import INT64_MAX, NANO, InvalidQuantity, nano_units
 
 _RESOURCE: Final = "(memory|ephemeral-storage|inodes|pids)"

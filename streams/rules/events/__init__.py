@@ -1,0 +1,1 @@
+"""How Events count, and what the kubelet's messages say."""

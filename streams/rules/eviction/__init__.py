@@ -1,0 +1,1 @@
+"""Eviction signals, thresholds and order, as the kubelet computes them."""
