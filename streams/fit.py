@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from streams.rules.fit import Judgement, NodeState, PodRequest, Verdict, rooms, take
-from streams.rules.topology_manager import Request
+from streams.rules.numa.topology_manager import Request
 from streams.rules.values.quantity import InvalidQuantity, base_units, millicores
 
 MILLI: Final = 1000

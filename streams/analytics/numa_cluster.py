@@ -16,8 +16,8 @@ from ingest.model.records import NodeNumaRecord
 from streams.analytics.numa_whatif import whatif_rows
 from streams.findings import LateJoiners, NumaSkew
 from streams.reducer import Output, Reducer
-from streams.rules import late_joiners as rule
-from streams.rules.numa_fit import cluster_skew
+from streams.rules.numa import late_joiners as rule
+from streams.rules.numa.skew import cluster_skew
 
 BUCKET: Final = timedelta(minutes=1)
 REMEMBERED: Final = timedelta(days=1)

@@ -25,12 +25,12 @@ from ingest.model.records import (
     SourceErrorRecord,
 )
 from streams.analytics.numa_state import Kubelet, Machine, PinnedPod, State, uids_by_name
-from streams.rules.checkpoint import BadCheckpoint, parse_cpu_manager_state
 from streams.rules.cpuset import parse_cpuset
-from streams.rules.memory_checkpoint import parse_memory_manager_state
-from streams.rules.numa_objects import crane_cpus, koordinator_cpus, parse_topology_object
-from streams.rules.numa_podresources import allocatable_cpus, podresources_view
-from streams.rules.numa_sources import (
+from streams.rules.numa.cpu_checkpoint import BadCheckpoint, parse_cpu_manager_state
+from streams.rules.numa.memory_checkpoint import parse_memory_manager_state
+from streams.rules.numa.objects import crane_cpus, koordinator_cpus, parse_topology_object
+from streams.rules.numa.podresources import allocatable_cpus, podresources_view
+from streams.rules.numa.sources import (
     CHECKPOINT,
     GAUGE,
     KOORDINATOR,
@@ -41,9 +41,9 @@ from streams.rules.numa_sources import (
     NumaView,
     metrics_view,
 )
+from streams.rules.numa.topology import InvalidTopology, numa_topology
 from streams.rules.pods.qos import GUARANTEED
 from streams.rules.pods.requests import exclusive_cpus
-from streams.rules.topology import InvalidTopology, numa_topology
 from streams.rules.values.quantity import millicores
 
 FINISHED: Final = frozenset({"Succeeded", "Failed"})

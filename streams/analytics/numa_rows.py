@@ -23,11 +23,11 @@ from streams.findings import (
     NumaSkew,
 )
 from streams.rules.cpuset import format_cpuset
-from streams.rules.numa_fit import NumaNumbers, skew
-from streams.rules.numa_resolve import WHOLE_NODE, Account, ordered_accounts, witnesses
-from streams.rules.numa_sources import CRANE, GAUGE, POD_SPEC, TOTAL, Holder, NumaView, stale_gauges
+from streams.rules.numa.resolve import WHOLE_NODE, Account, ordered_accounts, witnesses
+from streams.rules.numa.skew import NumaNumbers, skew
+from streams.rules.numa.sources import CRANE, GAUGE, POD_SPEC, TOTAL, Holder, NumaView, stale_gauges
+from streams.rules.numa.topology import NumaNode
 from streams.rules.pods.requests import exclusive_cpus
-from streams.rules.topology import NumaNode
 
 PINS_NOTHING: Final = "the CPU Manager's policy is none: the kubelet gives no exclusive CPUs, free or not"
 _OFFLINE: Final = NumaNumbers(WHOLE_NODE, 0, 0, 0, 0, 0, 0)

@@ -32,7 +32,7 @@ from streams.analytics.numa_state import Pending, Shown, State
 from streams.analytics.numa_whatif import whatif_rows
 from streams.findings import NumaAllocation, NumaDisagreement, NumaPod, NumaResource, NumaSkew, NumaWhatif
 from streams.reducer import Output, Reducer
-from streams.rules.numa_resolve import account, best_account, disagreements
+from streams.rules.numa.resolve import account, best_account, disagreements
 
 SETTLED_AFTER: Final = timedelta(minutes=1)
 DISAGREES_AFTER: Final = timedelta(minutes=2)

@@ -13,18 +13,18 @@ from ingest.model.records import (
 )
 from streams.findings import NumaAllocation, NumaPod, NumaResource, NumaSkew, NumaWhatif
 from streams.rules.cpuset import parse_cpuset
-from streams.rules.memory_checkpoint import MemoryManagerState
-from streams.rules.numa_objects import with_crane_pods
-from streams.rules.numa_podresources import tells_exclusive_cpus
-from streams.rules.numa_resolve import NodeFacts
-from streams.rules.numa_sources import (
+from streams.rules.numa.memory_checkpoint import MemoryManagerState
+from streams.rules.numa.objects import with_crane_pods
+from streams.rules.numa.podresources import tells_exclusive_cpus
+from streams.rules.numa.resolve import NodeFacts
+from streams.rules.numa.sources import (
     CRANE,
     KOORDINATOR,
     POD_SPEC,
     Holder,
     NumaView,
 )
-from streams.rules.topology import NumaTopology, whole_cpus
+from streams.rules.numa.topology import NumaTopology, whole_cpus
 
 UNKNOWN_ARRIVAL: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from ingest.model.records import NodeNumaRecord, NumaBin, NumaClaim
 from streams.findings import NumaWhatif
-from streams.rules.numa_fit import NumaNumbers, Skew, cluster_skew, skew
-from streams.rules.placement import STRATEGIES, Bin, Claim, NodeBins, Placed, place
+from streams.rules.numa.placement import STRATEGIES, Bin, Claim, NodeBins, Placed, place
+from streams.rules.numa.skew import NumaNumbers, Skew, cluster_skew, skew
 
 _NOTHING: Final = Skew(0.0, 0.0, 0, 0, 0)
 

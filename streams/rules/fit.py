@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from streams.rules.fit_reasons import fit_reasons
-from streams.rules.numa_consume import consume
-from streams.rules.numa_hints import Hint, memory_hints
-from streams.rules.topology import NumaNode, NumaTopology
-from streams.rules.topology_manager import Machine, Request, Settings, admit
+from streams.rules.numa.consume import consume
+from streams.rules.numa.hints import Hint, memory_hints
+from streams.rules.numa.topology import NumaNode, NumaTopology
+from streams.rules.numa.topology_manager import Machine, Request, Settings, admit
 
 Verdict: TypeAlias = Literal["fits", "refused_by_scheduler", "refused_by_kubelet", "not_exclusive", "unknown"]
 """`not_exclusive`: it would run there, but without the exclusive CPUs that it asks for."""

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, cast, get_args
 
 from ingest.model.records import Cpu
-from streams.rules.memory_checkpoint import MemoryNode
-from streams.rules.topology import InvalidTopology, numa_topology
-from streams.rules.topology_manager import MOST_NUMA_NODES, Devices, Machine, Policy, Scope, Settings
+from streams.rules.numa.memory_checkpoint import MemoryNode
+from streams.rules.numa.topology import InvalidTopology, numa_topology
+from streams.rules.numa.topology_manager import MOST_NUMA_NODES, Devices, Machine, Policy, Scope, Settings
 
 FULL_PCPUS_ONLY: Final = "full-pcpus-only"
 PREFER_CLOSEST: Final = "prefer-closest-numa-nodes"

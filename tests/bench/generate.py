@@ -11,7 +11,7 @@ import msgspec
 
 from ingest.files.capture import CaptureWriter, Compression
 from ingest.model.observation import Change, Observation, Origin
-from streams.rules.checkpoint import CpuManagerState, write_cpu_manager_state
+from streams.rules.numa.cpu_checkpoint import CpuManagerState, write_cpu_manager_state
 
 from .shapes import Json, Shapes, load_shapes
 from .summaries import Summaries, node_name, node_uid, pod_names

@@ -8,16 +8,16 @@ from fuzz.target import Target, as_text, texts_of
 from ingest.model.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
 from ingest.model.objects import EventAnnotations
 from streams.rules import scheduling_message
-from streams.rules.checkpoint import (
+from streams.rules.events import messages
+from streams.rules.eviction import messages as messages_eviction
+from streams.rules.image_gc.thresholds import messages as messages_image_gc
+from streams.rules.numa.cpu_checkpoint import (
     BadCheckpoint,
     checksum,
     parse_cpu_manager_state,
     write_cpu_manager_state,
 )
-from streams.rules.events import messages
-from streams.rules.eviction import messages as messages_eviction
-from streams.rules.image_gc.thresholds import messages as messages_image_gc
-from streams.rules.memory_checkpoint import (
+from streams.rules.numa.memory_checkpoint import (
     memory_checksum,
     parse_memory_manager_state,
     write_memory_manager_state,

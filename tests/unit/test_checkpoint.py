@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.rules.checkpoint import (
+from streams.rules.numa.cpu_checkpoint import (
     BadCheckpoint,
     CpuManagerState,
     Version,
@@ -16,7 +16,7 @@ from streams.rules.checkpoint import (
     parse_cpu_manager_state,
     write_cpu_manager_state,
 )
-from streams.rules.memory_checkpoint import (
+from streams.rules.numa.memory_checkpoint import (
     MemoryBlock,
     MemoryManagerState,
     MemoryNode,

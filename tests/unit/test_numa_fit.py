@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.model.records import Cpu
-from streams.rules.numa_fit import NumaNumbers, cluster_skew, counted_numbers, exact_numbers, skew
-from streams.rules.topology import numa_topology
+from streams.rules.numa.skew import NumaNumbers, cluster_skew, counted_numbers, exact_numbers, skew
+from streams.rules.numa.topology import numa_topology
 
 
 @st.composite

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from ingest.model.observation import BadRecord
 from ingest.model.podresources import AllocatableResources, ContainerResources, DeviceResources, PodResources
 from ingest.model.records import Cpu
-from streams.rules.numa_podresources import allocatable_cpus, podresources_view, tells_exclusive_cpus
-from streams.rules.numa_resolve import NodeFacts, account, disagreements
-from streams.rules.numa_sources import CHECKPOINT, PODRESOURCES, Amount, Holder, NumaView
-from streams.rules.topology import numa_topology
+from streams.rules.numa.podresources import allocatable_cpus, podresources_view, tells_exclusive_cpus
+from streams.rules.numa.resolve import NodeFacts, account, disagreements
+from streams.rules.numa.sources import CHECKPOINT, PODRESOURCES, Amount, Holder, NumaView
+from streams.rules.numa.topology import numa_topology
 
 TOPOLOGY = numa_topology([Cpu(cpu=c, core=c, socket=0, numa=c // 4) for c in range(8)])
 GPU = "example.com/gpu"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from ingest.model.objects import PodAnnotations
 from ingest.model.observation import BadRecord
 from ingest.model.records import Cpu, Metric
-from streams.rules.numa_objects import crane_cpus, koordinator_cpus, parse_topology_object, with_crane_pods
-from streams.rules.numa_resolve import WHOLE_NODE, NodeFacts, account, best_account, disagreements, witnesses
-from streams.rules.numa_sources import (
+from streams.rules.numa.objects import crane_cpus, koordinator_cpus, parse_topology_object, with_crane_pods
+from streams.rules.numa.resolve import WHOLE_NODE, NodeFacts, account, best_account, disagreements, witnesses
+from streams.rules.numa.sources import (
     CHECKPOINT,
     GAUGE,
     NRT,
@@ -25,7 +25,7 @@ from streams.rules.numa_sources import (
     numa_id,
     stale_gauges,
 )
-from streams.rules.topology import numa_topology
+from streams.rules.numa.topology import numa_topology
 
 
 def gauges(total: int | None, **by_numa: float) -> list[Metric]:

@@ -27,7 +27,7 @@ from streams.findings import (
 from streams.fit import Candidate
 from streams.rules.blind_spot import tolerates
 from streams.rules.fit import PodRequest, judge, scheduler_reasons
-from streams.rules.topology_manager import Request, Settings
+from streams.rules.numa.topology_manager import Request, Settings
 
 GIB = 1 << 30
 TAINT = "dedicated=x:NoSchedule"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.rules.numa_fit import NumaNumbers, skew
-from streams.rules.placement import STRATEGIES, Bin, Claim, NodeBins, Placed, Strategy, place
+from streams.rules.numa.placement import STRATEGIES, Bin, Claim, NodeBins, Placed, Strategy, place
+from streams.rules.numa.skew import NumaNumbers, skew
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

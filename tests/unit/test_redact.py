@@ -13,7 +13,7 @@ from ingest.model.objects import EventAnnotations, NodeAnnotations, PodAnnotatio
 from ingest.model.observation import Change, Observation
 from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import REDACTED, redact, scrub, without_secrets
-from streams.rules.numa_wire import NrtAnnotations
+from streams.rules.numa.wire import NrtAnnotations
 
 CANARY = "canary-7b1f0c55"
 JSON = st.recursive(

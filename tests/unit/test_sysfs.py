@@ -11,7 +11,7 @@ from fakes.machine import Thread, write, write_sysfs
 from ingest.model.records import Cpu
 from ingest.node.host import CannotReadError
 from ingest.node.sysfs import read_cpu_topology
-from streams.rules.topology import numa_topology
+from streams.rules.numa.topology import numa_topology
 
 
 def cpus_of(threads: list[Thread]) -> list[Cpu]:

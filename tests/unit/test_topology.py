@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.model.records import Cpu
-from streams.rules.topology import InvalidTopology, numa_topology, reserved_cpus, whole_cpus
+from streams.rules.numa.topology import InvalidTopology, numa_topology, reserved_cpus, whole_cpus
 
 
 def machine(*cpus: tuple[int, int, int, int]) -> list[Cpu]:

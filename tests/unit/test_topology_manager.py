@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.model.records import Cpu
-from streams.rules.memory_checkpoint import MemoryNode, MemoryTable
-from streams.rules.numa_hints import Hint, Hints, affinities, amount_hints, memory_hints, merge
-from streams.rules.topology import numa_topology
-from streams.rules.topology_manager import Devices, Machine, Policy, Request, Scope, Settings, admit, take_cpus
+from streams.rules.numa.hints import Hint, Hints, affinities, amount_hints, memory_hints, merge
+from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
+from streams.rules.numa.topology import numa_topology
+from streams.rules.numa.topology_manager import Devices, Machine, Policy, Request, Scope, Settings, admit, take_cpus
 
 A, B, BOTH = frozenset({0}), frozenset({1}), frozenset({0, 1})
 MACHINE = numa_topology([Cpu(cpu=c, core=c % 8 // 2, socket=c // 8, numa=c // 8) for c in range(16)])

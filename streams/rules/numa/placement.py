@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from streams.rules.numa_fit import NumaNumbers, counted_numbers
+from streams.rules.numa.skew import NumaNumbers, counted_numbers
 
 Strategy: TypeAlias = Literal["most_allocated", "least_allocated", "distribute_evenly", "gang"]
 STRATEGIES: Final[tuple[Strategy, ...]] = ("most_allocated", "least_allocated", "distribute_evenly", "gang")

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from streams.rules.checkpoint import BadCheckpoint, fnv1a_32, folded, json_fields, spew_map, typed
+from streams.rules.numa.cpu_checkpoint import BadCheckpoint, fnv1a_32, folded, json_fields, spew_map, typed
 
 _TABLE_FIELDS: Final = {
     "total": "TotalMemSize",

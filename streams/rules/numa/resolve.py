@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from streams.rules.cpuset import format_cpuset
-from streams.rules.numa_fit import NumaNumbers, counted_numbers, exact_numbers
-from streams.rules.numa_sources import (
+from streams.rules.numa.skew import NumaNumbers, counted_numbers, exact_numbers
+from streams.rules.numa.sources import (
     CHECKPOINT,
     KOORDINATOR,
     METRICS,
@@ -16,7 +16,7 @@ from streams.rules.numa_sources import (
     Fidelity,
     NumaView,
 )
-from streams.rules.topology import NumaTopology, lowest_cpus
+from streams.rules.numa.topology import NumaTopology, lowest_cpus
 
 WHOLE_NODE: Final = -1
 """The NUMA node of numbers that are only known of the whole node."""

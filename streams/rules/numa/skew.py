@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from streams.rules.topology import NumaTopology
+from streams.rules.numa.topology import NumaTopology
 
 
 class NumaNumbers(NamedTuple):

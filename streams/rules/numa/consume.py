@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from streams.rules.memory_checkpoint import MemoryNode
-from streams.rules.numa_hints import Affinity, memory_hints, merge
-from streams.rules.topology_manager import Devices, Machine, Request
+from streams.rules.numa.hints import Affinity, memory_hints, merge
+from streams.rules.numa.memory_checkpoint import MemoryNode
+from streams.rules.numa.topology_manager import Devices, Machine, Request
 
 
 def consume(

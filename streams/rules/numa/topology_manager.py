@@ -7,9 +7,9 @@ pkg/kubelet/cm/cpumanager/{policy_static,cpu_assignment}.go.
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from streams.rules.memory_checkpoint import MemoryNode
-from streams.rules.numa_hints import Affinity, Hint, Hints, amount_hints, memory_hints, merge
-from streams.rules.topology import NumaTopology
+from streams.rules.numa.hints import Affinity, Hint, Hints, amount_hints, memory_hints, merge
+from streams.rules.numa.memory_checkpoint import MemoryNode
+from streams.rules.numa.topology import NumaTopology
 
 Policy: TypeAlias = Literal["none", "best-effort", "restricted", "single-numa-node"]
 Scope: TypeAlias = Literal["container", "pod"]

@@ -6,7 +6,7 @@ from typing import Final
 
 from ingest.model.observation import BadRecord
 from ingest.model.podresources import AllocatableResources, DeviceResources, PodResources
-from streams.rules.numa_sources import PODRESOURCES, Amount, Holder, NumaView, NumaZone
+from streams.rules.numa.sources import PODRESOURCES, Amount, Holder, NumaView, NumaZone
 from streams.rules.values.version import is_at_least
 
 EXCLUSIVE_SINCE: Final = 23

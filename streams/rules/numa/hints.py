@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
-from streams.rules.memory_checkpoint import MemoryNode
+from streams.rules.numa.memory_checkpoint import MemoryNode
 
 Affinity: TypeAlias = frozenset[int]
 

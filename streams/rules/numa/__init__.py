@@ -1,0 +1,1 @@
+"""CPU, memory and topology managers, and every source that describes NUMA nodes."""
