@@ -5,12 +5,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from streams.fit import Candidate
 from streams.rules.cpuset import parse_cpuset
-from streams.rules.fit import NodeState
-from streams.rules.fit_machine import NumaCpus, Policies, machine_of, options_not_followed, settings_of
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.resolve import RESERVED_CPUS, SINGLE_NUMA_NODE
 from streams.rules.numa.sources import POD_SPEC, PODRESOURCES
 from streams.rules.numa.topology_manager import Devices, Machine
+from streams.rules.scheduling.fit import NodeState
+from streams.rules.scheduling.fit_machine import NumaCpus, Policies, machine_of, options_not_followed, settings_of
 
 CHECKPOINT: Final = "memory_manager_state"
 MEMORY_TYPES: Final = ("memory", "hugepages-")

@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from streams.rules.fit import Judgement, NodeState, PodRequest, Verdict, rooms, take
 from streams.rules.numa.topology_manager import Request
+from streams.rules.scheduling.fit import Judgement, NodeState, PodRequest, Verdict, rooms, take
 from streams.rules.values.quantity import InvalidQuantity, base_units, millicores
 
 MILLI: Final = 1000

@@ -9,8 +9,8 @@ import msgspec
 
 from ingest.model.objects import NodeLabels
 from ingest.model.records import NodeRecord
-from streams.rules import node_tree
-from streams.rules.node_tree import NodeTree
+from streams.rules.scheduling import node_tree
+from streams.rules.scheduling.node_tree import NodeTree
 from streams.rules.values.version import minor_version
 from streams.rules.values.zone import zone_key
 

@@ -1,4 +1,4 @@
--- domain-reference A8, D5, E2; agrees with streams/rules/fit.py. Left out: node selectors, affinity, topology spread,
+-- domain-reference A8, D5, E2; agrees with streams/rules/scheduling/fit.py. Left out: node selectors, affinity, topology spread,
 -- volumes and ports of the pod; of the NUMA verdict memory and devices, options of the policies, CPUs of several
 -- containers (all are taken to be one container's), and that several pending pods compete.
 -- column node: The node that is judged

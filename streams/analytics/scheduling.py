@@ -18,9 +18,9 @@ from streams.analytics.scheduling_state import OPEN_LIMIT, OpenFailure, State, W
 from streams.analytics.scheduling_verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
 from streams.findings import SchedulerBlindSpot, SchedulingFailure
 from streams.reducer import Output, Reducer
-from streams.rules.blind_spot import PINNED_ALONE_SINCE
-from streams.rules.scheduling_message import Preemption, SchedulingMessage, parse
-from streams.rules.scheduling_witness import (
+from streams.rules.scheduling.blind_spot import PINNED_ALONE_SINCE
+from streams.rules.scheduling.message import Preemption, SchedulingMessage, parse
+from streams.rules.scheduling.witness import (
     FAILED_SCHEDULING,
     condition_text,
     is_of_daemon_set,

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from streams.analytics.cluster_nodes import ClusterNodes, existing_for, existing_within, forget_gone
 from streams.analytics.scheduling_state import OpenFailure, State, forget_old
 from streams.findings import Row, SchedulerBlindSpot, SchedulingFailure
-from streams.rules import blind_spot
-from streams.rules.blind_spot import Cluster, Counted, Finding, Placement
+from streams.rules.scheduling import blind_spot
+from streams.rules.scheduling.blind_spot import Cluster, Counted, Finding, Placement
 
 YOUNG: Final = timedelta(minutes=1)
 """How long a scheduler may take to know of a node that came or went."""

@@ -7,7 +7,6 @@ from common.durations import InvalidDuration, parse_duration
 from fuzz.target import Target, as_text, texts_of
 from ingest.model.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
 from ingest.model.objects import EventAnnotations
-from streams.rules import scheduling_message
 from streams.rules.events import messages
 from streams.rules.eviction import messages as messages_eviction
 from streams.rules.image_gc.thresholds import messages as messages_image_gc
@@ -22,6 +21,7 @@ from streams.rules.numa.memory_checkpoint import (
     parse_memory_manager_state,
     write_memory_manager_state,
 )
+from streams.rules.scheduling import message as scheduling_message
 from streams.rules.values.quantity import (
     INT64_MAX,
     InvalidQuantity,

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from ingest.model.records import Cpu
 from streams.fit import Answer, BadQuestion, Candidate, Question, answer, pod_of, question
-from streams.rules.fit import Judgement, NodeState, judge, rooms, take, untolerated
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology import numa_topology
 from streams.rules.numa.topology_manager import Devices, Machine, Policy, Settings
+from streams.rules.scheduling.fit import Judgement, NodeState, judge, rooms, take, untolerated
 
 GIB = 1 << 30
 MINOR = 30

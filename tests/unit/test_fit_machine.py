@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.rules.fit_machine import NumaCpus, Policies, machine_of, options_not_followed, settings_of
 from streams.rules.numa.consume import consume
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology_manager import Devices, Machine, Request, Settings
+from streams.rules.scheduling.fit_machine import NumaCpus, Policies, machine_of, options_not_followed, settings_of
 
 GIB = 1 << 30
 

@@ -1,6 +1,6 @@
 """The scheduler's reasons by domain-reference D5."""
 
-from streams.rules.fit_reasons import fit_reasons
+from streams.rules.scheduling.fit_reasons import fit_reasons
 
 ROOM = {"cpu": 2000, "memory": 4096, "ephemeral-storage": 8192, "pods": 110}
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.rules import node_tree
-from streams.rules.node_tree import NodeTree, UnknownVersion, affected
+from streams.rules.scheduling import node_tree
+from streams.rules.scheduling.node_tree import NodeTree, UnknownVersion, affected
 
 MASTERS = ["ss-stg-ma-01", "ss-stg-ma-02", "ss-stg-ma-03"]
 

@@ -25,9 +25,9 @@ from streams.findings import (
     Row,
 )
 from streams.fit import Candidate
-from streams.rules.blind_spot import tolerates
-from streams.rules.fit import PodRequest, judge, scheduler_reasons
 from streams.rules.numa.topology_manager import Request, Settings
+from streams.rules.scheduling.blind_spot import tolerates
+from streams.rules.scheduling.fit import PodRequest, judge, scheduler_reasons
 
 GIB = 1 << 30
 TAINT = "dedicated=x:NoSchedule"

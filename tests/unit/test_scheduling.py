@@ -40,7 +40,7 @@ from streams.analytics import scheduling
 from streams.analytics.scheduling_state import State
 from streams.findings import SchedulerBlindSpot, SchedulingFailure
 from streams.fold import Fold, LogState
-from streams.rules.blind_spot import tolerates
+from streams.rules.scheduling.blind_spot import tolerates
 
 T0 = datetime(2020, 6, 1, 10, tzinfo=UTC)
 CLUSTER = "stage"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.rules.scheduling_message import CUT, TEXT_LIMIT, parse
+from streams.rules.scheduling.message import CUT, TEXT_LIMIT, parse
 
 REAL_1_36 = (
     "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: "

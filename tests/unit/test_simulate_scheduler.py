@@ -7,7 +7,7 @@ import pytest
 
 from ingest.model.objects import Node, NodeLabels, NodeMetadata
 from ingest.model.records import NodeRecord, ObjectChange
-from streams.rules.node_tree import UnknownVersion
+from streams.rules.scheduling.node_tree import UnknownVersion
 from streams.simulate_scheduler import (
     Arrival,
     BadOperations,

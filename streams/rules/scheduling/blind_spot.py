@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ingest.model.objects import Taint, Toleration
-from streams.rules.node_tree import UnknownVersion, affected
+from streams.rules.scheduling.node_tree import UnknownVersion, affected
 from streams.rules.values.version import minor_version
 
 Verdict: TypeAlias = Literal["lost_node", "stale_view", "ghost_nodes", "inconclusive"]

@@ -7,11 +7,11 @@ out: affinity, topology spread, volumes, ports, and plugins that are not Kuberne
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from streams.rules.fit_reasons import fit_reasons
 from streams.rules.numa.consume import consume
 from streams.rules.numa.hints import Hint, memory_hints
 from streams.rules.numa.topology import NumaNode, NumaTopology
 from streams.rules.numa.topology_manager import Machine, Request, Settings, admit
+from streams.rules.scheduling.fit_reasons import fit_reasons
 
 Verdict: TypeAlias = Literal["fits", "refused_by_scheduler", "refused_by_kubelet", "not_exclusive", "unknown"]
 """`not_exclusive`: it would run there, but without the exclusive CPUs that it asks for."""
