@@ -3,21 +3,11 @@
 from typing import Any, Final
 
 from streams.alerts import alert_reducers
-from streams.analytics import (
-    eviction_trend,
-    evictions,
-    image_gc,
-    kubelet_settings,
-    node_events,
-    node_fit,
-    nodes,
-    numa_cluster,
-    numa_skew,
-    pod_bindings,
-    pressure_changes,
-    scheduling,
-    source_errors,
-)
+from streams.analytics import kubelet_settings, node_events, node_fit, nodes, pod_bindings, source_errors
+from streams.analytics.eviction import eviction_trend, evictions, pressure_changes
+from streams.analytics.image_gc import image_gc
+from streams.analytics.numa import numa_cluster, numa_skew
+from streams.analytics.scheduling import scheduling
 from streams.reducer import Reducer
 
 ANALYTICS: Final[tuple[Reducer[Any], ...]] = (

@@ -30,8 +30,9 @@ from sql.landing import Lander
 from sql.migrate import migrate
 from sql.schema import SCHEMAS
 from sql.settle import settle
-from streams.analytics import numa_cluster, numa_skew, scheduling
+from streams.analytics.numa import numa_cluster, numa_skew
 from streams.analytics.registry import REDUCERS
+from streams.analytics.scheduling import scheduling
 from streams.embedded import Replay
 from streams.reducer import Reducer
 

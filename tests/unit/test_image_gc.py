@@ -1,7 +1,7 @@
 """What the image-GC analytic says beyond its verdicts, which the scenario `image_gc` shows."""
 
 from components.captures import GIB, Json, about_pod, configz, event, filesystem, records, summary
-from streams.analytics import image_gc
+from streams.analytics.image_gc import image_gc
 from streams.findings import ImageGc
 from streams.fold import Fold, LogState
 

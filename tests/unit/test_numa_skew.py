@@ -14,7 +14,7 @@ from ingest.files.sources import read_sources
 from ingest.model.observation import Observed
 from ingest.model.records import NodeNumaRecord, NumaBin, NumaClaim, Record
 from ingest.normalize.normalize import normalize
-from streams.analytics import numa_cluster, numa_skew
+from streams.analytics.numa import numa_cluster, numa_skew
 from streams.findings import LateJoiners, NumaAllocation, NumaDisagreement, NumaPod, NumaSkew, NumaWhatif
 from streams.fold import Fold, LogState
 from streams.reducer import Output

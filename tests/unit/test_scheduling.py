@@ -36,8 +36,8 @@ from ingest.model.objects import (
     Toleration,
 )
 from ingest.model.records import EventRecord, NodeRecord, ObjectChange, PodPlacement, PodRecord, Record
-from streams.analytics import scheduling
-from streams.analytics.scheduling_state import State
+from streams.analytics.scheduling import scheduling
+from streams.analytics.scheduling.state import State
 from streams.findings import SchedulerBlindSpot, SchedulingFailure
 from streams.fold import Fold, LogState
 from streams.rules.scheduling.blind_spot import tolerates

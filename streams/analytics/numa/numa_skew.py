@@ -27,9 +27,11 @@ from ingest.model.records import (
     SettingsRecord,
     SourceErrorRecord,
 )
-from streams.analytics import numa_intake, numa_rows, numa_state
-from streams.analytics.numa_state import Pending, Shown, State
-from streams.analytics.numa_whatif import whatif_rows
+from streams.analytics.numa import intake as numa_intake
+from streams.analytics.numa import rows as numa_rows
+from streams.analytics.numa import state as numa_state
+from streams.analytics.numa.state import Pending, Shown, State
+from streams.analytics.numa.whatif import whatif_rows
 from streams.findings import NumaAllocation, NumaDisagreement, NumaPod, NumaResource, NumaSkew, NumaWhatif
 from streams.reducer import Output, Reducer
 from streams.rules.numa.resolve import account, best_account, disagreements

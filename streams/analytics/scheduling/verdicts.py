@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from streams.analytics.cluster_nodes import ClusterNodes, existing_for, existing_within, forget_gone
-from streams.analytics.scheduling_state import OpenFailure, State, forget_old
+from streams.analytics.scheduling.cluster_nodes import ClusterNodes, existing_for, existing_within, forget_gone
+from streams.analytics.scheduling.state import OpenFailure, State, forget_old
 from streams.findings import Row, SchedulerBlindSpot, SchedulingFailure
 from streams.rules.scheduling import blind_spot
 from streams.rules.scheduling.blind_spot import Cluster, Counted, Finding, Placement

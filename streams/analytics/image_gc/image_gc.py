@@ -13,7 +13,7 @@ import msgspec
 
 from ingest.model.objects import Event, KubeletConfiguration
 from ingest.model.records import EventRecord, Record, SettingsRecord, SummaryRecord
-from streams.analytics.image_gc_episode import (
+from streams.analytics.image_gc.episode import (
     LOOP,
     NEXT_RUN,
     UNDECIDED,
@@ -26,7 +26,7 @@ from streams.analytics.image_gc_episode import (
     is_run_after_run,
     verdict,
 )
-from streams.analytics.image_gc_explain import explain
+from streams.analytics.image_gc.explain import explain
 from streams.findings import ImageGc
 from streams.reducer import Output, Reducer
 from streams.rules.events.counting import Counted, Occurrences, event_count, event_time, message, occurrences

@@ -20,7 +20,7 @@ from ingest.model.records import (
     SettingsRecord,
     SummaryRecord,
 )
-from streams.analytics.eviction_prediction import PodSpecs, Sample, predicted, sample_of, specs_of
+from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, sample_of, specs_of
 from streams.findings import Eviction
 from streams.reducer import Output, Reducer
 from streams.rules.events.counting import event_time, message

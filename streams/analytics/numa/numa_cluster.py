@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ingest.model.records import NodeNumaRecord
-from streams.analytics.numa_whatif import whatif_rows
+from streams.analytics.numa.whatif import whatif_rows
 from streams.findings import LateJoiners, NumaSkew
 from streams.reducer import Output, Reducer
 from streams.rules.numa import late_joiners as rule

@@ -6,7 +6,7 @@ from typing import Final
 
 from ingest.model.objects import Pod
 from ingest.model.records import NodeNumaRecord, NumaBin, NumaClaim, Record
-from streams.analytics.numa_state import (
+from streams.analytics.numa.state import (
     UNKNOWN_ARRIVAL,
     State,
     cpu_policy,

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from ingest.model.objects import Toleration
-from streams.analytics.cluster_nodes import ClusterNodes
+from streams.analytics.scheduling.cluster_nodes import ClusterNodes
 from streams.findings import SchedulingFailure
 
 WAITING_LIMIT: Final = 50_000

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from streams.analytics.image_gc_episode import Episode
+from streams.analytics.image_gc.episode import Episode
 
 
 def explain(episode: Episode, verdict: str) -> str:

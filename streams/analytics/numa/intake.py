@@ -24,7 +24,7 @@ from ingest.model.records import (
     SettingsRecord,
     SourceErrorRecord,
 )
-from streams.analytics.numa_state import Kubelet, Machine, PinnedPod, State, uids_by_name
+from streams.analytics.numa.state import Kubelet, Machine, PinnedPod, State, uids_by_name
 from streams.rules.cpuset import parse_cpuset
 from streams.rules.numa.cpu_checkpoint import BadCheckpoint, parse_cpu_manager_state
 from streams.rules.numa.memory_checkpoint import parse_memory_manager_state

@@ -13,9 +13,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from ingest.model.records import EventRecord, NodeRecord, PodPlacement, PodRecord, Record
-from streams.analytics.cluster_nodes import existing_for, observe
-from streams.analytics.scheduling_state import OPEN_LIMIT, OpenFailure, State, Waiting, forget_pod
-from streams.analytics.scheduling_verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
+from streams.analytics.scheduling.cluster_nodes import existing_for, observe
+from streams.analytics.scheduling.state import OPEN_LIMIT, OpenFailure, State, Waiting, forget_pod
+from streams.analytics.scheduling.verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
 from streams.findings import SchedulerBlindSpot, SchedulingFailure
 from streams.reducer import Output, Reducer
 from streams.rules.scheduling.blind_spot import PINNED_ALONE_SINCE

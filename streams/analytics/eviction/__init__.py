@@ -1,0 +1,1 @@
+"""Eviction trends, evictions and pressure."""

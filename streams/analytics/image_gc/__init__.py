@@ -1,0 +1,1 @@
+"""Image garbage collection: verdicts on its failures."""

@@ -1,0 +1,1 @@
+"""NUMA skew of nodes and of the cluster."""

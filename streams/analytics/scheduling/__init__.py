@@ -1,0 +1,1 @@
+"""Pods that find no node, and scheduler blind spots."""
