@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from sql.database import Database
-from streams.checkpoints import Entry
+from streams.fold.checkpoints import Entry
 
 TABLE = "replay_checkpoints"
 _LATEST = f"""

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from sql.database import Database
 from sql.schema import NODE_SAMPLES, POD_SAMPLES, node_samples, pod_samples, to_arrow
-from streams.batch import Batch
-from streams.findings import TABLES
+from streams.fold.batch import Batch
+from streams.fold.findings import TABLES
 
 WAITING: Final = 1
 """Batches that may wait; more of them make the runtime wait."""

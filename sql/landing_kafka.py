@@ -13,9 +13,9 @@ from sql.database import Database
 from sql.errors import DatabaseUnreachable, QueryFailed
 from sql.landing import land
 from sql.schema import from_columns
-from streams.batch import Batch
 from streams.finding_messages import columns_of, decode_findings
-from streams.findings import DeadLetter
+from streams.fold.batch import Batch
+from streams.fold.findings import DeadLetter
 from streams.landing import Portion, TransientFailure
 
 KIND: Final = "kind"

@@ -18,8 +18,8 @@ from streams.alerting.rules_file import read_rules
 from streams.alerts import alert_reducers
 from streams.analytics.registry import ANALYTICS, REDUCERS
 from streams.app import Worker
+from streams.fold.reducer import Reducer
 from streams.landing import Landing, Limits
-from streams.reducer import Reducer
 
 
 async def run_worker(settings: Settings, reducers: Sequence[Reducer[Any]] | None = None) -> None:

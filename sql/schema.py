@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ingest.model.columns import BYTES, TYPE_CODES, Packed
 from ingest.model.records import NodeSample, PodColumns
 from sql.lean_arrow import make_arrow_lean
-from streams.batch import SampleKey
-from streams.findings import TABLES, Row
+from streams.fold.batch import SampleKey
+from streams.fold.findings import TABLES, Row
 
 make_arrow_lean()
 

@@ -24,9 +24,9 @@ from ingest.model.topics import Topics, decode_record, encode_record, headers_of
 from streams.alert_messages import alert_headers, encode_alert
 from streams.codec import Emission, Folded, TableCodec
 from streams.finding_messages import encode_findings, finding_headers
-from streams.findings import Alert, Row
-from streams.fold import Fold, LogState, Rejected
-from streams.reducer import Reducer
+from streams.fold.findings import Alert, Row
+from streams.fold.fold import Fold, LogState, Rejected
+from streams.fold.reducer import Reducer
 
 BATCH_EVENTS: Final = 4000
 """Of a backlog: a state is written once a batch."""

@@ -10,7 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from ingest.model.topics import Headers, event_headers
-from streams.findings import Alert
+from streams.fold.findings import Alert
 
 KIND: Final = "alert"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ingest.model.records import DeadLetterRecord
 from streams.alerting.holding import State
-from streams.findings import (
+from streams.fold.findings import (
     Alert,
     Eviction,
     EvictionSignal,
@@ -27,7 +27,7 @@ from streams.findings import (
     SchedulerBlindSpot,
     SourceError,
 )
-from streams.reducer import Concluded, Reducer
+from streams.fold.reducer import Concluded, Reducer
 
 if TYPE_CHECKING:
     from streams.alerting.rules import AlertRules

@@ -15,7 +15,7 @@ from ingest import figures
 from ingest.kafka.publish import MAX_UNACKNOWLEDGED, Publisher
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic, Topics
 from streams.agents import LogFolder
-from streams.reducer import Reducer
+from streams.fold.reducer import Reducer
 
 SESSION_SECONDS: Final = 20.0
 """A worker that comes back under its own name within this time takes up its partitions at once."""

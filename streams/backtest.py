@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from streams.findings import Alert, Eviction
+from streams.fold.findings import Alert, Eviction
 
 GAP: Final = timedelta(minutes=1)
 """Evictions of one node, cause and resource that are this near to each other are one incident."""

@@ -6,9 +6,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 
 from ingest.kafka.publish import Sent
-from streams.checkpoints import StateCodec
-from streams.fold import LogState
-from streams.reducer import Reducer
+from streams.fold.checkpoints import StateCodec
+from streams.fold.fold import LogState
+from streams.fold.reducer import Reducer
 
 NOTHING_FOLDED: Final = -1
 PUBLISHERS: Final = 16

@@ -11,11 +11,11 @@ from ingest.model.dead_letters import EPOCH, payload_text
 from ingest.model.records import DeadLetterRecord, Record, SummaryRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.decoded import Decoded
-from streams.batch import Batch, Sink
-from streams.checkpoints import Checkpoints, Entry, Seen, StateCodec, packed, unpacked
-from streams.findings import DeadLetter, Row
-from streams.fold import Fold, LogKey, LogState, Rejected
-from streams.reducer import Reducer
+from streams.fold.batch import Batch, Sink
+from streams.fold.checkpoints import Checkpoints, Entry, Seen, StateCodec, packed, unpacked
+from streams.fold.findings import DeadLetter, Row
+from streams.fold.fold import Fold, LogKey, LogState, Rejected
+from streams.fold.reducer import Reducer
 
 BATCH_ROWS: Final = 4_000
 CHECKPOINT_EVERY: Final = 100_000

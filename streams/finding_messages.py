@@ -9,7 +9,7 @@ import msgspec
 
 from ingest.model.dead_letters import EPOCH
 from ingest.model.topics import Headers, event_headers
-from streams.findings import TABLES, DeadLetter, Row
+from streams.fold.findings import TABLES, DeadLetter, Row
 
 KIND: Final = "findings"
 ROW_TYPES: Final[dict[str, type[Row]]] = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from streams.findings import Alert
+from streams.fold.findings import Alert
 
 if TYPE_CHECKING:
     from streams.alerting.rules import AlertRules

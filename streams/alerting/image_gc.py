@@ -7,7 +7,7 @@ import msgspec
 
 from streams.alerting.holding import Said, State, happened, is_over, key_of
 from streams.alerting.words import name, size
-from streams.findings import ImageGc, KubeletSetting, NodeEvent
+from streams.fold.findings import ImageGc, KubeletSetting, NodeEvent
 
 if TYPE_CHECKING:
     from streams.alerting.rules import AlertRules

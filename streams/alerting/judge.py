@@ -10,7 +10,7 @@ from ingest.model.records import DeadLetterRecord, Record
 from streams.alerting import image_gc, placement, pressure, sources
 from streams.alerting.holding import State, fired, resolve_all, resolved
 from streams.alerting.rules import AlertRules
-from streams.findings import (
+from streams.fold.findings import (
     Alert,
     Eviction,
     EvictionSignal,
@@ -26,7 +26,7 @@ from streams.findings import (
     SchedulerBlindSpot,
     SourceError,
 )
-from streams.reducer import Concluded
+from streams.fold.reducer import Concluded
 
 _MOMENT: Final = timedelta(microseconds=1)
 _Condition = Callable[[State, Any, datetime, AlertRules], State]

@@ -9,7 +9,7 @@ import msgspec
 from common.text import plain
 from streams.alerting.holding import Said, State, ends, happened, holds, is_over, key_of
 from streams.alerting.words import amount, name
-from streams.findings import LateJoiners, NodeFit, NumaSkew, SchedulerBlindSpot
+from streams.fold.findings import LateJoiners, NodeFit, NumaSkew, SchedulerBlindSpot
 
 if TYPE_CHECKING:
     from streams.alerting.rules import AlertRules, NodeOvercommitted

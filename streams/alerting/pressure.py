@@ -8,7 +8,7 @@ import msgspec
 
 from streams.alerting.holding import Said, State, ends, happened, holds, is_over, key_of
 from streams.alerting.words import amount, lasting, name, pods, some
-from streams.findings import Eviction, EvictionSignal, PressureChange
+from streams.fold.findings import Eviction, EvictionSignal, PressureChange
 from streams.rules.eviction.signals import RESOURCES
 
 if TYPE_CHECKING:

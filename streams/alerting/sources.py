@@ -8,7 +8,7 @@ import msgspec
 from ingest.model.records import DeadLetterRecord
 from streams.alerting.holding import Said, State, ends, happened, is_over, key_of
 from streams.alerting.words import name
-from streams.findings import SourceError
+from streams.fold.findings import SourceError
 
 if TYPE_CHECKING:
     from streams.alerting.rules import AlertRules

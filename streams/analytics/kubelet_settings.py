@@ -7,8 +7,8 @@ import msgspec
 
 from common.durations import parse_duration
 from ingest.model.records import SettingsRecord
-from streams.findings import KubeletSetting
-from streams.reducer import Output, Reducer
+from streams.fold.findings import KubeletSetting
+from streams.fold.reducer import Output, Reducer
 from streams.rules.eviction.thresholds import DEFAULT_PRESSURE_TRANSITION_SECONDS, effective_thresholds
 from streams.rules.image_gc.thresholds import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT
 

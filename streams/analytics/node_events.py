@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from ingest.model.objects import Event, EventSource, ObjectReference
 from ingest.model.records import EventRecord, NodeRecord
-from streams.findings import NodeEvent
-from streams.reducer import Output, Reducer
+from streams.fold.findings import NodeEvent
+from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import Bucket, Counted, draw, event_count, event_time, message, occurrences
 from streams.rules.values.version import is_at_least
 

@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from ingest.model.records import NodeRecord, NodeSample, PodRecord, Record, SummaryRecord
-from streams.findings import NodeFit
-from streams.reducer import Output, Reducer
+from streams.fold.findings import NodeFit
+from streams.fold.reducer import Output, Reducer
 from streams.rules.pods.requests import effective_requests
 from streams.rules.values.quantity import in_base_units
 

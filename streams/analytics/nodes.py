@@ -7,8 +7,8 @@ import msgspec
 
 from ingest.model.objects import Node
 from ingest.model.records import NodeRecord
-from streams.findings import NodeRow
-from streams.reducer import Output, Reducer
+from streams.fold.findings import NodeRow
+from streams.fold.reducer import Output, Reducer
 from streams.rules.values.quantity import in_base_units
 from streams.rules.values.zone import zone_key
 

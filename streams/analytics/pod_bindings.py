@@ -12,8 +12,8 @@ import msgspec
 
 from ingest.model.objects import Pod, Toleration
 from ingest.model.records import PodPlacement, PodRecord
-from streams.findings import PodBinding
-from streams.reducer import Output, Reducer
+from streams.fold.findings import PodBinding
+from streams.fold.reducer import Output, Reducer
 from streams.rules.pods.qos import qos_class
 from streams.rules.pods.requests import (
     cpu_limit,

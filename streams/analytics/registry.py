@@ -8,7 +8,7 @@ from streams.analytics.eviction import eviction_trend, evictions, pressure_chang
 from streams.analytics.image_gc import image_gc
 from streams.analytics.numa import numa_cluster, numa_skew
 from streams.analytics.scheduling import scheduling
-from streams.reducer import Reducer
+from streams.fold.reducer import Reducer
 
 ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     nodes.REDUCER,

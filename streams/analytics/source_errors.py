@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from ingest.model.records import SourceErrorRecord
-from streams.findings import SourceError
-from streams.reducer import Output, Reducer
+from streams.fold.findings import SourceError
+from streams.fold.reducer import Output, Reducer
 
 _SILENT: Final = re.compile(r"stream silent for (\d{1,12}) s$")
 """As `ingest.live.run` tells it."""

@@ -14,8 +14,8 @@ from ingest.settings import Settings, load
 from streams.analytics.registry import REDUCERS
 from streams.codec import Folded, TableCodec
 from streams.finding_messages import encode_findings
-from streams.findings import Row
-from streams.fold import Fold, LogState, Rejected
+from streams.fold.findings import Row
+from streams.fold.fold import Fold, LogState, Rejected
 
 
 def idiomatic_app(settings: Settings) -> faust.App:

@@ -34,7 +34,7 @@ from streams.analytics.numa import numa_cluster, numa_skew
 from streams.analytics.registry import REDUCERS
 from streams.analytics.scheduling import scheduling
 from streams.embedded import Replay
-from streams.reducer import Reducer
+from streams.fold.reducer import Reducer
 
 from .extract import extract
 

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 from ingest.model.records import NodeSample, PodColumns, SummaryRecord
 from sql.database import Database
 from sql.schema import node_samples, pod_samples, to_arrow
-from streams.batch import Batch
-from streams.findings import TABLES, Row
+from streams.fold.batch import Batch
+from streams.fold.findings import TABLES, Row
 
 T0: Final = datetime(2026, 7, 1, 12, tzinfo=UTC)
 """A time on a full hour."""

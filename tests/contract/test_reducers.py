@@ -15,8 +15,8 @@ from ingest.model.observation import BadRecord, Observed
 from ingest.model.records import Record
 from ingest.normalize.normalize import normalize
 from streams.analytics.registry import REDUCERS
-from streams.fold import Fold, LogKey, LogState, Rejected
-from streams.reducer import Output, Reducer
+from streams.fold.fold import Fold, LogKey, LogState, Rejected
+from streams.fold.reducer import Output, Reducer
 
 EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/*.jsonl.gz"))
 

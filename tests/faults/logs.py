@@ -24,10 +24,10 @@ from sql.landing import Lander, land
 from sql.migrate import migrate
 from streams.agents import ORIGIN
 from streams.analytics.registry import REDUCERS
-from streams.batch import Batch
-from streams.checkpoints import Entry
 from streams.embedded import Replay
-from streams.fold import Fold, LogState, Rejected
+from streams.fold.batch import Batch
+from streams.fold.checkpoints import Entry
+from streams.fold.fold import Fold, LogState, Rejected
 
 OVER_A_CLUSTER: Final = frozenset(
     {"alerts", "late_joiners", "numa_skew", "numa_whatif", "scheduler_blind_spots", "scheduling_failures"}

@@ -30,7 +30,7 @@ EDITS: Final = (
     Edit("streams/analytics/kubelet_settings.py", "return State(row), (row,)", "return State(last=row), (row,)"),
     Edit("streams/analytics/kubelet_settings.py", "version=2,", "version=3,"),
     Edit(
-        "streams/findings.py",
+        "streams/fold/findings.py",
         'over-committed."""\n    pods: int\n',
         f'over-committed."""\n    pods: int\n    later: int = {LATER}\n',
     ),

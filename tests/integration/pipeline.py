@@ -38,7 +38,7 @@ from sql.migrate import migrate
 from sql.run import make_topics, run_lander, run_worker
 from streams.analytics.registry import REDUCERS
 from streams.embedded import Replay
-from streams.reducer import Reducer
+from streams.fold.reducer import Reducer
 
 ROOT: Final = Path(__file__).parents[2]
 PARTITIONS: Final = 4

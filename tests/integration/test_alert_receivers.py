@@ -24,7 +24,7 @@ from ingest.files.sources import read_sources
 from integration.pipeline import ROOT, Pipeline
 from streams.alert_messages import alert_headers, encode_alert
 from streams.alerting.holding import fingerprint
-from streams.findings import Alert
+from streams.fold.findings import Alert
 
 pytestmark = pytest.mark.xdist_group("kafka")
 

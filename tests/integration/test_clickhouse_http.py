@@ -16,7 +16,7 @@ from sql.migrate import load_migrations, migrate
 from sql.queries import run, saved_queries
 from sql.retention import RAW_TABLES, ROLLUP_TABLES, apply_retention
 from sql.schema import to_arrow
-from streams.findings import NodeRow, PodBinding
+from streams.fold.findings import NodeRow, PodBinding
 
 HOSTILE = "'; DROP TABLE nodes; -- {x:String} %s \\ \t\n\0 é"
 PASSWORD = "s3cret-and-sound"  # noqa: S105 - of a server that lives as long as its test

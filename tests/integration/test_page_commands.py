@@ -16,7 +16,7 @@ from sql.errors import DatabaseError, QueryFailed
 from sql.migrate import migrate
 from sql.page.report import write_report
 from sql.page.scope import Asked
-from streams.findings import NodeRow
+from streams.fold.findings import NodeRow
 
 USAGE: Final = 2
 NO_SOURCE: Final = 4

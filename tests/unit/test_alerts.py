@@ -15,7 +15,7 @@ from streams.alerting.holding import State, fingerprint
 from streams.alerting.rules import AlertRules
 from streams.alerting.rules_file import default_rules
 from streams.alerts import alert_reducers
-from streams.findings import (
+from streams.fold.findings import (
     Alert,
     Eviction,
     EvictionSignal,
@@ -31,7 +31,7 @@ from streams.findings import (
     SchedulerBlindSpot,
     SourceError,
 )
-from streams.reducer import Concluded
+from streams.fold.reducer import Concluded
 
 GIB = 1 << 30
 

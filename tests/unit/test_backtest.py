@@ -5,7 +5,7 @@ from typing import Any
 
 from components.rows import T0, row
 from streams.backtest import Announced, Episode, announced, episodes, incidents, unfulfilled
-from streams.findings import Alert, Eviction
+from streams.fold.findings import Alert, Eviction
 
 
 def at(seconds: float) -> Any:

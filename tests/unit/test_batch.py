@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.rows import T0, row
-from streams.batch import Batch
-from streams.findings import NodeEvent, NodeFit
+from streams.fold.batch import Batch
+from streams.fold.findings import NodeEvent, NodeFit
 
 CHANGES = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 1), st.integers(0, 9)), max_size=30)
 

@@ -12,9 +12,9 @@ from components.captures import node, observed
 from ingest.model.observation import Observation, Position, Unreadable
 from ingest.model.records import NodeRecord
 from ingest.normalize.identity import digest
-from streams.checkpoints import Entry, Seen, StateCodec
-from streams.fold import LogState
-from streams.reducer import Reducer
+from streams.fold.checkpoints import Entry, Seen, StateCodec
+from streams.fold.fold import LogState
+from streams.fold.reducer import Reducer
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ingest.kafka.publish import Sent
 from streams.analytics.registry import REDUCERS
 from streams.codec import NOTHING_FOLDED, PUBLISHERS, RANGES, Emission, Folded, TableCodec
-from streams.fold import LogState
+from streams.fold.fold import LogState
 
 EMPTY = Folded(NOTHING_FOLDED, LogState(), {})
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ingest.model.columns import TYPE_CODES, pack, pack_column, unpack
 from ingest.model.records import PodColumns
 from sql.schema import POD_SAMPLES, SCHEMAS, pod_samples
-from streams.batch import SampleKey
+from streams.fold.batch import SampleKey
 
 INT64 = (-(1 << 63), (1 << 63) - 1)
 VALUES = {"q": st.integers(), "d": st.floats(allow_nan=False)}

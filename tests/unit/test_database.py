@@ -18,7 +18,7 @@ from sql.database import ENGINE_SETTINGS, Database, connect, quoted
 from sql.dsn import Embedded, Server, parse_dsn
 from sql.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
 from sql.schema import SCHEMAS, to_arrow
-from streams.findings import TABLES, DeadLetter, EvictionSignal, KubeletSetting, NodeRow, PodBinding
+from streams.fold.findings import TABLES, DeadLetter, EvictionSignal, KubeletSetting, NodeRow, PodBinding
 
 HOSTILE = [
     "'; DROP TABLE nodes; --",

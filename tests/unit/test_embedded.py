@@ -18,11 +18,11 @@ from ingest.normalize.decoded import decode
 from ingest.normalize.normalize import normalize
 from streams import embedded
 from streams.analytics.registry import REDUCERS
-from streams.batch import Batch
-from streams.checkpoints import Entry
 from streams.embedded import Replay, ReplayReport
-from streams.findings import DeadLetter, NodeEvent, Row
-from streams.reducer import Output, Reducer
+from streams.fold.batch import Batch
+from streams.fold.checkpoints import Entry
+from streams.fold.findings import DeadLetter, NodeEvent, Row
+from streams.fold.reducer import Output, Reducer
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
 

@@ -22,7 +22,7 @@ from ingest.model.objects import (
 )
 from ingest.model.records import EventRecord, NodeRecord, ObjectChange
 from streams.analytics import node_events
-from streams.findings import NodeEvent
+from streams.fold.findings import NodeEvent
 from streams.rules.events.counting import BURST, Bucket, Counted, draw, event_count, event_time, occurrences
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from ingest.model.observation import BadRecord
 from ingest.model.records import Record, SourceErrorRecord
-from streams.findings import DeadLetter
-from streams.fold import Fold, LogState, Rejected
-from streams.reducer import Output, Reducer
+from streams.fold.findings import DeadLetter
+from streams.fold.fold import Fold, LogState, Rejected
+from streams.fold.reducer import Output, Reducer
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 

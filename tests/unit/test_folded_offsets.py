@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streams.codec import NOTHING_FOLDED, Folded
-from streams.fold import LogState
+from streams.fold.fold import LogState
 
 Sent = tuple[int, float]
 """Offset and time of a message in Kafka."""

@@ -2,8 +2,8 @@
 
 from components.captures import GIB, Json, about_pod, configz, event, filesystem, records, summary
 from streams.analytics.image_gc import image_gc
-from streams.findings import ImageGc
-from streams.fold import Fold, LogState
+from streams.fold.findings import ImageGc
+from streams.fold.fold import Fold, LogState
 
 TOO_LITTLE = (
     "Failed to garbage collect required amount of images. Attempted to free 1000 bytes, "

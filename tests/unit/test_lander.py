@@ -9,8 +9,8 @@ from components.rows import T0, row, summary
 from sql import landing
 from sql.database import Database
 from sql.landing import Lander
-from streams.batch import Batch
-from streams.findings import NodeEvent, NodeFit, Row
+from streams.fold.batch import Batch
+from streams.fold.findings import NodeEvent, NodeFit, Row
 
 
 class Inserts:

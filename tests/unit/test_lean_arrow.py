@@ -8,7 +8,7 @@ def test_rows_become_arrow_columns_without_pandas() -> None:
     script = """
 import sys
 from sql.schema import to_arrow
-from streams.findings import NodeFit
+from streams.fold.findings import NodeFit
 columns = to_arrow(NodeFit, [])
 assert columns.num_rows == 0
 assert "pandas" not in sys.modules

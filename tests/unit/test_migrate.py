@@ -16,7 +16,7 @@ from sql.errors import DatabaseError, MigrationChanged, MigrationMissing, Schema
 from sql.migrate import MIGRATIONS, VIEWS, load_migrations, load_views, migrate
 from sql.retention import RAW_TABLES, ROLLUP_TABLES, apply_retention
 from sql.schema import SCHEMAS
-from streams.findings import DeadLetter, Eviction, NodeRow
+from streams.fold.findings import DeadLetter, Eviction, NodeRow
 
 CLICKHOUSE_TYPES = {
     "string": {"String", "LowCardinality(String)"},

@@ -15,9 +15,9 @@ from ingest.model.observation import Observed
 from ingest.model.records import NodeNumaRecord, NumaBin, NumaClaim, Record
 from ingest.normalize.normalize import normalize
 from streams.analytics.numa import numa_cluster, numa_skew
-from streams.findings import LateJoiners, NumaAllocation, NumaDisagreement, NumaPod, NumaSkew, NumaWhatif
-from streams.fold import Fold, LogState
-from streams.reducer import Output
+from streams.fold.findings import LateJoiners, NumaAllocation, NumaDisagreement, NumaPod, NumaSkew, NumaWhatif
+from streams.fold.fold import Fold, LogState
+from streams.fold.reducer import Output
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RECORDING = EXAMPLES / "node-pressure-k8s-1.36.jsonl.gz"

@@ -8,7 +8,7 @@ from sql.database import Database
 from sql.page.asked import ask
 from sql.page.order import orders
 from sql.page.scope import Scope
-from streams.findings import PodBinding
+from streams.fold.findings import PodBinding
 
 GIB = 1 << 30
 MIB = 1 << 20

@@ -18,7 +18,7 @@ from sql.database import Database, connect
 from sql.page.render import json_block
 from sql.page.report import write_report
 from sql.page.scope import Asked, BadScope
-from streams.findings import (
+from streams.fold.findings import (
     DeadLetter,
     Eviction,
     EvictionSignal,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from components.rows import T0, dicts, row, store
 from sql.database import Database
 from sql.migrate import load_migrations
-from streams.findings import EvictionSignal, NodeFit
+from streams.fold.findings import EvictionSignal, NodeFit
 
 numbers = st.integers(0, 1 << 40)
 maybe = st.none() | numbers

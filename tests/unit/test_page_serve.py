@@ -16,7 +16,7 @@ from sql.database import Database, connect
 from sql.digest import digest
 from sql.errors import QueryFailed
 from sql.page.serve import HEADERS, Site
-from streams.findings import EvictionSignal, NodeRow
+from streams.fold.findings import EvictionSignal, NodeRow
 
 TOKEN = "0123456789abcdef0123"  # noqa: S105 - of these tests only
 NODE = "node <b>&1"

@@ -16,7 +16,7 @@ from sql.page.links import Links, ReportLinks
 from sql.page.margins import Margin, margins
 from sql.page.scope import Asked, Scope, Span, choose
 from sql.page.timeline import PIECES, alert_lines, lanes, read_timeline, ticks
-from streams.findings import ImageGc, PressureChange
+from streams.fold.findings import ImageGc, PressureChange
 
 SCOPE = Scope("c", T0, T0 + timedelta(hours=2))
 FAR = Margin("memory.available", 800, 1000, 100, 300, False, False, None, None, False, False)

@@ -18,7 +18,7 @@ from sql.queries import (
     saved_query,
     values,
 )
-from streams.findings import (
+from streams.fold.findings import (
     DeadLetter,
     Eviction,
     EvictionSignal,

@@ -38,8 +38,8 @@ from ingest.model.objects import (
 from ingest.model.records import EventRecord, NodeRecord, ObjectChange, PodPlacement, PodRecord, Record
 from streams.analytics.scheduling import scheduling
 from streams.analytics.scheduling.state import State
-from streams.findings import SchedulerBlindSpot, SchedulingFailure
-from streams.fold import Fold, LogState
+from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
+from streams.fold.fold import Fold, LogState
 from streams.rules.scheduling.blind_spot import tolerates
 
 T0 = datetime(2020, 6, 1, 10, tzinfo=UTC)

@@ -6,7 +6,7 @@ from typing import Any
 from components.rows import T0, row, store
 from sql.database import Database
 from sql.queries import run, saved_query
-from streams.findings import NodeRow, PodBinding, SchedulerBlindSpot, SchedulingFailure
+from streams.fold.findings import NodeRow, PodBinding, SchedulerBlindSpot, SchedulingFailure
 
 
 def at(minutes: float) -> datetime:

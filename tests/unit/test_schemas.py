@@ -15,7 +15,7 @@ import pytest
 from ingest.model.records import AnyRecord, SourceErrorRecord
 from ingest.model.topics import decode_record, encode_record
 from streams.finding_messages import columns_of, decode_findings, encode_findings
-from streams.findings import NodeFit
+from streams.fold.findings import NodeFit
 from streams.schemas import FOLDER, MODELS, schema
 
 Json = dict[str, Any]

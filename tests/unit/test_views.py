@@ -9,7 +9,7 @@ import pytest
 from components.rows import T0, dicts, row, store, store_samples, summary
 from ingest.model.records import NodeSample
 from sql.database import Database
-from streams.findings import (
+from streams.fold.findings import (
     Eviction,
     EvictionSignal,
     KubeletSetting,

@@ -10,8 +10,8 @@ import msgspec
 from common.durations import parse_duration
 from ingest.model.objects import KubeletConfiguration
 from ingest.model.records import EventRecord, NodeRecord, Record, SettingsRecord, SummaryRecord
-from streams.findings import EvictionSignal
-from streams.reducer import Output, Reducer
+from streams.fold.findings import EvictionSignal
+from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import event_time, message
 from streams.rules.events.messages import is_kubelet_start
 from streams.rules.eviction.signals import Layout, Observed, layout_of, observe

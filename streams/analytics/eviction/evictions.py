@@ -21,8 +21,8 @@ from ingest.model.records import (
     SummaryRecord,
 )
 from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, sample_of, specs_of
-from streams.findings import Eviction
-from streams.reducer import Output, Reducer
+from streams.fold.findings import Eviction
+from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import event_time, message
 from streams.rules.eviction.messages import (
     AdmissionRejection,

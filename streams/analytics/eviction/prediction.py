@@ -12,7 +12,7 @@ import msgspec
 from ingest.model.columns import pack_column
 from ingest.model.objects import KubeletConfiguration, Pod
 from ingest.model.records import USAGES, NodeSample, PodColumns, SummaryRecord
-from streams.findings import Eviction
+from streams.fold.findings import Eviction
 from streams.rules.eviction.order import RankedPod, rank, standing, tied
 from streams.rules.eviction.signals import RESOURCES, Layout, layout_of, observe
 from streams.rules.eviction.thresholds import SignalThresholds, effective_thresholds, threshold_value

@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 
 from ingest.model.records import EventRecord, NodeRecord, Record
-from streams.findings import PressureChange
-from streams.reducer import Output, Reducer
+from streams.fold.findings import PressureChange
+from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import event_time, message
 from streams.rules.events.messages import is_kubelet_start, parse_node_status
 

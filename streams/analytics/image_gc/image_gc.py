@@ -27,8 +27,8 @@ from streams.analytics.image_gc.episode import (
     verdict,
 )
 from streams.analytics.image_gc.explain import explain
-from streams.findings import ImageGc
-from streams.reducer import Output, Reducer
+from streams.fold.findings import ImageGc
+from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import Counted, Occurrences, event_count, event_time, message, occurrences
 from streams.rules.events.messages import is_kubelet_start
 from streams.rules.image_gc.messages import parse_image_gc

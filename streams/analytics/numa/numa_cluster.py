@@ -14,8 +14,8 @@ import msgspec
 
 from ingest.model.records import NodeNumaRecord
 from streams.analytics.numa.whatif import whatif_rows
-from streams.findings import LateJoiners, NumaSkew
-from streams.reducer import Output, Reducer
+from streams.fold.findings import LateJoiners, NumaSkew
+from streams.fold.reducer import Output, Reducer
 from streams.rules.numa import late_joiners as rule
 from streams.rules.numa.skew import cluster_skew
 

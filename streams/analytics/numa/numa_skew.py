@@ -32,8 +32,8 @@ from streams.analytics.numa import rows as numa_rows
 from streams.analytics.numa import state as numa_state
 from streams.analytics.numa.state import Pending, Shown, State
 from streams.analytics.numa.whatif import whatif_rows
-from streams.findings import NumaAllocation, NumaDisagreement, NumaPod, NumaResource, NumaSkew, NumaWhatif
-from streams.reducer import Output, Reducer
+from streams.fold.findings import NumaAllocation, NumaDisagreement, NumaPod, NumaResource, NumaSkew, NumaWhatif
+from streams.fold.reducer import Output, Reducer
 from streams.rules.numa.resolve import account, best_account, disagreements
 
 SETTLED_AFTER: Final = timedelta(minutes=1)

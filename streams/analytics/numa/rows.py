@@ -14,7 +14,7 @@ from streams.analytics.numa.state import (
     topology_policy,
     topology_scope,
 )
-from streams.findings import (
+from streams.fold.findings import (
     NumaAdmissionFailure,
     NumaAllocation,
     NumaDisagreement,

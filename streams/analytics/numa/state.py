@@ -11,7 +11,7 @@ from ingest.model.records import (
     Metric,
     NodeNumaRecord,
 )
-from streams.findings import NumaAllocation, NumaPod, NumaResource, NumaSkew, NumaWhatif
+from streams.fold.findings import NumaAllocation, NumaPod, NumaResource, NumaSkew, NumaWhatif
 from streams.rules.cpuset import parse_cpuset
 from streams.rules.numa.memory_checkpoint import MemoryManagerState
 from streams.rules.numa.objects import with_crane_pods

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from ingest.model.records import NodeNumaRecord, NumaBin, NumaClaim
-from streams.findings import NumaWhatif
+from streams.fold.findings import NumaWhatif
 from streams.rules.numa.placement import STRATEGIES, Bin, Claim, NodeBins, Placed, place
 from streams.rules.numa.skew import NumaNumbers, Skew, cluster_skew, skew
 

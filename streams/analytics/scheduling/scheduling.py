@@ -16,8 +16,8 @@ from ingest.model.records import EventRecord, NodeRecord, PodPlacement, PodRecor
 from streams.analytics.scheduling.cluster_nodes import existing_for, observe
 from streams.analytics.scheduling.state import OPEN_LIMIT, OpenFailure, State, Waiting, forget_pod
 from streams.analytics.scheduling.verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
-from streams.findings import SchedulerBlindSpot, SchedulingFailure
-from streams.reducer import Output, Reducer
+from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
+from streams.fold.reducer import Output, Reducer
 from streams.rules.scheduling.blind_spot import PINNED_ALONE_SINCE
 from streams.rules.scheduling.message import Preemption, SchedulingMessage, parse
 from streams.rules.scheduling.witness import (

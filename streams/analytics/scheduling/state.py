@@ -7,7 +7,7 @@ import msgspec
 
 from ingest.model.objects import Toleration
 from streams.analytics.scheduling.cluster_nodes import ClusterNodes
-from streams.findings import SchedulingFailure
+from streams.fold.findings import SchedulingFailure
 
 WAITING_LIMIT: Final = 50_000
 """Texts of pods that are remembered; beyond, the oldest are forgotten, and told again if they come again."""

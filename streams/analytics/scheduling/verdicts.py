@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from streams.analytics.scheduling.cluster_nodes import ClusterNodes, existing_for, existing_within, forget_gone
 from streams.analytics.scheduling.state import OpenFailure, State, forget_old
-from streams.findings import Row, SchedulerBlindSpot, SchedulingFailure
+from streams.fold.findings import Row, SchedulerBlindSpot, SchedulingFailure
 from streams.rules.scheduling import blind_spot
 from streams.rules.scheduling.blind_spot import Cluster, Counted, Finding, Placement
 

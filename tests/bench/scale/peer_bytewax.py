@@ -14,7 +14,7 @@ from bytewax.recovery import RecoveryConfig, init_db_dir  # type: ignore[import-
 from bytewax.run import cli_main  # type: ignore[import-not-found]
 
 from bench.scale.peer_fold import Folding
-from streams.fold import LogState
+from streams.fold.fold import LogState
 
 
 def main() -> None:

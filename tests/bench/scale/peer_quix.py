@@ -10,7 +10,7 @@ from quixstreams.models.serializers import Serializer  # type: ignore[import-not
 from bench.scale.peer_fold import Folding, Output
 from streams.analytics.registry import REDUCERS
 from streams.codec import Folded, TableCodec
-from streams.fold import LogState
+from streams.fold.fold import LogState
 
 
 class _Value(Serializer):  # type: ignore[misc]  # as above

@@ -9,7 +9,7 @@ import msgspec
 
 from ingest.model.observation import BadRecord
 from ingest.model.records import Record
-from streams.reducer import Concluded, Output, Reducer
+from streams.fold.reducer import Concluded, Output, Reducer
 
 EXPIRE_EVERY: Final = timedelta(minutes=1)
 _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")

@@ -9,7 +9,7 @@ import msgspec
 
 from ingest.model.observation import BadRecord
 from ingest.model.records import Record
-from streams.findings import Row
+from streams.fold.findings import Row
 
 State = TypeVar("State", bound=msgspec.Struct)
 Output: TypeAlias = Row | Record

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from ingest.model.columns import TYPE_CODES, Packed, pack
 from ingest.model.records import NodeSample, PodColumns, SummaryRecord
-from streams.findings import NodeFit, Row
+from streams.fold.findings import NodeFit, Row
 
 PODS_A_ROW: Final = 8
 _TEXTS: Final = tuple(name for name in PodColumns.__struct_fields__ if name not in TYPE_CODES)

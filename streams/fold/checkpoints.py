@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
-from streams.fold import LogState
-from streams.reducer import Reducer
+from streams.fold.fold import LogState
+from streams.fold.reducer import Reducer
 
 if sys.version_info >= (3, 14):
     from compression import zstd

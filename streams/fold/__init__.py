@@ -1,0 +1,1 @@
+"""What a reducer is, how records are folded, and the rows that come out."""
