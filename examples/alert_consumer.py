@@ -1,4 +1,4 @@
-"""Read Leadsman's alerts: what fires now, then every change. Each message is as ingest/schemas/alert.json says.
+"""Read Leadsman's alerts: what fires now, then every change. Each message is as streams/kafka/schemas/alert.json says.
 
 python examples/alert_consumer.py [HOST:PORT [TOPIC]]
 """

@@ -15,9 +15,9 @@ from streams.alerting.rules import AlertRules
 from streams.alerts import alert_reducers
 from streams.analytics.registry import ANALYTICS
 from streams.backtest import Episode, Incident, episodes, incidents
-from streams.embedded import Replay, ReplayReport
 from streams.fold.findings import Alert, Eviction
 from streams.fold.reducer import Output, Reducer
+from streams.local.replay import Replay, ReplayReport
 
 _EVICTIONS: Final = f"SELECT {', '.join(Eviction._fields)} FROM evictions FINAL"
 _RANKS: Final = """

@@ -13,10 +13,10 @@ from sql.database import Database
 from sql.errors import DatabaseUnreachable, QueryFailed
 from sql.landing import land
 from sql.schema import from_columns
-from streams.finding_messages import columns_of, decode_findings
 from streams.fold.batch import Batch
 from streams.fold.findings import DeadLetter
-from streams.landing import Portion, TransientFailure
+from streams.kafka.landing.consumer import Portion, TransientFailure
+from streams.kafka.messages.findings import columns_of, decode_findings
 
 KIND: Final = "kind"
 SUMMARY: Final = b"summary"

@@ -17,9 +17,9 @@ from sql.migrate import migrate
 from streams.alerting.rules_file import read_rules
 from streams.alerts import alert_reducers
 from streams.analytics.registry import ANALYTICS, REDUCERS
-from streams.app import Worker
 from streams.fold.reducer import Reducer
-from streams.landing import Landing, Limits
+from streams.kafka.app import Worker
+from streams.kafka.landing.consumer import Landing, Limits
 
 
 async def run_worker(settings: Settings, reducers: Sequence[Reducer[Any]] | None = None) -> None:

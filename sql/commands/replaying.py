@@ -41,7 +41,7 @@ from sql.migrate import migrate as migrate_database
 from sql.settle import settle
 from sql.story import tell
 from streams.analytics.registry import REDUCERS
-from streams.embedded import Replay, ReplayReport
+from streams.local.replay import Replay, ReplayReport
 
 app = typer.Typer()
 

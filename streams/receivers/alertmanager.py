@@ -9,7 +9,7 @@ import msgspec
 import structlog
 
 from common.clock import SYSTEM, Clock
-from streams.alert_messages import AlertMessage
+from streams.kafka.messages.alerts import AlertMessage
 from streams.receivers.posting import Poster, Refused, called
 from streams.receivers.standing import Standing, Told, time_text
 

@@ -22,7 +22,7 @@ from common.telemetry import telling
 from common.text import plain
 from ingest.figures import ALERT_DELIVERIES
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
-from streams.alert_messages import decode_alert
+from streams.kafka.messages.alerts import decode_alert
 from streams.receivers.choose import Receiver
 from streams.receivers.standing import Standing, Told
 

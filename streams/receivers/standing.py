@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from streams.alert_messages import AlertMessage
+from streams.kafka.messages.alerts import AlertMessage
 
 
 class Told(NamedTuple):

@@ -12,10 +12,10 @@ from ingest.model.records import AnyRecord, Record
 from ingest.model.topics import Topic, decode_record, encode_record, key_of
 from ingest.settings import Settings, load
 from streams.analytics.registry import REDUCERS
-from streams.codec import Folded, TableCodec
-from streams.finding_messages import encode_findings
 from streams.fold.findings import Row
 from streams.fold.fold import Fold, LogState, Rejected
+from streams.kafka.codec import Folded, TableCodec
+from streams.kafka.messages.findings import encode_findings
 
 
 def idiomatic_app(settings: Settings) -> faust.App:

@@ -33,8 +33,8 @@ from sql.settle import settle
 from streams.analytics.numa import numa_cluster, numa_skew
 from streams.analytics.registry import REDUCERS
 from streams.analytics.scheduling import scheduling
-from streams.embedded import Replay
 from streams.fold.reducer import Reducer
+from streams.local.replay import Replay
 
 from .extract import extract
 

@@ -16,8 +16,8 @@ from ingest.settings import load
 from sql.database import Database
 from sql.landing_kafka import PortionStore
 from sql.run import run_lander, run_worker
-from streams.agents import LogFolder
-from streams.landing import Landing
+from streams.kafka.landing.consumer import Landing
+from streams.kafka.worker import LogFolder
 
 SURVIVED: Final = 2
 """Times that it passes the moment before it dies: it is in the middle of its work then."""

@@ -22,12 +22,12 @@ from sql.database import connect
 from sql.digest import TableDigest, digest
 from sql.landing import Lander, land
 from sql.migrate import migrate
-from streams.agents import ORIGIN
 from streams.analytics.registry import REDUCERS
-from streams.embedded import Replay
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry
 from streams.fold.fold import Fold, LogState, Rejected
+from streams.kafka.worker import ORIGIN
+from streams.local.replay import Replay
 
 OVER_A_CLUSTER: Final = frozenset(
     {"alerts", "late_joiners", "numa_skew", "numa_whatif", "scheduler_blind_spots", "scheduling_failures"}

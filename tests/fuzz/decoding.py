@@ -23,10 +23,10 @@ from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import redact, scrub, without_secrets
 from sql.schema import from_columns, node_samples, pod_samples
 from streams.analytics.registry import REDUCERS
-from streams.finding_messages import columns_of, decode_findings, encode_findings
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import StateCodec
 from streams.fold.fold import Fold, LogState, Rejected
+from streams.kafka.messages.findings import columns_of, decode_findings, encode_findings
 
 AT: Final = datetime(2026, 11, 21, 4, 30, tzinfo=UTC)
 NAMES: Final = ("worker-1.stats-summary.json", "worker-1.configz.json", "pods.yaml", "worker-1.metrics.txt", "x.json")

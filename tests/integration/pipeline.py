@@ -37,8 +37,8 @@ from sql.landing import Lander
 from sql.migrate import migrate
 from sql.run import make_topics, run_lander, run_worker
 from streams.analytics.registry import REDUCERS
-from streams.embedded import Replay
 from streams.fold.reducer import Reducer
+from streams.local.replay import Replay
 
 ROOT: Final = Path(__file__).parents[2]
 PARTITIONS: Final = 4

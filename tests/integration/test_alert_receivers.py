@@ -22,9 +22,9 @@ from components.processes import Process, eventually, free_port
 from components.rows import row
 from ingest.files.sources import read_sources
 from integration.pipeline import ROOT, Pipeline
-from streams.alert_messages import alert_headers, encode_alert
 from streams.alerting.holding import fingerprint
 from streams.fold.findings import Alert
+from streams.kafka.messages.alerts import alert_headers, encode_alert
 
 pytestmark = pytest.mark.xdist_group("kafka")
 

@@ -22,7 +22,7 @@ from streams.alerting.rules import ALERT_NAMES
 from streams.alerting.rules_file import default_rules
 from streams.alerts import alert_reducers
 from streams.analytics.registry import ANALYTICS, REDUCERS
-from streams.embedded import Replay
+from streams.local.replay import Replay
 
 ROOT = Path(__file__).parents[2]
 RECORDING = ROOT / "examples" / "node-pressure-k8s-1.36.jsonl.gz"

@@ -16,7 +16,7 @@ from sql.database import Database
 from sql.landing import Lander
 from sql.migrate import MIGRATIONS
 from streams.analytics.registry import REDUCERS
-from streams.embedded import Replay
+from streams.local.replay import Replay
 
 HERE = Path(__file__).parent
 SCENARIOS = sorted(path.parent for path in HERE.glob("*/capture.jsonl"))

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from ingest.kafka.publish import Sent
 from streams.analytics.registry import REDUCERS
-from streams.codec import NOTHING_FOLDED, PUBLISHERS, RANGES, Emission, Folded, TableCodec
 from streams.fold.fold import LogState
+from streams.kafka.codec import NOTHING_FOLDED, PUBLISHERS, RANGES, Emission, Folded, TableCodec
 
 EMPTY = Folded(NOTHING_FOLDED, LogState(), {})
 

@@ -16,13 +16,13 @@ from ingest.model.records import PodPlacement, PodRecord, Record, SummaryRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.decoded import decode
 from ingest.normalize.normalize import normalize
-from streams import embedded
 from streams.analytics.registry import REDUCERS
-from streams.embedded import Replay, ReplayReport
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry
 from streams.fold.findings import DeadLetter, NodeEvent, Row
 from streams.fold.reducer import Output, Reducer
+from streams.local import replay as embedded
+from streams.local.replay import Replay, ReplayReport
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
 

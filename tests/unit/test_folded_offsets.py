@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.codec import NOTHING_FOLDED, Folded
 from streams.fold.fold import LogState
+from streams.kafka.codec import NOTHING_FOLDED, Folded
 
 Sent = tuple[int, float]
 """Offset and time of a message in Kafka."""

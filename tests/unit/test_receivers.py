@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from components.rows import T0, row
 from fakes.clock import START, FakeClock
-from streams.alert_messages import AlertMessage, alert_headers, decode_alert, encode_alert
 from streams.fold.findings import Alert
+from streams.kafka.messages.alerts import AlertMessage, alert_headers, decode_alert, encode_alert
 from streams.receivers.alertmanager import ALIVE, Alertmanager
 from streams.receivers.choose import BadReceiver, group_of, receiver
 from streams.receivers.posting import REFUSALS, called

@@ -1,6 +1,6 @@
 """The contracts of the topics: written down, and changed only so that both sides of an upgrade read each other.
 
-After a change of a model: `python -m streams.schemas`. After a release: copy the files into `released/`.
+After a change of a model: `python -m streams.kafka.schemas.generate`. After a release: copy the files into `released/`.
 """
 
 import copy
@@ -14,9 +14,9 @@ import pytest
 
 from ingest.model.records import AnyRecord, SourceErrorRecord
 from ingest.model.topics import decode_record, encode_record
-from streams.finding_messages import columns_of, decode_findings, encode_findings
 from streams.fold.findings import NodeFit
-from streams.schemas import FOLDER, MODELS, schema
+from streams.kafka.messages.findings import columns_of, decode_findings, encode_findings
+from streams.kafka.schemas.generate import FOLDER, MODELS, schema
 
 Json = dict[str, Any]
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -42,7 +42,7 @@ def released(name: str) -> Json:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_schema_in_the_repository_is_that_of_the_model(name: str) -> None:
-    assert (FOLDER / f"{name}.json").read_text() == schema(name), "run: python -m streams.schemas"
+    assert (FOLDER / f"{name}.json").read_text() == schema(name), "run: python -m streams.kafka.schemas.generate"
 
 
 @pytest.mark.parametrize("name", MODELS)

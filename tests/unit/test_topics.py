@@ -11,8 +11,8 @@ from ingest.model.observation import Position
 from ingest.model.records import SourceErrorRecord
 from ingest.model.topics import headers_of, key_of, topics
 from streams.analytics.registry import REDUCERS
-from streams.codec import NOTHING_FOLDED, Emission, Folded, TableCodec
 from streams.fold.fold import LogState
+from streams.kafka.codec import NOTHING_FOLDED, Emission, Folded, TableCodec
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

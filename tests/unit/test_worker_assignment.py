@@ -6,7 +6,7 @@ import pytest
 
 from ingest.model.topics import topics
 from streams.analytics.registry import REDUCERS
-from streams.app import Worker
+from streams.kafka.app import Worker
 
 PARTITIONS = {0, 1, 2, 3}
 SOURCES = {"x.nodes", "x.cluster"}

@@ -14,9 +14,9 @@ from ingest.model.records import Record
 from ingest.model.topics import decode_record, encode_record, key_of
 from ingest.settings import Settings, load
 from streams.analytics.registry import REDUCERS
-from streams.finding_messages import encode_findings
 from streams.fold.findings import Row
 from streams.fold.fold import Fold, LogState, Rejected
+from streams.kafka.messages.findings import encode_findings
 
 PROGRESS: Final = "LEADSMAN_SCALE_PROGRESS"
 """The file that says how many messages of the nodes' logs were folded."""

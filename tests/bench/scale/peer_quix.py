@@ -9,8 +9,8 @@ from quixstreams.models.serializers import Serializer  # type: ignore[import-not
 
 from bench.scale.peer_fold import Folding, Output
 from streams.analytics.registry import REDUCERS
-from streams.codec import Folded, TableCodec
 from streams.fold.fold import LogState
+from streams.kafka.codec import Folded, TableCodec
 
 
 class _Value(Serializer):  # type: ignore[misc]  # as above

@@ -21,12 +21,12 @@ from ingest.model.dead_letters import PAYLOAD_BYTES, Buried
 from ingest.model.observation import BadRecord, Position
 from ingest.model.records import AnyRecord, DeadLetterRecord, Record
 from ingest.model.topics import Topics, decode_record, encode_record, headers_of, key_of, kind_of
-from streams.alert_messages import alert_headers, encode_alert
-from streams.codec import Emission, Folded, TableCodec
-from streams.finding_messages import encode_findings, finding_headers
 from streams.fold.findings import Alert, Row
 from streams.fold.fold import Fold, LogState, Rejected
 from streams.fold.reducer import Reducer
+from streams.kafka.codec import Emission, Folded, TableCodec
+from streams.kafka.messages.alerts import alert_headers, encode_alert
+from streams.kafka.messages.findings import encode_findings, finding_headers
 
 BATCH_EVENTS: Final = 4000
 """Of a backlog: a state is written once a batch."""
@@ -36,7 +36,7 @@ MAX_ROWS: Final = 500
 MAX_DEAD_LETTERS_IN_A_ROW: Final = 1000
 NOT_A_RECORD: Final = "not_a_record"
 ORIGIN: Final = "origin"
-"""The header of a record that a reducer emitted: see `streams.codec.Emission`."""
+"""The header of a record that a reducer emitted: see `streams.kafka.codec.Emission`."""
 log = structlog.get_logger(__name__)
 
 Published = list[Awaitable[None]]

@@ -14,8 +14,8 @@ from common.telemetry import Figure, Values, telling
 from ingest import figures
 from ingest.kafka.publish import MAX_UNACKNOWLEDGED, Publisher
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic, Topics
-from streams.agents import LogFolder
 from streams.fold.reducer import Reducer
+from streams.kafka.worker import LogFolder
 
 SESSION_SECONDS: Final = 20.0
 """A worker that comes back under its own name within this time takes up its partitions at once."""

@@ -1,16 +1,15 @@
-"""JSON Schemas of what the topics carry, generated from the models: `python -m streams.schemas` writes them anew."""
+"""JSON Schemas of what the topics carry, generated from the models: `python -m streams.kafka.schemas.generate` writes them anew."""
 
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-import ingest
 from ingest.model.records import AnyRecord
-from streams.alert_messages import AlertMessage
-from streams.finding_messages import Findings
+from streams.kafka.messages.alerts import AlertMessage
+from streams.kafka.messages.findings import Findings
 
-FOLDER: Final = Path(ingest.__file__).parent / "schemas"
+FOLDER: Final = Path(__file__).parent
 """`*.json` are of this version; `released/` holds those that messages in topics may still have."""
 MODELS: Final[dict[str, Any]] = {"record": AnyRecord, "findings": Findings, "alert": AlertMessage}
 

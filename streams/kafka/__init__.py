@@ -1,0 +1,1 @@
+"""The runtime on Kafka: Faust agents, their state, and landing."""

@@ -1,0 +1,1 @@
+"""From topics to a store, exactly once for every query."""

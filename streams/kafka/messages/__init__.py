@@ -1,0 +1,1 @@
+"""Findings and alerts as Kafka messages."""

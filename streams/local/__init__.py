@@ -1,0 +1,1 @@
+"""The runtime without a broker."""
