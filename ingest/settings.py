@@ -136,7 +136,7 @@ class AlertSettings(_Section):
     """When alerts are raised, and who is told of them."""
 
     rules: Path | None = None
-    """Rules of your own as YAML; what it leaves out is as in the packaged streams/alerts.yaml."""
+    """Rules of your own as YAML; what it leaves out is as in the packaged streams/alerting/defaults.yaml."""
     to: tuple[pydantic.SecretStr, ...] = ()
     """As `leadsman alert --to`: the address of a webhook can be a secret."""
     webhook_secret: pydantic.SecretStr | None = None

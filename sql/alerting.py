@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from common.stopping import run_until, stop_on_signals
 from ingest.settings import Settings
 from sql.run import make_topics
-from streams.receivers.choose import group_of, receiver
-from streams.receivers.consume import AlertConsumer
+from streams.alerting.receivers.choose import group_of, receiver
+from streams.alerting.receivers.consume import AlertConsumer
 
 
 async def run_alerts(settings: Settings, to: Sequence[str]) -> None:

@@ -11,8 +11,8 @@ from sql.database import Database, Result, connect
 from sql.landing import Lander
 from sql.migrate import migrate
 from sql.queries import run, saved_query
+from streams.alerting.engine import alert_reducers
 from streams.alerting.rules import AlertRules
-from streams.alerts import alert_reducers
 from streams.analytics.registry import ANALYTICS
 from streams.backtest import Episode, Incident, episodes, incidents
 from streams.fold.findings import Alert, Eviction

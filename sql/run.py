@@ -14,8 +14,8 @@ from ingest.settings import Settings
 from sql.database import connect
 from sql.landing_kafka import PortionStore
 from sql.migrate import migrate
+from streams.alerting.engine import alert_reducers
 from streams.alerting.rules_file import read_rules
-from streams.alerts import alert_reducers
 from streams.analytics.registry import ANALYTICS, REDUCERS
 from streams.fold.reducer import Reducer
 from streams.kafka.app import Worker

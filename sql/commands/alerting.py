@@ -32,7 +32,7 @@ def alert(
     secret that signs messages to webhooks (alerts.webhook_secret).
     """
     from sql.alerting import run_alerts  # noqa: PLC0415 - aiohttp and Kafka's client take long to import
-    from streams.receivers.choose import ALLOWED, BadReceiver  # noqa: PLC0415 - as above
+    from streams.alerting.receivers.choose import ALLOWED, BadReceiver  # noqa: PLC0415 - as above
 
     with live_mistakes():
         settings = live_settings(config, kafka=kafka_flags(kafka))

@@ -1,4 +1,4 @@
-"""What a person can set about alerts: one model for each alert name. The defaults stand in `streams/alerts.yaml`."""
+"""What a person can set about alerts: one model for each alert name. The defaults stand in `streams/alerting/defaults.yaml`."""
 
 from typing import Annotated, Any, Final, Literal, TypeAlias
 

@@ -11,7 +11,7 @@ import yaml
 from common.text import plain
 from streams.alerting.rules import AlertRules
 
-DEFAULTS: Final = Path(__file__).parents[1] / "alerts.yaml"
+DEFAULTS: Final = Path(__file__).with_name("defaults.yaml")
 _FIRST_LINE: Final = 1
 _Place = tuple[str | int, ...]
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from streams.alerts import alert_reducers
+from streams.alerting.engine import alert_reducers
 from streams.analytics import kubelet_settings, node_events, node_fit, nodes, pod_bindings, source_errors
 from streams.analytics.eviction import eviction_trend, evictions, pressure_changes
 from streams.analytics.image_gc import image_gc

@@ -18,9 +18,9 @@ from ingest.normalize.decoded import decode
 from sql.checkpoints import DatabaseCheckpoints
 from sql.database import Database
 from sql.landing import Lander
+from streams.alerting.engine import alert_reducers
 from streams.alerting.rules import ALERT_NAMES
 from streams.alerting.rules_file import default_rules
-from streams.alerts import alert_reducers
 from streams.analytics.registry import ANALYTICS, REDUCERS
 from streams.local.replay import Replay
 

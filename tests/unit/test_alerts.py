@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from components.rows import T0, row
 from ingest.model.records import DeadLetterRecord
+from streams.alerting.engine import alert_reducers
 from streams.alerting.holding import State, fingerprint
 from streams.alerting.rules import AlertRules
 from streams.alerting.rules_file import default_rules
-from streams.alerts import alert_reducers
 from streams.fold.findings import (
     Alert,
     Eviction,

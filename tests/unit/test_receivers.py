@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from components.rows import T0, row
 from fakes.clock import START, FakeClock
+from streams.alerting.receivers.alertmanager import ALIVE, Alertmanager
+from streams.alerting.receivers.choose import BadReceiver, group_of, receiver
+from streams.alerting.receivers.posting import REFUSALS, called
+from streams.alerting.receivers.pushing import SIGNATURE, signature, slack_message, stdout, webhook
+from streams.alerting.receivers.standing import Standing, Told
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import AlertMessage, alert_headers, decode_alert, encode_alert
-from streams.receivers.alertmanager import ALIVE, Alertmanager
-from streams.receivers.choose import BadReceiver, group_of, receiver
-from streams.receivers.posting import REFUSALS, called
-from streams.receivers.pushing import SIGNATURE, signature, slack_message, stdout, webhook
-from streams.receivers.standing import Standing, Told
 
 
 def told(

@@ -9,9 +9,9 @@ import msgspec
 import structlog
 
 from common.clock import SYSTEM, Clock
+from streams.alerting.receivers.posting import Poster, Refused, called
+from streams.alerting.receivers.standing import Standing, Told, time_text
 from streams.kafka.messages.alerts import AlertMessage
-from streams.receivers.posting import Poster, Refused, called
-from streams.receivers.standing import Standing, Told, time_text
 
 RESEND_SECONDS: Final = 60.0
 ALIVE: Final = timedelta(minutes=5)

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 from common.clock import SYSTEM, Clock
 from common.text import plain
-from streams.receivers.alertmanager import Alertmanager
-from streams.receivers.posting import Poster
-from streams.receivers.pushing import slack, stdout, webhook
-from streams.receivers.standing import Standing, Told
+from streams.alerting.receivers.alertmanager import Alertmanager
+from streams.alerting.receivers.posting import Poster
+from streams.alerting.receivers.pushing import slack, stdout, webhook
+from streams.alerting.receivers.standing import Standing, Told
 
 ALLOWED: Final = (
     "write alertmanager=URL, webhook=URL, slack=URL or stdout, with URLs that begin with http:// or https://"

@@ -1,7 +1,7 @@
 """Alerts: rules over the findings of a log, firing and resolved in its event time: table `alerts`.
 
 They are reducers over the rows that the other reducers of the same log conclude, so both runtimes give the same.
-What each rule looks at is in `streams.alerting`, what a person can set in `streams/alerts.yaml`.
+What each rule looks at is in `streams.alerting`, what a person can set in `streams/alerting/defaults.yaml`.
 """
 
 from collections.abc import Callable, Sequence

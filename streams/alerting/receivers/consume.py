@@ -22,9 +22,9 @@ from common.telemetry import telling
 from common.text import plain
 from ingest.figures import ALERT_DELIVERIES
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
+from streams.alerting.receivers.choose import Receiver
+from streams.alerting.receivers.standing import Standing, Told
 from streams.kafka.messages.alerts import decode_alert
-from streams.receivers.choose import Receiver
-from streams.receivers.standing import Standing, Told
 
 _FIRST: Final = "first "
 """Begins the metadata of a commit of a group that tells for the first time; the end of what was there follows."""

@@ -12,8 +12,8 @@ import structlog
 
 from common.clock import SYSTEM, Clock
 from common.text import plain
-from streams.receivers.posting import Poster, Refused, called
-from streams.receivers.standing import Standing, Told, time_text
+from streams.alerting.receivers.posting import Poster, Refused, called
+from streams.alerting.receivers.standing import Standing, Told, time_text
 
 AT_ONCE: Final = 8
 """Requests that are under way to one receiver."""
