@@ -14,10 +14,10 @@ from sql.queries import run, saved_query
 from streams.alerting.engine import alert_reducers
 from streams.alerting.rules import AlertRules
 from streams.analytics.registry import ANALYTICS
-from streams.backtest import Episode, Incident, episodes, incidents
 from streams.fold.findings import Alert, Eviction
 from streams.fold.reducer import Output, Reducer
 from streams.local.replay import Replay, ReplayReport
+from streams.questions.backtest import Episode, Incident, episodes, incidents
 
 _EVICTIONS: Final = f"SELECT {', '.join(Eviction._fields)} FROM evictions FINAL"
 _RANKS: Final = """

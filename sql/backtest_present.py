@@ -14,7 +14,7 @@ from sql.database import Result
 from sql.present import as_table
 from streams.alerting.rules import ALERT_NAMES
 from streams.alerting.words import lasting
-from streams.backtest import Announced, announced, unfulfilled
+from streams.questions.backtest import Announced, announced, unfulfilled
 
 Shown = str | Table
 _CELL: Final = 300

@@ -1,4 +1,4 @@
-"""What the tables know of each node that a pod could go to: the candidates of `streams.fit`.
+"""What the tables know of each node that a pod could go to: the candidates of `streams.questions.fit`.
 
 Numbers of a node that was made again since (its Node object is younger) are not believed.
 """
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from sql.database import Database
 from sql.fit_rows import NodeRows, RowDict, candidate
 from sql.queries import BadParameter
-from streams.fit import Candidate
+from streams.questions.fit import Candidate
 from streams.rules.values.version import minor_version
 
 NEWEST_MINOR: Final = 99

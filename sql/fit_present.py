@@ -10,7 +10,7 @@ from rich.text import Text
 from common.text import plain
 from sql.fit import Known
 from sql.present import CELL
-from streams.fit import MILLI, Answer, NodeAnswer, Question
+from streams.questions.fit import MILLI, Answer, NodeAnswer, Question
 from streams.rules.values.quantity import format_quantity
 
 SURE: Final = {

@@ -1,9 +1,9 @@
-"""A candidate of `streams.fit` from the latest rows of its node."""
+"""A candidate of `streams.questions.fit` from the latest rows of its node."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from streams.fit import Candidate
+from streams.questions.fit import Candidate
 from streams.rules.cpuset import parse_cpuset
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.resolve import RESERVED_CPUS, SINGLE_NUMA_NODE

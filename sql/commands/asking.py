@@ -12,7 +12,7 @@ from sql.fit_present import fit_json, fit_lines, fit_table
 from sql.present import as_csv, as_json, as_table, query_list
 from sql.queries import run as run_saved
 from sql.queries import saved_query
-from streams.fit import BadQuestion, answer, question
+from streams.questions.fit import BadQuestion, answer, question
 
 app = typer.Typer()
 

@@ -4,8 +4,8 @@ from datetime import timedelta
 from typing import Any
 
 from components.rows import T0, row
-from streams.backtest import Announced, Episode, announced, episodes, incidents, unfulfilled
 from streams.fold.findings import Alert, Eviction
+from streams.questions.backtest import Announced, Episode, announced, episodes, incidents, unfulfilled
 
 
 def at(seconds: float) -> Any:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.model.records import Cpu
-from streams.fit import Answer, BadQuestion, Candidate, Question, answer, pod_of, question
+from streams.questions.fit import Answer, BadQuestion, Candidate, Question, answer, pod_of, question
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology import numa_topology
 from streams.rules.numa.topology_manager import Devices, Machine, Policy, Settings

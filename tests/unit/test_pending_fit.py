@@ -13,7 +13,6 @@ from sql.database import Database
 from sql.fit import Known, read_known
 from sql.queries import BadParameter
 from streams.analytics import pod_bindings
-from streams.fit import Candidate
 from streams.fold.findings import (
     KubeletSetting,
     NodeFit,
@@ -25,6 +24,7 @@ from streams.fold.findings import (
     PodBinding,
     Row,
 )
+from streams.questions.fit import Candidate
 from streams.rules.numa.topology_manager import Request, Settings
 from streams.rules.scheduling.blind_spot import tolerates
 from streams.rules.scheduling.fit import PodRequest, judge, scheduler_reasons

@@ -7,8 +7,7 @@ import pytest
 
 from ingest.model.objects import Node, NodeLabels, NodeMetadata
 from ingest.model.records import NodeRecord, ObjectChange
-from streams.rules.scheduling.node_tree import UnknownVersion
-from streams.simulate_scheduler import (
+from streams.questions.simulate_scheduler import (
     Arrival,
     BadOperations,
     Removal,
@@ -19,6 +18,7 @@ from streams.simulate_scheduler import (
     report,
     simulate,
 )
+from streams.rules.scheduling.node_tree import UnknownVersion
 
 START = datetime(2020, 6, 1, tzinfo=UTC)
 MASTERS = ["ss-stg-ma-01", "ss-stg-ma-02", "ss-stg-ma-03"]

@@ -1,0 +1,1 @@
+"""Fit, backtest and scheduler simulation: questions that are computed, not stored."""
