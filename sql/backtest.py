@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from ingest.normalize.decoded import Decoded
 from sql.checkpoints import DatabaseCheckpoints
-from sql.database import Database, Result, connect
+from sql.database.open import Database, Result, connect
 from sql.landing import Lander
 from sql.migrate import migrate
 from sql.queries import run, saved_query

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from common.text import plain
 from sql.backtest import Backtest
-from sql.database import Result
+from sql.database.open import Result
 from sql.present import as_table
 from streams.alerting.rules import ALERT_NAMES
 from streams.alerting.words import lasting

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from sql.database import Database
+from sql.database.open import Database
 from streams.fold.checkpoints import Entry
 
 TABLE = "replay_checkpoints"

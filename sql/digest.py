@@ -4,7 +4,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from sql.database import Database
+from sql.database.open import Database
 from sql.schema import SCHEMAS
 
 WHERE_A_FILE_LAY: Final = {"dead_letters": frozenset({"source", "position"})}

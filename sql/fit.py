@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from sql.database import Database
+from sql.database.open import Database
 from sql.fit_rows import NodeRows, RowDict, candidate
 from sql.queries import BadParameter
 from streams.questions.fit import Candidate

@@ -9,8 +9,8 @@ import msgspec
 from ingest.model.dead_letters import read_headers, stored_text
 from ingest.model.records import SummaryRecord
 from ingest.model.topics import Topics
-from sql.database import Database
-from sql.errors import DatabaseUnreachable, QueryFailed
+from sql.database.errors import DatabaseUnreachable, QueryFailed
+from sql.database.open import Database
 from sql.landing import land
 from sql.schema import from_columns
 from streams.fold.batch import Batch

@@ -9,8 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sql.database import Database
-from sql.errors import MigrationChanged, MigrationMissing, SchemaNewer, SchemaOlder
+from sql.database.errors import MigrationChanged, MigrationMissing, SchemaNewer, SchemaOlder
+from sql.database.open import Database
 from sql.retention import RAW_TABLES, ROLLUP_TABLES, default_retention, set_retention
 from sql.view_comments import comment_views
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from common.text import plain
-from sql.database import Result
+from sql.database.open import Result
 from sql.queries import saved_queries
 
 CELL: Final = 2000

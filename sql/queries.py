@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sql.database import Database, Result
-from sql.errors import DatabaseError
+from sql.database.errors import DatabaseError
+from sql.database.open import Database, Result
 
 QUERIES: Final = Path(__file__).parent / "queries"
 _PARAMETER: Final = re.compile(r"-- param (?P<name>\w+) (?P<type>\S+) (?P<default>\S+): (?P<meaning>.+)")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from sql.database import Database, connect
+from sql.database.open import Database, connect
 from sql.migrate import migrate
 
 FILE: Final = Path(__file__).parent / "TABLES.md"

@@ -7,8 +7,8 @@ queryable. In the embedded database nothing expires.
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from sql.database import Database
-from sql.errors import DatabaseError
+from sql.database.errors import DatabaseError
+from sql.database.open import Database
 
 RAW_TABLES: Final = ("node_samples", "pod_samples", "eviction_signals", "node_fit")
 ROLLUP_TABLES: Final = ("node_samples_5m", "pod_samples_5m", "eviction_signals_5m", "node_fit_5m")

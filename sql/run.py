@@ -11,7 +11,7 @@ from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Published, replay_into_kafka
 from ingest.model.observation import Observed, Unreadable
 from ingest.settings import Settings
-from sql.database import connect
+from sql.database.open import connect
 from sql.landing_kafka import PortionStore
 from sql.migrate import migrate
 from streams.alerting.engine import alert_reducers

@@ -1,6 +1,6 @@
 """What a replay does last: rows that were replaced are gone also for those who read without FINAL."""
 
-from sql.database import Database
+from sql.database.open import Database
 from sql.schema import SCHEMAS
 
 _PARTS_OF_TABLES = """

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from common.text import plain
-from sql.database import Database
+from sql.database.open import Database
 
 LINES: Final = 40
 _COLOURS: Final = {

@@ -13,8 +13,8 @@ from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from ingest.model.resources import RESOURCES
 from ingest.model.settings import LiveSettings
 from ingest.settings import Settings, SettingsError
-from sql.database import connect
-from sql.errors import DatabaseError, SchemaOlder
+from sql.database.errors import DatabaseError, SchemaOlder
+from sql.database.open import connect
 from sql.migrate import check_migrated
 
 

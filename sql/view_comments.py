@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from sql.database import Database, quoted
+from sql.database.open import Database, quoted
 
 _COLUMN: Final = re.compile(r"^-- column (?P<name>\w+): (?P<meaning>.+)$", re.MULTILINE)
 _SOURCE: Final = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")

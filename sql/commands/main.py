@@ -17,7 +17,7 @@ from sql.commands.console import (
     EXITS,
     fail,
 )
-from sql.errors import BadDsn, DatabaseError, QueryFailed, SchemaError
+from sql.database.errors import BadDsn, DatabaseError, QueryFailed, SchemaError
 from sql.queries import BadParameter, UnknownQuery
 
 app = typer.Typer(

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from sql.database import Database, connect
+from sql.database.open import Database, connect
 from sql.migrate import check_migrated
 
 Dsn = Annotated[

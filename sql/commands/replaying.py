@@ -35,7 +35,7 @@ from sql.commands.options import (
     _speed,
     called_as,
 )
-from sql.database import connect
+from sql.database.open import connect
 from sql.landing import Lander
 from sql.migrate import migrate as migrate_database
 from sql.settle import settle

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from sql.database import Database
+from sql.database.open import Database
 from sql.page.asked import ask, has_table
 from sql.page.scope import Scope
 

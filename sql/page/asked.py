@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from sql.database import Database
+from sql.database.open import Database
 from sql.page.scope import Scope
 
 QUERIES: Final = Path(__file__).parent / "queries"

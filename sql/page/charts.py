@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Final, NamedTuple, TypedDict
 
-from sql.database import Database
+from sql.database.open import Database
 from sql.page.asked import RowDict, ask
 from sql.page.margins import Margin
 from sql.page.scope import Scope

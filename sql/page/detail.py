@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
-from sql.database import Database
+from sql.database.open import Database
 from sql.page.asked import RowDict, ask
 from sql.page.charts import Chart, read_charts
 from sql.page.numa import NumaMap, numa_map

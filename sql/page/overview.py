@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from sql.database import Database
+from sql.database.open import Database
 from sql.page.alerts import Alert, read_alerts
 from sql.page.asked import RowDict, ask, has_table, rows
 from sql.page.margins import Margin, margins

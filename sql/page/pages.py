@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from sql.database import Database
+from sql.database.open import Database
 from sql.page.alerts import read_alerts
 from sql.page.detail import read_details
 from sql.page.links import Links

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final
 
-from sql.database import Database
+from sql.database.open import Database
 from sql.page.asked import has_table
 from sql.page.badges import by_urgency
 from sql.page.detail import read_details

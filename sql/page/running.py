@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from sql.database import Database
+from sql.database.open import Database
 from sql.page.access import is_loopback
 from sql.page.serve import Site
 

@@ -8,8 +8,8 @@ from typing import Final, TypeAlias, TypeVar
 
 from aiohttp import web
 
-from sql.database import Database
-from sql.errors import DatabaseError
+from sql.database.errors import DatabaseError
+from sql.database.open import Database
 from sql.page.access import is_own_name, may_read
 from sql.page.asked import rows
 from sql.page.links import HOME, NODE, Links

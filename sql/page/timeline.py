@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Final, NamedTuple, TypeAlias
 
-from sql.database import Database
+from sql.database.open import Database
 from sql.page.alerts import Alert
 from sql.page.asked import ask
 from sql.page.scope import Scope

@@ -19,7 +19,7 @@ from components.processes import Process
 from ingest.model.observation import Observed, Position
 from integration.clickhouse_http import ClickHouseHttp
 from integration.pipeline import Pipeline
-from sql.database import connect
+from sql.database.open import connect
 from sql.migrate import migrate
 
 from .generate import observations

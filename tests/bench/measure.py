@@ -25,7 +25,7 @@ from ingest.model.records import SummaryRecord
 from ingest.normalize.decoded import Decoded
 from ingest.normalize.summary import Summary
 from sql.checkpoints import DatabaseCheckpoints
-from sql.database import Database, connect
+from sql.database.open import Database, connect
 from sql.landing import Lander
 from sql.migrate import migrate
 from sql.schema import SCHEMAS

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sql.database import Database, connect
+from sql.database.open import Database, connect
 from sql.migrate import migrate
 from sql.page.asked import QUERIES
 from sql.page.pages import Request, node_of, overview_of

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from sql.database import Database
+from sql.database.open import Database
 
 FINDINGS: Final = Path(__file__).with_name("page_findings.sql")
 """Inserts of everything but samples; what stands in braces is put in."""

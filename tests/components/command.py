@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from sql.database import connect
+from sql.database.open import connect
 
 COMMAND: Final = Path(sys.executable).with_name("leadsman")
 ENVIRONMENT: Final = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sql.database import Database, connect
+from sql.database.open import Database, connect
 from sql.migrate import migrate
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 import uvloop
 
 from ingest.settings import load
-from sql.database import Database
+from sql.database.open import Database
 from sql.landing_kafka import PortionStore
 from sql.run import run_lander, run_worker
 from streams.kafka.landing.consumer import Landing

@@ -28,7 +28,7 @@ from ingest.model.observation import Observed, Unreadable
 from integration.clickhouse_http import ClickHouseHttp
 from integration.node_story import LEADSMAN
 from integration.pipeline import Pipeline, embedded_digest
-from sql.database import Database, connect
+from sql.database.open import Database, connect
 from sql.digest import TableDigest
 
 MOST_MIB: Final = 600

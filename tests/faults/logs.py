@@ -18,7 +18,7 @@ from ingest.model.records import Record
 from ingest.model.topics import decode_record
 from ingest.normalize.decoded import decode
 from integration.pipeline import Pipeline
-from sql.database import connect
+from sql.database.open import connect
 from sql.digest import TableDigest, digest
 from sql.landing import Lander, land
 from sql.migrate import migrate

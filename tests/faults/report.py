@@ -55,7 +55,7 @@ can see within 2 minutes that pods cannot be read, and afterwards the pods that 
   first start began with empty states (`streams/kafka/app.py`).
 - A message that was sent again could count as known although it was not (`streams/kafka/worker.py`).
 - A newer lander stood still on messages of an older worker (`streams/kafka/messages/findings.py`).
-- A full TMPDIR ended a lander with an embedded database (`sql/database.py`).
+- A full TMPDIR ended a lander with an embedded database (`sql/database/open.py`).
 - A producer that hung complained when it was forgotten (`ingest/kafka/publish.py`).
 """
 

@@ -19,7 +19,7 @@ from faults.fire import Attacked, Ground
 from faults.form import LONG
 from faults.logs import in_the_logs_order
 from integration.clickhouse_http import REFUSALS
-from sql.database import connect
+from sql.database.open import connect
 
 pytestmark = pytest.mark.xdist_group("kafka")
 

@@ -21,7 +21,7 @@ from faults.versions import LATER, RESHAPED, WIDENED, next_version, part
 from ingest.kafka.publish import Publisher
 from integration.clickhouse_http import ClickHouseHttp
 from integration.pipeline import ROOT, Pipeline, embedded_digest, examples
-from sql.database import connect
+from sql.database.open import connect
 
 pytestmark = pytest.mark.xdist_group("kafka")
 

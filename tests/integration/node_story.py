@@ -10,7 +10,7 @@ from components.image import IMAGE
 from components.kubelet import EVICTION, RealNode
 from components.processes import HOST, Process, eventually
 from components.rows import dicts
-from sql.database import Database
+from sql.database.open import Database
 
 LEADSMAN: Final = str(Path(sys.executable).with_name("leadsman"))
 CLUSTER: Final = "lab"

@@ -31,7 +31,7 @@ from ingest.model.topics import Headers
 from ingest.normalize.decoded import decode
 from ingest.settings import Settings, load
 from sql.checkpoints import DatabaseCheckpoints
-from sql.database import connect
+from sql.database.open import connect
 from sql.digest import TableDigest, digest
 from sql.landing import Lander
 from sql.migrate import migrate

@@ -16,7 +16,7 @@ from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Unreadable
 from ingest.normalize.decoded import decode
 from sql.checkpoints import DatabaseCheckpoints
-from sql.database import Database
+from sql.database.open import Database
 from sql.landing import Lander
 from streams.alerting.engine import alert_reducers
 from streams.alerting.rules import ALERT_NAMES

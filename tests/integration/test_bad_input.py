@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from components.captures import Json, event, jsonl, node, pod
 from components.command import Done, leadsman, rows, succeeds
 from sql.commands.main import app
-from sql.database import connect
+from sql.database.open import connect
 
 INCOMPLETE, NO_SOURCE, NO_DATABASE, SCHEMA, QUERY, USAGE = 3, 4, 5, 6, 7, 2
 HOSTILE_POD: Final = "'; DROP TABLE evictions; --"
@@ -232,7 +232,7 @@ def test_the_database_has_names_as_they_are(hostile: tuple[Path, str]) -> None:
 @pytest.fixture
 def held(migrated_folder: Path) -> Iterator[tuple[Path, int]]:
     """A database that another process has open, and that process's number."""
-    hold = "import sys; from sql.database import connect; db = connect(sys.argv[1]); print('held', flush=1); input()"
+    hold = "import sys; from sql.database.open import connect; db = connect(sys.argv[1]); print('held', flush=1); input()"
     root = Path(__file__).parents[2]
     with subprocess.Popen(
         [sys.executable, "-c", hold, f"chdb://{migrated_folder}"],

@@ -22,7 +22,7 @@ from components.kubernetes import ApiError, Cluster
 from components.processes import HOST, Process, eventually, free_port
 from integration.node_story import LEADSMAN
 from integration.pipeline import waiting
-from sql.database import Database, connect
+from sql.database.open import Database, connect
 
 pytestmark = pytest.mark.xdist_group("cluster")
 

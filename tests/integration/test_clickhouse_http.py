@@ -9,9 +9,9 @@ import pytest
 
 from components.rows import T0, row, store, store_samples, summary
 from integration.clickhouse_http import ClickHouseHttp
-from sql.database import Database, connect
+from sql.database.errors import DatabaseError, DatabaseUnreachable, QueryFailed
+from sql.database.open import Database, connect
 from sql.digest import digest
-from sql.errors import DatabaseError, DatabaseUnreachable, QueryFailed
 from sql.migrate import load_migrations, migrate
 from sql.queries import run, saved_queries
 from sql.retention import RAW_TABLES, ROLLUP_TABLES, apply_retention

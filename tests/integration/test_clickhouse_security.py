@@ -18,9 +18,9 @@ from components.processes import HOST, Process, eventually, free_port
 from components.secured import Authority
 from integration.clickhouse_http import ClickHouseHttp
 from integration.pipeline import ROOT, Pipeline, embedded_digest, examples
-from sql.database import connect
-from sql.dsn import parse_dsn
-from sql.errors import BadDsn, DatabaseError, DatabaseUnreachable, QueryFailed
+from sql.database.dsn import parse_dsn
+from sql.database.errors import BadDsn, DatabaseError, DatabaseUnreachable, QueryFailed
+from sql.database.open import connect
 
 CAPTURE: Final = ROOT / "tests/scenarios/evictions/capture.jsonl"
 NODES: Final = ROOT / "tests/scenarios/nodes/capture.jsonl"

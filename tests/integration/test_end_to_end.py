@@ -27,7 +27,7 @@ from integration.node_story import (
     start_growing,
     watch_flags,
 )
-from sql.database import Database, connect
+from sql.database.open import Database, connect
 
 pytestmark = pytest.mark.xdist_group("cluster")
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from components.command import succeeds
-from sql.database import Database, Result, connect
+from sql.database.open import Database, Result, connect
 
 ROOT: Final = Path(__file__).parents[2]
 GRAFANA: Final = ROOT / "deploy" / "grafana"

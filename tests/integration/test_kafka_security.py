@@ -18,7 +18,7 @@ from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from ingest.settings import Settings, load
 from integration.node_story import LEADSMAN
 from integration.pipeline import ROOT, embedded_digest, waiting
-from sql.database import connect
+from sql.database.open import connect
 from sql.digest import digest
 from sql.run import feed, make_topics
 

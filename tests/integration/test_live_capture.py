@@ -24,7 +24,7 @@ from integration.node_story import (
     start_growing,
     watch_flags,
 )
-from sql.database import connect
+from sql.database.open import connect
 
 pytestmark = pytest.mark.xdist_group("cluster")
 

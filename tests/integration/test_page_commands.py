@@ -11,8 +11,8 @@ from components.command import leadsman, start, succeeds
 from components.processes import free_port
 from components.rows import T0, row, store
 from integration.clickhouse_http import ClickHouseHttp
-from sql.database import connect
-from sql.errors import DatabaseError, QueryFailed
+from sql.database.errors import DatabaseError, QueryFailed
+from sql.database.open import connect
 from sql.migrate import migrate
 from sql.page.report import write_report
 from sql.page.scope import Asked

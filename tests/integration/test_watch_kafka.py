@@ -17,7 +17,7 @@ from components.processes import Process, eventually
 from components.rows import dicts
 from integration.node_story import CANARY, LEADSMAN
 from integration.pipeline import waiting
-from sql.database import connect
+from sql.database.open import connect
 
 pytestmark = pytest.mark.xdist_group("cluster")
 

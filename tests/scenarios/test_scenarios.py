@@ -12,7 +12,7 @@ from components.rows import dicts
 from ingest.files.sources import read_sources
 from ingest.normalize.decoded import decode
 from sql.checkpoints import DatabaseCheckpoints
-from sql.database import Database
+from sql.database.open import Database
 from sql.landing import Lander
 from sql.migrate import MIGRATIONS
 from streams.analytics.registry import REDUCERS

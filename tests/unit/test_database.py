@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.rows import T0, dicts, row, store, store_samples, summary
-from sql.database import ENGINE_SETTINGS, Database, connect, quoted
-from sql.dsn import Embedded, Server, parse_dsn
-from sql.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
+from sql.database.dsn import Embedded, Server, parse_dsn
+from sql.database.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
+from sql.database.open import ENGINE_SETTINGS, Database, connect, quoted
 from sql.schema import SCHEMAS, to_arrow
 from streams.fold.findings import TABLES, DeadLetter, EvictionSignal, KubeletSetting, NodeRow, PodBinding
 
@@ -110,7 +110,7 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 
 def test_a_folder_that_another_process_holds_is_refused_with_its_number(tmp_path: Path) -> None:
     holding = (
-        "import sys; from sql.database import connect; db = connect(sys.argv[1]); print('held', flush=True);"
+        "import sys; from sql.database.open import connect; db = connect(sys.argv[1]); print('held', flush=True);"
         "sys.stdin.read()"
     )
     dsn = f"chdb://{tmp_path}/db"

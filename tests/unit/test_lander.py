@@ -7,7 +7,7 @@ import pytest
 
 from components.rows import T0, row, summary
 from sql import landing
-from sql.database import Database
+from sql.database.open import Database
 from sql.landing import Lander
 from streams.fold.batch import Batch
 from streams.fold.findings import NodeEvent, NodeFit, Row

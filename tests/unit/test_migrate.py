@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from components.rows import T0, row, store, store_samples, summary
-from sql.database import Database, connect
+from sql.database.errors import DatabaseError, MigrationChanged, MigrationMissing, SchemaNewer
+from sql.database.open import Database, connect
 from sql.digest import TableDigest, digest
-from sql.errors import DatabaseError, MigrationChanged, MigrationMissing, SchemaNewer
 from sql.migrate import MIGRATIONS, VIEWS, load_migrations, load_views, migrate
 from sql.retention import RAW_TABLES, ROLLUP_TABLES, apply_retention
 from sql.schema import SCHEMAS

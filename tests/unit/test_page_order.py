@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from components.rows import T0, dicts, row, store, store_samples, summary
-from sql.database import Database
+from sql.database.open import Database
 from sql.page.asked import ask
 from sql.page.order import orders
 from sql.page.scope import Scope

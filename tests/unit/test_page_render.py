@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.rows import T0, row, store, store_samples, summary
-from sql.database import Database, connect
+from sql.database.open import Database, connect
 from sql.page.render import json_block
 from sql.page.report import write_report
 from sql.page.scope import Asked, BadScope

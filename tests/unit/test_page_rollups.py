@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from components.rows import T0, dicts, row, store
-from sql.database import Database
+from sql.database.open import Database
 from sql.migrate import load_migrations
 from streams.fold.findings import EvictionSignal, NodeFit
 

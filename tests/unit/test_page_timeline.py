@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.rows import T0, row, store
-from sql.database import Database
+from sql.database.open import Database
 from sql.page.alerts import Alert
 from sql.page.charts import POINTS, ROLLUP_SECONDS, chart_data, step_seconds
 from sql.page.links import Links, ReportLinks

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from components.rows import T0, row, store, store_samples, summary
-from sql.database import Database
+from sql.database.open import Database
 from sql.queries import (
     QUERIES,
     BadParameter,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sql.database import Database
+from sql.database.open import Database
 from sql.reference import FILE, reference
 from sql.view_comments import parsed
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from components.rows import T0, row, store
-from sql.database import Database
+from sql.database.open import Database
 from sql.queries import run, saved_query
 from streams.fold.findings import NodeRow, PodBinding, SchedulerBlindSpot, SchedulingFailure
 

@@ -8,7 +8,7 @@ import pytest
 
 from components.rows import T0, dicts, row, store, store_samples, summary
 from ingest.model.records import NodeSample
-from sql.database import Database
+from sql.database.open import Database
 from streams.fold.findings import (
     Eviction,
     EvictionSignal,

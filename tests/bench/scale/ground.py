@@ -18,7 +18,7 @@ from components.proc import peak_bytes
 from components.processes import HOST, Process, eventually, free_port
 from components.secured import Authority
 from integration.clickhouse_http import ClickHouseHttp
-from sql.database import connect
+from sql.database.open import connect
 from sql.migrate import migrate
 
 from .cluster import LargeCluster

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from components.processes import NotReady, eventually
-from sql.database import connect
+from sql.database.open import connect
 
 from .ground import MIB, Ground
 from .tables import table

@@ -20,9 +20,9 @@ from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError
 
 from common.tls import FilesUnusable
-from sql.dsn import Embedded, Server, Target, parse_dsn
-from sql.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
-from sql.rotating import RotatingPool
+from sql.database.dsn import Embedded, Server, Target, parse_dsn
+from sql.database.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
+from sql.database.rotating import RotatingPool
 
 logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # its errors are raised, and ours to tell
 
@@ -169,7 +169,7 @@ class Database:
 
 
 def connect(dsn: str, *, make: bool = True, read_only: bool = False) -> Database:
-    """Opens the database that a DSN names (`sql.dsn`); its folder or database is made where it lacks.
+    """Opens the database that a DSN names (`sql.database.dsn`); its folder or database is made where it lacks.
 
     With `make` false a folder that lacks is an error; with `read_only` nothing is made, and the engine refuses
     whatever writes. Raises BadDsn, DatabaseHeld, DatabaseUnreachable, or another DatabaseError.

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from common.tls import FilesUnusable, RotatingPassword
-from sql.errors import BadDsn
+from sql.database.errors import BadDsn
 
 DEFAULT_DATABASE: Final = "leadsman"
 """On a server."""

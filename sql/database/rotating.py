@@ -8,7 +8,7 @@ from urllib3 import BaseHTTPResponse, PoolManager
 from urllib3.exceptions import HTTPError
 
 from common.tls import FilesUnusable, RotatingContext
-from sql.dsn import Server
+from sql.database.dsn import Server
 
 
 class RotatingPool(PoolManager):
