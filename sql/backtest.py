@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from ingest.normalize.decoded import Decoded
-from sql.checkpoints import DatabaseCheckpoints
 from sql.database.open import Database, Result, connect
-from sql.landing import Lander
-from sql.migrate import migrate
+from sql.landing.batches import Lander
+from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.queries import run, saved_query
+from sql.schema.migrate import migrate
 from streams.alerting.engine import alert_reducers
 from streams.alerting.rules import AlertRules
 from streams.analytics.registry import ANALYTICS

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from sql.database.open import Database
-from sql.schema import SCHEMAS
+from sql.landing.arrow import SCHEMAS
 
 WHERE_A_FILE_LAY: Final = {"dead_letters": frozenset({"source", "position"})}
 """Columns that differ between two replays of the same lines from different files."""

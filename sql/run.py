@@ -12,8 +12,8 @@ from ingest.kafka.replay import Published, replay_into_kafka
 from ingest.model.observation import Observed, Unreadable
 from ingest.settings import Settings
 from sql.database.open import connect
-from sql.landing_kafka import PortionStore
-from sql.migrate import migrate
+from sql.landing.portions import PortionStore
+from sql.schema.migrate import migrate
 from streams.alerting.engine import alert_reducers
 from streams.alerting.rules_file import read_rules
 from streams.analytics.registry import ANALYTICS, REDUCERS

@@ -15,7 +15,7 @@ from ingest.model.settings import LiveSettings
 from ingest.settings import Settings, SettingsError
 from sql.database.errors import DatabaseError, SchemaOlder
 from sql.database.open import connect
-from sql.migrate import check_migrated
+from sql.schema.migrate import check_migrated
 
 
 class Checked(NamedTuple):

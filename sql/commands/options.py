@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from sql.database.open import Database, connect
-from sql.migrate import check_migrated
+from sql.schema.migrate import check_migrated
 
 Dsn = Annotated[
     str,

@@ -10,8 +10,8 @@ from sql.commands.console import EXIT_NO_SOURCE, EXIT_USAGE, fail, out, say
 from sql.commands.options import DEFAULT_DSN, Dsn
 from sql.database.errors import SchemaOlder
 from sql.database.open import Database, connect
-from sql.migrate import check_migrated
 from sql.page.asked import has_table
+from sql.schema.migrate import check_migrated
 
 PORT: Final = 8420
 

@@ -18,7 +18,6 @@ from ingest.files.inspect import render
 from ingest.files.progress import progress_bar
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Unreadable
-from sql.checkpoints import DatabaseCheckpoints
 from sql.commands.console import EXIT_BAD_INPUT, err, out, wide
 from sql.commands.live import kafka_flags, live_mistakes, live_settings
 from sql.commands.options import (
@@ -36,9 +35,10 @@ from sql.commands.options import (
     called_as,
 )
 from sql.database.open import connect
-from sql.landing import Lander
-from sql.migrate import migrate as migrate_database
-from sql.settle import settle
+from sql.landing.batches import Lander
+from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.landing.settle import settle
+from sql.schema.migrate import migrate as migrate_database
 from sql.story import tell
 from streams.analytics.registry import REDUCERS
 from streams.local.replay import Replay, ReplayReport

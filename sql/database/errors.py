@@ -32,7 +32,7 @@ class QueryFailed(DatabaseError):
 
 
 class SchemaError(DatabaseError):
-    """Base of what `sql.migrate` refuses."""
+    """Base of what `sql.schema.migrate` refuses."""
 
 
 class SchemaNewer(SchemaError):

@@ -100,7 +100,7 @@ class Database:
         self.close()
 
     def insert(self, table: str, columns: pa.Table, token: str | None = None) -> None:
-        """Appends `columns` (names as the table's; `sql.schema` makes them) in one block.
+        """Appends `columns` (names as the table's; `sql.landing.arrow` makes them) in one block.
 
         A second insert with the same `token` within the table's deduplication window changes nothing.
         """

@@ -20,7 +20,7 @@ from ingest.model.observation import Observed, Position
 from integration.clickhouse_http import ClickHouseHttp
 from integration.pipeline import Pipeline
 from sql.database.open import connect
-from sql.migrate import migrate
+from sql.schema.migrate import migrate
 
 from .generate import observations
 

@@ -24,12 +24,12 @@ from ingest.model.observation import Observation
 from ingest.model.records import SummaryRecord
 from ingest.normalize.decoded import Decoded
 from ingest.normalize.summary import Summary
-from sql.checkpoints import DatabaseCheckpoints
 from sql.database.open import Database, connect
-from sql.landing import Lander
-from sql.migrate import migrate
-from sql.schema import SCHEMAS
-from sql.settle import settle
+from sql.landing.arrow import SCHEMAS
+from sql.landing.batches import Lander
+from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.landing.settle import settle
+from sql.schema.migrate import migrate
 from streams.analytics.numa import numa_cluster, numa_skew
 from streams.analytics.registry import REDUCERS
 from streams.analytics.scheduling import scheduling

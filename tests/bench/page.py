@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sql.database.open import Database, connect
-from sql.migrate import migrate
 from sql.page.asked import QUERIES
 from sql.page.pages import Request, node_of, overview_of
 from sql.page.report import write_report
 from sql.page.scope import Asked
+from sql.schema.migrate import migrate
 
 from .page_fill import CLUSTER, fill
 

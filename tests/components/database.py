@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sql.database.open import Database, connect
-from sql.migrate import migrate
+from sql.schema.migrate import migrate
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 from ingest.model.records import NodeSample, PodColumns, SummaryRecord
 from sql.database.open import Database
-from sql.schema import node_samples, pod_samples, to_arrow
+from sql.landing.arrow import node_samples, pod_samples, to_arrow
 from streams.fold.batch import Batch
 from streams.fold.findings import TABLES, Row
 

@@ -14,7 +14,7 @@ import uvloop
 
 from ingest.settings import load
 from sql.database.open import Database
-from sql.landing_kafka import PortionStore
+from sql.landing.portions import PortionStore
 from sql.run import run_lander, run_worker
 from streams.kafka.landing.consumer import Landing
 from streams.kafka.worker import LogFolder

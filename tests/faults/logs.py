@@ -20,8 +20,8 @@ from ingest.normalize.decoded import decode
 from integration.pipeline import Pipeline
 from sql.database.open import connect
 from sql.digest import TableDigest, digest
-from sql.landing import Lander, land
-from sql.migrate import migrate
+from sql.landing.batches import Lander, land
+from sql.schema.migrate import migrate
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry

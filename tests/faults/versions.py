@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from components.processes import Process
 from integration.node_story import LEADSMAN
 from integration.pipeline import ROOT, Pipeline
-from sql.migrate import load_migrations
+from sql.schema.migrate import load_migrations
 
 PARTS: Final = ("leadsman.py", "ingest", "streams", "sql")
 RESHAPED: Final = "kubelet_settings"
@@ -51,7 +51,7 @@ def next_version(folder: Path) -> Path:
         assert text.count(edit.old) == 1, f"{edit.file} has changed: {edit.old!r}"
         (folder / edit.file).write_text(text.replace(edit.old, edit.new))
     number = load_migrations()[-1].version + 1
-    (folder / f"sql/migrations/{number:04d}_add_later.sql").write_text(
+    (folder / f"sql/schema/migrations/{number:04d}_add_later.sql").write_text(
         f"ALTER TABLE {WIDENED}\n    ADD COLUMN IF NOT EXISTS later Int64 COMMENT 'Of the next version'\n"
     )
     return folder

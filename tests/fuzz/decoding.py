@@ -21,7 +21,7 @@ from ingest.model.records import Record, SummaryRecord
 from ingest.model.topics import decode_record, encode_record
 from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import redact, scrub, without_secrets
-from sql.schema import from_columns, node_samples, pod_samples
+from sql.landing.arrow import from_columns, node_samples, pod_samples
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import StateCodec

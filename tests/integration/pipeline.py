@@ -30,12 +30,12 @@ from ingest.model.records import Record
 from ingest.model.topics import Headers
 from ingest.normalize.decoded import decode
 from ingest.settings import Settings, load
-from sql.checkpoints import DatabaseCheckpoints
 from sql.database.open import connect
 from sql.digest import TableDigest, digest
-from sql.landing import Lander
-from sql.migrate import migrate
+from sql.landing.batches import Lander
+from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.run import make_topics, run_lander, run_worker
+from sql.schema.migrate import migrate
 from streams.analytics.registry import REDUCERS
 from streams.fold.reducer import Reducer
 from streams.local.replay import Replay

@@ -15,9 +15,9 @@ from components.rows import dicts
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Unreadable
 from ingest.normalize.decoded import decode
-from sql.checkpoints import DatabaseCheckpoints
 from sql.database.open import Database
-from sql.landing import Lander
+from sql.landing.batches import Lander
+from sql.landing.checkpoints import DatabaseCheckpoints
 from streams.alerting.engine import alert_reducers
 from streams.alerting.rules import ALERT_NAMES
 from streams.alerting.rules_file import default_rules

@@ -12,10 +12,10 @@ from integration.clickhouse_http import ClickHouseHttp
 from sql.database.errors import DatabaseError, DatabaseUnreachable, QueryFailed
 from sql.database.open import Database, connect
 from sql.digest import digest
-from sql.migrate import load_migrations, migrate
+from sql.landing.arrow import to_arrow
 from sql.queries import run, saved_queries
-from sql.retention import RAW_TABLES, ROLLUP_TABLES, apply_retention
-from sql.schema import to_arrow
+from sql.schema.migrate import load_migrations, migrate
+from sql.schema.retention import RAW_TABLES, ROLLUP_TABLES, apply_retention
 from streams.fold.findings import NodeRow, PodBinding
 
 HOSTILE = "'; DROP TABLE nodes; -- {x:String} %s \\ \t\n\0 é"

@@ -13,9 +13,9 @@ from components.rows import T0, row, store
 from integration.clickhouse_http import ClickHouseHttp
 from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.open import connect
-from sql.migrate import migrate
 from sql.page.report import write_report
 from sql.page.scope import Asked
+from sql.schema.migrate import migrate
 from streams.fold.findings import NodeRow
 
 USAGE: Final = 2

@@ -11,10 +11,10 @@ import pytest
 from components.rows import dicts
 from ingest.files.sources import read_sources
 from ingest.normalize.decoded import decode
-from sql.checkpoints import DatabaseCheckpoints
 from sql.database.open import Database
-from sql.landing import Lander
-from sql.migrate import MIGRATIONS
+from sql.landing.batches import Lander
+from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.schema.migrate import MIGRATIONS
 from streams.analytics.registry import REDUCERS
 from streams.local.replay import Replay
 

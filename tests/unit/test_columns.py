@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ingest.model.columns import TYPE_CODES, pack, pack_column, unpack
 from ingest.model.records import PodColumns
-from sql.schema import POD_SAMPLES, SCHEMAS, pod_samples
+from sql.landing.arrow import POD_SAMPLES, SCHEMAS, pod_samples
 from streams.fold.batch import SampleKey
 
 INT64 = (-(1 << 63), (1 << 63) - 1)

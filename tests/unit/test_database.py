@@ -17,7 +17,7 @@ from components.rows import T0, dicts, row, store, store_samples, summary
 from sql.database.dsn import Embedded, Server, parse_dsn
 from sql.database.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
 from sql.database.open import ENGINE_SETTINGS, Database, connect, quoted
-from sql.schema import SCHEMAS, to_arrow
+from sql.landing.arrow import SCHEMAS, to_arrow
 from streams.fold.findings import TABLES, DeadLetter, EvictionSignal, KubeletSetting, NodeRow, PodBinding
 
 HOSTILE = [

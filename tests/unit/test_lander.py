@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from components.rows import T0, row, summary
-from sql import landing
 from sql.database.open import Database
-from sql.landing import Lander
+from sql.landing.batches import Lander
+from sql.landing.batches import batches as landing
 from streams.fold.batch import Batch
 from streams.fold.findings import NodeEvent, NodeFit, Row
 

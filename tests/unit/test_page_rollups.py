@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from components.rows import T0, dicts, row, store
 from sql.database.open import Database
-from sql.migrate import load_migrations
+from sql.schema.migrate import load_migrations
 from streams.fold.findings import EvictionSignal, NodeFit
 
 numbers = st.integers(0, 1 << 40)

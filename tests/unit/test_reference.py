@@ -3,12 +3,12 @@
 import pytest
 
 from sql.database.open import Database
-from sql.reference import FILE, reference
-from sql.view_comments import parsed
+from sql.schema.reference import FILE, reference
+from sql.schema.view_comments import parsed
 
 
 def test_the_reference_is_current(database: Database) -> None:
-    """`python -m sql.reference` writes it anew."""
+    """`python -m sql.schema.reference` writes it anew."""
     assert FILE.read_text("utf-8") == reference(database)
 
 

@@ -19,7 +19,7 @@ from components.processes import HOST, Process, eventually, free_port
 from components.secured import Authority
 from integration.clickhouse_http import ClickHouseHttp
 from sql.database.open import connect
-from sql.migrate import migrate
+from sql.schema.migrate import migrate
 
 from .cluster import LargeCluster
 

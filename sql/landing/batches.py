@@ -10,7 +10,7 @@ from typing import Final, Literal, Self
 import pyarrow as pa
 
 from sql.database.open import Database
-from sql.schema import NODE_SAMPLES, POD_SAMPLES, node_samples, pod_samples, to_arrow
+from sql.landing.arrow import NODE_SAMPLES, POD_SAMPLES, node_samples, pod_samples, to_arrow
 from streams.fold.batch import Batch
 from streams.fold.findings import TABLES
 

@@ -1,7 +1,7 @@
 """What a replay does last: rows that were replaced are gone also for those who read without FINAL."""
 
 from sql.database.open import Database
-from sql.schema import SCHEMAS
+from sql.landing.arrow import SCHEMAS
 
 _PARTS_OF_TABLES = """
 SELECT table FROM system.parts

@@ -1,4 +1,4 @@
-"""`python -m sql.reference` writes `sql/TABLES.md`: what each table, view and column means, as the database says."""
+"""`python -m sql.schema.reference` writes `docs/tables.md`: what each table, view and column means, as the database says."""
 
 import tempfile
 from collections.abc import Iterable
@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from sql.database.open import Database, connect
-from sql.migrate import migrate
+from sql.schema.migrate import migrate
 
-FILE: Final = Path(__file__).parent / "TABLES.md"
+FILE: Final = Path(__file__).parents[2] / "docs" / "tables.md"
 INNER: Final = ("replay_checkpoints", "schema_migrations")
 """For Leadsman itself."""
 FACTS: Final = (
@@ -31,7 +31,7 @@ WHERE database = currentDatabase() AND table = {table:String} ORDER BY position
 """
 _HEAD: Final = """# Tables and views
 
-Written by `python -m sql.reference` from the comments in the database; do not edit. The same is asked by
+Written by `python -m sql.schema.reference` from the comments in the database; do not edit. The same is asked by
 `leadsman query --sql "SELECT name, type, comment FROM system.columns WHERE table = 'evictions'"`.
 
 Times are UTC. Amounts are in base units: bytes, inodes, processes, seconds, nanocores; `_millicores` are thousandths

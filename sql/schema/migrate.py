@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from sql.database.errors import MigrationChanged, MigrationMissing, SchemaNewer, SchemaOlder
 from sql.database.open import Database
-from sql.retention import RAW_TABLES, ROLLUP_TABLES, default_retention, set_retention
-from sql.view_comments import comment_views
+from sql.schema.retention import RAW_TABLES, ROLLUP_TABLES, default_retention, set_retention
+from sql.schema.view_comments import comment_views
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 VIEWS: Final = Path(__file__).parent / "views"

@@ -11,8 +11,8 @@ from ingest.model.records import SummaryRecord
 from ingest.model.topics import Topics
 from sql.database.errors import DatabaseUnreachable, QueryFailed
 from sql.database.open import Database
-from sql.landing import land
-from sql.schema import from_columns
+from sql.landing.arrow import from_columns
+from sql.landing.batches import land
 from streams.fold.batch import Batch
 from streams.fold.findings import DeadLetter
 from streams.kafka.landing.consumer import Portion, TransientFailure
