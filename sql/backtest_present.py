@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from common.text import plain
-from sql.backtest import Backtest
 from sql.database.open import Result
 from sql.present import as_table
+from sql.questions.backtest import Backtest
 from streams.alerting.rules import ALERT_NAMES
 from streams.alerting.words import lasting
 from streams.questions.backtest import Announced, announced, unfulfilled

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from common.text import plain
 from sql.database.open import Result
-from sql.queries import saved_queries
+from sql.questions.queries import saved_queries
 
 CELL: Final = 2000
 """Characters of a value in a table; JSON and CSV have all."""

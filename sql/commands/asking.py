@@ -7,11 +7,11 @@ import typer
 
 from sql.commands.console import EXIT_NO_FIT, out, wide
 from sql.commands.options import DEFAULT_DSN, Dsn, existing_database, pair
-from sql.fit import read_known
 from sql.fit_present import fit_json, fit_lines, fit_table
 from sql.present import as_csv, as_json, as_table, query_list
-from sql.queries import run as run_saved
-from sql.queries import saved_query
+from sql.questions.fit import read_known
+from sql.questions.queries import run as run_saved
+from sql.questions.queries import saved_query
 from streams.questions.fit import BadQuestion, answer, question
 
 app = typer.Typer()

@@ -51,8 +51,8 @@ def backtest(
     Also which evictions nothing announced, which forecasts nothing followed, how right forecasts and predicted ranks
     were, and which alerts cannot fire for want of an input. No database is needed, and none is changed.
     """
-    from sql.backtest import backtest as run_backtest  # noqa: PLC0415 - pydantic, which few commands need
     from sql.backtest_present import as_json, as_tables  # noqa: PLC0415 - as above
+    from sql.questions.backtest import backtest as run_backtest  # noqa: PLC0415 - pydantic, which few commands need
     from streams.alerting.rules_file import BadRules, default_rules, read_rules  # noqa: PLC0415 - as above
 
     try:

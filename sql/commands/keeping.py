@@ -7,7 +7,7 @@ import typer
 from sql.commands.console import out
 from sql.commands.options import DEFAULT_DSN, Dsn, existing_database
 from sql.database.open import connect
-from sql.digest import digest as digest_tables
+from sql.questions.digest import digest as digest_tables
 from sql.schema.migrate import migrate as migrate_database
 from sql.schema.retention import RAW_TABLES, ROLLUP_TABLES, keep
 

@@ -18,7 +18,7 @@ from sql.commands.console import (
     fail,
 )
 from sql.database.errors import BadDsn, DatabaseError, QueryFailed, SchemaError
-from sql.queries import BadParameter, UnknownQuery
+from sql.questions.queries import BadParameter, UnknownQuery
 
 app = typer.Typer(
     name="leadsman",

@@ -29,7 +29,7 @@ from integration.clickhouse_http import ClickHouseHttp
 from integration.node_story import LEADSMAN
 from integration.pipeline import Pipeline, embedded_digest
 from sql.database.open import Database, connect
-from sql.digest import TableDigest
+from sql.questions.digest import TableDigest
 
 MOST_MIB: Final = 600
 """Of memory of one part, whatever happens."""

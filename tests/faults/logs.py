@@ -19,8 +19,8 @@ from ingest.model.topics import decode_record
 from ingest.normalize.decoded import decode
 from integration.pipeline import Pipeline
 from sql.database.open import connect
-from sql.digest import TableDigest, digest
 from sql.landing.batches import Lander, land
+from sql.questions.digest import TableDigest, digest
 from sql.schema.migrate import migrate
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch

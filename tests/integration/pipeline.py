@@ -31,9 +31,9 @@ from ingest.model.topics import Headers
 from ingest.normalize.decoded import decode
 from ingest.settings import Settings, load
 from sql.database.open import connect
-from sql.digest import TableDigest, digest
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.questions.digest import TableDigest, digest
 from sql.run import make_topics, run_lander, run_worker
 from sql.schema.migrate import migrate
 from streams.analytics.registry import REDUCERS

@@ -11,9 +11,9 @@ from components.rows import T0, row, store, store_samples, summary
 from integration.clickhouse_http import ClickHouseHttp
 from sql.database.errors import DatabaseError, DatabaseUnreachable, QueryFailed
 from sql.database.open import Database, connect
-from sql.digest import digest
 from sql.landing.arrow import to_arrow
-from sql.queries import run, saved_queries
+from sql.questions.digest import digest
+from sql.questions.queries import run, saved_queries
 from sql.schema.migrate import load_migrations, migrate
 from sql.schema.retention import RAW_TABLES, ROLLUP_TABLES, apply_retention
 from streams.fold.findings import NodeRow, PodBinding

@@ -24,7 +24,7 @@ from bench.generate import write_capture
 from components.captures import event, jsonl, node, pod
 from components.command import COMMAND, ENVIRONMENT, leadsman, rows, start, succeeds
 from sql.commands.main import app
-from sql.queries import saved_queries
+from sql.questions.queries import saved_queries
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = (ROOT / "README.md").read_text("utf-8")

@@ -19,7 +19,7 @@ from ingest.settings import Settings, load
 from integration.node_story import LEADSMAN
 from integration.pipeline import ROOT, embedded_digest, waiting
 from sql.database.open import connect
-from sql.digest import digest
+from sql.questions.digest import digest
 from sql.run import feed, make_topics
 
 pytestmark = pytest.mark.xdist_group("kafka")

@@ -18,7 +18,7 @@ from components.rows import dicts
 from integration.clickhouse_http import ClickHouseHttp
 from integration.pipeline import FAULT, MET, ROOT, SLOW_SEEK, Pipeline, Stuttering, embedded_digest, examples
 from sql.database.open import connect
-from sql.digest import TableDigest
+from sql.questions.digest import TableDigest
 
 pytestmark = pytest.mark.xdist_group("kafka")
 

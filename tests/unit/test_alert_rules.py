@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.text import plain
-from sql.queries import saved_queries
+from sql.questions.queries import saved_queries
 from streams.alerting import image_gc, placement, pressure, sources
 from streams.alerting.rules import ALERT_NAMES
 from streams.alerting.rules_file import DEFAULTS, BadRules, default_rules, read_rules

@@ -12,8 +12,8 @@ import pytest
 from components.rows import T0, row, store, store_samples, summary
 from sql.database.errors import DatabaseError, MigrationChanged, MigrationMissing, SchemaNewer
 from sql.database.open import Database, connect
-from sql.digest import TableDigest, digest
 from sql.landing.arrow import SCHEMAS
+from sql.questions.digest import TableDigest, digest
 from sql.schema.migrate import MIGRATIONS, VIEWS, load_migrations, load_views, migrate
 from sql.schema.retention import RAW_TABLES, ROLLUP_TABLES, apply_retention
 from streams.fold.findings import DeadLetter, Eviction, NodeRow

@@ -14,8 +14,8 @@ from aiohttp.test_utils import TestClient, TestServer
 from components.rows import T0, row, store
 from sql.database.errors import QueryFailed
 from sql.database.open import Database, connect
-from sql.digest import digest
 from sql.page.serve import HEADERS, Site
+from sql.questions.digest import digest
 from streams.fold.findings import EvictionSignal, NodeRow
 
 TOKEN = "0123456789abcdef0123"  # noqa: S105 - of these tests only

@@ -10,8 +10,8 @@ from components.rows import T0, dicts, row, store
 from ingest.model.objects import Container, Pod, PodMetadata, PodSpec, PodStatus, Taint, Toleration
 from ingest.model.records import PodRecord
 from sql.database.open import Database
-from sql.fit import Known, read_known
-from sql.queries import BadParameter
+from sql.questions.fit import Known, read_known
+from sql.questions.queries import BadParameter
 from streams.analytics import pod_bindings
 from streams.fold.findings import (
     KubeletSetting,

@@ -7,7 +7,7 @@ import pytest
 
 from components.rows import T0, row, store, store_samples, summary
 from sql.database.open import Database
-from sql.queries import (
+from sql.questions.queries import (
     QUERIES,
     BadParameter,
     Parameter,

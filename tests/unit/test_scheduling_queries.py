@@ -5,7 +5,7 @@ from typing import Any
 
 from components.rows import T0, row, store
 from sql.database.open import Database
-from sql.queries import run, saved_query
+from sql.questions.queries import run, saved_query
 from streams.fold.findings import NodeRow, PodBinding, SchedulerBlindSpot, SchedulingFailure
 
 

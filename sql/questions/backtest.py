@@ -9,7 +9,7 @@ from ingest.normalize.decoded import Decoded
 from sql.database.open import Database, Result, connect
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
-from sql.queries import run, saved_query
+from sql.questions.queries import run, saved_query
 from sql.schema.migrate import migrate
 from streams.alerting.engine import alert_reducers
 from streams.alerting.rules import AlertRules

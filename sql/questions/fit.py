@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from sql.database.open import Database
-from sql.fit_rows import NodeRows, RowDict, candidate
-from sql.queries import BadParameter
+from sql.questions.fit_rows import NodeRows, RowDict, candidate
+from sql.questions.queries import BadParameter
 from streams.questions.fit import Candidate
 from streams.rules.values.version import minor_version
 

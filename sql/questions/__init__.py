@@ -1,0 +1,1 @@
+"""Saved queries and what is asked of the tables."""
