@@ -10,10 +10,12 @@ RUN python -m venv --without-pip /opt/leadsman \
        --require-hashes --no-deps -r .lock/runtime.txt
 ARG EMBEDDED=no
 RUN test "$EMBEDDED" = yes || /opt/build/bin/uv pip uninstall --python /opt/leadsman/bin/python chdb chdb-core
-COPY pyproject.toml README.md LICENSE leadsman.py ./
+COPY pyproject.toml README.md LICENSE leadsman/__main__.py ./
+COPY common common
 COPY ingest ingest
 COPY streams streams
 COPY sql sql
+COPY leadsman leadsman
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
     && /opt/build/bin/uv pip install --no-cache --compile-bytecode --python /opt/leadsman/bin/python --no-deps /wheels/*.whl
 

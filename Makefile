@@ -16,7 +16,7 @@ $(VENV)/.runtime: .lock/runtime.txt pyproject.toml
 	@$(PYTHON) -m pip install --quiet --require-hashes --no-deps -r .lock/setup.txt
 	@$(UV) install --quiet --compile-bytecode --python $(PYTHON) --require-hashes --no-deps -r .lock/runtime.txt
 	@$(UV) install --quiet --python $(PYTHON) --no-deps --no-build-isolation -e .
-	@$(PYTHON) -m compileall -q ingest streams sql leadsman.py
+	@$(PYTHON) -m compileall -q ingest streams sql leadsman/__main__.py
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime .lock/dev.txt

@@ -10,7 +10,7 @@ from integration.node_story import LEADSMAN
 from integration.pipeline import ROOT, Pipeline
 from sql.schema.migrate import load_migrations
 
-PARTS: Final = ("leadsman.py", "ingest", "streams", "sql")
+PARTS: Final = ("leadsman/__main__.py", "ingest", "streams", "sql")
 RESHAPED: Final = "kubelet_settings"
 """Whose state is of another version."""
 WIDENED: Final = "node_fit"

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from components.captures import Json, event, jsonl, node, pod
 from components.command import Done, leadsman, rows, succeeds
-from sql.commands.main import app
+from leadsman.cli.main import app
 from sql.database.open import connect
 
 INCOMPLETE, NO_SOURCE, NO_DATABASE, SCHEMA, QUERY, USAGE = 3, 4, 5, 6, 7, 2

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from bench.generate import write_capture
 from components.captures import event, jsonl, node, pod
 from components.command import COMMAND, ENVIRONMENT, leadsman, rows, start, succeeds
-from sql.commands.main import app
+from leadsman.cli.main import app
 from sql.questions.queries import saved_queries
 
 ROOT: Final = Path(__file__).parents[2]

@@ -7,9 +7,9 @@ from typing import Final
 import typer
 
 from common.text import plain
-from sql.commands.console import EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_USAGE, MESSAGE, fail, out
-from sql.commands.live import kafka_flags, live_mistakes, live_settings, run_served, until_signal, watch_flags
-from sql.commands.options import (
+from leadsman.cli.console import EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_USAGE, MESSAGE, fail, out
+from leadsman.cli.live import kafka_flags, live_mistakes, live_settings, run_served, until_signal, watch_flags
+from leadsman.cli.options import (
     ConfigFile,
     Election,
     Every,

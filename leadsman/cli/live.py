@@ -12,8 +12,8 @@ from ingest.apiserver.versions import VersionsError
 
 if TYPE_CHECKING:
     from ingest.settings import Settings
-from sql.commands.console import EXIT_NO_KAFKA, EXIT_NO_SOURCE, EXIT_USAGE, fail
-from sql.commands.options import pair
+from leadsman.cli.console import EXIT_NO_KAFKA, EXIT_NO_SOURCE, EXIT_USAGE, fail
+from leadsman.cli.options import pair
 
 Result = TypeVar("Result")
 

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from ingest.files.rotate import Rotation
-from sql.commands.console import EXIT_NO_SOURCE, EXIT_USAGE, fail, say, say_nothing
-from sql.commands.live import kafka_flags, live_mistakes, live_settings, run_served, until_signal, watch_flags
-from sql.commands.options import (
+from leadsman.cli.console import EXIT_NO_SOURCE, EXIT_USAGE, fail, say, say_nothing
+from leadsman.cli.live import kafka_flags, live_mistakes, live_settings, run_served, until_signal, watch_flags
+from leadsman.cli.options import (
     ConfigFile,
     Election,
     Every,

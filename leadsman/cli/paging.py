@@ -6,8 +6,8 @@ from typing import Annotated, Final
 
 import typer
 
-from sql.commands.console import EXIT_NO_SOURCE, EXIT_USAGE, fail, out, say
-from sql.commands.options import DEFAULT_DSN, Dsn
+from leadsman.cli.console import EXIT_NO_SOURCE, EXIT_USAGE, fail, out, say
+from leadsman.cli.options import DEFAULT_DSN, Dsn
 from sql.database.errors import SchemaOlder
 from sql.database.open import Database, connect
 from sql.page.asked import has_table

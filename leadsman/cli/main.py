@@ -6,8 +6,8 @@ from typing import NoReturn
 import typer
 
 from ingest.files.capture import SourceError
-from sql.commands import alerting, asking, backtesting, keeping, paging, replaying, running, scheduler, watching
-from sql.commands.console import (
+from leadsman.cli import alerting, asking, backtesting, keeping, paging, replaying, running, scheduler, watching
+from leadsman.cli.console import (
     EXIT_INTERRUPTED,
     EXIT_NO_DATABASE,
     EXIT_NO_SOURCE,

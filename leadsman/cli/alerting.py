@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from sql.commands.console import EXIT_USAGE, fail
-from sql.commands.live import kafka_flags, live_mistakes, live_settings, run_served
-from sql.commands.options import ConfigFile, KafkaServers
+from leadsman.cli.console import EXIT_USAGE, fail
+from leadsman.cli.live import kafka_flags, live_mistakes, live_settings, run_served
+from leadsman.cli.options import ConfigFile, KafkaServers
 
 app = typer.Typer()
 

@@ -13,7 +13,7 @@ from ingest.files.sources import read_sources
 from ingest.model.observation import BadRecord, Observed
 from ingest.model.records import NodeRecord
 from ingest.normalize.normalize import normalize
-from sql.commands.console import EXIT_USAGE, MESSAGE, fail, out
+from leadsman.cli.console import EXIT_USAGE, MESSAGE, fail, out
 from streams.questions.simulate_scheduler import BadOperations, names_line, operations_of, parse_operations, simulate
 from streams.questions.simulate_scheduler import report as scheduler_report
 from streams.rules.scheduling.node_tree import UnknownVersion

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from sql.commands.console import out
-from sql.commands.options import DEFAULT_DSN, Dsn, existing_database
+from leadsman.cli.console import out
+from leadsman.cli.options import DEFAULT_DSN, Dsn, existing_database
 from sql.database.open import connect
 from sql.questions.digest import digest as digest_tables
 from sql.schema.migrate import migrate as migrate_database

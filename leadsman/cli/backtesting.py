@@ -9,8 +9,8 @@ import typer
 
 from ingest.files.ahead import read_ahead
 from ingest.files.progress import progress_bar
-from sql.commands.console import EXIT_BAD_INPUT, EXIT_USAGE, err, fail, wide
-from sql.commands.options import At, Cluster, Node, Paths, Since, Until
+from leadsman.cli.console import EXIT_BAD_INPUT, EXIT_USAGE, err, fail, wide
+from leadsman.cli.options import At, Cluster, Node, Paths, Since, Until
 
 app = typer.Typer()
 
@@ -51,7 +51,7 @@ def backtest(
     Also which evictions nothing announced, which forecasts nothing followed, how right forecasts and predicted ranks
     were, and which alerts cannot fire for want of an input. No database is needed, and none is changed.
     """
-    from sql.backtest_present import as_json, as_tables  # noqa: PLC0415 - as above
+    from leadsman.cli.present.backtest import as_json, as_tables  # noqa: PLC0415 - as above
     from sql.questions.backtest import backtest as run_backtest  # noqa: PLC0415 - pydantic, which few commands need
     from streams.alerting.rules_file import BadRules, default_rules, read_rules  # noqa: PLC0415 - as above
 

@@ -1,4 +1,4 @@
-"""The `leadsman` command: it hands over to `sql.commands`, and answers Ctrl-C while that is still being imported."""
+"""The `leadsman` command: it hands over to `leadsman.cli`, and answers Ctrl-C while that is still being imported."""
 
 import sys
 from typing import NoReturn
@@ -9,7 +9,7 @@ EXIT_INTERRUPTED = 130
 def main() -> NoReturn:
     """Run the command."""
     try:
-        from sql.commands.main import run  # noqa: PLC0415 - seconds, in which Ctrl-C is no traceback
+        from leadsman.cli.main import run  # noqa: PLC0415 - seconds, in which Ctrl-C is no traceback
 
         run()
     except KeyboardInterrupt:

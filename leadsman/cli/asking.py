@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from sql.commands.console import EXIT_NO_FIT, out, wide
-from sql.commands.options import DEFAULT_DSN, Dsn, existing_database, pair
-from sql.fit_present import fit_json, fit_lines, fit_table
-from sql.present import as_csv, as_json, as_table, query_list
+from leadsman.cli.console import EXIT_NO_FIT, out, wide
+from leadsman.cli.options import DEFAULT_DSN, Dsn, existing_database, pair
+from leadsman.cli.present.fit import fit_json, fit_lines, fit_table
+from leadsman.cli.present.tables import as_csv, as_json, as_table, query_list
 from sql.questions.fit import read_known
 from sql.questions.queries import run as run_saved
 from sql.questions.queries import saved_query

@@ -18,9 +18,9 @@ from ingest.files.inspect import render
 from ingest.files.progress import progress_bar
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Unreadable
-from sql.commands.console import EXIT_BAD_INPUT, err, out, wide
-from sql.commands.live import kafka_flags, live_mistakes, live_settings
-from sql.commands.options import (
+from leadsman.cli.console import EXIT_BAD_INPUT, err, out, wide
+from leadsman.cli.live import kafka_flags, live_mistakes, live_settings
+from leadsman.cli.options import (
     DEFAULT_DSN,
     At,
     Cluster,
@@ -34,12 +34,12 @@ from sql.commands.options import (
     _speed,
     called_as,
 )
+from leadsman.cli.present.story import tell
 from sql.database.open import connect
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.landing.settle import settle
 from sql.schema.migrate import migrate as migrate_database
-from sql.story import tell
 from streams.analytics.registry import REDUCERS
 from streams.local.replay import Replay, ReplayReport
 

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from common.text import plain
+from leadsman.cli.present.tables import as_table
 from sql.database.open import Result
-from sql.present import as_table
 from sql.questions.backtest import Backtest
 from streams.alerting.rules import ALERT_NAMES
 from streams.alerting.words import lasting
