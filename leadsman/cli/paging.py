@@ -8,9 +8,9 @@ import typer
 
 from leadsman.cli.console import EXIT_NO_SOURCE, EXIT_USAGE, fail, out, say
 from leadsman.cli.options import DEFAULT_DSN, Dsn
+from leadsman.web.asked import has_table
 from sql.database.errors import SchemaOlder
 from sql.database.open import Database, connect
-from sql.page.asked import has_table
 from sql.schema.migrate import check_migrated
 
 PORT: Final = 8420
@@ -36,8 +36,8 @@ def report(
     db: Dsn = DEFAULT_DSN,
 ) -> None:
     """Write one HTML file about a cluster and a time range, which any browser shows without a network."""
-    from sql.page.report import write_report  # noqa: PLC0415 - other commands do without templates
-    from sql.page.scope import Asked, BadScope  # noqa: PLC0415 - as above
+    from leadsman.web.report import write_report  # noqa: PLC0415 - other commands do without templates
+    from leadsman.web.scope import Asked, BadScope  # noqa: PLC0415 - as above
 
     with connect(db, make=False, read_only=True) as database:
         check_tables(database)
@@ -70,8 +70,8 @@ def serve(
 
     An embedded database belongs to one process: while the page is open, no replay or landing can use it.
     """
-    from sql.page.access import BadAccess, read_token  # noqa: PLC0415 - other commands do without
-    from sql.page.running import run_site  # noqa: PLC0415 - as above
+    from leadsman.web.access import BadAccess, read_token  # noqa: PLC0415 - other commands do without
+    from leadsman.web.running import run_site  # noqa: PLC0415 - as above
 
     try:
         token = read_token(token_file, host)

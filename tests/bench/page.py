@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from leadsman.web.asked import QUERIES
+from leadsman.web.pages import Request, node_of, overview_of
+from leadsman.web.report import write_report
+from leadsman.web.scope import Asked
 from sql.database.open import Database, connect
-from sql.page.asked import QUERIES
-from sql.page.pages import Request, node_of, overview_of
-from sql.page.report import write_report
-from sql.page.scope import Asked
 from sql.schema.migrate import migrate
 
 from .page_fill import CLUSTER, fill

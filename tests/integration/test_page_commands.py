@@ -11,10 +11,10 @@ from components.command import leadsman, start, succeeds
 from components.processes import free_port
 from components.rows import T0, row, store
 from integration.clickhouse_http import ClickHouseHttp
+from leadsman.web.report import write_report
+from leadsman.web.scope import Asked
 from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.open import connect
-from sql.page.report import write_report
-from sql.page.scope import Asked
 from sql.schema.migrate import migrate
 from streams.fold.findings import NodeRow
 

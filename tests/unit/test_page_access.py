@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sql.page.access import BadAccess, is_loopback, is_own_name, may_read, read_token
+from leadsman.web.access import BadAccess, is_loopback, is_own_name, may_read, read_token
 
 TOKEN = "0123456789abcdef0123"  # noqa: S105 - of these tests only
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from sql.page.alerts import Alert
-from sql.page.attention import attention
-from sql.page.badges import Severity, badges, by_urgency
-from sql.page.margins import Margin
-from sql.page.overview import Evicted, Fit, NodeLine, Overview, Unknown
-from sql.page.scope import Scope
+from leadsman.web.alerts import Alert
+from leadsman.web.attention import attention
+from leadsman.web.badges import Severity, badges, by_urgency
+from leadsman.web.margins import Margin
+from leadsman.web.overview import Evicted, Fit, NodeLine, Overview, Unknown
+from leadsman.web.scope import Scope
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 NOTHING = Unknown(0, (), 0, (), 1, 1, (), ())

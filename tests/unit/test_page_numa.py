@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sql.page.numa import MOST_CELLS, mark, numa_map
+from leadsman.web.numa import MOST_CELLS, mark, numa_map
 
 
 def allocation(**values: Any) -> dict[str, Any]:

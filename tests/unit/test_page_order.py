@@ -4,10 +4,10 @@ from datetime import timedelta
 from typing import Any
 
 from components.rows import T0, dicts, row, store, store_samples, summary
+from leadsman.web.asked import ask
+from leadsman.web.order import orders
+from leadsman.web.scope import Scope
 from sql.database.open import Database
-from sql.page.asked import ask
-from sql.page.order import orders
-from sql.page.scope import Scope
 from streams.fold.findings import PodBinding
 
 GIB = 1 << 30

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.rows import T0, row, store, store_samples, summary
+from leadsman.web.render import json_block
+from leadsman.web.report import write_report
+from leadsman.web.scope import Asked, BadScope
 from sql.database.open import Database, connect
-from sql.page.render import json_block
-from sql.page.report import write_report
-from sql.page.scope import Asked, BadScope
 from streams.fold.findings import (
     DeadLetter,
     Eviction,

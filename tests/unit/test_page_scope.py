@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sql.page.scope import ALL, Asked, BadScope, Span, choose, told
+from leadsman.web.scope import ALL, Asked, BadScope, Span, choose, told
 
 BEGAN = datetime(2026, 7, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 ENDED = BEGAN + timedelta(days=3)

@@ -12,9 +12,9 @@ import pytest_asyncio
 from aiohttp.test_utils import TestClient, TestServer
 
 from components.rows import T0, row, store
+from leadsman.web.serve import HEADERS, Site
 from sql.database.errors import QueryFailed
 from sql.database.open import Database, connect
-from sql.page.serve import HEADERS, Site
 from sql.questions.digest import digest
 from streams.fold.findings import EvictionSignal, NodeRow
 

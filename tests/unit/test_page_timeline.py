@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.rows import T0, row, store
+from leadsman.web.alerts import Alert
+from leadsman.web.charts import POINTS, ROLLUP_SECONDS, chart_data, step_seconds
+from leadsman.web.links import Links, ReportLinks
+from leadsman.web.margins import Margin, margins
+from leadsman.web.scope import Asked, Scope, Span, choose
+from leadsman.web.timeline import PIECES, alert_lines, lanes, read_timeline, ticks
 from sql.database.open import Database
-from sql.page.alerts import Alert
-from sql.page.charts import POINTS, ROLLUP_SECONDS, chart_data, step_seconds
-from sql.page.links import Links, ReportLinks
-from sql.page.margins import Margin, margins
-from sql.page.scope import Asked, Scope, Span, choose
-from sql.page.timeline import PIECES, alert_lines, lanes, read_timeline, ticks
 from streams.fold.findings import ImageGc, PressureChange
 
 SCOPE = Scope("c", T0, T0 + timedelta(hours=2))
@@ -55,7 +55,7 @@ def test_a_story_that_is_too_long_to_be_read_whole_is_told_the_same(
 ) -> None:
     store(database, *(change(minute, minute % 2 == 0) for minute in range(9)))
     whole = [told(database, 4), told(database, 4, kind="pressure"), told(database, 4, kind="numa")]
-    monkeypatch.setattr("sql.page.timeline.WHOLE", 9)
+    monkeypatch.setattr("leadsman.web.timeline.WHOLE", 9)
     assert [told(database, 4), told(database, 4, kind="pressure"), told(database, 4, kind="numa")] == whole
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sql.page.words import amount, duration, percent, resource, sentence, size, some
+from leadsman.web.words import amount, duration, percent, resource, sentence, size, some
 
 
 @pytest.mark.parametrize(

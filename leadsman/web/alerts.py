@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import NamedTuple
 
+from leadsman.web.asked import ask, has_table
+from leadsman.web.scope import Scope
 from sql.database.open import Database
-from sql.page.asked import ask, has_table
-from sql.page.scope import Scope
 
 TABLE = "alerts"
 

@@ -8,14 +8,14 @@ from typing import Final, TypeAlias, TypeVar
 
 from aiohttp import web
 
+from leadsman.web.access import is_own_name, may_read
+from leadsman.web.asked import rows
+from leadsman.web.links import HOME, NODE, Links
+from leadsman.web.pages import NoSuchNode, Request, empty_page, node_of, overview_of
+from leadsman.web.render import STATIC, note_page
+from leadsman.web.scope import BadScope
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
-from sql.page.access import is_own_name, may_read
-from sql.page.asked import rows
-from sql.page.links import HOME, NODE, Links
-from sql.page.pages import NoSuchNode, Request, empty_page, node_of, overview_of
-from sql.page.render import STATIC, note_page
-from sql.page.scope import BadScope
 
 HEADERS: Final = {
     "Content-Security-Policy": (

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from sql.page.overview import NodeLine
+from leadsman.web.overview import NodeLine
 
 SOON_SECONDS: Final = 3600.0
 OFTEN: Final = 3

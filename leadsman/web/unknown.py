@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from sql.page.overview import Overview
-from sql.page.words import duration, some
+from leadsman.web.overview import Overview
+from leadsman.web.words import duration, some
 
 
 def unknowns(view: Overview) -> list[tuple[str, tuple[str, ...]]]:

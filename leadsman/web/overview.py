@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from leadsman.web.alerts import Alert, read_alerts
+from leadsman.web.asked import RowDict, ask, has_table, rows
+from leadsman.web.margins import Margin, margins
+from leadsman.web.scope import Scope, Span, sql_time
 from sql.database.open import Database
-from sql.page.alerts import Alert, read_alerts
-from sql.page.asked import RowDict, ask, has_table, rows
-from sql.page.margins import Margin, margins
-from sql.page.scope import Scope, Span, sql_time
 
 HARMLESS: Final = "benign_startup"
 FRESH: Final = timedelta(minutes=10)

@@ -5,11 +5,11 @@ from datetime import datetime
 from itertools import groupby
 from typing import Final, NamedTuple, TypeAlias
 
+from leadsman.web.alerts import Alert
+from leadsman.web.asked import ask
+from leadsman.web.scope import Scope
+from leadsman.web.words import KINDS, day
 from sql.database.open import Database
-from sql.page.alerts import Alert
-from sql.page.asked import ask
-from sql.page.scope import Scope
-from sql.page.words import KINDS, day
 
 PIECES: Final = 120
 """Marks of a lane."""

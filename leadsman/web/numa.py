@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from sql.page.asked import RowDict
+from leadsman.web.asked import RowDict
 from streams.rules.cpuset import InvalidCpuSet, parse_cpuset
 
 FREE: Final = "free"

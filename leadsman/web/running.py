@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from aiohttp import web
 
+from leadsman.web.access import is_loopback
+from leadsman.web.serve import Site
 from sql.database.open import Database
-from sql.page.access import is_loopback
-from sql.page.serve import Site
 
 
 def run_site(db: Database, host: str, port: int, token: str, tell: Callable[[str], None]) -> None:

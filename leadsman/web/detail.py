@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
+from leadsman.web.asked import RowDict, ask
+from leadsman.web.charts import Chart, read_charts
+from leadsman.web.numa import NumaMap, numa_map
+from leadsman.web.order import Order, orders
+from leadsman.web.overview import NodeLine
+from leadsman.web.scope import Scope
 from sql.database.open import Database
-from sql.page.asked import RowDict, ask
-from sql.page.charts import Chart, read_charts
-from sql.page.numa import NumaMap, numa_map
-from sql.page.order import Order, orders
-from sql.page.overview import NodeLine
-from sql.page.scope import Scope
 
 _Grouped: TypeAlias = Mapping[str, Mapping[str, Sequence[RowDict]]]
 """Rows of each question by node."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from ingest.model.records import USAGES, NodeSample
-from sql.page.asked import RowDict
-from sql.page.words import amount
+from leadsman.web.asked import RowDict
+from leadsman.web.words import amount
 from streams.rules.eviction.order import RankedPod, rank, standing
 from streams.rules.eviction.signals import PID_AVAILABLE, Layout, layout_of
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
-from sql.page.scope import Scope
-from sql.page.words import KINDS
+from leadsman.web.scope import Scope
+from leadsman.web.words import KINDS
 
 HOME: Final = "/"
 NODE: Final = "/node"

@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from leadsman.web.scope import Scope
 from sql.database.open import Database
-from sql.page.scope import Scope
 
 QUERIES: Final = Path(__file__).parent / "queries"
 

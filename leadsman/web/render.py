@@ -15,18 +15,18 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from common.text import plain
-from sql.page import words
-from sql.page.alerts import Alert
-from sql.page.asked import RowDict
-from sql.page.attention import attention
-from sql.page.badges import BROKEN_GC, Severity, badges, by_urgency
-from sql.page.charts import Chart, ChartData
-from sql.page.detail import Detail
-from sql.page.links import Links
-from sql.page.overview import Overview
-from sql.page.scope import ALL, QUICK, Scope, told
-from sql.page.timeline import Timeline
-from sql.page.unknown import unknowns
+from leadsman.web import words
+from leadsman.web.alerts import Alert
+from leadsman.web.asked import RowDict
+from leadsman.web.attention import attention
+from leadsman.web.badges import BROKEN_GC, Severity, badges, by_urgency
+from leadsman.web.charts import Chart, ChartData
+from leadsman.web.detail import Detail
+from leadsman.web.links import Links
+from leadsman.web.overview import Overview
+from leadsman.web.scope import ALL, QUICK, Scope, told
+from leadsman.web.timeline import Timeline
+from leadsman.web.unknown import unknowns
 
 FOLDER: Final = Path(__file__).parent
 STATIC: Final = FOLDER / "static"

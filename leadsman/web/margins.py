@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from math import isnan
 from typing import Final, NamedTuple
 
-from sql.page.asked import RowDict
-from sql.page.words import amount, duration
+from leadsman.web.asked import RowDict
+from leadsman.web.words import amount, duration
 
 FAR: Final = 2.0
 """Room of a signal that has no threshold: beyond every real one."""

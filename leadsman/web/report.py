@@ -3,15 +3,15 @@
 from datetime import datetime
 from typing import Final
 
+from leadsman.web.asked import has_table
+from leadsman.web.badges import by_urgency
+from leadsman.web.detail import read_details
+from leadsman.web.links import ReportLinks
+from leadsman.web.overview import read_dead_letters, read_overview, read_spans
+from leadsman.web.render import note_page, report_file
+from leadsman.web.scope import Asked, choose
+from leadsman.web.timeline import read_timeline
 from sql.database.open import Database
-from sql.page.asked import has_table
-from sql.page.badges import by_urgency
-from sql.page.detail import read_details
-from sql.page.links import ReportLinks
-from sql.page.overview import read_dead_letters, read_overview, read_spans
-from sql.page.render import note_page, report_file
-from sql.page.scope import Asked, choose
-from sql.page.timeline import read_timeline
 
 DETAILED: Final = 20
 LINES: Final = 400

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from leadsman.web.alerts import read_alerts
+from leadsman.web.detail import read_details
+from leadsman.web.links import Links
+from leadsman.web.overview import read_image_gc, read_node, read_overview, read_spans
+from leadsman.web.render import node_page, note_page, overview_page
+from leadsman.web.report import EMPTY, empty_commands, empty_texts
+from leadsman.web.scope import Asked, BadScope, choose
+from leadsman.web.timeline import read_timeline
+from leadsman.web.words import KINDS
 from sql.database.open import Database
-from sql.page.alerts import read_alerts
-from sql.page.detail import read_details
-from sql.page.links import Links
-from sql.page.overview import read_image_gc, read_node, read_overview, read_spans
-from sql.page.render import node_page, note_page, overview_page
-from sql.page.report import EMPTY, empty_commands, empty_texts
-from sql.page.scope import Asked, BadScope, choose
-from sql.page.timeline import read_timeline
-from sql.page.words import KINDS
 
 LINES: Final = 200
 LONGEST: Final = 500

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from sql.page.badges import OFTEN, SOON_SECONDS, Severity, is_uneven
-from sql.page.overview import NodeLine, Overview
-from sql.page.words import BLIND_VERDICTS, duration, sentence, some
+from leadsman.web.badges import OFTEN, SOON_SECONDS, Severity, is_uneven
+from leadsman.web.overview import NodeLine, Overview
+from leadsman.web.words import BLIND_VERDICTS, duration, sentence, some
 
 _SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
 

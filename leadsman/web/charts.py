@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Final, NamedTuple, TypedDict
 
+from leadsman.web.asked import RowDict, ask
+from leadsman.web.margins import Margin
+from leadsman.web.scope import Scope
+from leadsman.web.words import unit
 from sql.database.open import Database
-from sql.page.asked import RowDict, ask
-from sql.page.margins import Margin
-from sql.page.scope import Scope
-from sql.page.words import unit
 
 POINTS: Final = 288
 """Of one line, at most about so many: a day in pieces of five minutes."""
