@@ -31,7 +31,7 @@ def alert(
     one process for each receiver. Addresses that are secret belong into the settings (alerts.to), and so does the
     secret that signs messages to webhooks (alerts.webhook_secret).
     """
-    from sql.alerting import run_alerts  # noqa: PLC0415 - aiohttp and Kafka's client take long to import
+    from leadsman.run.alert import run_alerts  # noqa: PLC0415 - aiohttp and Kafka's client take long to import
     from streams.alerting.receivers.choose import ALLOWED, BadReceiver  # noqa: PLC0415 - as above
 
     with live_mistakes():

@@ -11,7 +11,7 @@ from common.stopping import stop_on_signals
 from ingest.apiserver.versions import VersionsError
 
 if TYPE_CHECKING:
-    from ingest.settings import Settings
+    from leadsman.run.settings import Settings
 from leadsman.cli.console import EXIT_NO_KAFKA, EXIT_NO_SOURCE, EXIT_USAGE, fail
 from leadsman.cli.options import pair
 
@@ -62,7 +62,7 @@ def _given(flags: dict[str, Any]) -> dict[str, Any]:
 
 def live_settings(config: Path | None, **flags: Any) -> "Settings":
     """The settings in force; raises SettingsError."""
-    from ingest.settings import load  # noqa: PLC0415 - other commands do without
+    from leadsman.run.settings import load  # noqa: PLC0415 - other commands do without
 
     return load(config, **flags)
 
@@ -106,8 +106,8 @@ def _status_of(error: Exception) -> int | None:
     from common.telemetry import CannotServe  # noqa: PLC0415
     from ingest.apiserver.connect import KubeconfigError  # noqa: PLC0415
     from ingest.kafka.admin import TopicsUnusable  # noqa: PLC0415
-    from ingest.settings import SettingsError  # noqa: PLC0415
-    from ingest.watcher import ElectionRefusedError  # noqa: PLC0415
+    from leadsman.run.settings import SettingsError  # noqa: PLC0415
+    from leadsman.run.watch import ElectionRefusedError  # noqa: PLC0415
     from streams.alerting.rules_file import BadRules  # noqa: PLC0415
 
     statuses: dict[type[Exception], int] = {

@@ -136,7 +136,7 @@ def _replay_into_kafka(
     *,
     quiet: bool,
 ) -> None:
-    from sql.run import feed  # noqa: PLC0415 - Faust takes seconds to import
+    from leadsman.run.parts import feed  # noqa: PLC0415 - Faust takes seconds to import
 
     with live_mistakes():
         settings = live_settings(config, kafka=kafka_flags(kafka))

@@ -31,7 +31,7 @@ app = typer.Typer()
 @app.command(epilog="Example: leadsman work --kafka kafka-1:9092,kafka-2:9092")
 def work(config: ConfigFile = None, kafka: KafkaServers = None) -> None:
     """Conclude from what the watchers sent to Kafka, until SIGTERM. Several workers share the nodes."""
-    from sql.run import run_worker  # noqa: PLC0415 - Faust takes seconds to import
+    from leadsman.run.parts import run_worker  # noqa: PLC0415 - Faust takes seconds to import
 
     with live_mistakes():
         settings = live_settings(config, kafka=kafka_flags(kafka))
@@ -43,7 +43,7 @@ def work(config: ConfigFile = None, kafka: KafkaServers = None) -> None:
 )
 def land(config: ConfigFile = None, kafka: KafkaServers = None, db: LiveDsn = None) -> None:
     """Bring what is in Kafka into the database, once, until SIGTERM."""
-    from sql.run import run_lander  # noqa: PLC0415 - as in work
+    from leadsman.run.parts import run_lander  # noqa: PLC0415 - as in work
 
     with live_mistakes():
         settings = live_settings(config, db=db, kafka=kafka_flags(kafka))
@@ -74,7 +74,7 @@ def up(
     It needs Kafka, a database and a kubeconfig, nothing else.
     """
     from common.supervise import PartFailedError  # noqa: PLC0415 - other commands do without
-    from ingest.together import run_together  # noqa: PLC0415 - as above
+    from leadsman.run.up import run_together  # noqa: PLC0415 - as above
 
     flags = watch_flags(
         cluster,
@@ -99,7 +99,7 @@ def up(
 @app.command(epilog="Example: leadsman config --config leadsman.yaml")
 def config(config: ConfigFile = None, kafka: KafkaServers = None, db: LiveDsn = None) -> None:
     """Print the settings in force, from file, environment and flags; of secrets, only that there is one."""
-    from ingest.settings import shown  # noqa: PLC0415 - other commands do without
+    from leadsman.run.settings import shown  # noqa: PLC0415 - other commands do without
 
     with live_mistakes():
         typer.echo(shown(live_settings(config, db=db, kafka=kafka_flags(kafka))), nl=False)
@@ -108,7 +108,7 @@ def config(config: ConfigFile = None, kafka: KafkaServers = None, db: LiveDsn = 
 @app.command(epilog="Example: leadsman validate --config leadsman.yaml")
 def validate(config: ConfigFile = None, kafka: KafkaServers = None, db: LiveDsn = None) -> None:
     """Check the settings and try every connection that they name; nothing is changed."""
-    from sql.validate import validate as try_connections  # noqa: PLC0415 - other commands do without
+    from leadsman.run.validate import validate as try_connections  # noqa: PLC0415 - other commands do without
 
     with live_mistakes():
         checked = asyncio.run(try_connections(live_settings(config, db=db, kafka=kafka_flags(kafka))))

@@ -112,7 +112,7 @@ def watch(
 
     Nothing is acknowledged before Kafka has it. Several replicas can run: the one that has the Lease watches.
     """
-    from ingest.watcher import run_watcher  # noqa: PLC0415 - as in capture
+    from leadsman.run.watch import run_watcher  # noqa: PLC0415 - as in capture
 
     flags = watch_flags(
         cluster,
@@ -168,7 +168,7 @@ def agent(
         settings = live_settings(config, kafka=kafka_flags(kafka), watch={"cluster": cluster} if cluster else None)
         agent_settings = AgentSettings(settings.watched().cluster, node, root, interval)
         if into is Into.KAFKA:
-            from ingest.agent_kafka import run_agent_into_kafka  # noqa: PLC0415 - as above
+            from leadsman.run.agent import run_agent_into_kafka  # noqa: PLC0415 - as above
 
             sending = until_signal(partial(run_agent_into_kafka, settings.kafka, agent_settings, once=once))
             run_served(settings, "agent", sending)

@@ -10,7 +10,7 @@ from faust.types import StreamT
 
 from ingest.model.records import AnyRecord, Record
 from ingest.model.topics import Topic, decode_record, encode_record, key_of
-from ingest.settings import Settings, load
+from leadsman.run.settings import Settings, load
 from streams.analytics.registry import REDUCERS
 from streams.fold.findings import Row
 from streams.fold.fold import Fold, LogState, Rejected

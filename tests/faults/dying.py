@@ -12,10 +12,10 @@ from typing import Any, Final, Literal, NamedTuple
 
 import uvloop
 
-from ingest.settings import load
+from leadsman.run.parts import run_lander, run_worker
+from leadsman.run.settings import load
 from sql.database.open import Database
 from sql.landing.portions import PortionStore
-from sql.run import run_lander, run_worker
 from streams.kafka.landing.consumer import Landing
 from streams.kafka.worker import LogFolder
 

@@ -29,12 +29,12 @@ from ingest.model.observation import Observation, Observed, Unreadable
 from ingest.model.records import Record
 from ingest.model.topics import Headers
 from ingest.normalize.decoded import decode
-from ingest.settings import Settings, load
+from leadsman.run.parts import make_topics, run_lander, run_worker
+from leadsman.run.settings import Settings, load
 from sql.database.open import connect
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.questions.digest import TableDigest, digest
-from sql.run import make_topics, run_lander, run_worker
 from sql.schema.migrate import migrate
 from streams.analytics.registry import REDUCERS
 from streams.fold.reducer import Reducer

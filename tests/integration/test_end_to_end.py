@@ -15,7 +15,6 @@ from components.kafka import Kafka
 from components.kubelet import RealNode
 from components.processes import Process, eventually
 from components.rows import dicts
-from ingest.together import PARTS
 from integration.clickhouse_http import ClickHouseHttp
 from integration.node_story import (
     CLUSTER,
@@ -27,6 +26,7 @@ from integration.node_story import (
     start_growing,
     watch_flags,
 )
+from leadsman.run.up import PARTS
 from sql.database.open import Database, connect
 
 pytestmark = pytest.mark.xdist_group("cluster")

@@ -15,12 +15,12 @@ from components.processes import Process, eventually
 from components.secured import PASSWORD, Authority, SecuredKafka
 from ingest.files.sources import read_sources
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
-from ingest.settings import Settings, load
 from integration.node_story import LEADSMAN
 from integration.pipeline import ROOT, embedded_digest, waiting
+from leadsman.run.parts import feed, make_topics
+from leadsman.run.settings import Settings, load
 from sql.database.open import connect
 from sql.questions.digest import digest
-from sql.run import feed, make_topics
 
 pytestmark = pytest.mark.xdist_group("kafka")
 

@@ -11,7 +11,7 @@ from components.kafka import Kafka
 from components.processes import eventually
 from integration.clickhouse_http import ClickHouseHttp
 from integration.pipeline import ROOT, Pipeline, embedded_digest, examples
-from sql.run import make_topics
+from leadsman.run.parts import make_topics
 
 pytestmark = pytest.mark.xdist_group("kafka")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.settings import SettingsError, load, shown
+from leadsman.run.settings import SettingsError, load, shown
 
 SECRET = "s3cret-and-sound"  # noqa: S105  # a canary
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.settings import Settings, load
-from ingest.together import environment_of, with_identity
+from leadsman.run.settings import Settings, load
+from leadsman.run.up import environment_of, with_identity
 
 
 def _as_a_part_sees_them(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:

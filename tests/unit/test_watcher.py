@@ -15,8 +15,8 @@ from ingest.model.dead_letters import read_headers
 from ingest.model.observation import Observation
 from ingest.model.settings import ElectionSettings, LiveSettings
 from ingest.model.topics import Headers
-from ingest.settings import KafkaSettings
-from ingest.watcher import _lease
+from leadsman.run.settings import KafkaSettings
+from leadsman.run.watch import _lease
 
 pytestmark = pytest.mark.asyncio
 

@@ -19,7 +19,7 @@ from ingest.live.forward import Watching
 from ingest.live.run import Live
 from ingest.model.observation import Observation
 from ingest.model.settings import KubeletSettings, LiveSettings
-from ingest.watcher import ElectionRefusedError, lead
+from leadsman.run.watch import ElectionRefusedError, lead
 
 pytestmark = pytest.mark.asyncio
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from ingest.model.records import Record
 from ingest.model.topics import decode_record, encode_record, key_of
-from ingest.settings import Settings, load
+from leadsman.run.settings import Settings, load
 from streams.analytics.registry import REDUCERS
 from streams.fold.findings import Row
 from streams.fold.fold import Fold, LogState, Rejected

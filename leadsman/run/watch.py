@@ -22,7 +22,7 @@ from ingest.live.forward import Watching
 from ingest.live.run import Live
 from ingest.model.settings import LiveSettings
 from ingest.normalize.redact import scrub
-from ingest.settings import KafkaSettings
+from leadsman.run.settings import KafkaSettings
 
 _NAMESPACE: Final = SERVICE_ACCOUNT / "namespace"
 log = structlog.get_logger(__name__)

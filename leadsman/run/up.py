@@ -11,7 +11,7 @@ import pydantic
 
 from common.supervise import Part, Supervisor
 from ingest.apiserver.replica import new_identity
-from ingest.settings import PREFIX, Settings
+from leadsman.run.settings import PREFIX, Settings
 
 PORT: Final = f"{PREFIX}TELEMETRY__PORT"
 PARTS: Final = ("land", "work", "watch")

@@ -13,7 +13,7 @@ from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Feed, Publish, publish_with
 from ingest.node.agent import Agent, AgentSettings
 from ingest.normalize.redact import redact
-from ingest.settings import KafkaSettings
+from leadsman.run.settings import KafkaSettings
 
 DRAIN_SECONDS: Final = 10.0
 """What Kafka has to acknowledge the last messages; the next start tells everything again."""

@@ -10,7 +10,7 @@ from ingest.kafka.admin import ensure_topics
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Published, replay_into_kafka
 from ingest.model.observation import Observed, Unreadable
-from ingest.settings import Settings
+from leadsman.run.settings import Settings
 from sql.database.open import connect
 from sql.landing.portions import PortionStore
 from sql.schema.migrate import migrate

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 
 from common.stopping import run_until, stop_on_signals
-from ingest.settings import Settings
-from sql.run import make_topics
+from leadsman.run.parts import make_topics
+from leadsman.run.settings import Settings
 from streams.alerting.receivers.choose import group_of, receiver
 from streams.alerting.receivers.consume import AlertConsumer
 

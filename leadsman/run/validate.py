@@ -12,7 +12,7 @@ from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from ingest.model.resources import RESOURCES
 from ingest.model.settings import LiveSettings
-from ingest.settings import Settings, SettingsError
+from leadsman.run.settings import Settings, SettingsError
 from sql.database.errors import DatabaseError, SchemaOlder
 from sql.database.open import connect
 from sql.schema.migrate import check_migrated

@@ -1,0 +1,1 @@
+"""The wiring: settings, and each long-running part put together."""
