@@ -7,8 +7,8 @@ from typing import Any, Final, Literal, TextIO, TypeAlias
 
 import structlog
 
+from common.scrub import scrub
 from common.text import plain
-from ingest.normalize.redact import scrub
 
 Form: TypeAlias = Literal["text", "json"]
 VALUE_CHARACTERS: Final = 2000

@@ -15,14 +15,14 @@ from common import with_parent
 from common.backoff import Backoff
 from common.clock import SYSTEM, Clock
 from common.stopping import run_until
-from common.telemetry import telling
-from ingest import figures
+from common.telemetry import Figure, telling
 
 GRACE_SECONDS: Final = 30.0
 """What a process has to end in order before it is killed."""
 FIRST_BACKOFF_SECONDS: Final = 1.0
 LONGEST_BACKOFF_SECONDS: Final = 10.0
 HEALTHY_SECONDS: Final = 60.0
+PART_STARTS: Final = Figure("part_starts", "counter", "Starts of a part by `up`", ("part",))
 log = structlog.get_logger(__name__)
 
 
@@ -74,7 +74,7 @@ class Supervisor:
 
         SIGTERM first, SIGKILL to what has not ended after the grace. Raises PartFailedError.
         """
-        with telling({figures.PART_STARTS: lambda: self._starts}, self._why_not):
+        with telling({PART_STARTS: lambda: self._starts}, self._why_not):
             try:
                 await run_until(stop, self._keep_all())
             finally:

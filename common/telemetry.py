@@ -10,17 +10,23 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import structlog
 from aiohttp import web
-from prometheus_client import REGISTRY, generate_latest
+from prometheus_client import REGISTRY, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from common.scrub import scrub
 from common.text import plain
-from ingest.normalize.redact import scrub
 
 UNAVAILABLE: Final = 503
 REASONS_AT_MOST: Final = 50
 """A thousand silent kubelets are told as fifty, and how many more."""
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+STAGE_SECONDS: Final = Histogram(
+    "leadsman_stage_seconds",
+    "How long a stage took: publish (an observation, until Kafka has it), fold and land (a batch)",
+    ["stage"],
+    buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
+)
 log = structlog.get_logger(__name__)
 
 Values: TypeAlias = Mapping[tuple[str, ...], float]

@@ -1,4 +1,4 @@
-"""Read Leadsman's alerts: what fires now, then every change. Each message is as streams/kafka/schemas/alert.json says.
+"""Read Leadsman's alerts: those that fire now, then every change (streams/kafka/schemas/alert.json).
 
 python examples/alert_consumer.py [HOST:PORT [TOPIC]]
 """

@@ -14,7 +14,7 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from aiokafka.partitioner import murmur2
 
 from common.telemetry import Figure, Values, telling
-from ingest import figures
+from ingest.kafka import metrics
 from ingest.model.topics import MAX_MESSAGE_BYTES
 
 MAX_UNACKNOWLEDGED: Final = 10_000
@@ -147,9 +147,9 @@ class Publisher:
 
     def _figures(self) -> dict[Figure, Callable[[], Values]]:
         return {
-            figures.SENT: lambda: {(): self._sent},
-            figures.UNACKNOWLEDGED: lambda: {(): len(self._unacknowledged)},
-            figures.PRODUCERS: lambda: {(): self._breaks},
+            metrics.SENT: lambda: {(): self._sent},
+            metrics.UNACKNOWLEDGED: lambda: {(): len(self._unacknowledged)},
+            metrics.PRODUCERS: lambda: {(): self._breaks},
         }
 
     def _why_not(self) -> Iterator[str]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 from common.clock import SYSTEM, Clock
-from ingest.figures import DEAD_LETTERS, RECORDS
+from ingest.kafka.metrics import DEAD_LETTERS, RECORDS
 from ingest.kafka.publish import Publisher
 from ingest.model.dead_letters import EPOCH, PAYLOAD_BYTES, Buried, kept
 from ingest.model.observation import BadRecord, Observation, Observed, Position, Unreadable

@@ -7,10 +7,10 @@ from typing import Any, Final
 import structlog
 
 from common.clock import SYSTEM, Clock
-from ingest.figures import STAGE_SECONDS
+from common.scrub import scrub
+from common.telemetry import STAGE_SECONDS
 from ingest.kafka.replay import Publish
 from ingest.live.run import Delivery, Live
-from ingest.normalize.redact import scrub
 
 DRAIN_SECONDS: Final = 10.0
 """What Kafka has to acknowledge the last messages; what it does not is seen again after a restart."""

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from common.clock import SYSTEM, Clock
+from common.scrub import scrub
 from common.stopping import run_until, stop_on_signals
 from ingest.files.rotate import Rotation, Writer, open_capture
 from ingest.live.run import Live
 from ingest.model.settings import LiveSettings
-from ingest.normalize.redact import scrub
 
 TELL_SECONDS: Final = 10.0
 

@@ -14,12 +14,12 @@ from kubernetes_asyncio.client.configuration import Configuration
 from common.clock import SYSTEM, Clock
 from common.telemetry import Figure, Values, telling
 from common.text import plain
-from ingest import figures
 from ingest.apiserver.connect import configuration
 from ingest.apiserver.versions import Acknowledgements, Ticket, VersionFile, VersionStore
 from ingest.apiserver.watch import Watch
 from ingest.kubelet.fleet import Fleet
 from ingest.kubelet.poll import SUMMARY
+from ingest.live import metrics
 from ingest.model.freshness import Freshness, Silence
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally, error_observation
@@ -120,10 +120,10 @@ class Live:
 
     def _figures(self) -> dict[Figure, Callable[[], Values]]:
         return {
-            figures.HAPPENINGS: lambda: {(stream, what): count for (stream, what), count in self.tally.items()},
-            figures.STREAM_AGE: self._oldest,
-            figures.DEGRADED: lambda: {(name,): 1.0 for name in self.degraded()},
-            figures.KUBELETS: self._kubelets,
+            metrics.HAPPENINGS: lambda: {(stream, what): count for (stream, what), count in self.tally.items()},
+            metrics.STREAM_AGE: self._oldest,
+            metrics.DEGRADED: lambda: {(name,): 1.0 for name in self.degraded()},
+            metrics.KUBELETS: self._kubelets,
         }
 
     def _oldest(self) -> Values:

@@ -16,7 +16,6 @@ from common.clock import SYSTEM, Clock
 from common.stopping import run_until, stop_on_signals
 from common.telemetry import Figure, Values, telling
 from common.text import plain
-from ingest import figures
 from ingest.files.envelope import encode_line
 from ingest.files.rotate import Rotation, open_capture
 from ingest.model.observation import Observation
@@ -25,6 +24,8 @@ from ingest.node.host import CannotReadError, is_there, read_file
 from ingest.node.podresources_api import read_podresources
 from ingest.node.sysfs import read_cpu_topology
 
+LOOKS: Final = Figure("agent_looks", "counter", "Looks at this machine")
+UNREADABLE: Final = Figure("agent_unreadable", "gauge", "1 for what cannot be read on this machine", ("resource",))
 FULL_SECONDS: Final = 600.0
 """So often all is told, changed or not: who reads from the middle on knows everything after that."""
 ROTATION: Final = Rotation(limit_bytes=16 * 1024 * 1024, limit_seconds=86_400.0, compression="gzip", keep=30)
@@ -60,8 +61,8 @@ class Agent:
         """What there is to tell of the agent itself."""
         failing = self._failures.items()
         return {
-            figures.LOOKS: lambda: {(): self._looks},
-            figures.UNREADABLE: lambda: {(resource,): 1.0 for resource, failure in failing if failure.text},
+            LOOKS: lambda: {(): self._looks},
+            UNREADABLE: lambda: {(resource,): 1.0 for resource, failure in failing if failure.text},
         }
 
     def why_not(self) -> list[str]:

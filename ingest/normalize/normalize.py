@@ -8,6 +8,7 @@ from typing import Final, cast
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
+from common.scrub import scrub
 from ingest.model.objects import Event, KubeletConfiguration, Node, Pod
 from ingest.model.observation import BadRecord, Observation
 from ingest.model.podresources import NodeResources
@@ -30,7 +31,7 @@ from ingest.model.records import (
     SourceErrorRecord,
     SummaryRecord,
 )
-from ingest.normalize.redact import redact, scrub
+from ingest.normalize.redact import redact
 from ingest.normalize.summary import decode_summary, node_sample, pod_columns
 
 KEPT_METRICS: Final = re.compile(

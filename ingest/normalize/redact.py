@@ -8,10 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
+from common.scrub import REDACTED, scrub
 from ingest.model.objects import EventAnnotations, NodeAnnotations, PodAnnotations
 from ingest.model.observation import UNDECODABLE, Observation
-
-REDACTED: Final = "[redacted]"
 
 _DROPPED_LISTS: Final = frozenset({"command", "args", "httpHeaders", "managedFields"})
 """Commands, also of probes and hooks, and the headers that a probe sends."""
@@ -24,13 +23,6 @@ _KEPT_ANNOTATIONS: Final = frozenset(
 )
 _TOPOLOGY_ANNOTATION: Final = re.compile(r"([a-z0-9-]+\.)*(koordinator\.sh|crane\.io|node\.k8s\.io)/")
 """Of a NodeResourceTopology: written by node agents about CPUs and memory (domain-reference A5)."""
-_SECRET: Final = re.compile(
-    r"(?P<url>://)[^/\s\"'?#]{1,2000}@"
-    r"|(?P<scheme>\b(?:bearer|basic) )[a-z0-9._~+/=-]{8,}"
-    r"|(?P<name>(?:password|passwd|secret|token|api[_-]?key|signature|credential)=)[^\s&\"',;]+",
-    re.IGNORECASE,
-)
-"""A URL's user info, an Authorization header, and what a URL's query or a flag calls a secret."""
 _UNTOUCHED: Final = frozenset(
     {"stats/summary", "metrics", "cpu_manager_state", "memory_manager_state", "cpu_topology", "podresources"}
 )
@@ -81,18 +73,6 @@ def _clean_fragment(raw: bytes) -> bytes:
 
 def _emptied(found: re.Match[str]) -> str:
     return f"{found[1] or found[2] or found[3]}{REDACTED}"
-
-
-def scrub(text: str) -> str:
-    """The text without what looks like a credential."""
-    if "@" not in text and "=" not in text and " " not in text:
-        return text  # almost all strings
-    return _SECRET.sub(_without_secret, text)
-
-
-def _without_secret(found: re.Match[str]) -> str:
-    end = "@" if found["url"] else ""
-    return f"{found['url'] or found['scheme'] or found['name']}{REDACTED}{end}"
 
 
 def _clean(value: Any) -> Any:

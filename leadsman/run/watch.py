@@ -8,9 +8,9 @@ import structlog
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.clock import SYSTEM
+from common.scrub import scrub
 from common.stopping import run_until
-from common.telemetry import telling
-from ingest import figures
+from common.telemetry import Figure, telling
 from ingest.apiserver.connect import SERVICE_ACCOUNT, configuration
 from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName
 from ingest.apiserver.replica import new_identity
@@ -21,10 +21,10 @@ from ingest.kafka.replay import Feed, publish_with
 from ingest.live.forward import Watching
 from ingest.live.run import Live
 from ingest.model.settings import LiveSettings
-from ingest.normalize.redact import scrub
 from leadsman.run.settings import KafkaSettings
 
 _NAMESPACE: Final = SERVICE_ACCOUNT / "namespace"
+LEADS: Final = Figure("leads", "gauge", "1 for the watcher that has the Lease")
 log = structlog.get_logger(__name__)
 
 
@@ -62,10 +62,10 @@ async def lead(election: LeaderElection, work: Callable[[], Awaitable[None]], st
     while not stop.is_set():
         log.info("waiting for the lease")
         try:
-            with telling({figures.LEADS: lambda: {(): 0.0}}):
+            with telling({LEADS: lambda: {(): 0.0}}):
                 await run_until(stop, election.acquire())
             if not stop.is_set():
-                with telling({figures.LEADS: lambda: {(): 1.0}}):
+                with telling({LEADS: lambda: {(): 1.0}}):
                     await election.hold(work)
         except LeadershipLostError as error:
             log.warning("another replica may watch now", reason=str(error))

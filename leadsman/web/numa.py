@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
 from leadsman.web.asked import RowDict
-from streams.rules.cpuset import InvalidCpuSet, parse_cpuset
 
 FREE: Final = "free"
 RESERVED: Final = "reserved"

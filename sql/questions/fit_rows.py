@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from ingest.model.cpuset import parse_cpuset
 from streams.questions.fit import Candidate
-from streams.rules.cpuset import parse_cpuset
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.resolve import RESERVED_CPUS, SINGLE_NUMA_NODE
 from streams.rules.numa.sources import POD_SPEC, PODRESOURCES

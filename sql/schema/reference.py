@@ -1,4 +1,4 @@
-"""`python -m sql.schema.reference` writes `docs/tables.md`: what each table, view and column means, as the database says."""
+"""`python -m sql.schema.reference` writes `docs/tables.md` from the comments of tables, views and columns."""
 
 import tempfile
 from collections.abc import Iterable

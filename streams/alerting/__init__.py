@@ -1,1 +1,1 @@
-"""What `streams.alerting.engine` is made of: the rules that people set, the conditions, and how long each must hold."""
+"""Alerts: settings, conditions, how long each must hold, and the receivers."""

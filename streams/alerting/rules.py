@@ -1,4 +1,4 @@
-"""What a person can set about alerts: one model for each alert name. The defaults stand in `streams/alerting/defaults.yaml`."""
+"""Settings of alerts: one model for each alert name. Defaults are in `defaults.yaml`."""
 
 from typing import Annotated, Any, Final, Literal, TypeAlias
 

@@ -34,8 +34,8 @@ class Reducer(Generic[State]):
 
     Time is event time: `record.ts`. `expire` is called with the key's own event time before the first record of
     each new minute of it, so its outcome depends on the log alone; None forgets the key. `step` raises
-    `ingest.model.observation.BadRecord` for a record that makes no sense, and its state is then as it was; where the rest
-    of the record must still change the state, the BadRecord is among the outputs instead.
+    BadRecord for a record that makes no sense, and its state is then as it was; where the rest of the record must
+    still change the state, the BadRecord is among the outputs instead.
     """
 
     name: str

@@ -11,10 +11,10 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, StreamT
 
 from common.telemetry import Figure, Values, telling
-from ingest import figures
 from ingest.kafka.publish import MAX_UNACKNOWLEDGED, Publisher
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic, Topics
 from streams.fold.reducer import Reducer
+from streams.kafka import metrics
 from streams.kafka.worker import LogFolder
 
 SESSION_SECONDS: Final = 20.0
@@ -160,9 +160,9 @@ class Worker:
     def _figures(self) -> dict[Figure, Callable[[], Values]]:
         folders = self._folders
         return {
-            figures.FOLDED: lambda: {(topic,): each.folded for topic, each in folders.items()},
-            figures.FOLDED_AT: lambda: {(topic,): each.newest for topic, each in folders.items() if each.newest},
-            figures.LAG: self._lag,
+            metrics.FOLDED: lambda: {(topic,): each.folded for topic, each in folders.items()},
+            metrics.FOLDED_AT: lambda: {(topic,): each.newest for topic, each in folders.items() if each.newest},
+            metrics.LAG: self._lag,
         }
 
     def _lag(self) -> Values:

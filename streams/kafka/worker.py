@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 import structlog
 
-from ingest.figures import DEAD_LETTERS, STAGE_SECONDS
+from common.telemetry import STAGE_SECONDS
+from ingest.kafka.metrics import DEAD_LETTERS
 from ingest.kafka.publish import SENT, Publisher, Sent
 from ingest.model.dead_letters import PAYLOAD_BYTES, Buried
 from ingest.model.observation import BadRecord, Position

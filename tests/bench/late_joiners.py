@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from streams.rules.cpuset import format_cpuset
+from ingest.model.cpuset import format_cpuset
 from streams.rules.numa.cpu_checkpoint import CpuManagerState, write_cpu_manager_state
 
 START = datetime(2026, 3, 10, 8, tzinfo=UTC)

@@ -9,6 +9,7 @@ from typing import Any, Final, get_args
 
 import msgspec
 
+from common.scrub import scrub
 from fuzz.reading import HERE, file_of, is_told
 from fuzz.target import Target, capture_lines, objects, texts_of
 from ingest.files.documents import Bad
@@ -20,7 +21,7 @@ from ingest.model.observation import RESOURCES, BadRecord, Change, Observation, 
 from ingest.model.records import Record, SummaryRecord
 from ingest.model.topics import decode_record, encode_record
 from ingest.normalize.normalize import normalize
-from ingest.normalize.redact import redact, scrub, without_secrets
+from ingest.normalize.redact import redact, without_secrets
 from sql.landing.arrow import from_columns, node_samples, pod_samples
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch

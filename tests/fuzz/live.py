@@ -12,8 +12,8 @@ from ingest.apiserver.changes import Seen, Telling
 from ingest.apiserver.splitter import Oversized
 from ingest.apiserver.watch_events import StreamError, read_event, tombstone, version_of
 from ingest.files.envelope import encode_line
+from ingest.kubelet import poll as kubelet
 from ingest.kubelet.access import kubelet_address
-from ingest.kubelet.poll import poll as kubelet
 from ingest.model.dead_letters import EPOCH
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.resources import RESOURCES

@@ -9,7 +9,7 @@ from ingest.model.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
 from ingest.model.objects import EventAnnotations
 from streams.rules.events import messages
 from streams.rules.eviction import messages as messages_eviction
-from streams.rules.image_gc.thresholds import messages as messages_image_gc
+from streams.rules.image_gc import messages as messages_image_gc
 from streams.rules.numa.cpu_checkpoint import (
     BadCheckpoint,
     checksum,

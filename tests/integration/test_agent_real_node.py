@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from components.kubelet import RealNode
+from ingest.model.cpuset import parse_cpuset
 from ingest.model.podresources import ContainerResources
 from ingest.model.records import CpuManagerRecord, CpuTopologyRecord, MemoryManagerRecord, PodResourcesRecord
 from ingest.node.agent import Agent, AgentSettings
 from ingest.normalize.normalize import normalize
-from streams.rules.cpuset import parse_cpuset
 from streams.rules.numa.cpu_checkpoint import parse_cpu_manager_state
 from streams.rules.numa.memory_checkpoint import parse_memory_manager_state
 

@@ -232,7 +232,7 @@ def test_the_database_has_names_as_they_are(hostile: tuple[Path, str]) -> None:
 @pytest.fixture
 def held(migrated_folder: Path) -> Iterator[tuple[Path, int]]:
     """A database that another process has open, and that process's number."""
-    hold = "import sys; from sql.database.open import connect; db = connect(sys.argv[1]); print('held', flush=1); input()"
+    hold = "import sys, sql.database.open as db; db = db.connect(sys.argv[1]); print('held', flush=1); input()"
     root = Path(__file__).parents[2]
     with subprocess.Popen(
         [sys.executable, "-c", hold, f"chdb://{migrated_folder}"],

@@ -109,7 +109,7 @@ def test_a_reader_ends_when_its_replay_is_killed(endless: Path) -> None:
     program = f"""
 import sys, time
 from pathlib import Path
-from ingest import ahead
+from ingest.files import ahead
 ahead.SMALL_BYTES = 0
 items = ahead.read_ahead([Path({str(endless)!r})])
 next(items)

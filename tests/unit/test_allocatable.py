@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.rules.cpuset import InvalidCpuSet
+from ingest.model.cpuset import InvalidCpuSet
 from streams.rules.eviction.allocatable import allocatable, percent_of, with_reserved_cpus
 from streams.rules.values.quantity import InvalidQuantity
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.rules.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
+from ingest.model.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-WRAPPER = ROOT / "streams" / "agents.py"
+FLOORS = ("common", "ingest", "streams", "sql", "leadsman")
+WRAPPER = ROOT / "streams" / "kafka" / "worker.py"
 LOSING = {"take", "take_with_timestamp", "events", "noack", "noack_take", "through", "group_by"}
 
 
@@ -46,7 +47,11 @@ def test_each_losing_way_is_found(text: str) -> None:
 
 @pytest.mark.parametrize(
     "file",
-    [file for folder in ("ingest", "streams", "sql") for file in sorted((ROOT / folder).rglob("*.py"))],
+    [
+        file
+        for folder in ("common", "ingest", "streams", "sql", "leadsman")
+        for file in sorted((ROOT / folder).rglob("*.py"))
+    ],
     ids=lambda file: str(file.relative_to(ROOT)),
 )
 def test_no_module_takes_from_a_stream_but_the_wrapper(file: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from components.rows import T0, row, summary
 from sql.database.open import Database
+from sql.landing import batches as landing
 from sql.landing.batches import Lander
-from sql.landing.batches import batches as landing
 from streams.fold.batch import Batch
 from streams.fold.findings import NodeEvent, NodeFit, Row
 

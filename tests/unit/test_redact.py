@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.scrub import REDACTED, scrub
 from fakes.clock import START
 from ingest.model.objects import EventAnnotations, NodeAnnotations, PodAnnotations
 from ingest.model.observation import Change, Observation
 from ingest.normalize.normalize import normalize
-from ingest.normalize.redact import REDACTED, redact, scrub, without_secrets
+from ingest.normalize.redact import redact, without_secrets
 from streams.rules.numa.wire import NrtAnnotations
 
 CANARY = "canary-7b1f0c55"

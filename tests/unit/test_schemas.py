@@ -1,6 +1,6 @@
 """The contracts of the topics: written down, and changed only so that both sides of an upgrade read each other.
 
-After a change of a model: `python -m streams.kafka.schemas.generate`. After a release: copy the files into `released/`.
+After a change of a model: `make generate`. After a release: copy the files into `released/`.
 """
 
 import copy

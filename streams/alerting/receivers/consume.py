@@ -18,9 +18,8 @@ from aiokafka.errors import KafkaError
 
 from common.backoff import Backoff
 from common.clock import SYSTEM
-from common.telemetry import telling
+from common.telemetry import Figure, telling
 from common.text import plain
-from ingest.figures import ALERT_DELIVERIES
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
 from streams.alerting.receivers.choose import Receiver
 from streams.alerting.receivers.standing import Standing, Told
@@ -32,6 +31,9 @@ _NOTHING: Final = OffsetAndMetadata(-1, "")
 _Offsets = dict[TopicPartition, int]
 POLL_MS: Final = 500
 AT_ONCE: Final = 500
+ALERT_DELIVERIES: Final = Figure(
+    "alert_deliveries", "counter", "Messages to receivers: delivered, retried, refused", ("receiver", "what")
+)
 log = structlog.get_logger(__name__)
 
 

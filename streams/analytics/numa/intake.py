@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from ingest.model.cpuset import parse_cpuset
 from ingest.model.objects import KubeletConfiguration, Pod, PodAnnotations, PodLabels
 from ingest.model.observation import BadRecord
 from ingest.model.records import (
@@ -25,7 +26,6 @@ from ingest.model.records import (
     SourceErrorRecord,
 )
 from streams.analytics.numa.state import Kubelet, Machine, PinnedPod, State, uids_by_name
-from streams.rules.cpuset import parse_cpuset
 from streams.rules.numa.cpu_checkpoint import BadCheckpoint, parse_cpu_manager_state
 from streams.rules.numa.memory_checkpoint import parse_memory_manager_state
 from streams.rules.numa.objects import crane_cpus, koordinator_cpus, parse_topology_object

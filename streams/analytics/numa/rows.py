@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
+from ingest.model.cpuset import format_cpuset
 from ingest.model.objects import Pod
 from ingest.model.records import NodeNumaRecord, NumaBin, NumaClaim, Record
 from streams.analytics.numa.state import (
@@ -22,7 +23,6 @@ from streams.fold.findings import (
     NumaResource,
     NumaSkew,
 )
-from streams.rules.cpuset import format_cpuset
 from streams.rules.numa.resolve import WHOLE_NODE, Account, ordered_accounts, witnesses
 from streams.rules.numa.skew import NumaNumbers, skew
 from streams.rules.numa.sources import CRANE, GAUGE, POD_SPEC, TOTAL, Holder, NumaView, stale_gauges

@@ -6,13 +6,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from ingest.model.cpuset import parse_cpuset
 from ingest.model.records import (
     Cpu,
     Metric,
     NodeNumaRecord,
 )
 from streams.fold.findings import NumaAllocation, NumaPod, NumaResource, NumaSkew, NumaWhatif
-from streams.rules.cpuset import parse_cpuset
 from streams.rules.numa.memory_checkpoint import MemoryManagerState
 from streams.rules.numa.objects import with_crane_pods
 from streams.rules.numa.podresources import tells_exclusive_cpus

@@ -20,10 +20,9 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, OffsetAndMetad
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
-from common.telemetry import Figure, Values, telling
-from ingest import figures
-from ingest.figures import STAGE_SECONDS
+from common.telemetry import STAGE_SECONDS, Figure, Values, telling
 from ingest.model.topics import MAX_MESSAGE_BYTES
+from streams.kafka import metrics
 
 SESSION_MS: Final = 20_000
 POLL_MS: Final = 100
@@ -197,11 +196,11 @@ class Landing:
 
     def _figures(self) -> dict[Figure, Callable[[], Values]]:
         return {
-            figures.LANDED: lambda: self._landed,
-            figures.LANDED_AT: lambda: self._newest,
-            figures.LAG: self._lag,
-            figures.BUFFERED: lambda: {(): self._buffered_bytes()},
-            figures.NOT_STORED: lambda: {(): self._refusals},
+            metrics.LANDED: lambda: self._landed,
+            metrics.LANDED_AT: lambda: self._newest,
+            metrics.LAG: self._lag,
+            metrics.BUFFERED: lambda: {(): self._buffered_bytes()},
+            metrics.NOT_STORED: lambda: {(): self._refusals},
         }
 
     def _lag(self) -> Values:

@@ -1,4 +1,4 @@
-"""JSON Schemas of what the topics carry, generated from the models: `python -m streams.kafka.schemas.generate` writes them anew."""
+"""JSON Schemas of what the topics carry, generated from the models: `make generate` writes them anew."""
 
 from pathlib import Path
 from typing import Any, Final

@@ -5,7 +5,7 @@ import struct
 from collections.abc import Mapping
 from typing import Final
 
-from streams.rules.cpuset import parse_cpuset
+from ingest.model.cpuset import parse_cpuset
 from streams.rules.values.quantity import NANO, InvalidQuantity, base_units, nano_units
 
 _NANO_PER_UNIT: Final = {"cpu": NANO // 1000}

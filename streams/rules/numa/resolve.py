@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from streams.rules.cpuset import format_cpuset
+from ingest.model.cpuset import format_cpuset
 from streams.rules.numa.skew import NumaNumbers, counted_numbers, exact_numbers
 from streams.rules.numa.sources import (
     CHECKPOINT,

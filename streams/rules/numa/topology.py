@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from ingest.model.cpuset import format_cpuset, parse_cpuset
 from ingest.model.records import Cpu
-from streams.rules.cpuset import format_cpuset, parse_cpuset
 
 
 class InvalidTopology(ValueError):

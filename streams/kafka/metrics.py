@@ -1,0 +1,21 @@
+"""Metrics of workers and landers. Labels are of bounded vocabularies."""
+
+from typing import Final
+
+from common.telemetry import Figure
+
+FOLDED: Final = Figure("folded_messages", "counter", "Messages that were folded", ("topic",))
+FOLDED_AT: Final = Figure(
+    "folded_timestamp_seconds", "gauge", "Kafka's time of the newest message that was folded", ("topic",)
+)
+LANDED: Final = Figure("landed_messages", "counter", "Messages that were stored", ("topic",))
+LANDED_AT: Final = Figure(
+    "landed_timestamp_seconds", "gauge", "Kafka's time of the newest message that was stored", ("topic",)
+)
+LAG: Final = Figure(
+    "lag_messages", "gauge", "Messages that a part has still to do, in its own partitions", ("topic",)
+)
+BUFFERED: Final = Figure("land_buffered_bytes", "gauge", "Received and not stored yet")
+NOT_STORED: Final = Figure(
+    "land_refusals", "counter", "Portions that the database did not take, and that are tried again"
+)
