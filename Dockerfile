@@ -10,7 +10,7 @@ RUN python -m venv --without-pip /opt/leadsman \
        --require-hashes --no-deps -r .lock/runtime.txt
 ARG EMBEDDED=no
 RUN test "$EMBEDDED" = yes || /opt/build/bin/uv pip uninstall --python /opt/leadsman/bin/python chdb chdb-core
-COPY pyproject.toml README.md LICENSE leadsman/__main__.py ./
+COPY pyproject.toml README.md LICENSE ./
 COPY common common
 COPY ingest ingest
 COPY streams streams

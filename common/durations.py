@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from ingest.model.observation import BadValue
+from common.errors import BadValue
 
 _PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
 _NANOSECONDS: Final = {

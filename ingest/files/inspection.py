@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from common.errors import BadRecord
 from common.text import plain
-from ingest.model.observation import BadRecord, Observation, Observed, Position, Unreadable
+from ingest.model.observation import Observation, Observed, Position, Unreadable
 from ingest.normalize.normalize import normalize
 
 GAP_TIMES_USUAL: Final = 3

@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 from common.clock import SYSTEM, Clock
+from common.errors import BadRecord
 from ingest.kafka.metrics import DEAD_LETTERS, RECORDS
 from ingest.kafka.publish import Publisher
-from ingest.model.dead_letters import EPOCH, PAYLOAD_BYTES, Buried, kept
-from ingest.model.observation import BadRecord, Observation, Observed, Position, Unreadable
+from ingest.model.observation import Observation, Observed, Position, Unreadable
 from ingest.model.records import DeadLetterRecord, Record
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of, kind_of
+from ingest.normalize.dead_letters import EPOCH, PAYLOAD_BYTES, Buried, kept
 from ingest.normalize.identity import Repeated, digest
 from ingest.normalize.normalize import normalize
 

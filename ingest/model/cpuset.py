@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from ingest.model.observation import BadValue
+from common.errors import BadValue
 
 _PART: Final = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
 _MOST_CPUS: Final = 65_536

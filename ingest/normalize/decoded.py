@@ -7,8 +7,9 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 from msgspec.structs import replace
 
+from common.errors import BadRecord
 from ingest.model.columns import TYPE_CODES, Packed, pack, unpack
-from ingest.model.observation import BadRecord, Observed, Position, Unreadable
+from ingest.model.observation import Observed, Position, Unreadable
 from ingest.model.records import USAGES, AnyRecord, Record, SummaryRecord
 from ingest.normalize.identity import digest
 from ingest.normalize.normalize import normalize

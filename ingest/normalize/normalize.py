@@ -8,9 +8,10 @@ from typing import Final, cast
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
+from common.errors import BadRecord
 from common.scrub import scrub
 from ingest.model.objects import Event, KubeletConfiguration, Node, Pod
-from ingest.model.observation import BadRecord, Observation
+from ingest.model.observation import Observation
 from ingest.model.podresources import NodeResources
 from ingest.model.records import (
     Cpu,

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from common.errors import BadRecord
 from common.text import plain
 from ingest.files.capture import SourceError
 from ingest.files.sources import read_sources
-from ingest.model.observation import BadRecord, Observed
+from ingest.model.observation import Observed
 from ingest.model.records import NodeRecord
 from ingest.normalize.normalize import normalize
 from leadsman.cli.console import EXIT_USAGE, MESSAGE, fail, out

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from ingest.model.dead_letters import read_headers, stored_text
 from ingest.model.records import SummaryRecord
 from ingest.model.topics import Topics
+from ingest.normalize.dead_letters import read_headers, stored_text
 from sql.database.errors import DatabaseUnreachable, QueryFailed
 from sql.database.open import Database
 from sql.landing.arrow import from_columns

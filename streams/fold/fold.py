@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from ingest.model.observation import BadRecord
+from common.errors import BadRecord
 from ingest.model.records import Record
 from streams.fold.reducer import Concluded, Output, Reducer
 

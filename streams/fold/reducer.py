@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from ingest.model.observation import BadRecord
+from common.errors import BadRecord
 from ingest.model.records import Record
 from streams.fold.findings import Row
 

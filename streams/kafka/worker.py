@@ -15,13 +15,14 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 import structlog
 
+from common.errors import BadRecord
 from common.telemetry import STAGE_SECONDS
 from ingest.kafka.metrics import DEAD_LETTERS
 from ingest.kafka.publish import SENT, Publisher, Sent
-from ingest.model.dead_letters import PAYLOAD_BYTES, Buried
-from ingest.model.observation import BadRecord, Position
+from ingest.model.observation import Position
 from ingest.model.records import AnyRecord, DeadLetterRecord, Record
 from ingest.model.topics import Topics, decode_record, encode_record, headers_of, key_of, kind_of
+from ingest.normalize.dead_letters import PAYLOAD_BYTES, Buried
 from streams.fold.findings import Alert, Row
 from streams.fold.fold import Fold, LogState, Rejected
 from streams.fold.reducer import Reducer

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from common.cycles import rare_cycle_searches
-from ingest.model.dead_letters import EPOCH, payload_text
 from ingest.model.records import DeadLetterRecord, Record, SummaryRecord
 from ingest.model.topics import encode_record
+from ingest.normalize.dead_letters import EPOCH, payload_text
 from ingest.normalize.decoded import Decoded
 from streams.fold.batch import Batch, Sink
 from streams.fold.checkpoints import Checkpoints, Entry, Seen, StateCodec, packed, unpacked

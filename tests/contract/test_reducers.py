@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from common.errors import BadRecord
 from ingest.files.sources import read_sources
-from ingest.model.observation import BadRecord, Observed
+from ingest.model.observation import Observed
 from ingest.model.records import Record
 from ingest.normalize.normalize import normalize
 from streams.analytics.registry import REDUCERS

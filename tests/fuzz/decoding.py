@@ -9,6 +9,7 @@ from typing import Any, Final, get_args
 
 import msgspec
 
+from common.errors import BadRecord
 from common.scrub import scrub
 from fuzz.reading import HERE, file_of, is_told
 from fuzz.target import Target, capture_lines, objects, texts_of
@@ -17,7 +18,7 @@ from ingest.files.dumps import Snapshot, read_dump
 from ingest.files.envelope import ERROR_TYPES, decode_line
 from ingest.files.lines import Meter, SourceError
 from ingest.files.yaml_documents import yaml_parts
-from ingest.model.observation import RESOURCES, BadRecord, Change, Observation, Observed, Unreadable
+from ingest.model.observation import RESOURCES, Change, Observation, Observed, Unreadable
 from ingest.model.records import Record, SummaryRecord
 from ingest.model.topics import decode_record, encode_record
 from ingest.normalize.normalize import normalize

@@ -14,9 +14,9 @@ from ingest.apiserver.watch_events import StreamError, read_event, tombstone, ve
 from ingest.files.envelope import encode_line
 from ingest.kubelet import poll as kubelet
 from ingest.kubelet.access import kubelet_address
-from ingest.model.dead_letters import EPOCH
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.resources import RESOURCES
+from ingest.normalize.dead_letters import EPOCH
 from ingest.normalize.redact import redact
 
 

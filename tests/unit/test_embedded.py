@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from common.errors import BadValue
 from components.captures import Json, configz, event, node, observed, pod, pod_stats, summary
 from ingest.files.sources import read_sources
-from ingest.model.observation import BadValue, Observed, Position, Unreadable
+from ingest.model.observation import Observed, Position, Unreadable
 from ingest.model.records import PodPlacement, PodRecord, Record, SummaryRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.decoded import decode

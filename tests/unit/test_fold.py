@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.model.observation import BadRecord
+from common.errors import BadRecord
 from ingest.model.records import Record, SourceErrorRecord
 from streams.fold.findings import DeadLetter
 from streams.fold.fold import Fold, LogState, Rejected

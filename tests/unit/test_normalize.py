@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.errors import BadRecord
 from components.captures import CLUSTER, Json, about_pod, at, configz, event, node, observation, pod, records, summary
 from ingest.files.sources import read_sources
 from ingest.model.objects import Event
-from ingest.model.observation import RESOURCES, BadRecord, Observation, Observed
+from ingest.model.observation import RESOURCES, Observation, Observed
 from ingest.model.records import (
     AnyRecord,
     CpuManagerRecord,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.model.observation import BadRecord
+from common.errors import BadRecord
 from ingest.model.podresources import AllocatableResources, ContainerResources, DeviceResources, PodResources
 from ingest.model.records import Cpu
 from streams.rules.numa.podresources import allocatable_cpus, podresources_view, tells_exclusive_cpus

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.errors import BadRecord
 from ingest.model.objects import PodAnnotations
-from ingest.model.observation import BadRecord
 from ingest.model.records import Cpu, Metric
 from streams.rules.numa.objects import crane_cpus, koordinator_cpus, parse_topology_object, with_crane_pods
 from streams.rules.numa.resolve import WHOLE_NODE, NodeFacts, account, best_account, disagreements, witnesses

@@ -12,8 +12,9 @@ from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.errors import BadRecord
 from fakes import podresources as fake
-from ingest.model.observation import BadRecord, Observation
+from ingest.model.observation import Observation
 from ingest.model.podresources import (
     AllocatableResources,
     ContainerResources,

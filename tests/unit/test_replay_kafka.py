@@ -11,10 +11,10 @@ import pytest
 from fakes.clock import FakeClock
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Published, replay_into_kafka
-from ingest.model.dead_letters import read_headers
 from ingest.model.observation import Observation, Observed, Position, Unreadable
 from ingest.model.records import DeadLetterRecord
 from ingest.model.topics import decode_record, topics
+from ingest.normalize.dead_letters import read_headers
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 TOPICS = topics("t", partitions=2)

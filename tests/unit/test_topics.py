@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.model.dead_letters import EPOCH, PAYLOAD_BYTES, Buried, payload_text, read_headers
 from ingest.model.observation import Position
 from ingest.model.records import SourceErrorRecord
 from ingest.model.topics import headers_of, key_of, topics
+from ingest.normalize.dead_letters import EPOCH, PAYLOAD_BYTES, Buried, payload_text, read_headers
 from streams.analytics.registry import REDUCERS
 from streams.fold.fold import LogState
 from streams.kafka.codec import NOTHING_FOLDED, Emission, Folded, TableCodec

@@ -11,10 +11,10 @@ from fakes.apiserver import pod
 from fakes.clock import START
 from ingest.apiserver.replica import new_identity
 from ingest.kafka.replay import Feed, publish_with
-from ingest.model.dead_letters import read_headers
 from ingest.model.observation import Observation
 from ingest.model.settings import ElectionSettings, LiveSettings
 from ingest.model.topics import Headers
+from ingest.normalize.dead_letters import read_headers
 from leadsman.run.settings import KafkaSettings
 from leadsman.run.watch import _lease
 

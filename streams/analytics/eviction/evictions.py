@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from common.errors import BadRecord
 from ingest.model.objects import KubeletConfiguration, Pod
-from ingest.model.observation import BadRecord
 from ingest.model.records import (
     EventRecord,
     NodeRecord,

@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
+from common.errors import BadRecord
 from ingest.model.cpuset import parse_cpuset
 from ingest.model.objects import KubeletConfiguration, Pod, PodAnnotations, PodLabels
-from ingest.model.observation import BadRecord
 from ingest.model.records import (
     CpuManagerRecord,
     CpuTopologyRecord,

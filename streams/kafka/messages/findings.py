@@ -7,8 +7,8 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from ingest.model.dead_letters import EPOCH
 from ingest.model.topics import Headers, event_headers
+from ingest.normalize.dead_letters import EPOCH
 from streams.fold.findings import TABLES, DeadLetter, Row
 
 KIND: Final = "findings"

@@ -6,8 +6,8 @@ from typing import Final
 import msgspec
 
 from common.durations import InvalidDuration, parse_duration
+from common.errors import BadValue
 from ingest.model.objects import KubeletConfiguration
-from ingest.model.observation import BadValue
 from streams.rules.eviction import signals
 from streams.rules.eviction.allocatable import percent_of
 from streams.rules.eviction.signals import Layout

@@ -8,8 +8,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from common.errors import BadValue
 from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
-from ingest.model.observation import BadValue
 
 Version: TypeAlias = Literal[1, 2, 3]
 

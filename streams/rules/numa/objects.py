@@ -8,9 +8,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from common.errors import BadRecord
 from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
 from ingest.model.objects import PodAnnotations, Quantity
-from ingest.model.observation import BadRecord
 from ingest.model.records import Cpu
 from streams.rules.numa.sources import CRANE, KOORDINATOR, NRT, VOLCANO, Amount, Holder, NumaView, NumaZone, numa_id
 from streams.rules.numa.wire import (

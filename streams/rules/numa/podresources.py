@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ingest.model.observation import BadRecord
+from common.errors import BadRecord
 from ingest.model.podresources import AllocatableResources, DeviceResources, PodResources
 from streams.rules.numa.sources import PODRESOURCES, Amount, Holder, NumaView, NumaZone
 from streams.rules.values.version import is_at_least

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ingest.model.observation import BadRecord
+from common.errors import BadRecord
 from ingest.model.records import Cpu, Metric
 
 Fidelity: TypeAlias = Literal["exact", "count", "none"]

@@ -10,8 +10,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
+from common.errors import BadValue
 from ingest.model.objects import Quantity
-from ingest.model.observation import BadValue
 
 Format: TypeAlias = Literal["BinarySI", "DecimalSI", "DecimalExponent"]
 

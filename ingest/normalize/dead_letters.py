@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from ingest.model.observation import BadRecord, Position
+from common.errors import BadRecord
+from ingest.model.observation import Position
 from ingest.model.topics import Headers
 from ingest.normalize.redact import without_secrets
 

@@ -1,1 +1,0 @@
-"""Who is told of alerts, and how each is told all of them whatever happens in between."""
