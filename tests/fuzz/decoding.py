@@ -170,7 +170,7 @@ def _dumps() -> Iterable[bytes]:
     for line, found in zip(capture_lines(), objects(), strict=True):
         name = 0 if b"stats/summary" in line else 1 if b"configz" in line else 4
         yield bytes([name]) + found
-    for text in texts_of("test_dumps"):
+    for text in texts_of("ingest/files/test_dumps"):
         yield b"\2" + text
     yield b"\4" + gzip.compress(b'{"kind":"PodList","items":[{"metadata":{"name":"p"}},{"metad')
 
@@ -196,7 +196,7 @@ TARGETS: Final = (
     Target("record", check_record, _values),
     Target("fold", check_fold, _scenarios),
     Target("findings", check_findings, _findings),
-    Target("redact", check_redact, lambda: [*_chosen(), *texts_of("test_redact")]),
+    Target("redact", check_redact, lambda: [*_chosen(), *texts_of("ingest/normalize/test_redact")]),
     Target("dump", check_dump, _dumps),
-    Target("yaml", check_yaml, lambda: texts_of("test_dumps")),
+    Target("yaml", check_yaml, lambda: texts_of("ingest/files/test_dumps")),
 )

@@ -148,16 +148,16 @@ def _numbers(value: Any) -> Iterable[int]:
 
 
 def _messages() -> Iterable[bytes]:
-    texts = texts_of("test_messages", "test_image_gc_rules")
+    texts = texts_of("streams/rules/events/test_messages", "streams/rules/image_gc/test_thresholds")
     return [bytes([at % len(REASONS)]) + text for at, text in enumerate(texts)]
 
 
 TARGETS: Final = (
     Target("messages", check_messages, _messages),
-    Target("scheduling", check_scheduling, lambda: texts_of("test_scheduling_message")),
-    Target("quantity", check_quantity, lambda: texts_of("test_quantity")),
-    Target("duration", check_duration, lambda: texts_of("test_duration")),
-    Target("cpuset", check_cpuset, lambda: texts_of("test_cpuset")),
-    Target("cpu_checkpoint", check_cpu_checkpoint, lambda: texts_of("test_checkpoint")),
-    Target("memory_checkpoint", check_memory_checkpoint, lambda: texts_of("test_checkpoint")),
+    Target("scheduling", check_scheduling, lambda: texts_of("streams/rules/scheduling/test_message")),
+    Target("quantity", check_quantity, lambda: texts_of("streams/rules/values/test_quantity")),
+    Target("duration", check_duration, lambda: texts_of("common/test_durations")),
+    Target("cpuset", check_cpuset, lambda: texts_of("ingest/model/test_cpuset")),
+    Target("cpu_checkpoint", check_cpu_checkpoint, lambda: texts_of("streams/rules/numa/test_cpu_checkpoint")),
+    Target("memory_checkpoint", check_memory_checkpoint, lambda: texts_of("streams/rules/numa/test_cpu_checkpoint")),
 )

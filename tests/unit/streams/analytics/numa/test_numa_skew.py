@@ -19,7 +19,7 @@ from streams.fold.findings import LateJoiners, NumaAllocation, NumaDisagreement,
 from streams.fold.fold import Fold, LogState
 from streams.fold.reducer import Output
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[5] / "examples"
 RECORDING = EXAMPLES / "node-pressure-k8s-1.36.jsonl.gz"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

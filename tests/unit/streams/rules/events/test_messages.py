@@ -36,7 +36,7 @@ from streams.rules.eviction.messages import (
 )
 from streams.rules.image_gc.messages import ImageGcFailure, is_invalid_image_id, parse_error, parse_image_gc
 
-RECORDING = Path(__file__).parents[2] / "examples/node-pressure-k8s-1.36.jsonl.gz"
+RECORDING = Path(__file__).parents[5] / "examples/node-pressure-k8s-1.36.jsonl.gz"
 COMBINED = "(combined from similar events): "
 KI, MI, GI = 2**10, 2**20, 2**30
 

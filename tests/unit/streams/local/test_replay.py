@@ -25,7 +25,7 @@ from streams.fold.reducer import Output, Reducer
 from streams.local import replay as embedded
 from streams.local.replay import Replay, ReplayReport
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
+EXAMPLE = Path(__file__).parents[4] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
 
 
 class Killed(Exception):

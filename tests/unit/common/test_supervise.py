@@ -138,7 +138,7 @@ async def test_the_parts_end_with_a_supervisor_that_is_killed() -> None:
         "    await asyncio.sleep(60)\n"
         "asyncio.run(main())\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     killed = await asyncio.create_subprocess_exec(
         sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE, env=environment
     )

@@ -18,7 +18,7 @@ from ingest.files.capture import SourceError
 from ingest.files.sources import read_sources
 from ingest.normalize.decoded import Decoded, decode
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 CAPTURES = sorted([*ROOT.glob("examples/*.jsonl.gz"), *ROOT.glob("tests/scenarios/*/capture.jsonl")])
 DAMAGED = b'{"ts": "2026-07-01T12:00:00Z", "cluster": "c", "source": "list", "resource": "nodes", "type": "ADD'
 

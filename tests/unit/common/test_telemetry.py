@@ -20,7 +20,7 @@ from ingest.kafka.metrics import DEAD_LETTERS
 
 pytestmark = pytest.mark.asyncio
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FLOORS = ("common", "ingest", "streams", "sql", "leadsman")
 COUNTED = Figure("counted", "counter", "Of the tests", ("what",))
 WAITING = Figure("waiting", "gauge", "Of the tests")

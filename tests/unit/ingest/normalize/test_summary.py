@@ -15,7 +15,7 @@ from ingest.model.observation import Observed
 from ingest.model.records import NodeSample, PodColumns
 from ingest.normalize.summary import decode_summary, node_sample, pod_columns
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
+EXAMPLE = Path(__file__).parents[4] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
 
 
 def decoded(node: dict[str, Any] | None = None, *pods: dict[str, Any]) -> tuple[NodeSample, PodColumns]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 FLOORS = ("common", "ingest", "streams", "sql", "leadsman")
 WRAPPER = ROOT / "streams" / "kafka" / "worker.py"
 LOSING = {"take", "take_with_timestamp", "events", "noack", "noack_take", "through", "group_by"}

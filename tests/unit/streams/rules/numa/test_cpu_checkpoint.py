@@ -25,7 +25,7 @@ from streams.rules.numa.memory_checkpoint import (
     write_memory_manager_state,
 )
 
-RECORDING = Path(__file__).parents[2] / "examples/node-pressure-k8s-1.36.jsonl.gz"
+RECORDING = Path(__file__).parents[5] / "examples/node-pressure-k8s-1.36.jsonl.gz"
 MACHINE = (
     '"machineState":{"0":{"numberOfAssignments":0,"memoryMap":{"memory":{"total":2048,"systemReserved":512,'
     '"allocatable":1536,"reserved":512,"free":1024}},"cells":[]}},'

@@ -34,7 +34,7 @@ from ingest.model.records import (
 )
 from ingest.normalize.normalize import event_node, normalize, parse_metrics
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
+EXAMPLE = Path(__file__).parents[4] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
 OF_A_KUBELET = {"type_": "SNAPSHOT", "source": "kubelet", "node": "n"}
 
 

@@ -14,7 +14,7 @@ from streams.alerting import image_gc, placement, pressure, sources
 from streams.alerting.rules import ALERT_NAMES
 from streams.alerting.rules_file import DEFAULTS, BadRules, default_rules, read_rules
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 RUNBOOKS = ROOT / "deploy" / "runbooks"
 OF_THE_DESIGN = {
     "ImageGCInvalidCapacity",
