@@ -7,7 +7,7 @@ UV := $(VENV)/bin/uv pip
 SECONDS ?= 60
 AUDITED := .lock/runtime.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt
 
-.PHONY: demo test faults fuzz audit audit-kept check bench scale lock clean
+.PHONY: demo generate test faults fuzz audit audit-kept check bench scale lock clean
 
 $(VENV)/.runtime: .lock/runtime.txt pyproject.toml
 	@echo "setting up $(VENV) (about a minute, once)"
@@ -31,6 +31,9 @@ check: $(VENV)/.dev ## format, lint, types, import rules; changes nothing
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+
+generate: $(VENV)/.dev ## write every file that is derived from the code; a test compares them
+	PYTHONPATH=.:tests $(PYTHON) -m generate
 
 test: $(VENV)/.dev ## all tests, against real components; builds these once into ~/.cache (10 minutes or more)
 	PYTHONPATH=tests $(PYTHON) -m components prepare

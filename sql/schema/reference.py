@@ -1,14 +1,10 @@
-"""`python -m sql.schema.reference` writes `docs/tables.md` from the comments of tables, views and columns."""
+"""`docs/tables.md`, from the comments of tables, views and columns."""
 
-import tempfile
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Final
 
-from sql.database.open import Database, connect
-from sql.schema.migrate import migrate
+from sql.database.open import Database
 
-FILE: Final = Path(__file__).parents[2] / "docs" / "tables.md"
 INNER: Final = ("replay_checkpoints", "schema_migrations")
 """For Leadsman itself."""
 FACTS: Final = (
@@ -31,7 +27,7 @@ WHERE database = currentDatabase() AND table = {table:String} ORDER BY position
 """
 _HEAD: Final = """# Tables and views
 
-Written by `python -m sql.schema.reference` from the comments in the database; do not edit. The same is asked by
+Written by `make generate` from the comments in the database; do not edit. The same is asked by
 `leadsman query --sql "SELECT name, type, comment FROM system.columns WHERE table = 'evictions'"`.
 
 Times are UTC. Amounts are in base units: bytes, inodes, processes, seconds, nanocores; `_millicores` are thousandths
@@ -75,14 +71,3 @@ def _table(db: Database, table: dict[str, Any]) -> str:
 
 def _shortened(kind: str) -> str:
     return kind.replace("DateTime64(6, 'UTC')", "DateTime64")
-
-
-def main() -> None:
-    """Migrate a fresh database, and write what it says."""
-    with tempfile.TemporaryDirectory() as folder, connect(f"chdb://{folder}/db") as db:
-        migrate(db)
-        FILE.write_text(reference(db), "utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -23,13 +23,3 @@ def schema(name: str) -> str:
         **found,
     }
     return msgspec.json.format(msgspec.json.encode(found, order="sorted"), indent=2).decode() + "\n"
-
-
-def write() -> None:
-    """Write all files."""
-    for name in MODELS:
-        (FOLDER / f"{name}.json").write_text(schema(name))
-
-
-if __name__ == "__main__":
-    write()

@@ -3,13 +3,7 @@
 import pytest
 
 from sql.database.open import Database
-from sql.schema.reference import FILE, reference
 from sql.schema.view_comments import parsed
-
-
-def test_the_reference_is_current(database: Database) -> None:
-    """`python -m sql.schema.reference` writes it anew."""
-    assert FILE.read_text("utf-8") == reference(database)
 
 
 def test_every_column_of_a_view_says_what_it_means(database: Database) -> None:

@@ -41,11 +41,6 @@ def released(name: str) -> Json:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_schema_in_the_repository_is_that_of_the_model(name: str) -> None:
-    assert (FOLDER / f"{name}.json").read_text() == schema(name), "run: python -m streams.kafka.schemas.generate"
-
-
-@pytest.mark.parametrize("name", MODELS)
 def test_messages_of_this_version_and_the_released_one_are_read_by_both(name: str) -> None:
     assert not list(breaks(released(name), json.loads(schema(name))))
 

@@ -1,0 +1,37 @@
+"""`make generate`: write every file that is derived from the code. A test compares them with what is committed."""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from sql.database.open import connect
+from sql.schema.migrate import migrate
+from sql.schema.reference import reference
+from streams.kafka.schemas.generate import MODELS, schema
+
+ROOT: Final = Path(__file__).parents[2]
+
+
+def tables() -> str:
+    """`docs/tables.md`, of a fresh database."""
+    with tempfile.TemporaryDirectory() as folder, connect(f"chdb://{folder}/db") as db:
+        migrate(db)
+        return reference(db)
+
+
+FILES: Final[Mapping[str, Callable[[], str]]] = {
+    **{f"streams/kafka/schemas/{name}.json": partial(schema, name) for name in MODELS},
+    "docs/tables.md": tables,
+}
+"""The text of each generated file by its path; each may read those before it."""
+
+
+def write() -> None:
+    for path, text in FILES.items():
+        (ROOT / path).write_text(text(), "utf-8")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,10 @@
+"""What is derived from the code is committed as the code derives it."""
+
+import pytest
+
+from generate.__main__ import FILES, ROOT
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_a_generated_file_is_current(path: str) -> None:
+    assert (ROOT / path).read_text("utf-8") == FILES[path](), "run: make generate"
