@@ -5,13 +5,17 @@ queryable. In the embedded database nothing expires.
 """
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
+from streams.fold.findings import HIGH_RATE
 
-RAW_TABLES: Final = ("node_samples", "pod_samples", "eviction_signals", "node_fit")
-ROLLUP_TABLES: Final = ("node_samples_5m", "pod_samples_5m", "eviction_signals_5m", "node_fit_5m")
+RAW_TABLES: Final = ("node_samples", "pod_samples", *sorted(HIGH_RATE))
+ROLLUP_TABLES: Final = tuple(
+    sorted(file.stem.partition("_create_")[2] for file in Path(__file__).parent.glob("migrations/*_create_*_5m.sql"))
+)
 
 
 class Retention(NamedTuple):

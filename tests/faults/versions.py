@@ -10,7 +10,7 @@ from integration.node_story import LEADSMAN
 from integration.pipeline import ROOT, Pipeline
 from sql.schema.migrate import load_migrations
 
-PARTS: Final = ("leadsman/__main__.py", "ingest", "streams", "sql")
+PARTS: Final = ("leadsman", "common", "ingest", "streams", "sql")
 RESHAPED: Final = "kubelet_settings"
 """Whose state is of another version."""
 WIDENED: Final = "node_fit"
@@ -30,7 +30,7 @@ EDITS: Final = (
     Edit("streams/analytics/kubelet_settings.py", "return State(row), (row,)", "return State(last=row), (row,)"),
     Edit("streams/analytics/kubelet_settings.py", "version=2,", "version=3,"),
     Edit(
-        "streams/fold/findings.py",
+        "streams/fold/findings/nodes.py",
         'over-committed."""\n    pods: int\n',
         f'over-committed."""\n    pods: int\n    later: int = {LATER}\n',
     ),
@@ -40,12 +40,7 @@ EDITS: Final = (
 def next_version(folder: Path) -> Path:
     """Its code, in `folder`."""
     for part in PARTS:
-        source = ROOT / part
-        if source.is_dir():
-            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            folder.mkdir(exist_ok=True)
-            shutil.copy(source, folder / part)
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
     for edit in EDITS:
         text = (folder / edit.file).read_text()
         assert text.count(edit.old) == 1, f"{edit.file} has changed: {edit.old!r}"

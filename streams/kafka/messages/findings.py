@@ -71,7 +71,7 @@ def encode_findings(cluster: str, node: str, ts: datetime, rows: Sequence[Row]) 
 
 
 def _by_column(rows: Sequence[Row]) -> dict[str, tuple[Any, ...]]:
-    return dict(zip(type(rows[0])._fields, zip(*rows, strict=True), strict=True))
+    return dict(zip(rows[0]._fields, zip(*rows, strict=True), strict=True))
 
 
 def finding_headers(cluster: str, node: str, ts: datetime, identity: str) -> Headers:

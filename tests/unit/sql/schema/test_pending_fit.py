@@ -39,7 +39,7 @@ def pending(pod: str, cpus: int, exclusive: int = 0, **values: Any) -> PodBindin
     return row(PodBinding, **known, requests=requests, exclusive_cpus=exclusive, **values)
 
 
-def node(name: str, *, cpus: int = 16, used: int = 0, pods: int = 0, **values: Any) -> list[Row]:
+def node(name: str, *, cpus: int = 16, used: int = 0, pods: int = 0, **values: Any) -> list[Any]:
     """A node of so many CPUs, of which pods ask for `used`."""
     known = {"kubelet_version": "v1.30.1", "ready": True, "allocatable": {"cpu": cpus * 1000, "pods": 10}}
     amounts = {"cpu": (cpus * 1000, used * 1000), "pods": (10, pods)}
@@ -52,7 +52,7 @@ def node(name: str, *, cpus: int = 16, used: int = 0, pods: int = 0, **values: A
     ]
 
 
-def numa(name: str, free: list[int], cpus: int = 8, **values: Any) -> list[Row]:
+def numa(name: str, free: list[int], cpus: int = 8, **values: Any) -> list[Any]:
     """The NUMA nodes of a node, each of so many CPUs; policies as the source tells them."""
     known = {"scope": "node", "source": "noderesourcetopology", "fidelity": "count"}
     policies = {"cpu_manager_policy": "static", "topology_manager_policy": "single-numa-node"}

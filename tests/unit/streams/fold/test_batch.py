@@ -20,7 +20,7 @@ def test_of_fits_of_one_node_resource_and_time_the_last_is_landed(changes: list[
         fit = row(NodeFit, ts=T0 + timedelta(seconds=second), node=node, resource="cpu", pods=pods)
         batch.add([fit])
         last[node, second] = fit
-    assert sorted(batch.rows[NodeFit]) == sorted(last.values())
+    assert sorted(map(tuple, batch.rows[NodeFit])) == sorted(map(tuple, last.values()))
     assert batch.size == len(last)
 
 

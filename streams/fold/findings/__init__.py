@@ -1,0 +1,54 @@
+"""The rows of contract 2, by subject: one NamedTuple a table, its fields in the order and by the names of columns.
+
+All times are aware UTC. Units are in the names; where they are not, a resource's base unit holds: bytes, inodes,
+processes, pods, and millicores for cpu. A row replaces an earlier one of the same natural key (`ORDER BY`); where
+a finding grows while it is watched, `updated_at` tells its last version.
+"""
+
+from streams.fold.findings.alerts import Alert
+from streams.fold.findings.eviction import Eviction, EvictionSignal, PressureChange
+from streams.fold.findings.image_gc import ImageGc
+from streams.fold.findings.nodes import KubeletSetting, NodeEvent, NodeFit, NodeRow
+from streams.fold.findings.numa import (
+    LateJoiners,
+    NumaAdmissionFailure,
+    NumaAllocation,
+    NumaDisagreement,
+    NumaPod,
+    NumaResource,
+    NumaSkew,
+    NumaWhatif,
+)
+from streams.fold.findings.pods import PodBinding
+from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row
+from streams.fold.findings.scheduling import SchedulerBlindSpot, SchedulingFailure
+from streams.fold.findings.sources import DeadLetter, SourceError
+
+__all__ = [
+    "HIGH_RATE",
+    "NEVER_REPLACED",
+    "TABLES",
+    "Alert",
+    "DeadLetter",
+    "Eviction",
+    "EvictionSignal",
+    "ImageGc",
+    "KubeletSetting",
+    "LateJoiners",
+    "NodeEvent",
+    "NodeFit",
+    "NodeRow",
+    "NumaAdmissionFailure",
+    "NumaAllocation",
+    "NumaDisagreement",
+    "NumaPod",
+    "NumaResource",
+    "NumaSkew",
+    "NumaWhatif",
+    "PodBinding",
+    "PressureChange",
+    "Row",
+    "SchedulerBlindSpot",
+    "SchedulingFailure",
+    "SourceError",
+]

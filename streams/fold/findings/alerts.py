@@ -1,0 +1,30 @@
+"""Alerts."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from streams.fold.findings.row import row
+
+
+@row(table="alerts")
+class Alert(NamedTuple):
+    """That an alert fired, or that it was resolved: a row each."""
+
+    cluster: str
+    ts: datetime
+    """`starts_at` of a row that says firing, `ends_at` of one that says resolved."""
+    fingerprint: str
+    alertname: str
+    severity: str
+    status: str
+    starts_at: datetime
+    """When it fired."""
+    ends_at: datetime | None
+    """When it was resolved; None while it fires."""
+    labels: dict[str, str]
+    """Its identity."""
+    annotations: dict[str, str]
+    """`summary`, `description` and `runbook_url`."""
+    node: str
+    """Empty where it is about the cluster."""
+    updated_at: datetime

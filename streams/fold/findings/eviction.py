@@ -1,0 +1,72 @@
+"""Node-pressure eviction: signals, conditions, and the pods that were evicted."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from streams.fold.findings.row import row
+
+
+@row(table="eviction_signals", high_rate=True, replaced=False)
+class EvictionSignal(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    signal: str
+    available: int
+    capacity: int
+    hard_threshold: int | None
+    soft_threshold: int | None
+    soft_grace_seconds: float | None
+    hard_met: bool
+    soft_met: bool
+    slope_per_second: float | None
+    """Of `available`; None where the samples do not support one."""
+    seconds_to_soft: float | None
+    seconds_to_hard: float | None
+    gc_first: bool
+    thresholds_assumed: bool
+    """No `configz` was seen: the defaults of that kubelet version."""
+
+
+@row(table="pressure_changes")
+class PressureChange(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    condition: str
+    status: bool
+    lasted_seconds: float | None
+    """Of the state that ended; None where its beginning was not seen."""
+    kubelet_restart: bool
+    evidence: str
+    updated_at: datetime
+
+
+@row(table="evictions")
+class Eviction(NamedTuple):
+    cluster: str
+    ts: datetime
+    """When the first witness saw it."""
+    node: str
+    namespace: str
+    pod: str
+    uid: str
+    cause: str
+    resource: str
+    signal: str
+    """Empty where no witness or sample tells it."""
+    threshold: int | None
+    available: int | None
+    predicted_rank: int | None
+    predicted_at: datetime | None
+    """The sample that the rank was predicted from."""
+    ranked_pods: int | None
+    tied_pods: int | None
+    """Pods that the kubelet's comparison cannot tell apart, this one counted: their ranks may be swapped."""
+    pod_usage: int | None
+    """What the ranking compared, at that sample."""
+    pods_usage_ratio: float | None
+    """What all pods used together, of all that was used: near 0 means that no pod explains the pressure."""
+    evidence: str
+    message: str
+    updated_at: datetime

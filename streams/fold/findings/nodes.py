@@ -1,0 +1,87 @@
+"""Nodes, what each has left, their events and their kubelets' settings."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from streams.fold.findings.row import row
+
+
+@row(table="nodes")
+class NodeRow(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    uid: str
+    created_at: datetime | None
+    kubelet_version: str
+    zone_key: str
+    unschedulable: bool
+    deleted: bool
+    ready: bool | None
+    """None where the node has no Ready condition or it is Unknown."""
+    taints: list[str]
+    """`key=value:effect` each."""
+    capacity: dict[str, int]
+    allocatable: dict[str, int]
+
+
+@row(table="node_events")
+class NodeEvent(NamedTuple):
+    cluster: str
+    ts: datetime
+    """When it last occurred, by the event's own times (F1)."""
+    observed_at: datetime
+    node: str
+    namespace: str
+    name: str
+    object_kind: str
+    object_name: str
+    object_uid: str
+    reason: str
+    type: str
+    message: str
+    count: int  # type: ignore[assignment]  # contract 2 names the column so; tuple.count is not used
+    occurrences: int
+    occurrences_lower_bound: bool
+    component: str
+
+
+@row(table="node_fit", high_rate=True)
+class NodeFit(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    resource: str
+    capacity: int
+    allocatable: int
+    requested: int
+    used: int | None
+    free: int
+    """allocatable - requested; negative where the node is over-committed."""
+    pods: int
+
+
+@row(table="kubelet_settings")
+class KubeletSetting(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    image_gc_high_percent: int
+    image_gc_low_percent: int
+    image_minimum_gc_age_seconds: float
+    image_maximum_gc_age_seconds: float
+    eviction_hard: dict[str, str]
+    eviction_soft: dict[str, str]
+    eviction_soft_grace_seconds: dict[str, float]
+    eviction_minimum_reclaim: dict[str, str]
+    eviction_pressure_transition_seconds: float
+    eviction_max_pod_grace_seconds: int
+    cpu_manager_policy: str
+    memory_manager_policy: str
+    topology_manager_policy: str
+    topology_manager_scope: str
+    reserved_cpus: str
+    system_reserved: dict[str, str]
+    kube_reserved: dict[str, str]
+    cpu_manager_policy_options: dict[str, str]
+    topology_manager_policy_options: dict[str, str]

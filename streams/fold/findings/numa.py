@@ -1,0 +1,182 @@
+"""CPUs, memory and devices by NUMA node."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from streams.fold.findings.row import row
+
+
+@row(table="numa_allocations")
+class NumaAllocation(NamedTuple):
+    """Counts are None where the source does not tell them."""
+
+    cluster: str
+    ts: datetime
+    node: str
+    numa_node: int
+    """-1 where only the whole node's CPUs are known."""
+    cpus: int | None
+    """0 where the NUMA node has disappeared."""
+    reserved_cpus: int | None
+    exclusive_cpus: int | None
+    free_cpus: int | None
+    cores: int | None
+    free_cores: int | None
+    source: str
+    fidelity: str
+    producer: str
+    witnesses: list[str]
+    """The other sources that tell the same number of exclusive CPUs."""
+    assumed: list[str]
+    """`single_numa_node`, `reserved_cpus`: what no source tells and was concluded."""
+    cpuset: str
+    free_cpuset: str
+    core_cpusets: list[str]
+    """CPU lists of its physical cores. These three are empty where the source has no CPU ids."""
+
+
+@row(table="numa_pods")
+class NumaPod(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    namespace: str
+    pod: str
+    uid: str
+    container: str
+    """Empty where the source tells only of the pod."""
+    cpus: int
+    """0 where it let go of them."""
+    cpuset: str
+    """Empty where the source tells only the number."""
+    numa_nodes: list[int]
+    """Empty where they are not known."""
+    aligned: bool | None
+    """All on one NUMA node; None where that is not known."""
+    source: str
+    fidelity: str
+
+
+@row(table="numa_skew")
+class NumaSkew(NamedTuple):
+    """Numbers are None where the source does not tell them."""
+
+    cluster: str
+    ts: datetime
+    """Of scope cluster: the begin of the minute that it sums up."""
+    scope: str
+    node: str
+    skew_ratio: float | None
+    mean_absolute_deviation: float | None
+    free_cpus: int | None
+    largest_fit_cpus: int | None
+    stranded_cpus: int | None
+    exclusive_cpus: int | None
+    allocatable_cpus: int | None
+    spanning_pods: int
+    """Pods with a container whose CPUs lie on several NUMA nodes."""
+    nodes: int
+    """1, or for scope cluster the nodes whose numbers are known."""
+    source: str
+    fidelity: str
+    assumed: list[str]
+    explanation: str
+    cpu_manager_policy: str = ""
+    """These three by the source that knows best; empty for scope cluster, and where none tells."""
+    topology_manager_policy: str = ""
+    topology_manager_scope: str = ""
+
+
+@row(table="numa_whatif")
+class NumaWhatif(NamedTuple):
+    cluster: str
+    ts: datetime
+    """When its pods or CPUs last changed; the version of this row."""
+    scope: str
+    node: str
+    strategy: str
+    skew_ratio: float
+    mean_absolute_deviation: float
+    free_cpus: int
+    largest_fit_cpus: int
+    stranded_cpus: int
+    free_cores: int
+    spanning_pods: int
+    unplaced_pods: int
+    pods: int
+
+
+@row(table="numa_disagreements")
+class NumaDisagreement(NamedTuple):
+    cluster: str
+    ts: datetime
+    """When it began."""
+    node: str
+    numa_node: int
+    """-1 where the whole node's exclusive CPUs are compared."""
+    source_a: str
+    """The one that is believed."""
+    value_a: int
+    source_b: str
+    value_b: int
+    explanation: str
+
+
+@row(table="numa_resources")
+class NumaResource(NamedTuple):
+    """Memory and devices by NUMA node."""
+
+    cluster: str
+    ts: datetime
+    node: str
+    numa_node: int
+    resource: str
+    capacity: int
+    allocatable: int
+    available: int | None
+    cells: list[int]
+    """The group of NUMA nodes that a container spans in memory; empty where the source has none."""
+    source: str
+
+
+@row(table="numa_admission_failures")
+class NumaAdmissionFailure(NamedTuple):
+    """A pod that the kubelet refused, and the node's NUMA state at that moment."""
+
+    cluster: str
+    ts: datetime
+    node: str
+    namespace: str
+    pod: str
+    uid: str
+    reason: str
+    message: str
+    requested_cpus: int
+    """Exclusive CPUs that it asked for."""
+    free_cpus: int | None
+    largest_fit_cpus: int | None
+    topology_manager_policy: str
+    source: str
+    fidelity: str
+    explanation: str
+
+
+@row(table="late_joiners")
+class LateJoiners(NamedTuple):
+    cluster: str
+    ts: datetime
+    """The begin of the minute that it sums up."""
+    verdict: str
+    """`late_joiners_emptier`, `even` or `inconclusive`."""
+    rank_correlation: float | None
+    gap_ratio: float | None
+    nodes: int
+    oldest_nodes: list[str]
+    oldest_created_at: datetime | None
+    oldest_ratio: float | None
+    youngest_nodes: list[str]
+    youngest_created_at: datetime | None
+    youngest_ratio: float | None
+    free_cpus: int
+    largest_fit_cpus: int
+    explanation: str

@@ -1,0 +1,40 @@
+"""Pods on their nodes."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from streams.fold.findings.row import row
+
+
+@row(table="pod_bindings")
+class PodBinding(NamedTuple):
+    cluster: str
+    ts: datetime
+    change: str
+    node: str
+    namespace: str
+    pod: str
+    uid: str
+    qos_class: str
+    priority: int
+    critical: bool
+    """Static, mirror, or priority of at least 2,000,000,000: never evicted under pressure (C3)."""
+    cpu_request_millicores: int
+    cpu_limit_millicores: int | None
+    """None where a container has no limit."""
+    memory_request_bytes: int
+    memory_limit_bytes: int | None
+    ephemeral_request_bytes: int
+    eviction_memory_request_bytes: int
+    """What the ranking compares with: overhead only where the request is not zero (C4)."""
+    eviction_ephemeral_request_bytes: int
+    exclusive_cpus: int
+    requests: dict[str, int]
+    """Every requested resource, effective (D2)."""
+    phase: str
+    reason: str
+    owner_kind: str
+    owner_name: str
+    created_at: datetime | None
+    tolerations: list[str]
+    """As key=value:effect, or key:effect for any value; an empty key or effect means every one."""

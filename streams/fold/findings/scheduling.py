@@ -1,0 +1,44 @@
+"""Why pods were not scheduled."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from streams.fold.findings.row import row
+
+
+@row(table="scheduling_failures")
+class SchedulingFailure(NamedTuple):
+    cluster: str
+    ts: datetime
+    """When this text was first seen on the pod; of an event, when it first occurred."""
+    namespace: str
+    pod: str
+    uid: str
+    nodes_total: int
+    """The N of "0/N nodes": what the scheduler believes there is."""
+    nodes_known: int
+    """Nodes that had existed for over a minute."""
+    reasons: dict[str, int]
+    reason_sum: int
+    prefilter: str
+    post_filter: str
+    preemption: str
+    truncated: bool
+    """The text was cut: counts are lower bounds."""
+    pinned_node: str
+    text_source: str
+
+
+@row(table="scheduler_blind_spots")
+class SchedulerBlindSpot(NamedTuple):
+    cluster: str
+    ts: datetime
+    """Of the text that shows it; for `placement` since when the node gets no pods."""
+    verdict: str
+    test: str
+    """What showed it: `nodes_evaluated`, `nodes_total`, `placement` or `text`."""
+    node: str
+    namespace: str
+    pod: str
+    evidence: str
+    scheduler_version: str
