@@ -119,7 +119,9 @@ def _was_pressure(before: Pressure | None) -> bool:
 
 def _is_same_change(before: Pressure | None, seen: _Seen, started_at: datetime | None) -> bool:
     """Whether an event tells the end of pressure that is known already, and not a kubelet's start after it."""
-    return before is not None and _is_near(before.row, seen) and not _starts_up(seen.at, started_at)
+    if before is None or before.row is None:
+        return False
+    return seen.at == before.row.ts or (_is_near(before.row, seen) and not _starts_up(seen.at, started_at))
 
 
 def _is_near(row: PressureChange | None, seen: _Seen) -> bool:

@@ -1,0 +1,80 @@
+"""What each reducer is given when all are folded together over every scenario and example, as both runtimes do."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from common.errors import BadRecord
+from ingest.files.sources import read_sources
+from ingest.model.observation import Unreadable
+from ingest.model.records import DeadLetterRecord, Record
+from ingest.normalize.normalize import normalize
+from streams.analytics.registry import REDUCERS
+from streams.fold.fold import Fold, LogKey, LogState, Rejected
+from streams.fold.reducer import Concluded, Reducer
+
+TESTS: Final = Path(__file__).parents[1]
+CAPTURES: Final = sorted([*TESTS.glob("scenarios/*/capture.jsonl"), *TESTS.parent.glob("examples/*.jsonl.gz")])
+Given: TypeAlias = Record | Concluded | datetime
+"""The argument of a step, or the watermark that a state is to expire at."""
+Logs: TypeAlias = dict[str, list[list[Given]]]
+"""By the reducer's name: what it was given of each log, in its order."""
+
+
+def given() -> Logs:
+    """Of every capture."""
+    logs: Logs = {reducer.name: [] for reducer in REDUCERS}
+    for capture in CAPTURES:
+        recorder = _Recorder()
+        for record in _records(capture):
+            recorder.take(record)
+        for (name, _), log in recorder.given.items():
+            logs[name].append(log)
+    return logs
+
+
+def _records(capture: Path) -> Iterator[Record]:
+    for item in read_sources([capture]):
+        if isinstance(item, Unreadable):
+            if item.ts is not None:
+                yield DeadLetterRecord(ts=item.ts, cluster=item.cluster, error_type=item.error_type)
+            continue
+        try:
+            yield from normalize(item.observation)
+        except BadRecord as error:
+            yield _dead_letter(item.observation, error)
+
+
+def _dead_letter(of: Any, error: BadRecord) -> DeadLetterRecord:
+    return DeadLetterRecord(ts=of.ts, cluster=of.cluster, error_type=error.error_type)
+
+
+class _Recorder:
+    def __init__(self) -> None:
+        self.given: defaultdict[tuple[str, LogKey], list[Given]] = defaultdict(list)
+        self._fold = Fold([self._recorded(reducer) for reducer in REDUCERS])
+        self._logs: defaultdict[LogKey, LogState] = defaultdict(LogState)
+        self._key = LogKey("", "")
+
+    def take(self, record: Record) -> None:
+        """Fold a record, and those that come of it."""
+        self._key = LogKey(record.cluster, record.node)
+        for output in self._fold.step(self._logs[self._key], record):
+            if isinstance(output, Record):
+                self.take(output)
+            elif isinstance(output, Rejected):
+                self.take(_dead_letter(record, output.error))
+
+    def _recorded(self, reducer: Reducer[Any]) -> Reducer[Any]:
+        def step(state: Any, record: Any) -> Any:
+            self.given[reducer.name, self._key].append(record)
+            return reducer.step(state, record)
+
+        def expire(state: Any, watermark: datetime) -> Any:
+            self.given[reducer.name, self._key].append(watermark)
+            return reducer.expire(state, watermark)
+
+        return replace(reducer, step=step, expire=expire)
