@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sql.database.open import connect
 
-COMMAND: Final = Path(sys.executable).with_name("leadsman")
+COMMAND: Final = str(Path(sys.executable).with_name("leadsman"))
 ENVIRONMENT: Final = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120"}
 """Without colours and at one width, whoever runs the tests."""
 TIMEOUT_SECONDS: Final = 300

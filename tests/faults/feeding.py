@@ -11,14 +11,14 @@ from typing import Final, Self
 
 import msgspec
 
+from components.pipeline import Pipeline, examples
 from components.processes import NotReady
 from faults.form import LONG
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Feed
 from ingest.model.observation import Observed, Unreadable
-from integration.pipeline import ROOT, Pipeline, examples
+from paths import CAPTURES
 
-CAPTURES: Final = sorted([*ROOT.glob("examples/*.jsonl.gz"), *ROOT.glob("tests/scenarios/*/capture.jsonl")])
 OBSERVATIONS_A_SECOND: Final = 300 if LONG else 100
 DAY: Final = timedelta(days=1)
 SHUFFLED: Final = 500

@@ -16,8 +16,11 @@ from typing import Any, Final, Self, TypeAlias
 
 from aiokafka.admin import AIOKafkaAdminClient
 
+from components.clickhouse import ClickHouseHttp
+from components.command import COMMAND
 from components.disk import Disk, why_no_disk
 from components.kafka import Kafka
+from components.pipeline import Pipeline, embedded_digest
 from components.proc import peak_bytes
 from components.processes import HOST, NotReady, Process, eventually, free_port
 from components.ready import why_not_ready
@@ -25,9 +28,6 @@ from components.toxiproxy import Proxy, Toxiproxy
 from faults.feeding import Feeder, endless
 from faults.result import Result, note
 from ingest.model.observation import Observed, Unreadable
-from integration.clickhouse_http import ClickHouseHttp
-from integration.node_story import LEADSMAN
-from integration.pipeline import Pipeline, embedded_digest
 from sql.database.open import Database, connect
 from sql.questions.digest import TableDigest
 
@@ -214,7 +214,7 @@ class Attacked:
     def _real_lander(self, folder: Path) -> Process:
         telemetry = {"LEADSMAN_TELEMETRY__PORT": str(self._telemetry_port)}
         environment = self.pipeline.environment("land", "0") | telemetry
-        return Process("land 0", [LEADSMAN, "land"], folder / "land-0.log", environment)
+        return Process("land 0", [COMMAND, "land"], folder / "land-0.log", environment)
 
     def _tend(self) -> None:
         while not self._over.wait(0.5):

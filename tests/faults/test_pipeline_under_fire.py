@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from components.clickhouse import REFUSALS
 from components.disk import why_no_disk
 from components.processes import eventually
 from faults.dying import OF_A_LANDER, OF_A_WORKER
@@ -18,7 +19,6 @@ from faults.feeding import disordered
 from faults.fire import Attacked, Ground
 from faults.form import LONG
 from faults.logs import in_the_logs_order
-from integration.clickhouse_http import REFUSALS
 from sql.database.open import connect
 
 pytestmark = pytest.mark.xdist_group("kafka")

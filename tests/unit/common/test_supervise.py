@@ -13,6 +13,7 @@ import pytest
 from common.supervise import Part, PartFailedError, Supervisor
 from components.processes import is_alive
 from fakes.clock import FakeClock
+from paths import ROOT
 
 pytestmark = pytest.mark.asyncio
 
@@ -138,7 +139,7 @@ async def test_the_parts_end_with_a_supervisor_that_is_killed() -> None:
         "    await asyncio.sleep(60)\n"
         "asyncio.run(main())\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     killed = await asyncio.create_subprocess_exec(
         sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE, env=environment
     )

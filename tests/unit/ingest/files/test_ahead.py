@@ -17,9 +17,8 @@ from ingest.files.ahead import read_ahead
 from ingest.files.capture import SourceError
 from ingest.files.sources import read_sources
 from ingest.normalize.decoded import Decoded, decode
+from paths import CAPTURES, SCENARIOS
 
-ROOT = Path(__file__).parents[4]
-CAPTURES = sorted([*ROOT.glob("examples/*.jsonl.gz"), *ROOT.glob("tests/scenarios/*/capture.jsonl")])
 DAMAGED = b'{"ts": "2026-07-01T12:00:00Z", "cluster": "c", "source": "list", "resource": "nodes", "type": "ADD'
 
 
@@ -41,7 +40,7 @@ def endless(tmp_path: Path) -> Path:
     path = tmp_path / "long.jsonl"
     with path.open("wb") as file:
         for _ in range(200):
-            file.write((ROOT / "tests" / "scenarios" / "evictions" / "capture.jsonl").read_bytes())
+            file.write((SCENARIOS / "evictions" / "capture.jsonl").read_bytes())
     return path
 
 
