@@ -1,8 +1,6 @@
 """Alerts on the recording of a real kubelet (domain-reference G): what fires, what stays quiet, and `backtest`."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -11,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from components.command import leadsman, succeeds
 from components.rows import dicts
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Unreadable
 from ingest.normalize.decoded import decode
-from paths import LATE_JOINERS, NODE_PRESSURE, ROOT
+from paths import LATE_JOINERS, NODE_PRESSURE
 from sql.database.open import Database
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
@@ -114,17 +113,10 @@ def test_on_a_whole_capture_every_alert_can_fire(database: Database) -> None:
     assert dicts(database, "SELECT * FROM alert_coverage WHERE NOT can_fire OR nodes_without > 0") == []
 
 
-def backtest(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "leadsman", "backtest", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=ROOT)
-
-
 def test_backtest_prints_lead_times_and_compares(tmp_path: Path) -> None:
     stricter = tmp_path / "late.yaml"
     stricter.write_text("alerts:\n  EvictionThresholdNear: {within: 1s, for: 10m, keep_firing: 1s}\n")
-    done = backtest(NODE_PRESSURE, "--compare", stricter, "--format", "json")
-    assert (done.returncode, done.stderr) == (0, "")
-    found = json.loads(done.stdout)
+    found = json.loads(succeeds("backtest", NODE_PRESSURE, "--compare", stricter, "--format", "json"))
     assert set(found["rules"]) == {"packaged", "late.yaml"}
     assert len(found["rules"]["packaged"]["alerts"]) == 6
     by_resource = {(each["cause"], each["resource"]): each for each in found["incidents"]}
@@ -152,16 +144,14 @@ def test_backtest_prints_tables(tmp_path: Path) -> None:
     none.write_text(
         "alerts:\n  EvictionThresholdNear: {enabled: false}\n  ImageGCInsufficientFreed: {enabled: false}\n"
     )
-    done = backtest(NODE_PRESSURE, "--rules", none)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Alerts by none.yaml: 3" in done.stdout
-    assert done.stdout.count("NOTHING") == 4
+    printed = succeeds("backtest", NODE_PRESSURE, "--rules", none)
+    assert "Alerts by none.yaml: 3" in printed
+    assert printed.count("NOTHING") == 4
 
 
 def test_backtest_tells_a_typo_in_the_rules_with_its_line(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text("alerts:\n  PodsEvicted:\n    sevrity: info\n")
-    done = backtest(NODE_PRESSURE, "--rules", rules)
+    done = leadsman("backtest", NODE_PRESSURE, "--rules", rules)
     assert done.returncode == 2
     assert "line 3: alerts.PodsEvicted.sevrity: there is no such setting; there are enabled, severity" in done.stderr
-    assert "Traceback" not in done.stderr

@@ -6,39 +6,24 @@ node-4 12 + 12 (2 and 4), node-3 12 + 16 (2 and 0). Allocatable are 30 CPUs.
 """
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from components.command import leadsman, succeeds
 from paths import LATE_JOINERS
-
-COMMAND = Path(sys.executable).with_name("leadsman")
-
-
-def leadsman(*arguments: object, database: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, *map(str, arguments)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "LEADSMAN_DB": f"chdb://{database}", "NO_COLOR": "1", "COLUMNS": "200"},
-    )
 
 
 @pytest.fixture(scope="module")
 def late_joiners(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("late") / "db"
-    assert leadsman("replay", LATE_JOINERS, "--quiet", database=folder).returncode == 0
+    succeeds("replay", LATE_JOINERS, "--quiet", db=folder)
     return folder
 
 
 def fit(database: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
-    done = leadsman("fit", "--exclusive", *arguments, "--format", "json", database=database)
+    done = leadsman("fit", "--exclusive", *arguments, "--format", "json", db=database)
     assert done.stderr == ""
     answer: dict[str, Any] = json.loads(done.stdout)
     return done.returncode, answer
@@ -97,7 +82,7 @@ def test_one_node_can_be_asked(late_joiners: Path) -> None:
 
 
 def test_people_read_the_answer_in_sentences_and_a_table(late_joiners: Path) -> None:
-    done = leadsman("fit", "--cpu", 8, "--exclusive", "--memory", "16Gi", database=late_joiners)
+    done = leadsman("fit", "--cpu", 8, "--exclusive", "--memory", "16Gi", db=late_joiners)
     assert done.returncode == 1
     lines = done.stdout.splitlines()
     assert lines[0].endswith("no node takes a pod of 8 exclusive CPUs and 16Gi of memory.")
@@ -117,14 +102,13 @@ def test_people_read_the_answer_in_sentences_and_a_table(late_joiners: Path) -> 
 def test_a_wrong_question_is_one_sentence_and_status_2(
     arguments: tuple[str, ...], says: str, late_joiners: Path
 ) -> None:
-    done = leadsman("fit", *arguments, database=late_joiners)
+    done = leadsman("fit", *arguments, db=late_joiners)
     assert (done.returncode, done.stdout) == (2, "")
     assert says in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
 
 
 def test_the_pending_pod_is_judged_in_sql_too(late_joiners: Path) -> None:
-    done = leadsman("query", "pending_fit", "--param", "pod=needs-8", "--format", "json", database=late_joiners)
+    done = leadsman("query", "pending_fit", "--param", "pod=needs-8", "--format", "json", db=late_joiners)
     rows = {row["node"]: row for row in json.loads(done.stdout)}
     assert {node: (row["fits"], row["numa_verdict"]) for node, row in rows.items()} == {
         **{f"node-{i}": (0, "TopologyAffinityError") for i in range(1, 7)},
@@ -136,7 +120,7 @@ def test_the_pending_pod_is_judged_in_sql_too(late_joiners: Path) -> None:
 
 
 def test_a_database_without_nodes_takes_nothing(tmp_path: Path) -> None:
-    assert leadsman("migrate", database=tmp_path / "db").returncode == 0
-    done = leadsman("fit", "--cpu", "1", database=tmp_path / "db")
+    succeeds("migrate", db=tmp_path / "db")
+    done = leadsman("fit", "--cpu", "1", db=tmp_path / "db")
     assert (done.returncode, done.stderr) == (1, "")
     assert "no node takes" in done.stdout

@@ -4,9 +4,6 @@ The expected findings are those of the domain reference, section G, and of the r
 """
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -15,12 +12,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 
+from components.command import succeeds
 from ingest.files.capture import CaptureWriter
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed
 from paths import NODE_PRESSURE
 
-COMMAND = Path(sys.executable).with_name("leadsman")
 CUTS = (500,)
 """In the middle of its disk pressure; `test_embedded` cuts in many places."""
 Rows: TypeAlias = dict[str, list[dict[str, Any]]]
@@ -32,24 +29,10 @@ class Replayed(NamedTuple):
     digest: str
 
 
-def leadsman(*arguments: object, database: Path) -> str:
-    """What the command prints, as a user types it; it must succeed."""
-    done = subprocess.run(
-        [COMMAND, *map(str, arguments)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "LEADSMAN_DB": f"chdb://{database}", "NO_COLOR": "1", "COLUMNS": "200"},
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
 def replay(database: Path, *commands: Sequence[Path]) -> Replayed:
     """One replay for each command's paths, one after the other into one database."""
-    output = "".join(leadsman("replay", *paths, database=database) for paths in commands)
-    return Replayed(database, output, leadsman("digest", database=database))
+    output = "".join(succeeds("replay", *paths, db=database) for paths in commands)
+    return Replayed(database, output, succeeds("digest", db=database))
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +70,7 @@ def found(whole: Replayed) -> Rows:
         for table, columns in tables.items()
     ]
     parts.append("SELECT 'allocatable', toString(argMax(allocatable['ephemeral-storage'], ts)) FROM nodes FINAL")
-    text = leadsman("query", "--sql", " UNION ALL ".join(parts), "--format", "json", database=whole.database)
+    text = succeeds("query", "--sql", " UNION ALL ".join(parts), "--format", "json", db=whole.database)
     rows: dict[str, list[dict[str, Any]]] = {table: [] for table in (*tables, "allocatable")}
     for each in json.loads(text):
         values = json.loads(each["row"])
