@@ -178,7 +178,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         fault = self._take_fault(query, body)
         if fault == "hang":
-            time.sleep(60)
+            time.sleep(60)  # the fault itself
         if fault in {"hang", "drop_before"}:
             self.close_connection = True
         elif fault == "error":

@@ -20,7 +20,7 @@ import uvloop
 from aiokafka import AIOKafkaConsumer
 
 from components.kafka import Kafka
-from components.processes import Process, eventually
+from components.processes import Process
 from ingest.files.sources import read_sources
 from ingest.kafka.admin import TopicsUnusable, lag
 from ingest.kafka.publish import Publisher
@@ -40,6 +40,7 @@ from sql.schema.migrate import migrate
 from streams.analytics.registry import REDUCERS
 from streams.fold.reducer import Reducer
 from streams.local.replay import Replay
+from waiting import eventually, until
 
 PARTITIONS: Final = 4
 FAULT: Final = "LEADSMAN_TEST_FAULT"
@@ -62,14 +63,15 @@ def waiting(
 
     A fresh Kafka has no coordinator of groups for a moment: then it is asked again.
     """
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            return asyncio.run(lag(servers, group, topics, options))
-        except TopicsUnusable:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(POLL_SECONDS)
+    found: list[int] = []
+
+    def asked() -> bool:
+        with contextlib.suppress(TopicsUnusable):
+            found.append(asyncio.run(lag(servers, group, topics, options)))
+        return bool(found)
+
+    eventually(f"Kafka has a coordinator of the group {group}", asked, seconds, POLL_SECONDS)
+    return found[0]
 
 
 class Pipeline:
@@ -150,12 +152,7 @@ class Pipeline:
 
     def settle(self, timeout_seconds: float = 180.0) -> None:
         """Return when everything that was sent has been stored."""
-
-        def settled() -> bool:
-            time.sleep(POLL_SECONDS)
-            return self.waiting() == 0
-
-        eventually(f"all is landed; see {self._folder}", settled, timeout_seconds)
+        eventually(f"all is landed; see {self._folder}", lambda: self.waiting() == 0, timeout_seconds, POLL_SECONDS)
 
     def digest(self) -> list[TableDigest]:
         """Of what landed."""
@@ -214,7 +211,7 @@ _CALLS: Final = itertools.count()
 def _slow(_: Record) -> None:
     _met()
     if next(_CALLS) % 20 == 0:
-        time.sleep(0.01)
+        time.sleep(0.01)  # the fault itself
 
 
 def _seek_slowly() -> None:
@@ -225,11 +222,13 @@ def _seek_slowly() -> None:
         found = await quick(self, *partitions)
         logs = [tp for tp in self.assignment() if not tp.topic.endswith("-changelog")]
         before = [await self.position(tp) for tp in logs]
+
+        async def was_read() -> bool:
+            return [await self.position(tp) for tp in logs] != before
+
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(1):
-                while [await self.position(tp) for tp in logs] == before:  # noqa: ASYNC110  # nothing tells
-                    await asyncio.sleep(0.001)
-        await asyncio.sleep(0.02)  # so that a part of it is delivered
+            await until(was_read, timeout_seconds=1)
+        await asyncio.sleep(0.02)  # the fault itself: a part of it is delivered meanwhile
         return found
 
     AIOKafkaConsumer.seek_to_committed = slow

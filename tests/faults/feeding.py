@@ -12,12 +12,12 @@ from typing import Final, Self
 import msgspec
 
 from components.pipeline import Pipeline, examples
-from components.processes import NotReady
 from faults.form import LONG
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Feed
 from ingest.model.observation import Observed, Unreadable
 from paths import CAPTURES
+from waiting import NotReady
 
 OBSERVATIONS_A_SECOND: Final = 300 if LONG else 100
 DAY: Final = timedelta(days=1)
@@ -97,7 +97,7 @@ class Feeder:
                 await feed.send(item)
                 ahead = len(self.sent) / OBSERVATIONS_A_SECOND - (time.monotonic() - begin)
                 if ahead > 0:
-                    await asyncio.sleep(ahead)
+                    await asyncio.sleep(ahead)  # a steady rate is what it is for
             flushing = asyncio.ensure_future(publisher.flush())
             while not flushing.done() and not self._abandoned.is_set():
                 await asyncio.wait([flushing], timeout=0.1)

@@ -10,10 +10,11 @@ from components.command import COMMAND
 from components.disk import Disk, why_no_disk
 from components.kafka import Kafka
 from components.pipeline import Pipeline, embedded_digest
-from components.processes import Process, eventually, free_port
+from components.processes import Process, free_port
 from components.ready import why_not_ready
 from faults.feeding import endless
 from faults.result import Tried, note
+from waiting import eventually
 
 pytestmark = [
     pytest.mark.xdist_group("kafka"),

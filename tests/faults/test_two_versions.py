@@ -15,7 +15,7 @@ import pytest
 from components.clickhouse import ClickHouseHttp
 from components.kafka import Kafka
 from components.pipeline import Pipeline, embedded_digest, examples
-from components.processes import Process, eventually
+from components.processes import Process
 from faults.feeding import Feeder, endless
 from faults.form import LONG
 from faults.result import Tried, note
@@ -23,6 +23,7 @@ from faults.versions import LATER, RESHAPED, WIDENED, next_version, part
 from ingest.kafka.publish import Publisher
 from paths import CAPTURES, ROOT
 from sql.database.open import connect
+from waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("kafka")
 

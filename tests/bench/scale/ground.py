@@ -16,11 +16,12 @@ from components.clickhouse import ClickHouseHttp
 from components.command import COMMAND
 from components.kafka import Kafka
 from components.proc import peak_bytes
-from components.processes import HOST, Process, eventually, free_port
+from components.processes import HOST, Process, free_port
 from components.secured import Authority
 from paths import IMPORTS
 from sql.database.open import connect
 from sql.schema.migrate import migrate
+from waiting import eventually
 
 from .cluster import LargeCluster
 

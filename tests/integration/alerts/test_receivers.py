@@ -14,18 +14,20 @@ from typing import Any
 
 import pytest
 
-from components.alertmanager import Alertmanager
+from components.alertmanager import GROUP_INTERVAL_SECONDS, Alertmanager
 from components.cache import require
 from components.extras import alertmanager_program
 from components.kafka import Kafka
-from components.pipeline import Pipeline
-from components.processes import Process, eventually, free_port
+from components.pipeline import Pipeline, waiting
+from components.processes import Process, free_port
 from components.rows import row
 from ingest.files.sources import read_sources
 from paths import EXAMPLES, NODE_PRESSURE
 from streams.alerting.holding import fingerprint
+from streams.alerting.receivers.choose import group_of
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import alert_headers, encode_alert
+from waiting import eventually, lasting
 
 pytestmark = pytest.mark.xdist_group("kafka")
 
@@ -45,7 +47,7 @@ class Hook:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                time.sleep(hook.delay_seconds)
+                time.sleep(hook.delay_seconds)  # a slow receiver is what it plays
                 if hook.status == 200:
                     hook.bodies.append(body)
                     hook.keys.append(self.headers.get("Idempotency-Key", ""))
@@ -170,17 +172,21 @@ def test_the_recording_through_kafka_tells_each_alert_once(
 def test_nothing_waits_for_a_receiver_that_is_dead_slow_or_refuses(
     pipeline: Pipeline, consumers: Consumers, hook: Hook
 ) -> None:
-    slow, refusing, broken = Hook(delay_seconds=3), Hook(status=404), Hook(status=500)
+    slow, refusing, broken = Hook(delay_seconds=0.5), Hook(status=404), Hook(status=500)
     dead = f"http://127.0.0.1:{free_port()}/hook"
     log = consumers.start(*(f"webhook={url}" for url in (dead, slow.url, refusing.url, broken.url, hook.url)))
     send(pipeline, *(alert(f"A{number}") for number in range(20)))
     eventually("the good receiver has all", lambda: len(hook.bodies) == 20)
+    assert len(slow.bodies) < 20
+    assert broken.bodies == []
     broken.status = 200
     eventually("the one that was broken has all", lambda: len(broken.statuses()) == 20)
     eventually("the slow one has all", lambda: len(slow.statuses()) == 20)
     eventually("the refusal is told", lambda: "an alert is refused" in log.log.read_text())
     for each in (slow, refusing, broken):
         each.close()
+    assert slow.statuses() == broken.statuses() == hook.statuses()
+    assert refusing.bodies == []
 
 
 def test_a_receiver_that_comes_late_hears_what_fires_and_nothing_old(
@@ -207,7 +213,9 @@ def test_kill_9_and_restart_lose_no_alert_and_tell_none_twice(
         send(pipeline, *(alert(f"A{kill}-{number}", "resolved", 60) for number in range(40)))
     consumers.start(f"webhook={hook.url}")
     eventually("all fired and were resolved", lambda: sum(hook.statuses().values()) == 2 * total, 90)
-    time.sleep(1)
+    servers, topic = pipeline.settings.kafka.bootstrap_servers, pipeline.topics.alerts.name
+    group = group_of(pipeline.settings.kafka.topic_prefix, f"webhook={hook.url}")
+    eventually("nothing is left to tell", lambda: waiting(servers, group, [topic]) == 0)
     assert set(hook.statuses().values()) == {1}
     assert len(hook.statuses()) == 2 * total
 
@@ -251,7 +259,7 @@ def test_alertmanager_keeps_what_fires_and_resolves_the_rest_through_kill_9(
         send(pipeline, *(alert(name, "resolved", 90) for name in "BCD"))
         eventually("all are resolved", lambda: names(manager) == set())
         eventually("all was told", lambda: len(notified(hook)) >= 8)
-        time.sleep(2)
+        lasting(2 * GROUP_INTERVAL_SECONDS)  # in which it could tell something again
         assert notified(hook) == {(name, status): 1 for name in "ABCD" for status in ("firing", "resolved")}
     finally:
         manager.process.stop()

@@ -16,12 +16,13 @@ from components.clickhouse import ClickHouseHttp
 from components.command import leadsman, succeeds
 from components.kafka import Kafka
 from components.pipeline import Pipeline, embedded_digest, examples
-from components.processes import HOST, Process, eventually, free_port
+from components.processes import HOST, Process, free_port
 from components.secured import Authority
 from paths import SCENARIOS
 from sql.database.dsn import parse_dsn
 from sql.database.errors import BadDsn, DatabaseError, DatabaseUnreachable, QueryFailed
 from sql.database.open import connect
+from waiting import eventually
 
 CAPTURE: Final = SCENARIOS / "evictions/capture.jsonl"
 NODES: Final = SCENARIOS / "nodes/capture.jsonl"

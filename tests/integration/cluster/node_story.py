@@ -8,9 +8,10 @@ from typing import Any, Final
 from components.command import COMMAND
 from components.image import IMAGE
 from components.kubelet import EVICTION, RealNode
-from components.processes import HOST, Process, eventually
+from components.processes import HOST, Process
 from components.rows import dicts
 from sql.database.open import Database
+from waiting import eventually
 
 CLUSTER: Final = "lab"
 PINNED: Final = "pinned"

@@ -10,7 +10,6 @@ import pytest
 from components.command import COMMAND
 from components.kubelet import RealNode
 from components.kubernetes import Cluster
-from components.processes import eventually
 from ingest.files.capture import read_capture
 from ingest.files.lines import SourceError, SourceFile
 from ingest.model.observation import Observed, Unreadable
@@ -25,6 +24,7 @@ from integration.cluster.node_story import (
     watch_flags,
 )
 from sql.database.open import connect
+from waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("cluster")
 

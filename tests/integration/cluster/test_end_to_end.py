@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from components.clickhouse import ClickHouseHttp
 from components.command import COMMAND
 from components.kafka import Kafka
 from components.kubelet import RealNode
-from components.processes import Process, eventually
+from components.processes import Process
 from components.rows import dicts
 from integration.cluster.node_story import (
     CLUSTER,
@@ -28,6 +27,7 @@ from integration.cluster.node_story import (
 )
 from leadsman.run.up import PARTS
 from sql.database.open import Database, connect
+from waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("cluster")
 
@@ -80,12 +80,11 @@ def _started(up: Process) -> list[tuple[str, int]]:
     return [(name, int(pid)) for name, pid in re.findall(r"is started +part=(\w+) pid=(\d+)", up.log.read_text())]
 
 
-def _await_story(node: RealNode, db: Database, threshold_bytes: int) -> None:
+def _await_story(node: RealNode, db: Database) -> None:
     await_eviction(node)
     eventually("the eviction is in SQL", lambda: _has(db, "evictions", "evidence = 'both'"))
     relief = "condition = 'MemoryPressure' AND status = 0 AND NOT kubelet_restart"
     eventually("the end of the pressure is in SQL", lambda: _has(db, "pressure_changes", relief))
-    check_story(db, node, threshold_bytes)
 
 
 def test_sql_tells_what_happened_on_a_real_node(
@@ -94,7 +93,9 @@ def test_sql_tells_what_happened_on_a_real_node(
     up = _up(real_node, kafka, clickhouse.dsn(), tmp_path)
     with restored(real_node), _running(up, clickhouse.dsn()) as db:
         pin(real_node)
-        _await_story(real_node, db, start_growing(real_node))
+        threshold = start_growing(real_node)
+        _await_story(real_node, db)
+        check_story(db, real_node, threshold)
 
 
 def test_the_story_is_the_same_although_every_part_is_killed_in_it(
@@ -106,9 +107,11 @@ def test_the_story_is_the_same_although_every_part_is_killed_in_it(
         _kill(up, *PARTS)
         eventually("the next watcher watches", lambda: up.log.read_text().count("watching begins") > 1)
         threshold = start_growing(real_node)
-        time.sleep(20)  # in the middle of the samples that the forecast is made of
+        growing = "signal = 'memory.available' AND seconds_to_hard > 0 AND slope_per_second < -5e6"
+        eventually("the growth is being forecast", lambda: _has(db, "eviction_signals", growing))
         _kill(up, "work", "land")
-        _await_story(real_node, db, threshold)
+        _await_story(real_node, db)
+        check_story(db, real_node, threshold)
 
 
 def _kill(up: Process, *names: str) -> None:

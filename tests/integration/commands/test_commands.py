@@ -12,7 +12,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +25,7 @@ from components.command import COMMAND, ENVIRONMENT, leadsman, rows, start, succ
 from leadsman.cli.main import app
 from paths import NODE_PRESSURE, ROOT
 from sql.questions.queries import saved_queries
+from waiting import eventually
 
 README: Final = (ROOT / "README.md").read_text("utf-8")
 COMMANDS: Final = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
@@ -246,11 +246,12 @@ def test_what_kubectl_saved_becomes_rows(tmp_path: Path) -> None:
 
 def wait_for_rows(db: Path, running: "subprocess.Popen[str]") -> None:
     """Wait until the engine has written the first part of the largest table, in the middle of the replay."""
-    deadline = time.monotonic() + 120
-    while not any((db / "data/default/pod_samples").glob("2*_*_*_*")):
+
+    def has_rows() -> bool:
         assert running.poll() is None, "it ended before it could be stopped"
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+        return any((db / "data/default/pod_samples").glob("2*_*_*_*"))
+
+    eventually("the first part of the table is written", has_rows, every_seconds=0.005)
 
 
 @pytest.fixture(scope="module")

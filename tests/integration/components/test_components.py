@@ -21,8 +21,9 @@ from components.image import worker_archive
 from components.kafka import Kafka, kafka_libraries
 from components.kubelet import NODE, OWNER, PREFIX, RealNode, clear_abandoned, why_no_kubelet
 from components.kubernetes import ApiError, Cluster, etcd_program, kubernetes_programs
-from components.processes import HOST, NotReady, Process, eventually, free_port, is_alive
+from components.processes import HOST, Process, free_port, is_alive
 from paths import TESTS
+from waiting import NotReady, eventually
 
 ONE_CPU = {"cpu": "1", "memory": "32Mi"}
 
@@ -60,10 +61,10 @@ def test_a_process_that_exits_is_not_ready_and_its_output_is_shown(tmp_path: Pat
 
 def test_a_process_ends_with_a_test_run_that_is_killed(tmp_path: Path) -> None:
     run = (
-        "import pathlib, time, components.processes as p\n"
+        "import pathlib, signal, components.processes as p\n"
         "s = p.Process('sleeper', ['sh', '-c', 'echo ready; exec sleep 60'], "
         f"pathlib.Path({str(tmp_path / 'log')!r}))\n"
-        "s.start(); s.await_ready(lambda: 'ready' in s.last_lines()); print(s.pid, flush=True); time.sleep(60)"
+        "s.start(); s.await_ready(lambda: 'ready' in s.last_lines()); print(s.pid, flush=True); signal.pause()"
     )
     command = [sys.executable, "-c", run]
     with subprocess.Popen(

@@ -17,9 +17,10 @@ import yaml
 
 from components.command import COMMAND, ENVIRONMENT
 from components.processes import free_port
-from paths import ROOT
+from paths import ROOT, TESTS
 
 COMPOSE: Final[dict[str, Any]] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+SPECIFICATION: Final = jsonschema.Draft7Validator(json.loads((TESTS / "schemas/compose-spec.json").read_text()))
 OURS: Final = {
     name: service for name, service in COMPOSE["services"].items() if service["image"].startswith("leadsman:")
 }
@@ -40,15 +41,13 @@ def environment_of(service: dict[str, Any]) -> dict[str, str]:
 
 
 def test_it_keeps_the_compose_specification() -> None:
-    schema = json.loads((ROOT / "tests/schemas/compose-spec.json").read_text())
-    jsonschema.Draft7Validator(schema).validate(COMPOSE)
+    assert list(SPECIFICATION.iter_errors(COMPOSE)) == []
 
 
 def test_a_mistake_would_be_found() -> None:
-    schema = json.loads((ROOT / "tests/schemas/compose-spec.json").read_text())
     wrong = {"services": {"kafka": {"image": "x", "helthcheck": {}}}}
     with pytest.raises(jsonschema.ValidationError, match="helthcheck"):
-        jsonschema.Draft7Validator(schema).validate(wrong)
+        SPECIFICATION.validate(wrong)
 
 
 def test_there_is_a_service_for_each_part_and_each_has_a_health_check() -> None:

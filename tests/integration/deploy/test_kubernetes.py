@@ -18,8 +18,9 @@ from aiokafka import AIOKafkaConsumer
 from components.command import COMMAND, ENVIRONMENT, succeeds
 from components.kafka import Kafka
 from components.kubernetes import ApiError, Cluster
-from components.processes import HOST, NotReady, Process, eventually, free_port
+from components.processes import HOST, Process, free_port
 from paths import ROOT
+from waiting import NotReady, eventually
 
 pytestmark = pytest.mark.xdist_group("cluster")
 
@@ -86,7 +87,8 @@ def test_the_pods_pass_the_admission_of_their_namespaces(applied: Cluster) -> No
         }
         namespace = workload["metadata"]["namespace"]
         eventually("the account is there", lambda ns=namespace: _has_account(applied, ns))  # type: ignore[misc]
-        applied.request("POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All", pod)
+        admitted = applied.request("POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All", pod)
+        assert admitted["metadata"]["name"] == name
 
 
 def _has_account(cluster: Cluster, namespace: str) -> bool:

@@ -11,8 +11,9 @@ from aiokafka import AIOKafkaConsumer
 
 from components.command import COMMAND, leadsman
 from components.kafka import Kafka
-from components.processes import Process, eventually
+from components.processes import Process
 from fakes.machine import Thread, write, write_checkpoints, write_sysfs
+from waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("kafka")
 

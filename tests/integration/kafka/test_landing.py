@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -13,6 +13,7 @@ from ingest.kafka.admin import ensure_topics, lag
 from ingest.kafka.publish import Publisher
 from ingest.model.topics import Topic
 from streams.kafka.landing.consumer import Landing, Limits, Portion, TransientFailure
+from waiting import until
 
 pytestmark = pytest.mark.xdist_group("kafka")
 
@@ -68,21 +69,12 @@ class Log:
         stop = asyncio.Event()
         landings = [self.landing(store, instance).run(stop) for instance in instances or ("0",)]
         running = asyncio.ensure_future(asyncio.gather(*landings))
-        await until(lambda: running.done() or self.landed())
+        await until(lambda: running.done() or self.landed(), 60)
         stop.set()
         await running
 
     async def landed(self) -> bool:
         return not await lag(self.servers, self.topic.name, [self.topic.name])
-
-
-async def until(holds: Callable[[], bool | Awaitable[bool]]) -> None:
-    async with asyncio.timeout(60):
-        while True:
-            answer = holds()
-            if answer if isinstance(answer, bool) else await answer:
-                return
-            await asyncio.sleep(0.1)
 
 
 def crash() -> None:
@@ -158,13 +150,20 @@ async def test_what_comes_while_the_group_forms_anew_does_not_displace_what_was_
 ) -> None:
     """Until the next assignment is known, the consumer gives what follows the range: that is not landed before it."""
     log, store, stop, is_there = Log(kafka), Store(), asyncio.Event(), asyncio.Event()
-    revoked = Landing.revoked
+    revoked, receive = Landing.revoked, Landing._receive
+    polls = 0
+
+    async def counted(landing: Landing) -> None:
+        nonlocal polls
+        await receive(landing)
+        polls += 1
 
     async def slowly(landing: Landing) -> None:
         await revoked(landing)
         if store.tried and not is_there.is_set():
             await log.send(10)
-            await asyncio.sleep(1)  # the rebalance; ten polls
+            sent = polls
+            await until(lambda: polls > sent + 10)
             is_there.set()
 
     def away() -> None:
@@ -172,17 +171,18 @@ async def test_what_comes_while_the_group_forms_anew_does_not_displace_what_was_
             store.tried.append("in vain")
             raise TransientFailure("away")
 
+    monkeypatch.setattr(Landing, "_receive", counted)
     monkeypatch.setattr(Landing, "revoked", slowly)
     store.before = away
     await log.send(10)
     running = asyncio.ensure_future(log.landing(store).run(stop))
-    await until(lambda: bool(store.tried))
+    await until(lambda: bool(store.tried), 60)
     other = AIOKafkaConsumer(
         log.topic.name, bootstrap_servers=log.servers, group_id=log.topic.name, enable_auto_commit=False
     )
     await other.start()
     await other.stop()
-    await until(log.landed)
+    await until(log.landed, 60)
     stop.set()
     await running
     assert store.values() == log.sent
@@ -194,7 +194,7 @@ async def test_a_batch_is_bounded_by_its_messages(kafka: Kafka) -> None:
     await log.send(1000)
     stop = asyncio.Event()
     running = asyncio.ensure_future(log.landing(store, limits=Limits(messages=300, seconds=3600)).run(stop))
-    await until(lambda: bool(store.tried))
+    await until(lambda: bool(store.tried), 60)
     stop.set()
     await running
     assert len(store.stored[store.tried[0]]) >= 300

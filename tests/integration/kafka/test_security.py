@@ -1,7 +1,6 @@
 """Kafka with TLS, SCRAM and client certificates: all of our clients, Faust's too, and what a wrong secret gets."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ import yaml
 
 from components.command import COMMAND, leadsman
 from components.pipeline import embedded_digest, waiting
-from components.processes import Process, eventually
+from components.processes import Process
 from components.secured import PASSWORD, Authority, SecuredKafka
 from ingest.files.sources import read_sources
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
@@ -21,6 +20,7 @@ from leadsman.run.settings import Settings, load
 from paths import SCENARIOS
 from sql.database.open import connect
 from sql.questions.digest import digest
+from waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("kafka")
 
@@ -68,8 +68,10 @@ class Configured:
         return waiting(kafka.bootstrap_servers, group, names, kafka.client_options())
 
     def is_worked(self) -> bool:
-        time.sleep(0.3)
         return self.waiting("work", "nodes", "cluster") == 0
+
+    def await_worked(self) -> None:
+        eventually(f"all is folded; see {self._folder}", self.is_worked, every_seconds=0.3)
 
     def is_landed(self) -> bool:
         return self.is_worked() and self.waiting("land", "nodes", "findings", "dead-letters") == 0
@@ -79,7 +81,7 @@ def test_all_parts_use_tls_and_scram_and_nothing_logs_the_password(secured: Secu
     live = Configured(tmp_path, secured.settings_of("SASL_SSL", "SCRAM-SHA-512"), "scram")
     live.replay()
     with live.part("work") as work, live.part("land") as land:
-        eventually(f"all is landed; see {tmp_path}", live.is_landed, 90)
+        eventually(f"all is landed; see {tmp_path}", live.is_landed, every_seconds=0.3)
     logs = work.log.read_text() + land.log.read_text()
     assert PASSWORD not in logs
     assert "Traceback" not in logs
@@ -91,15 +93,19 @@ def test_all_parts_use_tls_and_scram_and_nothing_logs_the_password(secured: Secu
 def test_a_worker_proves_itself_by_a_certificate(secured: SecuredKafka, tmp_path: Path) -> None:
     live = Configured(tmp_path, secured.settings_of("SSL"), "mtls")
     live.replay()
-    with live.part("work"):
-        eventually("all is folded", live.is_worked)
+    assert not live.is_worked()
+    with live.part("work") as work:
+        live.await_worked()
+        assert "Traceback" not in work.log.read_text()
 
 
 def test_a_worker_logs_in_without_tls(secured: SecuredKafka, tmp_path: Path) -> None:
     live = Configured(tmp_path, secured.settings_of("SASL_PLAINTEXT", "PLAIN"), "plain")
     live.replay()
-    with live.part("work"):
-        eventually("all is folded", live.is_worked)
+    assert not live.is_worked()
+    with live.part("work") as work:
+        live.await_worked()
+        assert "Traceback" not in work.log.read_text()
 
 
 def test_a_password_is_changed_without_a_restart_of_ours(secured: SecuredKafka, tmp_path: Path) -> None:
@@ -111,13 +117,13 @@ def test_a_password_is_changed_without_a_restart_of_ours(secured: SecuredKafka, 
     live.replay()
     try:
         with live.part("work") as work:
-            eventually("all is folded", live.is_worked)
+            live.await_worked()
             before = work.pid
             secured.change_password("another-1")
             password.write_text("another-1\n")
             secured.kafka.restart()  # no connection of before is left
             live.replay()
-            eventually("all is folded again", live.is_worked, 90)
+            live.await_worked()
             assert work.pid == before
     finally:
         secured.change_password(PASSWORD)

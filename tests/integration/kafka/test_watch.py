@@ -15,10 +15,11 @@ from components.command import COMMAND
 from components.kafka import Kafka
 from components.kubernetes import ApiError, Cluster
 from components.pipeline import waiting
-from components.processes import Process, eventually
+from components.processes import Process
 from components.rows import dicts
 from integration.cluster.node_story import CANARY
 from sql.database.open import connect
+from waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("cluster")
 

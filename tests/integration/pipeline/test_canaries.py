@@ -20,8 +20,9 @@ from components.command import COMMAND, leadsman
 from components.kafka import Kafka
 from components.kubernetes import ApiError, Cluster
 from components.pipeline import waiting
-from components.processes import HOST, Process, eventually, free_port
+from components.processes import HOST, Process, free_port
 from sql.database.open import Database, connect
+from waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("cluster")
 

@@ -5,7 +5,6 @@ LEADSMAN_KILLS says how often; LEADSMAN_SEED repeats the moments.
 
 import os
 import random
-import time
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -15,11 +14,11 @@ import pytest
 from components.clickhouse import ClickHouseHttp
 from components.kafka import Kafka
 from components.pipeline import FAULT, MET, SLOW_SEEK, Pipeline, Stuttering, embedded_digest, examples
-from components.processes import eventually
 from components.rows import dicts
 from paths import CAPTURES
 from sql.database.open import connect
 from sql.questions.digest import TableDigest
+from waiting import eventually, lasting
 
 pytestmark = pytest.mark.xdist_group("kafka")
 
@@ -70,7 +69,7 @@ def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(pipeline: Pipeli
         part.start()
     for number in range(KILLS):
         pipeline.replay(examples(CAPTURES, number))
-        time.sleep(moments.uniform(0.5, 5))
+        lasting(moments.uniform(0.5, 5))
         part = moments.choice(parts)
         part.kill()
         part.start()

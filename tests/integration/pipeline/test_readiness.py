@@ -15,9 +15,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from components.clickhouse import ClickHouseHttp
 from components.command import COMMAND, leadsman, succeeds
 from components.kafka import Kafka
-from components.processes import HOST, Process, eventually, free_port
+from components.processes import HOST, Process, free_port
 from fakes.machine import Thread, write_checkpoints, write_sysfs
 from paths import SCENARIOS
+from waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("kafka")
 
@@ -45,7 +46,6 @@ class Part:
             return 0, ""
 
     def is_ready(self) -> bool:
-        time.sleep(0.2)
         return self.get("readyz")[0] == 200
 
     def reasons(self) -> str:

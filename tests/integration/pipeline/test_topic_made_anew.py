@@ -10,9 +10,9 @@ from aiokafka.admin import AIOKafkaAdminClient
 from components.clickhouse import ClickHouseHttp
 from components.kafka import Kafka
 from components.pipeline import Pipeline, embedded_digest, examples
-from components.processes import eventually
 from leadsman.run.parts import make_topics
 from paths import NODE_PRESSURE
+from waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("kafka")
 

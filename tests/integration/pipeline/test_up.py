@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from components.command import COMMAND, leadsman
-from components.processes import HOST, eventually, free_port
+from components.processes import HOST, free_port
+from waiting import eventually
 
 KUBECONFIG = """\
 current-context: c

@@ -109,6 +109,9 @@ async def test_a_port_that_is_taken_is_told_with_its_setting() -> None:
 
 
 async def test_port_0_listens_nowhere() -> None:
+    with pytest.raises(CannotServe):
+        async with served("no address", free_port(), "work"):
+            pass
     async with served("no address", 0, "work"):
         pass
 

@@ -361,7 +361,7 @@ def test_folder_is_no_capture(tmp_path: Path) -> None:
         SourceFile(tmp_path)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     parts=st.lists(
         st.one_of(
@@ -392,7 +392,7 @@ def test_whatever_stands_between_them_every_good_line_is_kept_and_nothing_else_i
         assert isinstance(entry, Observed) or line != GOOD
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     data=st.binary(max_size=3000),
     start=st.sampled_from([b"", b"\x1f\x8b\x08\x00", b"\x28\xb5\x2f\xfd", gzip.compress(GOOD)]),
@@ -431,7 +431,7 @@ def decoded(observation: Observation) -> dict[str, Any]:
     return {**msgspec.structs.asdict(observation), "object": json.loads(bytes(observation.object))}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     observations=st.lists(OBSERVATIONS, min_size=1, max_size=8), compression=st.sampled_from(["none", "gzip", "zstd"])
 )

@@ -102,7 +102,7 @@ def test_file_of_nothing_but_unreadable_lines_is_given() -> None:
     assert names(merged(itself, [[bad("a"), bad("b")]])) == ["a", "b"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     times=st.lists(st.one_of(st.integers(0, 40), st.none()), max_size=40),
     jitter=st.lists(st.floats(0, WINDOW.total_seconds() / 2), min_size=40, max_size=40),

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -200,7 +201,7 @@ def test_of_metrics_only_those_that_an_analytic_reads_are_kept() -> None:
 @given(st.text())
 def test_any_text_is_metrics_or_refused(text: str) -> None:
     with contextlib.suppress(BadRecord):
-        parse_metrics("kubelet_evictions" + text)
+        assert all(math.isfinite(each.value) for each in parse_metrics("kubelet_evictions" + text))
 
 
 @pytest.mark.parametrize(
