@@ -8,8 +8,10 @@ parsed once. The columns have the types and codecs of `pod_samples`; the table i
 from pathlib import Path
 from typing import Final
 
+from sql.schema.migrate import MIGRATIONS
+
 TABLE: Final = "extracted_pods"
-POD_SAMPLES_MIGRATION: Final = Path(__file__).parents[2] / "sql" / "migrations" / "0012_create_pod_samples.sql"
+POD_SAMPLES_MIGRATION: Final = MIGRATIONS / "0012_create_pod_samples.sql"
 
 _PSI: Final = ", ".join(f"{kind} Tuple(total Nullable(Int64), avg10 Nullable(Float64))" for kind in ("some", "full"))
 _USAGE: Final = "Tuple(usedBytes Int64, inodesUsed Int64)"

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from components.clickhouse import ClickHouseHttp
 from components.kafka import Kafka
+from components.pipeline import Pipeline
 from components.proc import peak_bytes
 from components.processes import Process
 from ingest.model.observation import Observed, Position
-from integration.clickhouse_http import ClickHouseHttp
-from integration.pipeline import Pipeline
+from paths import IMPORTS
 from sql.database.open import connect
 from sql.schema.migrate import migrate
 
@@ -31,7 +32,6 @@ POLL_SECONDS: Final = 0.25
 QUIET_SECONDS: Final = 2.0
 QUIET_CPU_SECONDS: Final = 0.2
 """A process that takes less in QUIET_SECONDS has started."""
-HERE: Final = Path(__file__).parents[2]
 MIB: Final = 1 << 20
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 
@@ -107,7 +107,7 @@ def _stages(kafka: Kafka, http: ClickHouseHttp, folder: Path, nodes: int, pods: 
                 name,
                 [sys.executable, "-m", "tests.bench.idiomatic"],
                 folder / "idiomatic.log",
-                pipeline.environment("work", "0") | {"PYTHONPATH": f"{HERE}{os.pathsep}{HERE / 'tests'}"},
+                pipeline.environment("work", "0") | {"PYTHONPATH": IMPORTS},
             )
             yield drain("work, idiomatic: async for, a table write an event", pipeline.waiting_for_work, part)
         else:

@@ -10,10 +10,10 @@ import msgspec
 from ingest.files.capture import read_capture
 from ingest.files.lines import SourceFile
 from ingest.model.observation import Observation, Observed
+from paths import NODE_PRESSURE
 
 Json: TypeAlias = dict[str, Any]
 
-RECORDING: Final = Path(__file__).parents[2] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
 """Of a kubelet 1.36 with PSI. Its pods have one container, no network of their own and no volume."""
 EVENTS: Final = 8
 
@@ -29,7 +29,7 @@ class Shapes(NamedTuple):
     """Its `pods` hold one pod of one container, with what the recorded one lacked: a volume, processes."""
 
 
-def load_shapes(recording: Path = RECORDING) -> Shapes:
+def load_shapes(recording: Path = NODE_PRESSURE) -> Shapes:
     """Take the shapes from a recording that has each of them."""
     with SourceFile(recording) as file:
         observations = [entry.observation for entry in read_capture(file) if isinstance(entry, Observed)]

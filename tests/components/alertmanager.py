@@ -8,12 +8,13 @@ from typing import Any, Final
 from components.extras import alertmanager_program
 from components.processes import HOST, Process, free_port
 
+GROUP_INTERVAL_SECONDS: Final = 1
 CONFIG: Final = """\
 route:
   receiver: hook
   group_by: ['...']
   group_wait: 0s
-  group_interval: 1s
+  group_interval: {interval}s
   repeat_interval: 1h
 receivers:
   - name: hook
@@ -30,7 +31,7 @@ class Alertmanager:
         port = free_port()
         self.url = f"http://{HOST}:{port}"
         config = folder / "alertmanager.yaml"
-        config.write_text(CONFIG.format(url=hook_url))
+        config.write_text(CONFIG.format(url=hook_url, interval=GROUP_INTERVAL_SECONDS))
         flags = [f"--config.file={config}", f"--storage.path={folder / 'alertmanager'}", "--cluster.listen-address="]
         command = [str(alertmanager_program()), *flags, f"--web.listen-address={HOST}:{port}"]
         self.process = Process("Alertmanager", command, folder / "alertmanager.log")

@@ -3,9 +3,10 @@
 import contextlib
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Final
+
+from waiting import holds_in_time
 
 ROOT: Final = Path("/sys/fs/cgroup")
 UNIFIED: Final = "cgroup2"
@@ -52,22 +53,25 @@ def processes(name: str) -> set[int]:
 
 def end_processes(name: str, timeout_seconds: float = 60.0) -> None:
     """SIGKILL to every process in the cgroup, until none is left."""
-    deadline = time.monotonic() + timeout_seconds
-    while (left := processes(name)) and time.monotonic() < deadline:
+
+    def none_is_left() -> bool:
+        left = processes(name)
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        time.sleep(0.05)
+        return not left
+
+    holds_in_time(none_is_left, timeout_seconds)
 
 
 def remove(name: str, timeout_seconds: float = 60.0) -> None:
     """Remove the cgroup and those below it, innermost first; a process that is ending may hold one for a moment."""
-    deadline = time.monotonic() + timeout_seconds
-    while any((hierarchy / name).is_dir() for hierarchy in hierarchies()):
+
+    def none_is_left() -> bool:
         for hierarchy in hierarchies():
             for folder, _, _ in os.walk(hierarchy / name, topdown=False):
                 with contextlib.suppress(OSError):
                     Path(folder).rmdir()
-        if time.monotonic() > deadline:
-            return
-        time.sleep(0.05)
+        return not any((hierarchy / name).is_dir() for hierarchy in hierarchies())
+
+    holds_in_time(none_is_left, timeout_seconds)

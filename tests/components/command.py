@@ -1,15 +1,18 @@
 """The `leadsman` command as a user types it: a process of its own."""
 
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from sql.database.open import connect
 
-COMMAND: Final = Path(sys.executable).with_name("leadsman")
-ENVIRONMENT: Final = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120"}
+COMMAND: Final = str(Path(sys.executable).with_name("leadsman"))
+ENVIRONMENT: Final = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
 """Without colours and at one width, whoever runs the tests."""
 TIMEOUT_SECONDS: Final = 300
 
@@ -37,14 +40,27 @@ def leadsman(*arguments: object, db: Path | str | None = None, cwd: Path | None 
 
 def start(*arguments: object, db: Path) -> "subprocess.Popen[str]":
     """Begin the command, for one that is ended from outside."""
-    return subprocess.Popen(
-        [COMMAND, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=ENVIRONMENT | {"LEADSMAN_DB": dsn(db)},
-        stdin=subprocess.DEVNULL,
-    )
+    with _interruptible():
+        return subprocess.Popen(
+            [COMMAND, *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=ENVIRONMENT | {"LEADSMAN_DB": dsn(db)},
+            stdin=subprocess.DEVNULL,
+        )
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """What is started meanwhile can be interrupted, although this run ignores SIGINT, as under `nohup`: a process
+    inherits that from its parent.
+    """
+    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, inherited)
 
 
 def succeeds(*arguments: object, db: Path | str | None = None, cwd: Path | None = None) -> str:

@@ -11,7 +11,8 @@ from typing import Final
 from components.cache import tool
 from components.debian import unpacked
 from components.image import IMAGE, worker_archive
-from components.processes import Process, eventually
+from components.processes import Process
+from waiting import eventually
 
 PACKAGES: Final = ("containerd", "runc", "containernetworking-plugins")
 SUBNET: Final = "198.51.100.0/24"

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from components.cache import ComponentMissing, cached, run_step, tool
-from components.processes import HOST, NotReady, Process, free_port
+from components.processes import HOST, Process, free_port
+from waiting import NotReady
 
 VERSION: Final = "4.1.1"
 LOG4J_VERSION: Final = "2.24.3"

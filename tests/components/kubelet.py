@@ -16,7 +16,8 @@ from components import cgroups, containerd
 from components.containerd import Containerd
 from components.image import IMAGE
 from components.kubernetes import ApiError, Cluster
-from components.processes import HOST, NotReady, Process, eventually, free_port
+from components.processes import HOST, Process, free_port
+from waiting import NotReady, eventually
 
 NODE: Final = "real-node-1"
 PREFIX: Final = "leadsman-node-"

@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from components.browser import browse
 from components.command import start, succeeds
+from paths import LATE_JOINERS, NODE_PRESSURE, ROOT
 
-ROOT: Final = Path(__file__).parents[2]
 PICTURES: Final = ROOT / "deploy" / "screenshots"
-EXAMPLES: Final = ("node-pressure-k8s-1.36.jsonl.gz", "late-joiners.jsonl.gz")
 PORT: Final = 8499
 SITE: Final = f"http://127.0.0.1:{PORT}"
 PHONE: Final = {"width": 390, "height": 844}
@@ -28,7 +27,7 @@ def main() -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="leadsman-pictures-") as folder:
         db = Path(folder) / "db"
-        succeeds("replay", *(ROOT / "examples" / name for name in EXAMPLES), db=db)
+        succeeds("replay", NODE_PRESSURE, LATE_JOINERS, db=db)
         succeeds("report", "--cluster", "lab", "-o", Path(folder) / "report.html", db=db)
         site = start("serve", "--port", PORT, db=db)
         try:

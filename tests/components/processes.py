@@ -8,20 +8,17 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
+
+from waiting import NotReady, holds_in_time
 
 HOST: Final = "127.0.0.1"
 PORTS: Final = range(15_000, 30_000)
 """Below the range of which Linux takes ports for outgoing connections: a port stays ours over a restart."""
 
 LAST_BYTES: Final = 4_000
-
-
-class NotReady(RuntimeError):
-    """A component exited or did not answer in time; the message has the end of its log."""
 
 
 def free_port() -> int:
@@ -69,13 +66,16 @@ class Process:
 
     def await_ready(self, ready: Callable[[], bool], timeout_seconds: float = 120.0) -> None:
         """Return when `ready()` is true; NotReady when the program exits before that, or the time is over."""
-        deadline = time.monotonic() + timeout_seconds
-        while not ready():
-            if self._process is None or self._process.poll() is not None:
+
+        def answered() -> bool:
+            if ready():
+                return True
+            if not self.runs:
                 raise NotReady(f"{self.name} exited before it was ready\n{self.last_lines()}")
-            if time.monotonic() > deadline:
-                raise NotReady(f"{self.name} was not ready in {timeout_seconds:.0f} s\n{self.last_lines()}")
-            time.sleep(0.05)
+            return False
+
+        if not holds_in_time(answered, timeout_seconds):
+            raise NotReady(f"{self.name} was not ready in {timeout_seconds:.0f} s\n{self.last_lines()}")
 
     def stop(self, timeout_seconds: float = 30.0) -> None:
         """SIGTERM, and SIGKILL if it still runs after `timeout_seconds`. Stopping what is stopped does nothing."""
@@ -137,12 +137,3 @@ def is_alive(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return stat.rpartition(")")[2].split()[0] not in "ZX"
-
-
-def eventually(what: str, holds: Callable[[], bool], timeout_seconds: float = 120.0) -> None:
-    """Return when `holds()` is true; NotReady naming `what` when the time is over."""
-    deadline = time.monotonic() + timeout_seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            raise NotReady(f"not within {timeout_seconds:.0f} s: {what}")
-        time.sleep(0.05)

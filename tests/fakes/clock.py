@@ -3,9 +3,14 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from common.clock import Clock
+from common.clock import SYSTEM, Clock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def hurried(longest_seconds: float = 0.01) -> Clock:
+    """The system's clock, but no sleep of it is longer than this: what is asked for again and again is soon asked."""
+    return SYSTEM._replace(sleep=lambda seconds: asyncio.sleep(min(seconds, longest_seconds)))
 
 
 class FakeClock:

@@ -11,14 +11,14 @@ from typing import Final, Self
 
 import msgspec
 
-from components.processes import NotReady
+from components.pipeline import Pipeline, examples
 from faults.form import LONG
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Feed
 from ingest.model.observation import Observed, Unreadable
-from integration.pipeline import ROOT, Pipeline, examples
+from paths import CAPTURES
+from waiting import NotReady
 
-CAPTURES: Final = sorted([*ROOT.glob("examples/*.jsonl.gz"), *ROOT.glob("tests/scenarios/*/capture.jsonl")])
 OBSERVATIONS_A_SECOND: Final = 300 if LONG else 100
 DAY: Final = timedelta(days=1)
 SHUFFLED: Final = 500
@@ -97,7 +97,7 @@ class Feeder:
                 await feed.send(item)
                 ahead = len(self.sent) / OBSERVATIONS_A_SECOND - (time.monotonic() - begin)
                 if ahead > 0:
-                    await asyncio.sleep(ahead)
+                    await asyncio.sleep(ahead)  # a steady rate is what it is for
             flushing = asyncio.ensure_future(publisher.flush())
             while not flushing.done() and not self._abandoned.is_set():
                 await asyncio.wait([flushing], timeout=0.1)

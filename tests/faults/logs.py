@@ -12,12 +12,12 @@ from typing import Any, Final
 import msgspec
 from aiokafka import AIOKafkaConsumer
 
+from components.pipeline import Pipeline
 from ingest.kafka.publish import SENT
 from ingest.model.observation import Observed, Unreadable
 from ingest.model.records import Record
 from ingest.model.topics import decode_record
 from ingest.normalize.decoded import decode
-from integration.pipeline import Pipeline
 from sql.database.open import connect
 from sql.landing.batches import Lander, land
 from sql.questions.digest import TableDigest, digest

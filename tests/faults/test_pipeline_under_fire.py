@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from components.clickhouse import REFUSALS
 from components.disk import why_no_disk
-from components.processes import eventually
 from faults.dying import OF_A_LANDER, OF_A_WORKER
 from faults.feeding import disordered
 from faults.fire import Attacked, Ground
 from faults.form import LONG
 from faults.logs import in_the_logs_order
-from integration.clickhouse_http import REFUSALS
 from sql.database.open import connect
+from waiting import eventually, lasting
 
 pytestmark = pytest.mark.xdist_group("kafka")
 
@@ -43,11 +43,11 @@ def test_kill_9_of_every_part_at_any_moment(ground: Ground) -> None:
 
     def attack(on: Attacked) -> tuple[int, float]:
         for _ in range(KILLS):
-            time.sleep(moments.uniform(0.2, 4.0))
+            lasting(moments.uniform(0.2, 4.0))
             on.again(moments.choice(on.parts))
         return KILLS, 0.0
 
-    ground.attacked("kills", "kill -9 of a worker or a lander", attack)
+    assert ground.differences_after("kills", "kill -9 of a worker or a lander", attack) == []
 
 
 def test_kill_9_exactly_between_intent_insert_and_commit(ground: Ground, tmp_path: Path) -> None:
@@ -57,16 +57,17 @@ def test_kill_9_exactly_between_intent_insert_and_commit(ground: Ground, tmp_pat
             on.dying(of_worker, of_lander, tmp_path)
         return 2 * DEATHS, 0.0
 
-    ground.attacked("moments", "kill -9 between intent, inserts and commit; between findings and states", attack)
+    fault = "kill -9 between intent, inserts and commit; between findings and states"
+    assert ground.differences_after("moments", fault, attack) == []
 
 
 def test_clocks_are_wrong_by_a_day_and_nothing_comes_in_order(ground: Ground) -> None:
     def attack(_: Attacked) -> tuple[int, float]:
-        time.sleep(DISORDER_SECONDS)
+        lasting(DISORDER_SECONDS)
         return 1, DISORDER_SECONDS
 
     fault = "times wrong by up to a day, arriving in disorder"
-    ground.attacked("disorder", fault, attack, disordered(), in_the_logs_order)
+    assert ground.differences_after("disorder", fault, attack, disordered(), in_the_logs_order) == []
 
 
 def test_the_broker_restarts(ground: Ground) -> None:
@@ -75,64 +76,64 @@ def test_the_broker_restarts(ground: Ground) -> None:
         on.kafka.restart()
         return 1, time.monotonic() - begin
 
-    ground.attacked("restart", "broker restarted in order", attack)
+    assert ground.differences_after("restart", "broker restarted in order", attack) == []
 
 
 def test_the_broker_is_killed_and_away(ground: Ground) -> None:
     def attack(on: Attacked) -> tuple[int, float]:
         begin = time.monotonic()
         on.kafka.kill()
-        time.sleep(OUTAGE_SECONDS)
+        lasting(OUTAGE_SECONDS)
         on.kafka.start()
         return 1, time.monotonic() - begin
 
-    ground.attacked("outage", "broker killed and away", attack)
+    assert ground.differences_after("outage", "broker killed and away", attack) == []
 
 
 def test_the_network_to_kafka_is_slow_resets_and_hangs(ground: Ground) -> None:
     def attack(on: Attacked) -> tuple[int, float]:
         begin = time.monotonic()
         on.to_kafka.slow(200)
-        time.sleep(OUTAGE_SECONDS)
+        lasting(OUTAGE_SECONDS)
         on.to_kafka.heal()
         for _ in range(RESETS):
             on.to_kafka.reset()
-            time.sleep(1)
+            lasting(1)
             on.to_kafka.heal()
-            time.sleep(2)
+            lasting(2)
         on.to_kafka.hang()
-        time.sleep(OUTAGE_SECONDS)
+        lasting(OUTAGE_SECONDS)
         on.to_kafka.heal()
         return RESETS + 2, time.monotonic() - begin
 
-    ground.attacked("network", "connections to Kafka slow, reset, silent", attack)
+    assert ground.differences_after("network", "connections to Kafka slow, reset, silent", attack) == []
 
 
 def test_clickhouse_is_away(ground: Ground) -> None:
     def attack(on: Attacked) -> tuple[int, float]:
         on.to_clickhouse.cut()
-        time.sleep(CLICKHOUSE_OUTAGE_SECONDS)
+        lasting(CLICKHOUSE_OUTAGE_SECONDS)
         on.to_clickhouse.heal()
         return 1, CLICKHOUSE_OUTAGE_SECONDS
 
-    ground.attacked("away", "ClickHouse refuses connections", attack)
+    assert ground.differences_after("away", "ClickHouse refuses connections", attack) == []
 
 
 def test_clickhouse_hangs_resets_and_answers_too_late(ground: Ground) -> None:
     def attack(on: Attacked) -> tuple[int, float]:
         begin = time.monotonic()
         on.to_clickhouse.hang()
-        time.sleep(OUTAGE_SECONDS)
+        lasting(OUTAGE_SECONDS)
         on.to_clickhouse.heal()
         for _ in range(RESETS):
             on.to_clickhouse.reset()
-            time.sleep(1)
+            lasting(1)
             on.to_clickhouse.heal()
             on.clickhouse.inject("drop_after")
-            time.sleep(2)
+            lasting(2)
         return 1 + 2 * RESETS, time.monotonic() - begin
 
-    ground.attacked("late", "ClickHouse hangs, resets, answers lost after the insert", attack)
+    assert ground.differences_after("late", "ClickHouse hangs, resets, answers lost after the insert", attack) == []
 
 
 def test_the_disk_of_clickhouse_is_full(ground: Ground) -> None:
@@ -148,13 +149,14 @@ def test_the_disk_of_clickhouse_is_full(ground: Ground) -> None:
         eventually("the lander tells", full_and_told)
         while time.monotonic() - begin < OUTAGE_SECONDS:
             full_and_told()
-            time.sleep(0.5)
+            lasting(0.5)
         eventually("the lander still tells", full_and_told)
         on.clickhouse.heal() if disk is None else disk.free()
         assert on.lander.pid == pid
         return 1, time.monotonic() - begin
 
-    ground.attacked("full", f"disk of ClickHouse full{'' if ground.disk_of_clickhouse else ' (injected)'}", attack)
+    fault = f"disk of ClickHouse full{'' if ground.disk_of_clickhouse else ' (injected)'}"
+    assert ground.differences_after("full", fault, attack) == []
 
 
 @pytest.mark.skipif(bool(why_no_disk()), reason=why_no_disk() or "it can be mounted")
@@ -166,12 +168,12 @@ def test_the_disk_of_kafka_is_full(ground: Ground) -> None:
         begin = time.monotonic()
         on.disk_of_kafka.fill()
         eventually("the broker gives up", lambda: not on.kafka.process.runs)
-        time.sleep(OUTAGE_SECONDS)
+        lasting(OUTAGE_SECONDS)
         on.disk_of_kafka.free()
         on.kafka.start()
         return 1, time.monotonic() - begin
 
-    ground.attacked("kafka_full", "disk of Kafka full", attack)
+    assert ground.differences_after("kafka_full", "disk of Kafka full", attack) == []
 
 
 def test_clickhouse_has_too_many_parts(ground: Ground) -> None:
@@ -187,14 +189,14 @@ def test_clickhouse_has_too_many_parts(ground: Ground) -> None:
                 database.command(f"ALTER TABLE {table} MODIFY SETTING {', '.join(f'{each} = 1' for each in limits)}")
             eventually("the lander tells", lambda: "code: 252" in on.refusal())
             pid, committed = on.lander.pid, on.committed()
-            time.sleep(OUTAGE_SECONDS)
+            lasting(OUTAGE_SECONDS)
             eventually("the lander still tells", lambda: "code: 252" in on.refusal())
             assert (on.lander.pid, on.committed()) == (pid, committed)
             for table in tables:
                 database.command(f"ALTER TABLE {table} RESET SETTING {', '.join(limits)}")
         return 1, OUTAGE_SECONDS
 
-    ground.attacked("parts", "ClickHouse has too many parts", attack)
+    assert ground.differences_after("parts", "ClickHouse has too many parts", attack) == []
 
 
 def test_clickhouse_refuses_for_reasons_that_pass(ground: Ground) -> None:
@@ -202,11 +204,12 @@ def test_clickhouse_refuses_for_reasons_that_pass(ground: Ground) -> None:
         begin = time.monotonic()
         for refusal in REFUSALS:
             on.clickhouse.inject(refusal)
-            time.sleep(OUTAGE_SECONDS / len(REFUSALS))
+            lasting(OUTAGE_SECONDS / len(REFUSALS))
         on.clickhouse.heal()
         return len(REFUSALS), time.monotonic() - begin
 
-    ground.attacked("refusals", "ClickHouse full, slow, without memory, read-only, a gateway's page", attack)
+    fault = "ClickHouse full, slow, without memory, read-only, a gateway's page"
+    assert ground.differences_after("refusals", fault, attack) == []
 
 
 def test_workers_and_landers_come_and_go(ground: Ground) -> None:
@@ -215,9 +218,9 @@ def test_workers_and_landers_come_and_go(ground: Ground) -> None:
         for _ in range(STORM):
             for other in others:
                 other.start()
-            time.sleep(4)
+            lasting(4)
             for other in others:
                 other.stop()
         return STORM, 0.0
 
-    ground.attacked("storm", "a second worker and lander come and go", attack)
+    assert ground.differences_after("storm", "a second worker and lander come and go", attack) == []

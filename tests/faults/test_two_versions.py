@@ -12,16 +12,18 @@ from pathlib import Path
 
 import pytest
 
+from components.clickhouse import ClickHouseHttp
 from components.kafka import Kafka
-from components.processes import Process, eventually
-from faults.feeding import CAPTURES, Feeder, endless
+from components.pipeline import Pipeline, embedded_digest, examples
+from components.processes import Process
+from faults.feeding import Feeder, endless
 from faults.form import LONG
 from faults.result import Tried, note
 from faults.versions import LATER, RESHAPED, WIDENED, next_version, part
 from ingest.kafka.publish import Publisher
-from integration.clickhouse_http import ClickHouseHttp
-from integration.pipeline import ROOT, Pipeline, embedded_digest, examples
+from paths import CAPTURES, ROOT
 from sql.database.open import connect
+from waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("kafka")
 

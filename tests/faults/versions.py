@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from components.command import COMMAND
+from components.pipeline import Pipeline
 from components.processes import Process
-from integration.node_story import LEADSMAN
-from integration.pipeline import ROOT, Pipeline
+from paths import FLOORS, ROOT
 from sql.schema.migrate import load_migrations
 
-PARTS: Final = ("leadsman", "common", "ingest", "streams", "sql")
 RESHAPED: Final = "kubelet_settings"
 """Whose state is of another version."""
 WIDENED: Final = "node_fit"
@@ -39,8 +39,8 @@ EDITS: Final = (
 
 def next_version(folder: Path) -> Path:
     """Its code, in `folder`."""
-    for part in PARTS:
-        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for floor in FLOORS:
+        shutil.copytree(ROOT / floor, folder / floor, ignore=shutil.ignore_patterns("__pycache__"))
     for edit in EDITS:
         text = (folder / edit.file).read_text()
         assert text.count(edit.old) == 1, f"{edit.file} has changed: {edit.old!r}"
@@ -55,5 +55,5 @@ def next_version(folder: Path) -> Path:
 def part(pipeline: Pipeline, code: Path, what: str, instance: str, log: Path) -> Process:
     """`leadsman work` or `leadsman land` of the version whose code that is, not started."""
     path = {"PYTHONPATH": str(code)}
-    argv = [sys.executable, LEADSMAN, what]
+    argv = [sys.executable, COMMAND, what]
     return Process(f"{what} {instance}", argv, log, pipeline.environment(what, instance) | path)

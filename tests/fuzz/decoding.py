@@ -4,7 +4,6 @@ import gzip
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final, get_args
 
 import msgspec
@@ -23,6 +22,7 @@ from ingest.model.records import Record, SummaryRecord
 from ingest.model.topics import decode_record, encode_record
 from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import redact, without_secrets
+from paths import SCENARIOS
 from sql.landing.arrow import from_columns, node_samples, pod_samples
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
@@ -187,7 +187,7 @@ def _findings() -> Iterable[bytes]:
 
 
 def _scenarios() -> Iterable[bytes]:
-    files = Path(__file__).parents[1].glob("scenarios/*/capture.jsonl")
+    files = SCENARIOS.glob("*/capture.jsonl")
     return [b"\n".join(path.read_bytes().splitlines()[:12]) for path in sorted(files)]
 
 

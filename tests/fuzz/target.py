@@ -4,10 +4,10 @@ import ast
 import gzip
 from collections.abc import Callable, Iterable
 from functools import cache
-from pathlib import Path
 from typing import Final, NamedTuple
 
-TESTS: Final = Path(__file__).parents[1]
+from paths import CAPTURES, TESTS
+
 LONGEST_SEED_BYTES: Final = 16 * 1024
 
 
@@ -24,8 +24,7 @@ class Target(NamedTuple):
 def capture_lines() -> tuple[bytes, ...]:
     """Lines of recorded captures and of every scenario, of each file and resource the shortest."""
     shortest: dict[tuple[str, bytes], bytes] = {}
-    files = [*TESTS.glob("scenarios/*/capture.jsonl"), *TESTS.parent.glob("examples/*.jsonl.gz")]
-    for path in sorted(files):
+    for path in CAPTURES:
         data = path.read_bytes()
         for line in (gzip.decompress(data) if path.suffix == ".gz" else data).splitlines():
             kind = (path.parent.name, line.partition(b'"resource":')[2].lstrip()[:12])

@@ -11,15 +11,13 @@ import pytest
 from components.rows import dicts
 from ingest.files.sources import read_sources
 from ingest.normalize.decoded import decode
+from paths import SCENARIOS
 from sql.database.open import Database
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.schema.migrate import MIGRATIONS
 from streams.analytics.registry import REDUCERS
 from streams.local.replay import Replay
-
-HERE = Path(__file__).parent
-SCENARIOS = sorted(path.parent for path in HERE.glob("*/capture.jsonl"))
 
 
 def replay(database: Database, *paths: Path) -> None:
@@ -49,7 +47,9 @@ def comparable(value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("folder", SCENARIOS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize(
+    "folder", sorted(path.parent for path in SCENARIOS.glob("*/capture.jsonl")), ids=lambda folder: folder.name
+)
 def test_scenario_gives_the_rows_that_were_reasoned(folder: Path, database: Database) -> None:
     replay(database, folder / "capture.jsonl")
     expectations = sorted(folder.glob("expected/*.jsonl"))

@@ -14,10 +14,10 @@ from typing import Final
 
 from components.kafka import VERSION as KAFKA
 from components.kubernetes import VERSION as KUBERNETES
+from paths import ROOT
 
 from . import day, kwok, nodes, peers
 from .answers import Answers
-from .ground import ROOT
 
 DOCUMENT: Final = ROOT / "tests" / "bench" / "SCALE.md"
 PODS: Final = 30

@@ -44,7 +44,7 @@ def run(folder: Path, nodes: int, pods: int, hours: float) -> Day:
     samples = round(timedelta(hours=hours) / INTERVAL)
     observations = write_capture(capture, nodes=nodes, pods=pods, samples=samples, interval=INTERVAL)
     began, peaks = time.monotonic(), dict[int, int]()
-    command = [str(COMMAND), "replay", str(capture), f"--db=chdb://{database}", "--quiet"]
+    command = [COMMAND, "replay", str(capture), f"--db=chdb://{database}", "--quiet"]
     with subprocess.Popen(command) as replay:
         while replay.poll() is None:
             peaks |= _peaks(replay.pid)

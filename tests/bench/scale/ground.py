@@ -12,18 +12,19 @@ from typing import Final, NamedTuple, Self
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from components.clickhouse import ClickHouseHttp
 from components.command import COMMAND
 from components.kafka import Kafka
 from components.proc import peak_bytes
-from components.processes import HOST, Process, eventually, free_port
+from components.processes import HOST, Process, free_port
 from components.secured import Authority
-from integration.clickhouse_http import ClickHouseHttp
+from paths import IMPORTS
 from sql.database.open import connect
 from sql.schema.migrate import migrate
+from waiting import eventually
 
 from .cluster import LargeCluster
 
-ROOT: Final = Path(__file__).parents[3]
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 MIB: Final = 1 << 20
 
@@ -44,7 +45,7 @@ class Part:
             "LEADSMAN_TELEMETRY__PORT": str(self._port),
             **({} if what == "watch" else {f"LEADSMAN_{what.upper()}__INSTANCE": f"{what}-{instance}"}),
         }
-        command = [str(COMMAND), what, f"--config={config}"]
+        command = [COMMAND, what, f"--config={config}"]
         self.process = Process(what, command, folder / f"{what}-{instance}.log", env)
 
     def start(self) -> Self:
@@ -83,7 +84,7 @@ class Ground:
         self.cluster = LargeCluster(folder, port)
         given = [str(port), str(nodes), str(pods), *map(str, Authority(folder, "kubelets").issue("kubelet"))]
         stubs = [sys.executable, "-m", "bench.scale.stubs", *given]
-        self.stubs = Process("stubs", stubs, folder / "stubs.log", {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT}/tests"})
+        self.stubs = Process("stubs", stubs, folder / "stubs.log", {"PYTHONPATH": IMPORTS})
         self.workers: list[Part] = []
 
     def __enter__(self) -> Self:

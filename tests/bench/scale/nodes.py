@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from components.processes import NotReady, eventually
 from sql.database.open import connect
+from waiting import NotReady, eventually
 
 from .ground import MIB, Ground
 from .tables import table

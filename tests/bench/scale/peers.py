@@ -1,6 +1,5 @@
 """The same reducers over the same records by four frameworks, one process each, one after the other."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -11,14 +10,15 @@ from typing import Final
 from bench.faust_path import Stage, drain
 from bench.generate import observations
 from components.cache import cached, run_step
+from components.clickhouse import ClickHouseHttp
 from components.kafka import Kafka
+from components.pipeline import Pipeline
 from components.processes import Process
 from ingest.model.topics import Headers, encode_record, headers_of, key_of
 from ingest.normalize.normalize import normalize
-from integration.clickhouse_http import ClickHouseHttp
-from integration.pipeline import Pipeline
+from paths import IMPORTS
 
-from .ground import MIB, ROOT
+from .ground import MIB
 from .peer_fold import PROGRESS
 from .tables import table
 
@@ -26,7 +26,6 @@ QUIX: Final = "3.28.1"
 BYTEWAX: Final = "0.21.1"
 OURS: Final = "Leadsman: Faust, a batch at a time"
 _SITE: Final = "import sysconfig; print(sysconfig.get_path('purelib'))"
-_PATH: Final = f"{ROOT}{os.pathsep}{ROOT / 'tests'}"
 
 
 class _Records:
@@ -105,7 +104,7 @@ def _peer(pipeline: Pipeline, at: Path, python: Path, module: str) -> tuple[Proc
 
 def _process(pipeline: Pipeline, at: Path, python: Path, module: str) -> Process:
     env = pipeline.environment("work", "0") | {
-        "PYTHONPATH": _PATH,
+        "PYTHONPATH": IMPORTS,
         PROGRESS: str(at / "progress"),
         "LEADSMAN_SCALE_STATE": str(at / "state"),
     }

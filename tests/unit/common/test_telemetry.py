@@ -8,7 +8,6 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 import yaml
@@ -17,11 +16,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from common.telemetry import REASONS_AT_MOST, STAGE_SECONDS, CannotServe, Figure, served, telling
 from components.processes import HOST, free_port
 from ingest.kafka.metrics import DEAD_LETTERS
+from paths import FLOORS, ROOT
 
 pytestmark = pytest.mark.asyncio
 
-ROOT = Path(__file__).parents[3]
-FLOORS = ("common", "ingest", "streams", "sql", "leadsman")
 COUNTED = Figure("counted", "counter", "Of the tests", ("what",))
 WAITING = Figure("waiting", "gauge", "Of the tests")
 
@@ -111,6 +109,9 @@ async def test_a_port_that_is_taken_is_told_with_its_setting() -> None:
 
 
 async def test_port_0_listens_nowhere() -> None:
+    with pytest.raises(CannotServe):
+        async with served("no address", free_port(), "work"):
+            pass
     async with served("no address", 0, "work"):
         pass
 

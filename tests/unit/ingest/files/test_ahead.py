@@ -11,15 +11,14 @@ from pathlib import Path
 import pytest
 
 from components.proc import children
-from components.processes import eventually
 from ingest.files import ahead
 from ingest.files.ahead import read_ahead
 from ingest.files.capture import SourceError
 from ingest.files.sources import read_sources
 from ingest.normalize.decoded import Decoded, decode
+from paths import CAPTURES, SCENARIOS
+from waiting import eventually
 
-ROOT = Path(__file__).parents[4]
-CAPTURES = sorted([*ROOT.glob("examples/*.jsonl.gz"), *ROOT.glob("tests/scenarios/*/capture.jsonl")])
 DAMAGED = b'{"ts": "2026-07-01T12:00:00Z", "cluster": "c", "source": "list", "resource": "nodes", "type": "ADD'
 
 
@@ -41,7 +40,7 @@ def endless(tmp_path: Path) -> Path:
     path = tmp_path / "long.jsonl"
     with path.open("wb") as file:
         for _ in range(200):
-            file.write((ROOT / "tests" / "scenarios" / "evictions" / "capture.jsonl").read_bytes())
+            file.write((SCENARIOS / "evictions" / "capture.jsonl").read_bytes())
     return path
 
 
@@ -107,14 +106,14 @@ def test_a_replay_that_stops_in_the_middle_leaves_no_process(endless: Path) -> N
 
 def test_a_reader_ends_when_its_replay_is_killed(endless: Path) -> None:
     program = f"""
-import sys, time
+import signal, sys
 from pathlib import Path
 from ingest.files import ahead
 ahead.SMALL_BYTES = 0
 items = ahead.read_ahead([Path({str(endless)!r})])
 next(items)
 print(flush=True)
-time.sleep(600)
+signal.pause()
 """
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as replay:
         assert replay.stdout is not None

@@ -20,8 +20,8 @@ from ingest.files.compression import Compression, zstd
 from ingest.files.envelope import encode_line
 from ingest.files.lines import KEPT_BYTES, LINE_LIMIT_BYTES, SourceFile
 from ingest.model.observation import RESOURCES, Observation, Observed, Unreadable
+from paths import NODE_PRESSURE
 
-RECORDING = Path("examples/node-pressure-k8s-1.36.jsonl.gz")
 TS = datetime(2026, 11, 21, 4, 17, 7, 289239, tzinfo=UTC)
 GOOD = (
     b'{"ts":"2026-11-21T04:17:07.289239Z","cluster":"lab",'
@@ -59,15 +59,15 @@ def with_field(name: str, value: Any) -> bytes:
 
 
 def test_recording_has_975_observations_and_nothing_else() -> None:
-    entries = read(RECORDING)
-    with gzip.open(RECORDING) as file:
+    entries = read(NODE_PRESSURE)
+    with gzip.open(NODE_PRESSURE) as file:
         expected = [json.loads(line) for line in file]
     assert len(expected) == 975
     assert [json.loads(entry.raw) for entry in entries] == expected
     first = entries[0]
     assert isinstance(first, Observed)
     assert first.observation.ts == TS
-    assert first.position == (str(RECORDING), "1")
+    assert first.position == (str(NODE_PRESSURE), "1")
     assert json.loads(bytes(first.observation.object)) == expected[0]["object"]
 
 
@@ -361,7 +361,7 @@ def test_folder_is_no_capture(tmp_path: Path) -> None:
         SourceFile(tmp_path)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     parts=st.lists(
         st.one_of(
@@ -392,7 +392,7 @@ def test_whatever_stands_between_them_every_good_line_is_kept_and_nothing_else_i
         assert isinstance(entry, Observed) or line != GOOD
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     data=st.binary(max_size=3000),
     start=st.sampled_from([b"", b"\x1f\x8b\x08\x00", b"\x28\xb5\x2f\xfd", gzip.compress(GOOD)]),
@@ -431,7 +431,7 @@ def decoded(observation: Observation) -> dict[str, Any]:
     return {**msgspec.structs.asdict(observation), "object": json.loads(bytes(observation.object))}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     observations=st.lists(OBSERVATIONS, min_size=1, max_size=8), compression=st.sampled_from(["none", "gzip", "zstd"])
 )

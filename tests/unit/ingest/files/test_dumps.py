@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from ingest.files.lines import SourceError
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Unreadable
+from paths import NODE_PRESSURE
 
-RECORDING = Path("examples/node-pressure-k8s-1.36.jsonl.gz")
 AT = datetime(2026, 12, 24, 18, 0, tzinfo=UTC)
 NODE = "real-node-1"
 
@@ -27,7 +27,7 @@ NODE = "real-node-1"
 def recorded() -> dict[str, list[dict[str, Any]]]:
     """The objects of a real cluster and kubelet, by resource; of pods, nodes and events the first list."""
     found: dict[str, list[dict[str, Any]]] = {}
-    with gzip.open(RECORDING) as file:
+    with gzip.open(NODE_PRESSURE) as file:
         for line in map(json.loads, file):
             if line["source"] == "list" or line["type"] == "SNAPSHOT":
                 found.setdefault(line["resource"], []).append(line["object"])
@@ -204,7 +204,7 @@ def test_file_without_anything_of_use_is_refused(tmp_path: Path, text: str, mess
     assert str(caught.value).startswith(f"{path}: ")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     data=st.binary(max_size=300),
     start=st.sampled_from([b'{"kind":"List","items":[', b"kind: List\nitems:\n- ", b"{", b"---\n"]),
@@ -494,7 +494,7 @@ def test_text_with_an_asterisk_is_no_alias(tmp_path: Path) -> None:
 
 def test_captures_and_dumps_are_merged_by_time(tmp_path: Path) -> None:
     path = write(tmp_path / "pod.json", pod("mine"))
-    entries = observed([path, RECORDING], at=datetime(2026, 11, 21, 4, 20, tzinfo=UTC))
+    entries = observed([path, NODE_PRESSURE], at=datetime(2026, 11, 21, 4, 20, tzinfo=UTC))
     times = [entry.observation.ts for entry in entries]
     assert times == sorted(times)
     assert len(entries) == 976

@@ -16,8 +16,8 @@ from ingest.files.inspect import inspect, render, span
 from ingest.files.inspection import Damage, Inspection
 from ingest.files.lines import SourceError
 from ingest.model.observation import Position
+from paths import NODE_PRESSURE
 
-RECORDING = Path("examples/node-pressure-k8s-1.36.jsonl.gz")
 TS = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)
 
 
@@ -50,7 +50,7 @@ def shown(inspection: Inspection) -> str:
 
 def test_recording_is_summed_up_as_it_was_recorded() -> None:
     # counted in the recording with another JSON parser, line by line
-    inspection = inspect([RECORDING])
+    inspection = inspect([NODE_PRESSURE])
     assert inspection.observations == 975
     assert inspection.counts == {
         ("kubelet", "configz", "ERROR"): 1,

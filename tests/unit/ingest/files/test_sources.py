@@ -16,8 +16,8 @@ from ingest.files.lines import SourceError
 from ingest.files.order import WINDOW, WINDOW_BYTES, WINDOW_OBSERVATIONS, itself, merged
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observation, Observed, Position, Unreadable
+from paths import NODE_PRESSURE
 
-RECORDING = Path("examples/node-pressure-k8s-1.36.jsonl.gz")
 TS = datetime(2026, 11, 21, 4, 17, 7, tzinfo=UTC)
 
 
@@ -102,7 +102,7 @@ def test_file_of_nothing_but_unreadable_lines_is_given() -> None:
     assert names(merged(itself, [[bad("a"), bad("b")]])) == ["a", "b"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     times=st.lists(st.one_of(st.integers(0, 40), st.none()), max_size=40),
     jitter=st.lists(st.floats(0, WINDOW.total_seconds() / 2), min_size=40, max_size=40),
@@ -124,7 +124,7 @@ def test_file_cut_in_pieces_gives_the_sequence_of_the_whole(
 
 
 def test_recording_in_pieces_gives_the_sequence_of_the_whole(tmp_path: Path) -> None:
-    whole = raws(RECORDING)
+    whole = raws(NODE_PRESSURE)
     pieces = []
     for number, start in enumerate(range(0, 975, 123)):
         piece = tmp_path / f"{number}.jsonl"
@@ -138,7 +138,7 @@ def test_recording_in_pieces_gives_the_sequence_of_the_whole(tmp_path: Path) -> 
 def test_folder_of_captures_in_any_compression_is_read(tmp_path: Path) -> None:
     (tmp_path / "b.jsonl").write_text(line(2, cluster="b"))
     (tmp_path / "a.jsonl").write_text(line(1, cluster="a") + line(3, cluster="c"))
-    (tmp_path / "real.jsonl.gz").write_bytes(RECORDING.read_bytes())
+    (tmp_path / "real.jsonl.gz").write_bytes(NODE_PRESSURE.read_bytes())
     (tmp_path / "notes.txt").write_text("nothing of interest")
     entries = [entry for entry in read_sources([tmp_path]) if isinstance(entry, Observed)]
     assert len(entries) == 978
@@ -148,7 +148,7 @@ def test_folder_of_captures_in_any_compression_is_read(tmp_path: Path) -> None:
 def test_same_paths_give_the_same_sequence(tmp_path: Path) -> None:
     path = tmp_path / "odd.jsonl"
     path.write_text("".join([line(5), "x\n", line(1), line(5, cluster="y"), line(0), line(60)]))
-    paths = [path, RECORDING]
+    paths = [path, NODE_PRESSURE]
     assert list(read_sources(paths)) == list(read_sources(paths))
 
 
@@ -156,9 +156,9 @@ def test_progress_ends_at_all_bytes_and_never_goes_back(tmp_path: Path) -> None:
     path = tmp_path / "long.jsonl"
     path.write_text("".join(line(number) for number in range(5000)))
     calls: list[tuple[int, int, int]] = []
-    for _ in read_sources([path, RECORDING], progress=lambda *call: calls.append(call)):
+    for _ in read_sources([path, NODE_PRESSURE], progress=lambda *call: calls.append(call)):
         pass
-    total = path.stat().st_size + RECORDING.stat().st_size
+    total = path.stat().st_size + NODE_PRESSURE.stat().st_size
     assert calls[-1] == (total, total, 5975)
     assert calls == sorted(calls)
     assert len(calls) > 10
@@ -180,7 +180,7 @@ def test_path_that_is_no_source_is_refused_by_name(
     path = tmp_path / "source"
     make(path)
     with pytest.raises(SourceError) as caught:
-        list(read_sources([RECORDING, path]))
+        list(read_sources([NODE_PRESSURE, path]))
     assert str(caught.value).startswith(f"{path}: ")
     assert message in str(caught.value)
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -13,6 +12,7 @@ from structlog.testing import capture_logs
 
 from common.clock import SYSTEM
 from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
+from fakes.clock import hurried
 from ingest.apiserver.leader import LeaderElection, LeaseName
 from ingest.apiserver.versions import VersionFile
 from ingest.live.forward import Watching
@@ -20,6 +20,7 @@ from ingest.live.run import Live
 from ingest.model.observation import Observation
 from ingest.model.settings import KubeletSettings, LiveSettings
 from leadsman.run.watch import ElectionRefusedError, lead
+from waiting import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -68,12 +69,6 @@ def _live(server: FakeApiServer, store: VersionFile | None = None, resources: tu
     return Live(settings, access, store)
 
 
-async def _until(holds: Callable[[], Any]) -> None:
-    async with asyncio.timeout(10):
-        while not holds():  # noqa: ASYNC110  # a server at the other end of a socket does it
-            await asyncio.sleep(0.01)
-
-
 @asynccontextmanager
 async def _running(watcher: Watching) -> AsyncIterator[None]:
     """The watcher runs within, and has ended in order after."""
@@ -91,10 +86,9 @@ async def test_the_version_is_kept_only_of_what_kafka_has_completely(tmp_path: P
     store = VersionFile(tmp_path / "versions.json", "lab")
     memory = Memory(at_once=False)
     async with _server(*TWO_MORE) as server:
-        clock = SYSTEM._replace(sleep=lambda seconds: asyncio.sleep(min(seconds, 0.01)), monotonic=_fast())
-        watcher = Watching(_live(server, store), memory.publish, clock)
+        watcher = Watching(_live(server, store), memory.publish, hurried()._replace(monotonic=_fast()))
         async with _running(watcher):
-            await _until(lambda: len(memory.seen) == 3)
+            await until(lambda: len(memory.seen) == 3)
             memory.acknowledge(0)
             memory.acknowledge(2)
             memory.out[1][0].set_result(None)  # the second message of the pod b is still out
@@ -111,7 +105,7 @@ async def test_the_end_waits_for_what_kafka_still_acknowledges(tmp_path: Path) -
     store = VersionFile(tmp_path / "versions.json", "lab")
     memory = Memory(at_once=False)
     async with _server(*TWO_MORE) as server, _running(Watching(_live(server, store), memory.publish)):
-        await _until(lambda: len(memory.seen) == 3)
+        await until(lambda: len(memory.seen) == 3)
         for number in range(3):
             asyncio.get_running_loop().call_later(0.1, memory.acknowledge, number)
     assert store.load() == {"pods": "9"}
@@ -122,7 +116,7 @@ async def test_an_observation_without_messages_is_acknowledged(tmp_path: Path) -
     async with _server(*TWO_MORE) as server:
         memory = Memory(messages=0)
         async with _running(Watching(_live(server, store), memory.publish)):
-            await _until(lambda: len(memory.seen) == 3)
+            await until(lambda: len(memory.seen) == 3)
     assert store.load() == {"pods": "9"}
 
 
@@ -132,11 +126,10 @@ async def test_nothing_is_sent_after_the_end_was_asked_for() -> None:
         watcher = Watching(_live(server), memory.publish)
         stop = asyncio.Event()
         run = asyncio.ensure_future(watcher.run(stop))
-        await _until(lambda: memory.seen)
+        await until(lambda: memory.seen)
         stop.set()
-        await asyncio.sleep(0.05)
         await watcher._live._emit(memory.seen[0])
-        await asyncio.sleep(0.05)
+        await until(watcher._live._queue.empty)
         memory.acknowledge(0)
         await run
     assert memory.names == ["a"]
@@ -146,7 +139,7 @@ async def test_what_a_publisher_cannot_do_ends_the_watcher() -> None:
     memory = Memory(at_once=False)
     async with _server() as server:
         run = asyncio.ensure_future(Watching(_live(server), memory.publish).run(asyncio.Event()))
-        await _until(lambda: memory.seen)
+        await until(lambda: memory.seen)
         memory.out[0][0].set_exception(ZeroDivisionError())
         with pytest.raises(ZeroDivisionError):
             await run
@@ -160,11 +153,10 @@ async def test_a_degraded_stream_is_logged_when_it_begins_and_when_it_ends() -> 
             watching(),
         ]
         live = _live(server, resources=("nodes", "pods"))
-        clock = SYSTEM._replace(sleep=lambda seconds: asyncio.sleep(min(seconds, 0.02)))
         memory = Memory()
         with capture_logs() as logs:
-            async with _running(Watching(live, memory.publish, clock)):
-                await _until(lambda: any(each["event"] == "a stream is whole again" for each in logs))
+            async with _running(Watching(live, memory.publish, hurried())):
+                await until(lambda: any(each["event"] == "a stream is whole again" for each in logs))
     told = [(each["event"], each["stream"]) for each in logs if "stream" in each]
     assert told == [("a stream is degraded", "nodes"), ("a stream is whole again", "nodes")]
     assert "403 Forbidden" in next(each["reason"] for each in logs if "reason" in each)
@@ -179,7 +171,7 @@ async def test_secrets_are_not_handed_to_the_publisher() -> None:
     async with _server() as server:
         server.script["/api/v1/pods"] = [listing("7", [canary]), watching()]
         async with _running(Watching(_live(server), memory.publish)):
-            await _until(lambda: memory.seen)
+            await until(lambda: memory.seen)
     assert b"canary" not in bytes(memory.seen[0].object)
 
 
@@ -196,8 +188,7 @@ class _Work:
 
 
 def _election(server: FakeApiServer, identity: str) -> LeaderElection:
-    sleep = SYSTEM._replace(sleep=lambda seconds: asyncio.sleep(min(seconds, 0.02)))
-    return LeaderElection(server.client(), LeaseName("default", "w"), identity, sleep)
+    return LeaderElection(server.client(), LeaseName("default", "w"), identity, hurried())
 
 
 def _lease(holder: str) -> Answer:
@@ -212,7 +203,7 @@ async def test_a_replica_without_the_lease_waits_and_ends_when_told() -> None:
         server.script[f"{LEASES}/w"] = [_lease("another")]
         election = _election(server, "me")
         run = asyncio.ensure_future(lead(election, work, stop))
-        await _until(lambda: len(server.requests) > 2)
+        await until(lambda: len(server.requests) > 2)
         stop.set()
         await run
         await election._client.close()
@@ -226,7 +217,7 @@ async def test_the_replica_with_the_lease_works_and_gives_it_back() -> None:
         server.script[f"{LEASES}/w"] = [_lease("me")]
         election = _election(server, "me")
         run = asyncio.ensure_future(lead(election, work, stop))
-        await _until(lambda: work.begun)
+        await until(lambda: work.begun)
         stop.set()
         await run
         await election._client.close()
@@ -241,10 +232,11 @@ async def test_a_replica_that_lost_the_lease_works_again_when_it_has_it_again() 
         server.script[f"{LEASES}/w"] = [*[_lease("me")] * 2, *[_lease("another")] * 3, _lease("me")]
         election = _election(server, "me")
         run = asyncio.ensure_future(lead(election, work, stop))
-        await _until(lambda: work.begun == 2)
+        await until(lambda: work.begun == 2)
         stop.set()
         await run
         await election._client.close()
+    assert work.begun == 2
 
 
 async def test_an_election_that_is_forbidden_says_what_to_allow() -> None:

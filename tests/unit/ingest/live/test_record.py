@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from kubernetes_asyncio.client.configuration import Configuration
 
-from common.clock import SYSTEM
 from fakes.apiserver import FakeApiServer, event, listing, pod, refusal, watching
+from fakes.clock import hurried
 from ingest.apiserver.versions import VersionFile
 from ingest.files.capture import read_capture
 from ingest.files.lines import SourceFile
@@ -18,6 +18,7 @@ from ingest.live.record import Captured, Capturing
 from ingest.live.run import Live
 from ingest.model.observation import Observation, Observed
 from ingest.model.settings import KubeletSettings, LiveSettings
+from waiting import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -43,9 +44,7 @@ def _written(path: Path) -> list[Observed]:
 
 async def _four(capturing: Capturing, stop: asyncio.Event) -> Captured:
     run = asyncio.ensure_future(capturing.run(stop))
-    async with asyncio.timeout(10):
-        while capturing.captured.observations < 4:  # noqa: ASYNC110  # a server at the other end of a socket does it
-            await asyncio.sleep(0.01)
+    await until(lambda: capturing.captured.observations >= 4)
     stop.set()
     return await run
 
@@ -84,8 +83,7 @@ async def test_it_says_now_and_then_how_it_goes(tmp_path: Path) -> None:
         said.set()
 
     async with _live() as live:
-        clock = SYSTEM._replace(sleep=lambda _: asyncio.sleep(0.01))
-        capturing = Capturing(live, open_capture(tmp_path / "folder", "lab", Rotation()), tell, clock)
+        capturing = Capturing(live, open_capture(tmp_path / "folder", "lab", Rotation()), tell, hurried())
         async with asyncio.timeout(10):
             await capturing.run(said)
 

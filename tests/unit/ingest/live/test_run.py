@@ -18,14 +18,15 @@ from ingest.apiserver.watch import ABSENT_SECONDS
 from ingest.live.run import Delivery, Live, observe
 from ingest.model.observation import Observation
 from ingest.model.settings import KubeletSettings, LiveSettings
+from waiting import until
 
 pytestmark = pytest.mark.asyncio
 
-PROXY = "/api/v1/nodes/n1/proxy"
+PROXY, ANOTHER_PROXY = (f"/api/v1/nodes/{node}/proxy" for node in ("n1", "n2"))
 
 
-def _node(version: str) -> dict[str, Any]:
-    return {"metadata": {"name": "n1", "uid": "u", "resourceVersion": version}}
+def _node(version: str, name: str = "n1") -> dict[str, Any]:
+    return {"metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": version}}
 
 
 def _settings(**more: Any) -> LiveSettings:
@@ -41,9 +42,10 @@ async def _server() -> AsyncIterator[FakeApiServer]:
             listing("7", [pod("a", "3")]),
             watching(event("ADDED", pod("b", "8")), event("ADDED", pod("c", "9"))),
         ]
-        server.script[f"{PROXY}/stats/summary"] = [Answer(b'{"node":{}}')]
-        server.script[f"{PROXY}/metrics"] = [Answer(b"kubelet_evictions 1\n")]
-        server.script[f"{PROXY}/configz"] = [Answer(b'{"kubeletconfig":{}}')]
+        for proxy in (PROXY, ANOTHER_PROXY):
+            server.script[f"{proxy}/stats/summary"] = [Answer(b'{"node":{}}')]
+            server.script[f"{proxy}/metrics"] = [Answer(b"kubelet_evictions 1\n")]
+            server.script[f"{proxy}/configz"] = [Answer(b'{"kubeletconfig":{}}')]
         yield server
 
 
@@ -100,14 +102,15 @@ async def test_a_resource_that_is_forbidden_is_degraded_and_told_and_the_others_
 
 async def test_a_node_that_is_gone_is_asked_no_more() -> None:
     async with _server() as server:
-        server.script["/api/v1/nodes"] = [listing("5", [_node("3")]), watching(event("DELETED", _node("6")))]
+        both = listing("5", [_node("3"), _node("4", "n2")])
+        server.script["/api/v1/nodes"] = [both, watching(event("DELETED", _node("6")))]
         live = Live(_settings(), _access(server), None)
         async with aclosing(live.deliveries()) as deliveries, asyncio.timeout(10):
             async for delivery in deliveries:
                 if delivery.observation.type == "DELETED":
                     break
             asked = len(server.asked(f"{PROXY}/stats/summary"))
-            await asyncio.sleep(0.3)
+            await until(lambda: len(server.asked(f"{ANOTHER_PROXY}/stats/summary")) > 5)
             assert len(server.asked(f"{PROXY}/stats/summary")) <= asked + 1
         assert "kubelet/n1" not in live.ages_seconds()
 

@@ -117,7 +117,7 @@ threads_of_a_machine = st.dictionaries(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(threads_of_a_machine)
 def test_every_online_cpu_is_told_as_the_kernel_numbers_it(machine: dict[int, tuple[int, int, int]]) -> None:
     threads = [Thread(cpu, *ids) for cpu, ids in sorted(machine.items())]

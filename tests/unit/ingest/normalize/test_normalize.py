@@ -2,9 +2,9 @@
 
 import contextlib
 import json
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -33,8 +33,8 @@ from ingest.model.records import (
     SummaryRecord,
 )
 from ingest.normalize.normalize import event_node, normalize, parse_metrics
+from paths import NODE_PRESSURE
 
-EXAMPLE = Path(__file__).parents[4] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
 OF_A_KUBELET = {"type_": "SNAPSHOT", "source": "kubelet", "node": "n"}
 
 
@@ -201,7 +201,7 @@ def test_of_metrics_only_those_that_an_analytic_reads_are_kept() -> None:
 @given(st.text())
 def test_any_text_is_metrics_or_refused(text: str) -> None:
     with contextlib.suppress(BadRecord):
-        parse_metrics("kubelet_evictions" + text)
+        assert all(math.isfinite(each.value) for each in parse_metrics("kubelet_evictions" + text))
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_any_json_gives_records_or_is_refused(resource: str, change: str, object
 def test_every_record_of_the_recording_is_the_same_after_a_round_trip_as_json() -> None:
     kinds = set()
     decode = msgspec.json.Decoder(AnyRecord).decode
-    for item in read_sources([EXAMPLE]):
+    for item in read_sources([NODE_PRESSURE]):
         assert isinstance(item, Observed)
         for record in normalize(item.observation):
             kinds.add(type(record))

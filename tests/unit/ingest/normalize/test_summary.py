@@ -1,7 +1,6 @@
 """What is kept of a `/stats/summary` (domain-reference C1, C4, C6)."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,8 +13,7 @@ from ingest.files.sources import read_sources
 from ingest.model.observation import Observed
 from ingest.model.records import NodeSample, PodColumns
 from ingest.normalize.summary import decode_summary, node_sample, pod_columns
-
-EXAMPLE = Path(__file__).parents[4] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
+from paths import NODE_PRESSURE
 
 
 def decoded(node: dict[str, Any] | None = None, *pods: dict[str, Any]) -> tuple[NodeSample, PodColumns]:
@@ -26,7 +24,7 @@ def decoded(node: dict[str, Any] | None = None, *pods: dict[str, Any]) -> tuple[
 def test_the_first_summary_of_the_recording_is_read_as_the_kubelet_wrote_it() -> None:
     observation = next(
         item.observation
-        for item in read_sources([EXAMPLE])
+        for item in read_sources([NODE_PRESSURE])
         if isinstance(item, Observed) and item.observation.resource == "stats/summary"
     )
     summary = decode_summary(observation.object)

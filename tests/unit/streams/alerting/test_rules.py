@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.text import plain
+from paths import ROOT
 from sql.questions.queries import saved_queries
 from streams.alerting import image_gc, placement, pressure, sources
 from streams.alerting.rules import ALERT_NAMES
 from streams.alerting.rules_file import DEFAULTS, BadRules, default_rules, read_rules
 
-ROOT = Path(__file__).parents[4]
 RUNBOOKS = ROOT / "deploy" / "runbooks"
 OF_THE_DESIGN = {
     "ImageGCInvalidCapacity",

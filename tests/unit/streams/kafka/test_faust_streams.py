@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[4]
-FLOORS = ("common", "ingest", "streams", "sql", "leadsman")
+from paths import FLOORS, ROOT
+
 WRAPPER = ROOT / "streams" / "kafka" / "worker.py"
 LOSING = {"take", "take_with_timestamp", "events", "noack", "noack_take", "through", "group_by"}
 
@@ -47,11 +47,7 @@ def test_each_losing_way_is_found(text: str) -> None:
 
 @pytest.mark.parametrize(
     "file",
-    [
-        file
-        for folder in ("common", "ingest", "streams", "sql", "leadsman")
-        for file in sorted((ROOT / folder).rglob("*.py"))
-    ],
+    [file for floor in FLOORS for file in sorted((ROOT / floor).rglob("*.py"))],
     ids=lambda file: str(file.relative_to(ROOT)),
 )
 def test_no_module_takes_from_a_stream_but_the_wrapper(file: Path) -> None:

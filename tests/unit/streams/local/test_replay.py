@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,6 +16,7 @@ from ingest.model.records import PodPlacement, PodRecord, Record, SummaryRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.decoded import decode
 from ingest.normalize.normalize import normalize
+from paths import NODE_PRESSURE
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry
@@ -24,8 +24,6 @@ from streams.fold.findings import DeadLetter, NodeEvent, Row
 from streams.fold.reducer import Output, Reducer
 from streams.local import replay as embedded
 from streams.local.replay import Replay, ReplayReport
-
-EXAMPLE = Path(__file__).parents[4] / "examples" / "node-pressure-k8s-1.36.jsonl.gz"
 
 
 class Killed(Exception):
@@ -85,7 +83,7 @@ def replayed(*pieces: Iterable[Observed | Unreadable]) -> MemoryDatabase:
 
 @pytest.fixture(scope="module")
 def example() -> list[Observed | Unreadable]:
-    return list(read_sources([EXAMPLE]))
+    return list(read_sources([NODE_PRESSURE]))
 
 
 @pytest.fixture(scope="module")

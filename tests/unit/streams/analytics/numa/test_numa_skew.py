@@ -4,7 +4,6 @@ import gzip
 import itertools
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,20 +13,19 @@ from ingest.files.sources import read_sources
 from ingest.model.observation import Observed
 from ingest.model.records import NodeNumaRecord, NumaBin, NumaClaim, Record
 from ingest.normalize.normalize import normalize
+from paths import LATE_JOINERS, NODE_PRESSURE
 from streams.analytics.numa import numa_cluster, numa_skew
 from streams.fold.findings import LateJoiners, NumaAllocation, NumaDisagreement, NumaPod, NumaSkew, NumaWhatif
 from streams.fold.fold import Fold, LogState
 from streams.fold.reducer import Output
 
-EXAMPLES = Path(__file__).parents[5] / "examples"
-RECORDING = EXAMPLES / "node-pressure-k8s-1.36.jsonl.gz"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def recorded(*without: str) -> list[Output]:
     """What the node reducer says of the real node, some resources left out."""
     log, fold, said = LogState(), Fold([numa_skew.REDUCER]), list[Output]()
-    for item in read_sources([RECORDING]):
+    for item in read_sources([NODE_PRESSURE]):
         assert isinstance(item, Observed)
         if item.observation.resource not in without:
             for record in normalize(item.observation):
@@ -69,7 +67,7 @@ def test_the_stale_gauge_of_the_real_node_is_the_only_disagreement() -> None:
 
 
 def test_the_example_is_what_its_generator_writes() -> None:
-    with gzip.open(EXAMPLES / "late-joiners.jsonl.gz", "rt") as lines:
+    with gzip.open(LATE_JOINERS, "rt") as lines:
         assert [line.rstrip("\n") for line in lines] == list(late_joiners.lines())
 
 

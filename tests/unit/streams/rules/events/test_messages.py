@@ -5,7 +5,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.model.objects import EventAnnotations
+from paths import NODE_PRESSURE
 from streams.rules.events.messages import (
     LONGEST_MESSAGE,
     AdmissionFailure,
@@ -36,7 +36,6 @@ from streams.rules.eviction.messages import (
 )
 from streams.rules.image_gc.messages import ImageGcFailure, is_invalid_image_id, parse_error, parse_image_gc
 
-RECORDING = Path(__file__).parents[5] / "examples/node-pressure-k8s-1.36.jsonl.gz"
 COMBINED = "(combined from similar events): "
 KI, MI, GI = 2**10, 2**20, 2**30
 
@@ -572,7 +571,7 @@ def test_amounts_are_read_as_they_were_written(threshold: int, available: int, u
 
 
 def _recorded() -> Iterator[dict[str, Any]]:
-    with gzip.open(RECORDING, "rt", encoding="utf-8") as lines:
+    with gzip.open(NODE_PRESSURE, "rt", encoding="utf-8") as lines:
         for line in lines:
             try:
                 yield json.loads(line)

@@ -2,12 +2,12 @@
 
 import gzip
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paths import NODE_PRESSURE
 from streams.rules.numa.cpu_checkpoint import (
     BadCheckpoint,
     CpuManagerState,
@@ -25,7 +25,6 @@ from streams.rules.numa.memory_checkpoint import (
     write_memory_manager_state,
 )
 
-RECORDING = Path(__file__).parents[5] / "examples/node-pressure-k8s-1.36.jsonl.gz"
 MACHINE = (
     '"machineState":{"0":{"numberOfAssignments":0,"memoryMap":{"memory":{"total":2048,"systemReserved":512,'
     '"allocatable":1536,"reserved":512,"free":1024}},"cells":[]}},'
@@ -86,7 +85,7 @@ def test_a_checkpoint_of_a_real_kubelet_has_the_checksum_of_its_version(text: st
 
 
 def test_every_checkpoint_of_the_recording_verifies() -> None:
-    with gzip.open(RECORDING, "rt") as lines:
+    with gzip.open(NODE_PRESSURE, "rt") as lines:
         observed = [json.loads(line) for line in lines]
     texts = [json.dumps(o["object"]) for o in observed if o["resource"] == "cpu_manager_state"]
     states = {parse_cpu_manager_state(text).exclusive_cpus() for text in texts}

@@ -1,0 +1,272 @@
+"""The whole pipeline for tests: our own processes over a real Kafka and the real engine behind HTTP.
+
+Run as `python -m components.pipeline work|land` with its settings in the environment.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import itertools
+import os
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import uvloop
+from aiokafka import AIOKafkaConsumer
+
+from components.kafka import Kafka
+from components.processes import Process
+from ingest.files.sources import read_sources
+from ingest.kafka.admin import TopicsUnusable, lag
+from ingest.kafka.publish import Publisher
+from ingest.kafka.replay import Published, replay_into_kafka
+from ingest.model.observation import Observation, Observed, Unreadable
+from ingest.model.records import Record
+from ingest.model.topics import Headers
+from ingest.normalize.decoded import decode
+from leadsman.run.parts import make_topics, run_lander, run_worker
+from leadsman.run.settings import Settings, load
+from paths import IMPORTS
+from sql.database.open import connect
+from sql.landing.batches import Lander
+from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.questions.digest import TableDigest, digest
+from sql.schema.migrate import migrate
+from streams.analytics.registry import REDUCERS
+from streams.fold.reducer import Reducer
+from streams.local.replay import Replay
+from waiting import eventually, until
+
+PARTITIONS: Final = 4
+FAULT: Final = "LEADSMAN_TEST_FAULT"
+"""Which of FAULTS a started part has, or SLOW_SEEK."""
+SLOW_SEEK: Final = "slow_seek"
+FAULT_AFTER: Final = 300
+"""Steps of reducers."""
+MET: Final = "LEADSMAN_TEST_FAULT_MET"
+"""The file that a part makes when it meets its fault."""
+
+POLL_SECONDS: Final = 0.3
+
+Items = Iterable[Observed | Unreadable]
+
+
+def waiting(
+    servers: str, group: str, topics: Sequence[str], options: Mapping[str, Any] | None = None, *, seconds: float = 120
+) -> int:
+    """How many messages of the topics a group has still to do.
+
+    A fresh Kafka has no coordinator of groups for a moment: then it is asked again.
+    """
+    found: list[int] = []
+
+    def asked() -> bool:
+        with contextlib.suppress(TopicsUnusable):
+            found.append(asyncio.run(lag(servers, group, topics, options)))
+        return bool(found)
+
+    eventually(f"Kafka has a coordinator of the group {group}", asked, seconds, POLL_SECONDS)
+    return found[0]
+
+
+class Pipeline:
+    """Topics of its own, a database of its own, and processes that a test starts, kills and starts again."""
+
+    def __init__(self, kafka: Kafka, dsn: str, folder: Path, **kafka_settings: object) -> None:
+        prefix = f"t{uuid.uuid4().hex[:8]}"
+        self.settings: Settings = load(
+            db=dsn,
+            kafka={
+                "bootstrap_servers": kafka.bootstrap_servers,
+                "topic_prefix": prefix,
+                "partitions": PARTITIONS,
+                **kafka_settings,
+            },
+            land={"batch_seconds": 0.3},
+        )
+        self.dsn = dsn
+        self.topics = self.settings.kafka.topics()
+        self._folder = folder
+        self._parts: list[Process] = []
+        asyncio.run(make_topics(self.settings))
+
+    def environment(self, what: str, instance: str) -> dict[str, str]:
+        """The settings for a process of ours."""
+        kafka = self.settings.kafka
+        return {
+            "PYTHONPATH": IMPORTS,
+            "LEADSMAN_DB": self.dsn,
+            "LEADSMAN_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+            "LEADSMAN_KAFKA__TOPIC_PREFIX": kafka.topic_prefix,
+            "LEADSMAN_KAFKA__PARTITIONS": str(kafka.partitions),
+            "LEADSMAN_LAND__BATCH_SECONDS": "0.3",
+            f"LEADSMAN_{what.upper()}__INSTANCE": instance,
+        }
+
+    def part(self, what: str, instance: str, **environment: str) -> Process:
+        """A worker (`work`) or a lander (`land`), not started."""
+        log = self._folder / f"{what}-{instance}.log"
+        env = self.environment(what, instance) | environment
+        part = Process(f"{what} {instance}", [sys.executable, "-m", __name__, what], log, env)
+        self._parts.append(part)
+        return part
+
+    def send(self, topic: str, messages: Iterable[tuple[bytes, bytes, Headers]]) -> None:
+        """Put keys, values and headers into a topic as they are."""
+
+        async def send() -> None:
+            async with Publisher(self.settings.kafka.bootstrap_servers) as publisher:
+                for key, value, headers in messages:
+                    await publisher.send(topic, key, value, headers)
+                await publisher.flush()
+
+        asyncio.run(send())
+
+    def replay(self, items: Items, through: type[Publisher] = Publisher) -> Published:
+        """Put observations into Kafka; returns when it has them."""
+
+        async def send() -> Published:
+            async with through(self.settings.kafka.bootstrap_servers) as publisher:
+                return await replay_into_kafka(items, publisher, self.settings.kafka.topics())
+
+        return asyncio.run(send())
+
+    def waiting_for_work(self) -> int:
+        """Records that are not folded, or not acknowledged, yet."""
+        return self._lag("work", self.topics.nodes.name) or self._lag("work", self.topics.cluster.name)
+
+    def waiting(self) -> int:
+        """Messages that some part has still to do, in the order in which they move on."""
+        topics = self.topics
+        landed = (topics.nodes.name, topics.findings.name, topics.dead_letters.name)
+        return self.waiting_for_work() or self._lag("land", *landed)
+
+    def _lag(self, part: str, *names: str) -> int:
+        kafka = self.settings.kafka
+        return waiting(kafka.bootstrap_servers, f"{kafka.topic_prefix}-{part}", names)
+
+    def settle(self, timeout_seconds: float = 180.0) -> None:
+        """Return when everything that was sent has been stored."""
+        eventually(f"all is landed; see {self._folder}", lambda: self.waiting() == 0, timeout_seconds, POLL_SECONDS)
+
+    def digest(self) -> list[TableDigest]:
+        """Of what landed."""
+        with connect(self.settings.db.get_secret_value()) as database:
+            return digest(database)
+
+    def stop(self) -> None:
+        """Stop what runs."""
+        for part in self._parts:
+            part.stop()
+
+
+def embedded_digest(items: Items, dsn: str) -> list[TableDigest]:
+    """What the embedded replay of the same makes of it."""
+    with connect(dsn) as database:
+        migrate(database)
+        with Lander(database) as lander:
+            Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(map(decode, items))
+        return digest(database)
+
+
+def examples(paths: Sequence[Path], copy: int = 0) -> Iterator[Observed | Unreadable]:
+    """Observations of captures that share a cluster's name, each and each copy under a cluster of its own."""
+    for path in paths:
+        for item in read_sources([path]):
+            cluster = f"{path.parent.name}-{path.name}-{copy}"
+            if isinstance(item, Unreadable):
+                yield item._replace(cluster=cluster)
+            else:
+                yield item._replace(observation=_of_cluster(item.observation, cluster))
+
+
+def _of_cluster(observation: Observation, cluster: str) -> Observation:
+    return msgspec.structs.replace(observation, cluster=cluster)
+
+
+class Stuttering(Publisher):
+    """Sends every tenth message, and the four before it, once more, as if it had not heard that they arrived."""
+
+    async def _push(self, number: int, message: Any) -> None:
+        await super()._push(number, message)
+        if number % 10 == 0:
+            for again in range(number - 4, number + 1):
+                if again in self._unacknowledged:
+                    await super()._push(again, self._unacknowledged[again])
+
+
+def _raising(record: Record) -> None:
+    _met()
+    raise RuntimeError(f"a defect of a reducer, at {type(record).__name__}")
+
+
+_CALLS: Final = itertools.count()
+
+
+def _slow(_: Record) -> None:
+    _met()
+    if next(_CALLS) % 20 == 0:
+        time.sleep(0.01)  # the fault itself
+
+
+def _seek_slowly() -> None:
+    """As when Kafka takes its time to tell what was committed: until something was read, or a second."""
+    quick = AIOKafkaConsumer.seek_to_committed
+
+    async def slow(self: AIOKafkaConsumer, *partitions: Any) -> Any:
+        found = await quick(self, *partitions)
+        logs = [tp for tp in self.assignment() if not tp.topic.endswith("-changelog")]
+        before = [await self.position(tp) for tp in logs]
+
+        async def was_read() -> bool:
+            return [await self.position(tp) for tp in logs] != before
+
+        with contextlib.suppress(TimeoutError):
+            await until(was_read, timeout_seconds=1)
+        await asyncio.sleep(0.02)  # the fault itself: a part of it is delivered meanwhile
+        return found
+
+    AIOKafkaConsumer.seek_to_committed = slow
+
+
+def _met() -> None:
+    if MET in os.environ:
+        Path(os.environ[MET]).touch()
+
+
+FAULTS: Final = {"raising": _raising, "slow": _slow}
+
+
+def _reducers_with(fault: Callable[[Record], None]) -> tuple[Reducer[Any], ...]:
+    """The reducers, whose steps meet the fault when they have made FAULT_AFTER."""
+    steps = itertools.count()
+
+    def faulty(step: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def stepped(state: Any, record: Record) -> Any:
+            if next(steps) >= FAULT_AFTER:
+                fault(record)
+            return step(state, record)
+
+        return stepped
+
+    return tuple(dataclasses.replace(reducer, step=faulty(reducer.step)) for reducer in REDUCERS)
+
+
+def main(what: str) -> None:
+    """Run one part."""
+    fault = os.environ.get(FAULT)
+    if fault == SLOW_SEEK:
+        _seek_slowly()
+    if what == "land":
+        uvloop.run(run_lander(load()))
+    else:
+        uvloop.run(run_worker(load(), reducers=_reducers_with(FAULTS[fault]) if fault in FAULTS else REDUCERS))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,275 @@
+"""From the topic of alerts to receivers: a real Kafka, a real Alertmanager, and processes that are killed."""
+
+import json
+import os
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.alertmanager import GROUP_INTERVAL_SECONDS, Alertmanager
+from components.cache import require
+from components.extras import alertmanager_program
+from components.kafka import Kafka
+from components.pipeline import Pipeline, waiting
+from components.processes import Process, free_port
+from components.rows import row
+from ingest.files.sources import read_sources
+from paths import EXAMPLES, NODE_PRESSURE
+from streams.alerting.holding import fingerprint
+from streams.alerting.receivers.choose import group_of
+from streams.fold.findings import Alert
+from streams.kafka.messages.alerts import alert_headers, encode_alert
+from waiting import eventually, lasting
+
+pytestmark = pytest.mark.xdist_group("kafka")
+
+KILLS = int(os.environ.get("LEADSMAN_KILLS", "3"))
+
+
+class Hook:
+    """An HTTP server that keeps what it is sent. `status` is what it answers, after `delay_seconds`."""
+
+    def __init__(self, status: int = 200, delay_seconds: float = 0.0) -> None:
+        self.status = status
+        self.delay_seconds = delay_seconds
+        self.bodies: list[dict[str, Any]] = []
+        self.keys: list[str] = []
+        hook = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                time.sleep(hook.delay_seconds)  # a slow receiver is what it plays
+                if hook.status == 200:
+                    hook.bodies.append(body)
+                    hook.keys.append(self.headers.get("Idempotency-Key", ""))
+                self.send_response(hook.status)
+                self.end_headers()
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name in http.server
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/hook"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def statuses(self) -> Counter[tuple[str, str]]:
+        """How often each alert was told to fire and to be resolved; what has a key that was seen counts once."""
+        seen = dict(zip(self.keys, self.bodies, strict=True))
+        return Counter((body["labels"]["alertname"], body["status"]) for body in seen.values())
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    running = Hook()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def pipeline(kafka: Kafka, tmp_path: Path) -> Iterator[Pipeline]:
+    running = Pipeline(kafka, f"chdb://{tmp_path}/db", tmp_path)
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+class Consumers:
+    """`leadsman alert` processes of one pipeline."""
+
+    def __init__(self, pipeline: Pipeline, folder: Path) -> None:
+        self._pipeline = pipeline
+        self._folder = folder
+        self._started: list[Process] = []
+
+    def start(self, *to: str) -> Process:
+        flags = [flag for receiver in to for flag in ("--to", receiver)]
+        number = len(self._started)
+        process = Process(
+            f"alert {number}",
+            [sys.executable, "-m", "leadsman", "alert", *flags],
+            self._folder / f"alert-{number}.log",
+            self._pipeline.environment("work", "alert"),
+        )
+        self._started.append(process)
+        process.start()
+        return process
+
+    def stop(self) -> None:
+        for process in self._started:
+            process.kill()
+
+
+@pytest.fixture
+def consumers(pipeline: Pipeline, tmp_path: Path) -> Iterator[Consumers]:
+    running = Consumers(pipeline, tmp_path)
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=10)
+
+
+def alert(name: str, status: str = "firing", seconds: float = 0.0) -> Alert:
+    labels = {"alertname": name, "severity": "warning", "cluster": "c", "node": "n"}
+    at = NOW + timedelta(seconds=seconds)
+    return row(
+        Alert,
+        ts=at,
+        fingerprint=fingerprint(labels),
+        alertname=name,
+        status=status,
+        starts_at=NOW,
+        ends_at=at if status == "resolved" else None,
+        labels=labels,
+        annotations={"summary": name, "description": "d", "runbook_url": "http://x/"},
+        node="n",
+        updated_at=at,
+    )
+
+
+def send(pipeline: Pipeline, *alerts: Alert) -> None:
+    pipeline.send(
+        pipeline.topics.alerts.name,
+        [(each.fingerprint.encode(), encode_alert(each), alert_headers(each)) for each in alerts],
+    )
+
+
+def test_the_recording_through_kafka_tells_each_alert_once(
+    pipeline: Pipeline, consumers: Consumers, hook: Hook
+) -> None:
+    told = consumers.start(f"webhook={hook.url}")
+    # a receiver that comes later is told only what fires still
+    told.await_ready(lambda: "following the alerts" in told.last_lines())
+    pipeline.part("work", "0").start()
+    pipeline.replay(read_sources([NODE_PRESSURE]))
+    eventually("six alerts fired and were resolved", lambda: len(hook.bodies) >= 12)
+    assert hook.statuses() == {
+        ("ImageGCInsufficientFreed", "firing"): 1,
+        ("ImageGCInsufficientFreed", "resolved"): 1,
+        ("EvictionThresholdNear", "firing"): 2,
+        ("EvictionThresholdNear", "resolved"): 2,
+        ("PodsEvicted", "firing"): 3,
+        ("PodsEvicted", "resolved"): 3,
+    }
+
+
+def test_nothing_waits_for_a_receiver_that_is_dead_slow_or_refuses(
+    pipeline: Pipeline, consumers: Consumers, hook: Hook
+) -> None:
+    slow, refusing, broken = Hook(delay_seconds=0.5), Hook(status=404), Hook(status=500)
+    dead = f"http://127.0.0.1:{free_port()}/hook"
+    log = consumers.start(*(f"webhook={url}" for url in (dead, slow.url, refusing.url, broken.url, hook.url)))
+    send(pipeline, *(alert(f"A{number}") for number in range(20)))
+    eventually("the good receiver has all", lambda: len(hook.bodies) == 20)
+    assert len(slow.bodies) < 20
+    assert broken.bodies == []
+    broken.status = 200
+    eventually("the one that was broken has all", lambda: len(broken.statuses()) == 20)
+    eventually("the slow one has all", lambda: len(slow.statuses()) == 20)
+    eventually("the refusal is told", lambda: "an alert is refused" in log.log.read_text())
+    for each in (slow, refusing, broken):
+        each.close()
+    assert slow.statuses() == broken.statuses() == hook.statuses()
+    assert refusing.bodies == []
+
+
+def test_a_receiver_that_comes_late_hears_what_fires_and_nothing_old(
+    pipeline: Pipeline, consumers: Consumers, hook: Hook
+) -> None:
+    send(pipeline, alert("Old"), alert("Old", "resolved", 30), alert("Now"))
+    consumers.start(f"webhook={hook.url}")
+    eventually("what fires is told", lambda: len(hook.bodies) == 1)
+    send(pipeline, alert("Now", "resolved", 60), alert("Next"))
+    eventually("news are told", lambda: len(hook.bodies) == 3)
+    assert hook.statuses() == {("Now", "firing"): 1, ("Now", "resolved"): 1, ("Next", "firing"): 1}
+
+
+def test_kill_9_and_restart_lose_no_alert_and_tell_none_twice(
+    pipeline: Pipeline, consumers: Consumers, hook: Hook
+) -> None:
+    total = 0
+    for kill in range(KILLS):
+        process = consumers.start(f"webhook={hook.url}")
+        send(pipeline, *(alert(f"A{kill}-{number}") for number in range(40)))
+        total += 40
+        eventually("some are told", lambda: len(hook.bodies) > 80 * kill + 5, 60)  # noqa: B023  # called at once
+        process.kill()
+        send(pipeline, *(alert(f"A{kill}-{number}", "resolved", 60) for number in range(40)))
+    consumers.start(f"webhook={hook.url}")
+    eventually("all fired and were resolved", lambda: sum(hook.statuses().values()) == 2 * total, 90)
+    servers, topic = pipeline.settings.kafka.bootstrap_servers, pipeline.topics.alerts.name
+    group = group_of(pipeline.settings.kafka.topic_prefix, f"webhook={hook.url}")
+    eventually("nothing is left to tell", lambda: waiting(servers, group, [topic]) == 0)
+    assert set(hook.statuses().values()) == {1}
+    assert len(hook.statuses()) == 2 * total
+
+
+def test_the_example_of_a_consumer_of_one_s_own_works(pipeline: Pipeline, tmp_path: Path) -> None:
+    servers, topic = pipeline.settings.kafka.bootstrap_servers, pipeline.topics.alerts.name
+    send(pipeline, alert("A"), alert("A", seconds=60), alert("A", "resolved", 90), alert("B"))
+    example = Process(
+        "example", [sys.executable, str(EXAMPLES / "alert_consumer.py"), servers, topic], tmp_path / "log"
+    )
+    example.start()
+    try:
+        eventually("all is told", lambda: len(example.last_lines().splitlines()) >= 3)
+    finally:
+        example.stop()
+    assert sorted(example.last_lines().splitlines()) == ["firing A A", "firing B B", "resolved A A"]
+
+
+def test_alertmanager_keeps_what_fires_and_resolves_the_rest_through_kill_9(
+    pipeline: Pipeline, consumers: Consumers, hook: Hook, tmp_path: Path
+) -> None:
+    require(alertmanager_program)
+    manager = Alertmanager(tmp_path, hook.url)
+    manager.start()
+    try:
+        process = consumers.start(f"alertmanager={manager.url}")
+        send(pipeline, *(alert(name) for name in "ABC"))
+        eventually("three fire", lambda: len(manager.alerts()) == 3)
+        first = manager.alerts()[0]
+        assert first["startsAt"].startswith(NOW.isoformat()[:19])
+        process.kill()
+        send(pipeline, alert("A", "resolved", 60), alert("D"))
+        process = consumers.start(f"alertmanager={manager.url}")
+        eventually("B, C and D fire", lambda: names(manager) == set("BCD"))
+        process.kill()
+        manager.process.stop()
+        manager.start()
+        assert names(manager) == set(), "it keeps no alerts over a restart: whoever sends them has to know them"
+        consumers.start(f"alertmanager={manager.url}")
+        eventually("B, C and D fire again", lambda: names(manager) == set("BCD"))
+        send(pipeline, *(alert(name, "resolved", 90) for name in "BCD"))
+        eventually("all are resolved", lambda: names(manager) == set())
+        eventually("all was told", lambda: len(notified(hook)) >= 8)
+        lasting(2 * GROUP_INTERVAL_SECONDS)  # in which it could tell something again
+        assert notified(hook) == {(name, status): 1 for name in "ABCD" for status in ("firing", "resolved")}
+    finally:
+        manager.process.stop()
+
+
+def names(manager: Alertmanager) -> set[str]:
+    """Of what fires there."""
+    return {each["labels"]["alertname"] for each in manager.alerts()}
+
+
+def notified(hook: Hook) -> Counter[tuple[str, str]]:
+    """What Alertmanager told its webhook."""
+    return Counter((each["labels"]["alertname"], each["status"]) for body in hook.bodies for each in body["alerts"])

@@ -1,0 +1,157 @@
+"""The same code against ClickHouse's HTTP protocol: an unchanged client, a server process, faults."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import clickhouse_connect
+import pytest
+
+from components.clickhouse import ClickHouseHttp
+from components.rows import T0, row, store, store_samples, summary
+from sql.database.errors import DatabaseError, DatabaseUnreachable, QueryFailed
+from sql.database.open import Database, connect
+from sql.landing.arrow import to_arrow
+from sql.questions.digest import digest
+from sql.questions.queries import run, saved_queries
+from sql.schema.migrate import load_migrations, migrate
+from sql.schema.retention import RAW_TABLES, ROLLUP_TABLES, apply_retention
+from streams.fold.findings import NodeRow, PodBinding
+
+HOSTILE = "'; DROP TABLE nodes; -- {x:String} %s \\ \t\n\0 é"
+PASSWORD = "s3cret-and-sound"  # noqa: S105 - of a server that lives as long as its test
+
+
+@pytest.fixture(scope="module")
+def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseHttp]:
+    with ClickHouseHttp(tmp_path_factory.mktemp("http") / "db", PASSWORD) as running:
+        yield running
+
+
+@pytest.fixture
+def server(http: ClickHouseHttp, request: pytest.FixtureRequest) -> Iterator[Database]:
+    """A migrated database of its own on the server."""
+    with connect(http.dsn(request.node.name)) as db:
+        migrate(db)
+        yield db
+
+
+def fill(db: Database) -> None:
+    times = [T0 + timedelta(seconds=10 * i) for i in range(20)]
+    store(
+        db,
+        *(row(NodeRow, ts=at, node=HOSTILE, capacity={"memory": i, "cpu": 1}) for i, at in enumerate(times)),
+        row(PodBinding, change="bound", node=HOSTILE, pod="p", uid="u", requests={"b": 1, "a": 2}),
+    )
+    pods = [{"namespace": "ns", "pod": HOSTILE, "uid": "u", "memory_working_set_bytes": 7}]
+    store_samples(
+        db, *(summary(at, HOSTILE, pods, memory_available_bytes=1, memory_working_set_bytes=2) for at in times)
+    )
+
+
+def test_the_same_rows_have_the_same_digest_embedded_and_on_a_server(server: Database, database: Database) -> None:
+    fill(server)
+    fill(database)
+    assert digest(server) == digest(database)
+    assert sum(one.rows for one in digest(server)) == 61
+
+
+def test_views_and_queries_answer_alike_on_both(server: Database, database: Database) -> None:
+    fill(server)
+    fill(database)
+    answered = 0
+    for query in saved_queries():
+        found = run(server, query, {})
+        assert list(found.rows) == list(run(database, query, {}).rows), query.name
+        answered += bool(found.rows)
+    assert answered > 5
+
+
+def test_migrating_a_server_again_changes_nothing(server: Database) -> None:
+    fill(server)
+    before = digest(server)
+    assert migrate(server) == []
+    assert server.query("SELECT count() FROM schema_migrations").rows == [(len(load_migrations()),)]
+    assert digest(server) == before
+
+
+def test_a_server_keeps_samples_7_days_and_roll_ups_90_until_told_otherwise(server: Database) -> None:
+    def ttls(tables: tuple[str, ...]) -> set[str]:
+        sql = """SELECT extract(engine_full, 'TTL (.+?) SETTINGS') FROM system.tables
+            WHERE database = {d:String} AND name IN {t:Array(String)}"""
+        return {one[0] for one in server.query(sql, {"d": server.name, "t": list(tables)}).rows}
+
+    assert ttls(RAW_TABLES) == {"landed_at + toIntervalDay(7)"}
+    assert ttls(ROLLUP_TABLES) == {"landed_at + toIntervalDay(90)"}
+    apply_retention(server, 30, None)
+    migrate(server)
+    assert ttls(RAW_TABLES) == {"landed_at + toIntervalDay(30)"}
+    assert ttls(ROLLUP_TABLES) == {""}
+
+
+def test_a_capture_of_years_ago_stays_on_a_server_with_retention(server: Database) -> None:
+    store_samples(server, summary(T0 - timedelta(days=3650), "n"))
+    server.command("OPTIMIZE TABLE node_samples FINAL")
+    assert server.query("SELECT node FROM node_samples").rows == [("n",)]
+
+
+def test_parameters_stay_text_over_http(server: Database) -> None:
+    fill(server)
+    found = server.query("SELECT {a:String}, uniqExact(node) FROM nodes WHERE node = {a:String}", {"a": HOSTILE})
+    assert found.rows == [(HOSTILE, 1)]
+
+
+def test_rows_are_streamed_over_http(server: Database) -> None:
+    with server.stream("SELECT number FROM numbers(300000)") as found:
+        assert sum(one[0] for one in found.rows) == 299_999 * 150_000
+
+
+def test_a_server_refuses_two_statements(server: Database) -> None:
+    with pytest.raises(QueryFailed, match="Multi-statements"):
+        server.command("SELECT 1; SELECT 2")
+    server.command("SELECT ';' -- ; one statement")
+
+
+@pytest.mark.parametrize("fault", ["drop_before", "drop_after", "error"])
+def test_a_retried_insert_is_there_once(server: Database, http: ClickHouseHttp, fault: str) -> None:
+    table = to_arrow(NodeRow, [row(NodeRow, node="n")])
+    http.inject(fault)
+    with pytest.raises(DatabaseError):
+        server.insert("nodes", table, "token")
+    server.insert("nodes", table, "token")
+    assert server.query("SELECT count() FROM nodes SETTINGS final = 0").rows == [(1,)]
+
+
+def test_a_wrong_password_is_refused_and_not_repeated(http: ClickHouseHttp) -> None:
+    with pytest.raises(DatabaseUnreachable, match="password was refused") as refusal:
+        connect(http.dsn().replace(PASSWORD, "wrong-one"))
+    assert "wrong-one" not in str(refusal.value)
+
+
+def test_errors_of_a_server_do_not_tell_its_password(server: Database) -> None:
+    with pytest.raises(QueryFailed) as failure:
+        server.query(f"SELECT nonesuch -- {PASSWORD}")
+    assert PASSWORD not in str(failure.value)
+
+
+def test_a_server_that_went_away_is_told(tmp_path: Path) -> None:
+    with ClickHouseHttp(tmp_path / "db") as short, connect(short.dsn()) as db:
+        dsn = short.dsn()
+        db.query("SELECT 1")
+    with pytest.raises(DatabaseUnreachable, match="no ClickHouse answers there"):
+        connect(dsn)
+
+
+def test_what_answers_is_told_when_it_is_no_clickhouse(http: ClickHouseHttp) -> None:
+    with pytest.raises(DatabaseUnreachable), connect(f"https://127.0.0.1:{http.port}/x"):
+        pass
+
+
+def test_native_inserts_of_an_unchanged_client_arrive(http: ClickHouseHttp) -> None:
+    client = clickhouse_connect.get_client(
+        host="127.0.0.1", port=http.port, username="default", password=PASSWORD, compress="lz4"
+    )
+    client.command("CREATE TABLE native (a Int64, b String) ENGINE = MergeTree ORDER BY a")
+    client.insert("native", [[i, str(i)] for i in range(1000)], column_names=["a", "b"])
+    assert client.query("SELECT count(), max(b) FROM native").result_rows == [(1000, "999")]
+    client.close()

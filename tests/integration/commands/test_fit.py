@@ -1,0 +1,126 @@
+"""`leadsman fit` and `pending_fit` on the late-joiner case of issue 4, as a user types them.
+
+Expected numbers are reasoned from `tests/bench/late_joiners.py`: workers have two NUMA nodes of 16 CPUs less the two
+reserved ones of NUMA node 0; node-5 and node-6 hold 8 + 10 exclusive CPUs (6 and 6 are free), node-1, node-2 and
+node-4 12 + 12 (2 and 4), node-3 12 + 16 (2 and 0). Allocatable are 30 CPUs.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.command import leadsman, succeeds
+from paths import LATE_JOINERS
+
+
+@pytest.fixture(scope="module")
+def late_joiners(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("late") / "db"
+    succeeds("replay", LATE_JOINERS, "--quiet", db=folder)
+    return folder
+
+
+def fit(database: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
+    done = leadsman("fit", "--exclusive", *arguments, "--format", "json", db=database)
+    assert done.stderr == ""
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return done.returncode, answer
+
+
+@pytest.fixture(scope="module")
+def eight(late_joiners: Path) -> tuple[int, dict[str, Any]]:
+    """The answer to the question of the issue."""
+    return fit(late_joiners, "--cpu", "8", "--memory", "16Gi")
+
+
+def test_a_pod_of_8_exclusive_cpus_finds_no_numa_node_although_44_are_free(eight: tuple[int, dict[str, Any]]) -> None:
+    status, answer = eight
+    assert (status, answer["fits"], answer["pods"]) == (1, False, 0)
+    assert (answer["free_exclusive_cpus"], answer["largest_free_cpus"]) == (44, 6)
+    why = {node["node"]: (node["verdict"], node["reasons"]) for node in answer["nodes"]}
+    locality = "TopologyAffinityError: Resources cannot be allocated with Topology locality"
+    taint = "node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }"
+    assert why == {
+        **{f"node-{i}": ("refused_by_scheduler", ["Insufficient cpu"]) for i in (1, 2, 3, 4)},
+        **{f"node-{i}": ("refused_by_kubelet", [locality]) for i in (5, 6)},
+        **{f"master-{i}": ("refused_by_scheduler", [taint]) for i in (1, 2, 3)},
+    }
+    node = next(node for node in answer["nodes"] if node["node"] == "node-5")
+    assert [(numa["free_cpus"], numa["lacks"]) for numa in node["numa"]] == [(6, ["6 of 8 CPUs free"])] * 2
+    assert (node["topology_manager_policy"], node["fidelity"], node["notes"]) == ("single-numa-node", "exact", [])
+
+
+def test_under_most_allocated_it_would_fit(eight: tuple[int, dict[str, Any]]) -> None:
+    _, answer = eight
+    takes = {each["strategy"]: each["takes"] for each in answer["strategies"]}
+    # 136 exclusive CPUs (24 + 24 + 28 + 24 + 18 + 18) on six nodes of 14 + 16: packed, a NUMA node of 16 stays empty.
+    assert takes["most_allocated"] is True
+    # Spread, each of the twelve NUMA nodes gives about 11 of its 14 or 16.
+    assert takes["least_allocated"] is False
+    strategies = {node["node"]: node["strategies"] for node in answer["nodes"]}
+    # 18 of 30 CPUs packed on one node leave at least 30 - 16 - 2 - 4 > 8 together.
+    assert "most_allocated" in strategies["node-5"]
+    assert strategies["node-1"] == []
+
+
+def test_a_smaller_pod_fits_where_the_pieces_are(late_joiners: Path) -> None:
+    status, answer = fit(late_joiners, "--cpu", "6", "--memory", "16Gi", "--count", "4")
+    assert (status, answer["fits"]) == (0, True)
+    placed = {node["node"]: (node["pods"], node["numa_nodes"]) for node in answer["nodes"] if node["pods"]}
+    assert placed == {"node-5": (2, [0, 1]), "node-6": (2, [0, 1])}
+    status, answer = fit(late_joiners, "--cpu", "6", "--count", "5")
+    assert (status, answer["fits"], answer["pods"]) == (1, False, 4)
+
+
+def test_one_node_can_be_asked(late_joiners: Path) -> None:
+    status, answer = fit(late_joiners, "--cpu", "4", "--node", "node-1")
+    assert (status, [node["node"] for node in answer["nodes"]]) == (0, ["node-1"])
+    assert answer["nodes"][0]["numa_nodes"] == [1]
+    assert fit(late_joiners, "--cpu", "2", "--node", "node-3", "--count", "9")[1]["pods"] == 1
+
+
+def test_people_read_the_answer_in_sentences_and_a_table(late_joiners: Path) -> None:
+    done = leadsman("fit", "--cpu", 8, "--exclusive", "--memory", "16Gi", db=late_joiners)
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert lines[0].endswith("no node takes a pod of 8 exclusive CPUs and 16Gi of memory.")
+    assert "44 exclusive CPUs are free, at most 6 of them on one NUMA node." in lines
+    assert "On 2 nodes the scheduler sees room for it, and the kubelet would fail it there." in lines
+    assert any(line.startswith("node-6") and "TopologyAffinityError" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--cpu", "8", "--node", "nonesuch"), "no node 'nonesuch'"),
+        (("--cpu", "8", "--cluster", "nonesuch"), "late-joiners"),
+        (("--cpu", "1500m", "--exclusive"), "whole"),
+    ],
+)
+def test_a_wrong_question_is_one_sentence_and_status_2(
+    arguments: tuple[str, ...], says: str, late_joiners: Path
+) -> None:
+    done = leadsman("fit", *arguments, db=late_joiners)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in " ".join(done.stderr.split())
+
+
+def test_the_pending_pod_is_judged_in_sql_too(late_joiners: Path) -> None:
+    done = leadsman("query", "pending_fit", "--param", "pod=needs-8", "--format", "json", db=late_joiners)
+    rows = {row["node"]: row for row in json.loads(done.stdout)}
+    assert {node: (row["fits"], row["numa_verdict"]) for node, row in rows.items()} == {
+        **{f"node-{i}": (0, "TopologyAffinityError") for i in range(1, 7)},
+        # The pod does not tolerate their taint; the CPU Manager's policy there is none.
+        **{f"master-{i}": (0, "not_pinned") for i in (1, 2, 3)},
+    }
+    assert rows["node-1"]["reasons"] == ["Insufficient cpu"]
+    assert (rows["node-5"]["reasons"], rows["node-5"]["largest_fit_cpus"]) == ([], 6)
+
+
+def test_a_database_without_nodes_takes_nothing(tmp_path: Path) -> None:
+    succeeds("migrate", db=tmp_path / "db")
+    done = leadsman("fit", "--cpu", "1", db=tmp_path / "db")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "no node takes" in done.stdout

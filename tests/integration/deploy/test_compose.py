@@ -1,0 +1,140 @@
+"""compose.yaml and Dockerfile: valid, and each command, setting and health check in them is one that works.
+
+No container engine runs on our machines, so what containers would run is run as processes.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import jsonschema
+import pytest
+import yaml
+
+from components.command import COMMAND, ENVIRONMENT
+from components.processes import free_port
+from paths import ROOT, TESTS
+
+COMPOSE: Final[dict[str, Any]] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+SPECIFICATION: Final = jsonschema.Draft7Validator(json.loads((TESTS / "schemas/compose-spec.json").read_text()))
+OURS: Final = {
+    name: service for name, service in COMPOSE["services"].items() if service["image"].startswith("leadsman:")
+}
+_VARIABLE: Final = re.compile(r"\$\{([A-Z_]+)(?::-([^}]*))?\}")
+
+
+def filled(text: str) -> str:
+    """As compose fills a value: with its default, where the environment has none."""
+    return _VARIABLE.sub(lambda found: os.environ.get(found[1]) or found[2] or "", str(text)).replace("$$", "$")
+
+
+def run(argv: list[str], environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(argv, capture_output=True, text=True, env=environment, check=False, timeout=120)
+
+
+def environment_of(service: dict[str, Any]) -> dict[str, str]:
+    return ENVIRONMENT | {name: filled(value) for name, value in service["environment"].items()}
+
+
+def test_it_keeps_the_compose_specification() -> None:
+    assert list(SPECIFICATION.iter_errors(COMPOSE)) == []
+
+
+def test_a_mistake_would_be_found() -> None:
+    wrong = {"services": {"kafka": {"image": "x", "helthcheck": {}}}}
+    with pytest.raises(jsonschema.ValidationError, match="helthcheck"):
+        SPECIFICATION.validate(wrong)
+
+
+def test_there_is_a_service_for_each_part_and_each_has_a_health_check() -> None:
+    assert OURS.keys() == {"watch", "work", "land", "alert", "serve"}
+    assert all("healthcheck" in service for service in COMPOSE["services"].values())
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_each_command_is_one_that_leadsman_takes_with_these_settings(name: str) -> None:
+    service = OURS[name]
+    done = run([COMMAND, *service["command"], "--help"], environment_of(service))
+    assert done.returncode == 0, done.stderr
+    shown = run([COMMAND, "config"], environment_of(service))
+    assert shown.returncode == 0, shown.stderr
+    assert "bootstrap_servers: kafka:29092" in shown.stdout
+    assert "port: 9300" in shown.stdout
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_a_service_has_no_rights_that_it_does_not_need(name: str) -> None:
+    service = OURS[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+
+
+def test_what_a_service_waits_for_has_a_health_check() -> None:
+    for service in COMPOSE["services"].values():
+        for other, condition in service.get("depends_on", {}).items():
+            assert condition == {"condition": "service_healthy"}
+            assert "healthcheck" in COMPOSE["services"][other]
+
+
+def test_kafka_tells_containers_and_this_machine_an_address_that_each_reaches() -> None:
+    kafka = COMPOSE["services"]["kafka"]["environment"]
+    advertised = dict(each.split("://") for each in kafka["KAFKA_ADVERTISED_LISTENERS"].split(","))
+    listened = {each.split("://")[0] for each in kafka["KAFKA_LISTENERS"].split(",")}
+    mapped = {each.split(":")[0] for each in kafka["KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"].split(",")}
+    assert advertised == {"PLAINTEXT": "localhost:9092", "INTERNAL": "kafka:29092"}
+    assert listened == mapped == {*advertised, "CONTROLLER"}
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_a_health_check_ends_as_the_part_answers(status: int, tmp_path: Path) -> None:
+    port = free_port()
+    server = tmp_path / "server.py"
+    server.write_text(
+        "import http.server, sys\n"
+        "class H(http.server.BaseHTTPRequestHandler):\n"
+        f"    def do_GET(self): self.send_response({status} if self.path == '/readyz' else 404); self.end_headers()\n"
+        f"s = http.server.HTTPServer(('127.0.0.1', {port}), H); print('up', flush=True); s.serve_forever()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, str(server)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as answering:
+        try:
+            assert answering.stdout is not None
+            answering.stdout.readline()
+            kind, program, *arguments = OURS["work"]["healthcheck"]["test"]
+            assert (kind, program) == ("CMD", "python")
+            asked = [sys.executable, *(each.replace("9300", str(port)) for each in arguments)]
+            assert (run(asked, dict(os.environ)).returncode == 0) == (status == 200)
+        finally:
+            answering.kill()
+
+
+def _instructions() -> list[tuple[str, str]]:
+    lines = re.sub(r"\\\n\s*", " ", (ROOT / "Dockerfile").read_text()).splitlines()
+    return [(word, rest) for word, _, rest in (line.partition(" ") for line in lines) if word.isupper()]
+
+
+def test_the_image_runs_the_command_as_a_user_without_rights() -> None:
+    instructions = _instructions()
+    last = instructions[max(number for number, each in enumerate(instructions) if each[0] == "FROM") :]
+    told = dict(last)
+    assert told["USER"] == "10001:10001"
+    assert json.loads(told["ENTRYPOINT"]) == ["leadsman"]
+    assert [word for word, _ in last if word == "RUN"] == []
+
+
+def test_all_that_the_image_is_made_of_is_there_and_sent_to_the_engine() -> None:
+    sent = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    copied = {
+        name
+        for word, rest in _instructions()
+        if word == "COPY" and "--from" not in rest
+        for name in rest.split()[:-1]
+    }
+    assert copied == sent
+    assert all((ROOT / name).exists() for name in copied)

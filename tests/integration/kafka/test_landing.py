@@ -1,0 +1,200 @@
+"""Intent, insert, commit against a real Kafka: what is stored once, twice under one token, and never half."""
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+
+from components.kafka import Kafka
+from ingest.kafka.admin import ensure_topics, lag
+from ingest.kafka.publish import Publisher
+from ingest.model.topics import Topic
+from streams.kafka.landing.consumer import Landing, Limits, Portion, TransientFailure
+from waiting import until
+
+pytestmark = pytest.mark.xdist_group("kafka")
+
+LIMITS = Limits(seconds=0.05)
+
+
+class Crash(Exception):
+    """The process dies here."""
+
+
+@dataclass
+class Store:
+    """Remembers what it was given, by token as ClickHouse does; `meets` happens before or after it."""
+
+    stored: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
+    tried: list[str] = field(default_factory=list)
+    before: Callable[[], None] = lambda: None
+    after: Callable[[], None] = lambda: None
+
+    def __call__(self, portion: Portion) -> None:
+        self.before()
+        values = tuple(message.value for message in portion.messages)
+        self.tried.append(portion.token)
+        assert self.stored.setdefault(portion.token, values) == values
+        self.after()
+
+    def values(self) -> list[bytes]:
+        return sorted(value for values in self.stored.values() for value in values)
+
+
+class Log:
+    """One topic with some numbered messages, and who lands it."""
+
+    def __init__(self, kafka: Kafka, partitions: int = 1) -> None:
+        self.servers = kafka.bootstrap_servers
+        self.topic = Topic(f"t{uuid.uuid4().hex}", partitions, 1, "")
+        self.sent: list[bytes] = []
+
+    async def send(self, messages: int) -> None:
+        await ensure_topics(self.servers, [self.topic])
+        async with Publisher(self.servers) as publisher:
+            for number in range(len(self.sent), len(self.sent) + messages):
+                self.sent.append(b"%06d" % number)
+                await publisher.send(self.topic.name, b"key %d" % number, self.sent[-1])
+            await publisher.flush()
+
+    def landing(self, store: Store, instance: str = "0", limits: Limits = LIMITS) -> Landing:
+        name = self.topic.name
+        return Landing([name], self.servers, store, group=name, instance=instance, limits=limits)
+
+    async def land(self, store: Store, *instances: str) -> None:
+        """Until all is landed, or a store fails."""
+        stop = asyncio.Event()
+        landings = [self.landing(store, instance).run(stop) for instance in instances or ("0",)]
+        running = asyncio.ensure_future(asyncio.gather(*landings))
+        await until(lambda: running.done() or self.landed(), 60)
+        stop.set()
+        await running
+
+    async def landed(self) -> bool:
+        return not await lag(self.servers, self.topic.name, [self.topic.name])
+
+
+def crash() -> None:
+    raise Crash
+
+
+@pytest.mark.asyncio
+async def test_every_message_is_stored_once(kafka: Kafka) -> None:
+    log, store = Log(kafka, partitions=3), Store()
+    await log.send(500)
+    await log.land(store)
+    assert store.values() == log.sent
+    assert len(store.tried) == len(store.stored)
+
+
+@pytest.mark.asyncio
+async def test_a_range_that_was_begun_is_stored_first_and_alone_after_a_crash_before_the_insert(kafka: Kafka) -> None:
+    log, store = Log(kafka), Store()
+    await log.send(10)
+    with pytest.raises(Crash):
+        await log.land(Store(before=crash))
+    await log.send(10)
+    await log.land(store)
+    assert store.tried[0].startswith(f"{log.topic.name}:0:0-9@")
+    assert store.values() == log.sent
+
+
+@pytest.mark.asyncio
+async def test_a_range_whose_commit_was_lost_is_stored_again_under_its_token(kafka: Kafka) -> None:
+    log, store = Log(kafka), Store(after=crash)
+    await log.send(10)
+    with pytest.raises(Crash):
+        await log.land(store)
+    store.after = lambda: None
+    await log.send(10)
+    await log.land(store)
+    assert [each.partition("@")[0] for each in store.tried].count(f"{log.topic.name}:0:0-9") == 2
+    assert len(set(store.tried[:2])) == 1
+    assert store.values() == log.sent
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_is_away_is_tried_again_with_the_same_range(kafka: Kafka) -> None:
+    attempts: list[None] = []
+
+    def away() -> None:
+        attempts.append(None)
+        if len(attempts) < 4:
+            raise TransientFailure("away")
+
+    log, store = Log(kafka), Store(before=away)
+    await log.send(10)
+    await log.land(store)
+    assert [each.partition("@")[0] for each in store.tried] == [f"{log.topic.name}:0:0-9"]
+    assert len(attempts) == 4
+
+
+@pytest.mark.asyncio
+async def test_a_second_lander_that_comes_and_goes_doubles_nothing(kafka: Kafka) -> None:
+    log, store = Log(kafka, partitions=4), Store()
+    await log.send(200)
+    await log.land(store, "0")
+    await log.send(200)
+    await log.land(store, "0", "1")
+    await log.send(200)
+    await log.land(store, "1")
+    assert store.values() == log.sent
+
+
+@pytest.mark.asyncio
+async def test_what_comes_while_the_group_forms_anew_does_not_displace_what_was_begun(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the next assignment is known, the consumer gives what follows the range: that is not landed before it."""
+    log, store, stop, is_there = Log(kafka), Store(), asyncio.Event(), asyncio.Event()
+    revoked, receive = Landing.revoked, Landing._receive
+    polls = 0
+
+    async def counted(landing: Landing) -> None:
+        nonlocal polls
+        await receive(landing)
+        polls += 1
+
+    async def slowly(landing: Landing) -> None:
+        await revoked(landing)
+        if store.tried and not is_there.is_set():
+            await log.send(10)
+            sent = polls
+            await until(lambda: polls > sent + 10)
+            is_there.set()
+
+    def away() -> None:
+        if not is_there.is_set():
+            store.tried.append("in vain")
+            raise TransientFailure("away")
+
+    monkeypatch.setattr(Landing, "_receive", counted)
+    monkeypatch.setattr(Landing, "revoked", slowly)
+    store.before = away
+    await log.send(10)
+    running = asyncio.ensure_future(log.landing(store).run(stop))
+    await until(lambda: bool(store.tried), 60)
+    other = AIOKafkaConsumer(
+        log.topic.name, bootstrap_servers=log.servers, group_id=log.topic.name, enable_auto_commit=False
+    )
+    await other.start()
+    await other.stop()
+    await until(log.landed, 60)
+    stop.set()
+    await running
+    assert store.values() == log.sent
+
+
+@pytest.mark.asyncio
+async def test_a_batch_is_bounded_by_its_messages(kafka: Kafka) -> None:
+    log, store = Log(kafka), Store()
+    await log.send(1000)
+    stop = asyncio.Event()
+    running = asyncio.ensure_future(log.landing(store, limits=Limits(messages=300, seconds=3600)).run(stop))
+    await until(lambda: bool(store.tried), 60)
+    stop.set()
+    await running
+    assert len(store.stored[store.tried[0]]) >= 300

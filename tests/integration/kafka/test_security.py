@@ -1,0 +1,170 @@
+"""Kafka with TLS, SCRAM and client certificates: all of our clients, Faust's too, and what a wrong secret gets."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from components.command import COMMAND, leadsman
+from components.pipeline import embedded_digest, waiting
+from components.processes import Process
+from components.secured import PASSWORD, Authority, SecuredKafka
+from ingest.files.sources import read_sources
+from ingest.kafka.admin import TopicsUnusable, ensure_topics
+from leadsman.run.parts import feed, make_topics
+from leadsman.run.settings import Settings, load
+from paths import SCENARIOS
+from sql.database.open import connect
+from sql.questions.digest import digest
+from waiting import eventually
+
+pytestmark = pytest.mark.xdist_group("kafka")
+
+CAPTURE: Final = SCENARIOS / "evictions/capture.jsonl"
+NO_KAFKA: Final = 8
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
+    folder = tmp_path_factory.mktemp("secured")
+    running = SecuredKafka(folder, Authority(folder, "authority"))
+    running.kafka.start()
+    try:
+        yield running
+    finally:
+        running.kafka.stop()
+
+
+class Configured:
+    """A file of settings for one protocol, and parts that run with it."""
+
+    def __init__(self, folder: Path, kafka: dict[str, Any], name: str) -> None:
+        given = {"topic_prefix": name, "partitions": 2, **kafka}
+        self.file = folder / "leadsman.yaml"
+        self.file.write_text(yaml.safe_dump({"db": f"chdb://{folder / 'db'}", "kafka": given}))
+        self.settings: Settings = load(self.file)
+        self._folder = folder
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[Process]:
+        part = Process(name, [COMMAND, name, f"--config={self.file}"], self._folder / f"{name}.log")
+        part.start()
+        try:
+            yield part
+        finally:
+            part.stop()
+
+    def replay(self) -> None:
+        asyncio.run(feed(self.settings, read_sources([CAPTURE])))
+
+    def waiting(self, part: str, *topics: str) -> int:
+        kafka = self.settings.kafka
+        names = [f"{kafka.topic_prefix}.{topic}" for topic in topics]
+        group = f"{kafka.topic_prefix}-{part}"
+        return waiting(kafka.bootstrap_servers, group, names, kafka.client_options())
+
+    def is_worked(self) -> bool:
+        return self.waiting("work", "nodes", "cluster") == 0
+
+    def await_worked(self) -> None:
+        eventually(f"all is folded; see {self._folder}", self.is_worked, every_seconds=0.3)
+
+    def is_landed(self) -> bool:
+        return self.is_worked() and self.waiting("land", "nodes", "findings", "dead-letters") == 0
+
+
+def test_all_parts_use_tls_and_scram_and_nothing_logs_the_password(secured: SecuredKafka, tmp_path: Path) -> None:
+    live = Configured(tmp_path, secured.settings_of("SASL_SSL", "SCRAM-SHA-512"), "scram")
+    live.replay()
+    with live.part("work") as work, live.part("land") as land:
+        eventually(f"all is landed; see {tmp_path}", live.is_landed, every_seconds=0.3)
+    logs = work.log.read_text() + land.log.read_text()
+    assert PASSWORD not in logs
+    assert "Traceback" not in logs
+    with connect(live.settings.db.get_secret_value()) as database:
+        landed = digest(database)
+    assert landed == embedded_digest(read_sources([CAPTURE]), f"chdb://{tmp_path / 'embedded'}")
+
+
+def test_a_worker_proves_itself_by_a_certificate(secured: SecuredKafka, tmp_path: Path) -> None:
+    live = Configured(tmp_path, secured.settings_of("SSL"), "mtls")
+    live.replay()
+    assert not live.is_worked()
+    with live.part("work") as work:
+        live.await_worked()
+        assert "Traceback" not in work.log.read_text()
+
+
+def test_a_worker_logs_in_without_tls(secured: SecuredKafka, tmp_path: Path) -> None:
+    live = Configured(tmp_path, secured.settings_of("SASL_PLAINTEXT", "PLAIN"), "plain")
+    live.replay()
+    assert not live.is_worked()
+    with live.part("work") as work:
+        live.await_worked()
+        assert "Traceback" not in work.log.read_text()
+
+
+def test_a_password_is_changed_without_a_restart_of_ours(secured: SecuredKafka, tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text(f"{PASSWORD}\n")
+    given = secured.settings_of("SASL_SSL") | {"password_file": str(password)}
+    del given["password"]
+    live = Configured(tmp_path, given, "rotated")
+    live.replay()
+    try:
+        with live.part("work") as work:
+            live.await_worked()
+            before = work.pid
+            secured.change_password("another-1")
+            password.write_text("another-1\n")
+            secured.kafka.restart()  # no connection of before is left
+            live.replay()
+            live.await_worked()
+            assert work.pid == before
+    finally:
+        secured.change_password(PASSWORD)
+
+
+def test_a_certificate_authority_is_changed_without_a_restart_of_ours(secured: SecuredKafka, tmp_path: Path) -> None:
+    ca = tmp_path / "ca.crt"
+    ca.write_text(Authority(tmp_path, "other").ca_file.read_text())
+    settings = load(kafka=secured.settings_of("SASL_SSL") | {"ca_file": str(ca), "topic_prefix": "ca"})
+    options = settings.kafka.client_options()
+    servers = settings.kafka.bootstrap_servers
+    with pytest.raises(TopicsUnusable):
+        asyncio.run(ensure_topics(servers, [], options=options))
+    ca.write_text(secured.authority.ca_file.read_text())
+    assert asyncio.run(ensure_topics(servers, [], options=options)) == []
+
+
+@pytest.mark.parametrize(
+    ("protocol", "over", "told"),
+    [
+        ("SASL_SSL", {"password": "wrong-canary"}, "it refuses the user. Check kafka.username, kafka.password"),
+        ("SASL_SSL", {"ca_file": "OTHER"}, "its certificate is not trusted"),
+        ("SSL", {"certificate_file": None, "key_file": None}, "kafka.certificate_file where it asks for one"),
+        ("SASL_SSL", {"sasl_mechanism": "PLAIN", "username": "nobody"}, "it refuses the user"),
+    ],
+)
+def test_what_kafka_refuses_is_told_with_its_setting(
+    secured: SecuredKafka, tmp_path: Path, protocol: str, over: dict[str, Any], told: str
+) -> None:
+    given = secured.settings_of(protocol) | over
+    if given.get("ca_file") == "OTHER":
+        given["ca_file"] = str(Authority(tmp_path, "other").ca_file)
+    with pytest.raises(TopicsUnusable, match=told) as refused:
+        asyncio.run(make_topics(load(kafka=given)))
+    assert "canary" not in str(refused.value)
+
+
+@pytest.mark.parametrize("command", [["work"], ["land"], ["agent", "--node=n", "--into=kafka"]])
+def test_a_part_that_is_refused_ends_and_says_why(secured: SecuredKafka, tmp_path: Path, command: list[str]) -> None:
+    live = Configured(tmp_path, secured.settings_of("SASL_SSL") | {"password": "wrong-canary"}, "refused")
+    done = leadsman(*command, f"--config={live.file}")
+    assert done.returncode == NO_KAFKA
+    assert "it refuses the user. Check kafka.username" in done.stderr
+    assert "canary" not in done.stderr + done.stdout

@@ -1,0 +1,176 @@
+"""`leadsman watch` between a real API server and a real Kafka: replicas, permissions, secrets (issue 5)."""
+
+import asyncio
+import json
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+from aiokafka import AIOKafkaConsumer
+
+from components.command import COMMAND
+from components.kafka import Kafka
+from components.kubernetes import ApiError, Cluster
+from components.pipeline import waiting
+from components.processes import Process
+from components.rows import dicts
+from integration.cluster.node_story import CANARY
+from sql.database.open import connect
+from waiting import eventually
+
+pytestmark = pytest.mark.xdist_group("cluster")
+
+
+class Watchers:
+    """Watchers of one cluster with topics of their own."""
+
+    def __init__(self, cluster: Cluster, kafka: Kafka, folder: Path) -> None:
+        self.prefix = f"w{uuid.uuid4().hex[:8]}"
+        self._cluster = cluster
+        self._kafka = kafka
+        self._folder = folder
+        self._all: list[Process] = []
+
+    def start(self, name: str, *flags: str, user: str = "admin", command: str = "watch") -> Process:
+        arguments = [
+            f"--kafka={self._kafka.bootstrap_servers}",
+            f"--kubeconfig={self._cluster.kubeconfig(user)}",
+            "--cluster=lab",
+            "--kubelet=off",
+            *flags,
+        ]
+        environment = {"LEADSMAN_KAFKA__TOPIC_PREFIX": self.prefix, "LEADSMAN_KAFKA__PARTITIONS": "2"}
+        log = self._folder / f"{name}.log"
+        watcher = Process(name, [COMMAND, command, *arguments], log, environment)
+        self._all.append(watcher)
+        watcher.start()
+        return watcher
+
+    def messages(self) -> list[bytes]:
+        """The values of all messages that are in the cluster's log now."""
+        return asyncio.run(_messages(self._kafka.bootstrap_servers, f"{self.prefix}.cluster"))
+
+    def pods(self, namespace: str) -> list[str]:
+        """The names of the pods in all messages: those of another test's namespace may still be on their way out."""
+        found = [msgspec.json.decode(value) for value in self.messages()]
+        pods = [each["object"]["metadata"] for each in found if each["kind"] == "pod"]
+        return [str(pod["name"]) for pod in pods if pod["namespace"] == namespace]
+
+    def is_landed(self) -> bool:
+        """Whether the worker has taken all of the cluster's log, and the lander all findings."""
+        servers = self._kafka.bootstrap_servers
+        parts = (("work", "cluster"), ("land", "findings"))
+        return all(
+            waiting(servers, f"{self.prefix}-{part}", [f"{self.prefix}.{topic}"]) == 0 for part, topic in parts
+        )
+
+    def stop(self) -> None:
+        for watcher in self._all:
+            watcher.stop()
+
+
+async def _messages(servers: str, topic: str) -> list[bytes]:
+    consumer = AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest")
+    async with consumer:
+        ends = await consumer.end_offsets(consumer.assignment())
+        found = []
+        for partition, end in ends.items():
+            while await consumer.position(partition) < end:
+                found += (await consumer.getmany(partition, timeout_ms=1000)).get(partition, [])
+    return [bytes(message.value) for message in found]
+
+
+@pytest.fixture
+def watchers(cluster: Cluster, kafka: Kafka, tmp_path: Path) -> Iterator[Watchers]:
+    running = Watchers(cluster, kafka, tmp_path)
+    try:
+        yield running
+    finally:
+        running.stop()
+        with suppress(ApiError):
+            cluster.request(
+                "DELETE", f"/apis/coordination.k8s.io/v1/namespaces/default/leases/{running.prefix}-watch"
+            )
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    """Where pods can be made; they go with it."""
+    name = f"watch-{uuid.uuid4().hex[:8]}"
+    cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    with suppress(ApiError):  # the controller that makes it may have been faster
+        cluster.request("POST", f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
+    yield name
+    cluster.request("DELETE", f"/api/v1/namespaces/{name}")
+
+
+def _make_pod(cluster: Cluster, namespace: str, name: str) -> None:
+    """A pod that no scheduler touches, with secrets."""
+    container = {"name": "c", "image": "none", "args": [CANARY], "env": [{"name": "A", "value": CANARY}]}
+    metadata = {"name": name, "annotations": {"kubectl.kubernetes.io/last-applied-configuration": CANARY}}
+    spec = {"schedulerName": "nobody", "containers": [container], "terminationGracePeriodSeconds": 0}
+    cluster.request("POST", f"/api/v1/namespaces/{namespace}/pods", {"metadata": metadata, "spec": spec})
+
+
+def test_another_replica_takes_over_from_a_killed_one_and_nothing_is_missed(
+    cluster: Cluster, watchers: Watchers, namespace: str
+) -> None:
+    first = watchers.start("first")
+    first.await_ready(lambda: "watching begins" in first.last_lines())
+    second = watchers.start("second")
+    second.await_ready(lambda: "waiting for the lease" in second.last_lines())
+    _make_pod(cluster, namespace, "before")
+    eventually("the first pod is in Kafka", lambda: "before" in watchers.pods(namespace))
+    first.kill()
+    _make_pod(cluster, namespace, "between")
+    # the second has to see the Lease unchanged for its 15 s
+    second.await_ready(lambda: "watching begins" in second.last_lines())
+    _make_pod(cluster, namespace, "after")
+    eventually("the others are in Kafka", lambda: {"between", "after"} <= {*watchers.pods(namespace)})
+    assert CANARY.encode() not in b"".join(watchers.messages())
+
+
+def test_a_watcher_that_ends_in_order_goes_on_where_it_was(
+    cluster: Cluster, watchers: Watchers, namespace: str, tmp_path: Path
+) -> None:
+    kept = tmp_path / "versions.json"
+    versions = f"--versions={kept}"
+    _make_pod(cluster, namespace, "before")
+    first = watchers.start("first", versions)
+    first.await_ready(lambda: "watching begins" in first.last_lines())
+    eventually("the pod is in Kafka", lambda: "before" in watchers.pods(namespace))
+    # a list that is not over begins anew
+    eventually("the list is over", lambda: kept.exists() and "pods" in json.loads(kept.read_bytes())["versions"])
+    first.stop()
+    _make_pod(cluster, namespace, "between")
+    # its Lease was given back: the next one need not wait for the end of it
+    second = watchers.start("second", versions)
+    second.await_ready(lambda: "between" in watchers.pods(namespace))
+    second.stop()
+    assert watchers.pods(namespace) == ["before", "between"]
+
+
+def test_up_lands_in_the_embedded_database_that_can_be_asked_when_it_has_ended(
+    cluster: Cluster, watchers: Watchers, namespace: str, tmp_path: Path
+) -> None:
+    dsn = f"chdb://{tmp_path / 'db'}"
+    up = watchers.start("up", f"--db={dsn}", command="up")
+    up.await_ready(lambda: "watching begins" in up.last_lines())
+    _make_pod(cluster, namespace, "pending")
+    eventually("the pod is in Kafka", lambda: "pending" in watchers.pods(namespace))
+    eventually("all is landed", watchers.is_landed)
+    up.stop()
+    assert "Traceback" not in up.log.read_text()
+    with connect(dsn) as db:
+        found = dicts(db, "SELECT change FROM pod_bindings WHERE namespace = {namespace:String}", namespace=namespace)
+    assert found == [{"change": "pending"}]
+
+
+def test_a_watcher_that_may_not_take_part_in_the_election_says_what_to_allow(watchers: Watchers) -> None:
+    refused = watchers.start("refused", user="nobody")
+    eventually("it has given up", lambda: "leases" in refused.last_lines())
+    assert "allow get, create and update on leases" in refused.last_lines()
+    assert "Traceback" not in refused.last_lines()

@@ -1,0 +1,194 @@
+"""Secrets of a cluster are found nowhere behind a source: no log, topic, capture, dead letter or table (issue 6).
+
+They stand where people put them: in variables, arguments, probes, annotations, URLs and termination messages.
+"""
+
+import asyncio
+import json
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+
+from components.captures import event, observation, pod
+from components.command import COMMAND, leadsman
+from components.kafka import Kafka
+from components.kubernetes import ApiError, Cluster
+from components.pipeline import waiting
+from components.processes import HOST, Process, free_port
+from sql.database.open import Database, connect
+from waiting import eventually
+
+pytestmark = pytest.mark.xdist_group("cluster")
+
+CANARY: Final = "canary-93d1b7"
+SOUND: Final = "a-name-that-is-to-be-found"
+INCOMPLETE: Final = 3
+
+
+def spec(**more: object) -> dict[str, Any]:
+    """A container with a secret wherever one can stand."""
+    probe = {"httpGet": {"port": 1, "httpHeaders": [{"name": "Authorization", "value": f"Bearer {CANARY}"}]}}
+    return {
+        "name": "c",
+        "image": f"https://user:{CANARY}@registry.example/image",
+        "command": ["sh", "-c", CANARY],
+        "args": [f"--password={CANARY}"],
+        "env": [{"name": "PASSWORD", "value": CANARY}],
+        "livenessProbe": probe,
+        "lifecycle": {"preStop": {"exec": {"command": [CANARY]}}},
+        **more,
+    }
+
+
+ANNOTATIONS: Final = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"x":"{CANARY}"}}', "note": CANARY}
+
+
+def capture(folder: Path) -> Path:
+    """What others recorded and did not redact: good lines, bad ones, and one that is cut off."""
+    good = pod("12:00:01", SOUND, "n", type_="ADDED")
+    good["object"]["metadata"]["annotations"] = ANNOTATIONS
+    good["object"]["spec"]["containers"] = [spec()]
+    good["object"]["status"]["containerStatuses"] = [
+        {"name": "c", "state": {"terminated": {"exitCode": 1, "message": CANARY}}, "lastState": {}}
+    ]
+    wrong = json.loads(json.dumps(good))
+    wrong["object"]["metadata"]["name"] = 7
+    unknown = good | {"resource": "secrets"}
+    told = event("12:00:02", "e1", "Failed", f"cannot pull https://user:{CANARY}@registry.example/x: token={CANARY}")
+    failed = observation("12:00:03", "pods", {"error": f"GET https://u:{CANARY}@host/api failed"}, type_="ERROR")
+    lines = [json.dumps(each) for each in (good, wrong, unknown, told, failed)]
+    cut = json.dumps(wrong | {"ts": "2026-07-01T12:00:09Z"})
+    file = folder / "capture.jsonl"
+    file.write_text("\n".join([*lines, cut[: cut.index('"livenessProbe"') - 30]]))
+    return file
+
+
+def tables_with(dsn: str, text: str) -> set[str]:
+    """The tables and views that have a row in which the text stands."""
+    with connect(dsn, make=False) as database:
+        found = database.query("SELECT name FROM system.tables WHERE database = currentDatabase()").rows
+        return {str(name) for (name,) in found if _holds(database, str(name), text)}
+
+
+def _holds(database: Database, table: str, text: str) -> bool:
+    rows = f"SELECT toString(tuple(*)) AS row FROM `{table}`"
+    counted = database.query(f"SELECT count() FROM ({rows}) WHERE position(row, {{text:String}}) > 0", {"text": text})
+    return bool(counted.rows[0][0])
+
+
+async def _everything(servers: str, prefix: str) -> bytes:
+    """Keys, values and headers of every message of every topic of ours, changelogs too."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=servers, auto_offset_reset="earliest")
+    async with consumer:
+        consumer.subscribe([topic for topic in await consumer.topics() if topic.startswith(prefix)])
+        await consumer.getmany(timeout_ms=1000)
+        await consumer.seek_to_beginning()
+        found = []
+        for partition, end in (await consumer.end_offsets(consumer.assignment())).items():
+            while await consumer.position(partition) < end:
+                found += (await consumer.getmany(partition, timeout_ms=1000)).get(partition, [])
+    return b"\n".join(b" ".join([each.key or b"", each.value or b"", repr(each.headers).encode()]) for each in found)
+
+
+def test_a_replay_leaves_no_secret_in_the_database_nor_in_what_it_prints(tmp_path: Path) -> None:
+    done = leadsman("replay", capture(tmp_path), db=tmp_path / "db")
+    assert done.returncode == INCOMPLETE
+    assert CANARY not in done.stdout + done.stderr
+    dsn = f"chdb://{tmp_path / 'db'}"
+    assert "pod_bindings" in tables_with(dsn, SOUND)
+    assert "dead_letters" in tables_with(dsn, SOUND)
+    assert tables_with(dsn, CANARY) == set()
+
+
+def test_a_replay_leaves_no_secret_in_any_topic(kafka: Kafka, tmp_path: Path) -> None:
+    prefix = f"c{uuid.uuid4().hex[:8]}"
+    config = tmp_path / "leadsman.yaml"
+    config.write_text(
+        f"kafka: {{bootstrap_servers: '{kafka.bootstrap_servers}', topic_prefix: {prefix}, partitions: 1}}"
+    )
+    done = leadsman("replay", capture(tmp_path), "--into=kafka", f"--config={config}")
+    assert done.returncode == INCOMPLETE
+    assert CANARY not in done.stdout + done.stderr
+    messages = asyncio.run(_everything(kafka.bootstrap_servers, prefix))
+    assert messages.count(SOUND.encode()) > 1
+    assert CANARY.encode() not in messages
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    name = f"canary-{uuid.uuid4().hex[:8]}"
+    cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": name, "annotations": ANNOTATIONS}})
+    with suppress(ApiError):  # the controller that makes it may have been faster
+        cluster.request("POST", f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
+    yield name
+    cluster.request("DELETE", f"/api/v1/namespaces/{name}")
+
+
+def test_what_is_watched_leaves_no_secret_anywhere(
+    cluster: Cluster, kafka: Kafka, namespace: str, tmp_path: Path
+) -> None:
+    body = {
+        "metadata": {"name": SOUND, "annotations": ANNOTATIONS},
+        "spec": {"schedulerName": "nobody", "containers": [spec(image="none")], "terminationGracePeriodSeconds": 0},
+    }
+    cluster.request("POST", f"/api/v1/namespaces/{namespace}/pods", body)
+    about = {"kind": "Pod", "namespace": namespace, "name": SOUND}
+    told = {
+        "metadata": {"name": f"{SOUND}.1", "annotations": ANNOTATIONS},
+        "involvedObject": about,
+        "reason": "Failed",
+        "message": f"Failed to pull https://user:{CANARY}@registry.example/x?token={CANARY}",
+        "type": "Warning",
+    }
+    cluster.request("POST", f"/api/v1/namespaces/{namespace}/events", told)
+    prefix, port, dsn = f"c{uuid.uuid4().hex[:8]}", free_port(), f"chdb://{tmp_path / 'db'}"
+    environment = {
+        "LEADSMAN_KAFKA__TOPIC_PREFIX": prefix,
+        "LEADSMAN_KAFKA__PARTITIONS": "1",
+        "LEADSMAN_TELEMETRY__PORT": str(port),
+        "LEADSMAN_UNUSED": CANARY,
+    }
+    flags = [f"--kubeconfig={cluster.kubeconfig()}", "--kubelet=off"]
+    up_argv = [COMMAND, "up", f"--kafka={kafka.bootstrap_servers}", f"--db={dsn}", "--no-leader-election", *flags]
+    up = Process("up", up_argv, tmp_path / "up.log", environment)
+    recording = Process(
+        "capture", [COMMAND, "capture", f"--output={tmp_path / 'capture'}", *flags], tmp_path / "capture.log"
+    )
+    up.start()
+    recording.start()
+
+    def landed() -> bool:
+        parts = (("work", "cluster"), ("land", "findings"))
+        seen = SOUND.encode() in asyncio.run(_everything(kafka.bootstrap_servers, f"{prefix}.findings"))
+        return seen and all(
+            waiting(kafka.bootstrap_servers, f"{prefix}-{part}", [f"{prefix}.{topic}"]) == 0 for part, topic in parts
+        )
+
+    try:
+        up.await_ready(lambda: "watching begins" in up.last_lines())
+        eventually("all is landed", landed)
+        eventually("it is captured", lambda: SOUND in _text(tmp_path / "capture"))
+        served = "".join(_served(each) for each in range(port, port + 4))
+    finally:
+        recording.stop()
+        up.stop()
+    assert {"pod_bindings", "node_events"} <= tables_with(dsn, SOUND)
+    assert tables_with(dsn, CANARY) == set()
+    assert CANARY.encode() not in asyncio.run(_everything(kafka.bootstrap_servers, prefix))
+    assert CANARY not in _text(tmp_path / "capture") + up.log.read_text() + recording.log.read_text() + served
+    assert "leadsman_landed_messages_total" in served
+
+
+def _text(folder: Path) -> str:
+    return "".join(file.read_text() for file in folder.glob("*"))
+
+
+def _served(port: int) -> str:
+    with urllib.request.urlopen(f"http://{HOST}:{port}/metrics", timeout=10) as answer:
+        return str(answer.read().decode())

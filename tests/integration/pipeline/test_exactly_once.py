@@ -1,0 +1,178 @@
+"""Through Kafka, Faust and landing comes what the embedded replay makes of the same, whatever is killed.
+
+LEADSMAN_KILLS says how often; LEADSMAN_SEED repeats the moments.
+"""
+
+import os
+import random
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from components.clickhouse import ClickHouseHttp
+from components.kafka import Kafka
+from components.pipeline import FAULT, MET, SLOW_SEEK, Pipeline, Stuttering, embedded_digest, examples
+from components.rows import dicts
+from paths import CAPTURES
+from sql.database.open import connect
+from sql.questions.digest import TableDigest
+from waiting import eventually, lasting
+
+pytestmark = pytest.mark.xdist_group("kafka")
+
+KILLS = int(os.environ.get("LEADSMAN_KILLS", "3"))
+SEED = int(os.environ.get("LEADSMAN_SEED", str(random.randrange(1_000_000))))  # noqa: S311  # only moments of kills
+
+
+@pytest.fixture(scope="module")
+def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseHttp]:
+    with ClickHouseHttp(tmp_path_factory.mktemp("pipeline") / "db") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def expected(http: ClickHouseHttp) -> list[TableDigest]:
+    """The digest of one copy of all captures, replayed without a broker."""
+    return embedded_digest(examples(CAPTURES), http.dsn("embedded"))
+
+
+@pytest.fixture
+def pipeline(
+    kafka: Kafka, http: ClickHouseHttp, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Pipeline]:
+    name = "".join(letter if letter.isalnum() else "_" for letter in request.node.name)
+    running = Pipeline(kafka, http.dsn(name), tmp_path)
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_example_gives_the_digest_of_the_embedded_replay(
+    pipeline: Pipeline, expected: list[TableDigest], workers: int
+) -> None:
+    pipeline.part("land", "0").start()
+    for number in range(workers):
+        pipeline.part("work", str(number)).start()
+    pipeline.replay(examples(CAPTURES))
+    pipeline.settle()
+    assert pipeline.digest() == expected
+
+
+def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(pipeline: Pipeline, http: ClickHouseHttp) -> None:
+    moments = random.Random(SEED)  # noqa: S311
+    parts = [pipeline.part("work", "0"), pipeline.part("land", "0")]
+    for part in parts:
+        part.start()
+    for number in range(KILLS):
+        pipeline.replay(examples(CAPTURES, number))
+        lasting(moments.uniform(0.5, 5))
+        part = moments.choice(parts)
+        part.kill()
+        part.start()
+    pipeline.settle(60 + 20 * KILLS)
+    everything = chain.from_iterable(examples(CAPTURES, number) for number in range(KILLS))
+    assert pipeline.digest() == embedded_digest(everything, http.dsn("killed")), f"LEADSMAN_SEED={SEED}"
+
+
+def test_an_exception_in_a_reducer_ends_the_worker_and_loses_nothing(
+    pipeline: Pipeline, expected: list[TableDigest]
+) -> None:
+    pipeline.part("land", "0").start()
+    broken = pipeline.part("work", "0", **{FAULT: "raising"})
+    broken.start()
+    pipeline.replay(examples(CAPTURES))
+    assert broken.wait(60) == 1
+    assert "a defect of a reducer" in broken.last_lines()
+    pipeline.part("work", "0").start()
+    pipeline.settle()
+    assert pipeline.digest() == expected
+
+
+def test_sigterm_in_the_middle_of_a_batch_ends_in_time_and_loses_nothing(
+    pipeline: Pipeline, expected: list[TableDigest], tmp_path: Path
+) -> None:
+    pipeline.part("land", "0").start()
+    met = tmp_path / "met"
+    slow = pipeline.part("work", "0", **{FAULT: "slow", MET: str(met)})
+    slow.start()
+    pipeline.replay(examples(CAPTURES))
+    eventually("the worker is in the middle of a batch", met.exists)
+    slow.terminate()
+    assert slow.wait(25) == 0
+    pipeline.part("work", "0").start()
+    pipeline.settle()
+    assert pipeline.digest() == expected
+
+
+def test_nothing_that_is_read_while_a_worker_takes_up_its_states_is_lost(
+    pipeline: Pipeline, expected: list[TableDigest]
+) -> None:
+    """Faust emptied its streams' queues after it had filled them; what was in them came late, or never."""
+    pipeline.part("land", "0").start()
+    observations = list(examples(CAPTURES))
+    half = len(observations) // 2
+    pipeline.replay(observations[:half])
+    first = pipeline.part("work", "0")
+    first.start()
+    pipeline.settle()
+    first.stop()
+    pipeline.replay(observations[half:])
+    pipeline.part("work", "0", **{FAULT: SLOW_SEEK}).start()
+    pipeline.settle()
+    assert pipeline.digest() == expected
+
+
+def test_what_a_publisher_sends_again_is_folded_once(pipeline: Pipeline, expected: list[TableDigest]) -> None:
+    pipeline.part("land", "0").start()
+    pipeline.part("work", "0").start()
+    pipeline.replay(examples(CAPTURES), Stuttering)
+    pipeline.settle()
+    assert pipeline.digest() == expected
+
+
+def test_a_poison_message_becomes_a_dead_letter_and_the_partition_goes_on(
+    pipeline: Pipeline, expected: list[TableDigest]
+) -> None:
+    summary = [("kind", b"summary")]
+    poison = [
+        (b"c/n", b"no JSON", []),
+        (b"c/n", b'{"kind":"of a later version","ts":"2026-07-01T12:00:00Z","cluster":"c"}', []),
+        (b"c/n", b"[" * 100_000, []),
+        (b"c/n", b'{"kind":"summary"}', summary),
+        (b"\xff/\xff", b"\xff\xfe", summary),
+        (b"", b"", []),
+    ]
+    pipeline.part("land", "0").start()
+    pipeline.part("work", "0").start()
+    pipeline.send(pipeline.topics.nodes.name, poison)
+    pipeline.send(pipeline.topics.findings.name, [(b"c/n", b'{"kind":"findings"}', [])])
+    pipeline.replay(examples(CAPTURES))
+    pipeline.settle()
+    with connect(pipeline.dsn) as database:
+        letters = dicts(database, "SELECT * FROM dead_letters WHERE error_type = 'not_a_record'")
+        database.command("ALTER TABLE dead_letters DELETE WHERE error_type = 'not_a_record'")
+    assert len(letters) == len(poison) + 1
+    assert {one["source"] for one in letters} == {pipeline.topics.nodes.name, pipeline.topics.findings.name}
+    assert all(one["reason"] and one["position"].startswith(one["source"]) for one in letters)
+    assert {one["payload"][:7] for one in letters} >= {"no JSON", "[" * 7, ""}
+    assert pipeline.digest() == expected
+
+
+@pytest.mark.parametrize("fault", ["drop_before", "drop_after", "error"])
+def test_an_answer_of_clickhouse_that_is_lost_doubles_nothing(
+    pipeline: Pipeline, http: ClickHouseHttp, expected: list[TableDigest], fault: str
+) -> None:
+    lander = pipeline.part("land", "0")
+    lander.start()
+    pipeline.part("work", "0").start()
+    pipeline.replay(examples(CAPTURES[:1]))
+    pipeline.settle()
+    http.inject(fault)
+    pipeline.replay(examples(CAPTURES[1:]))
+    pipeline.settle()
+    assert "not stored yet" in lander.last_lines()
+    assert pipeline.digest() == expected

@@ -1,0 +1,141 @@
+"""/readyz and /metrics of running parts against real components: true while all is well, and while it is not."""
+
+import json
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from components.clickhouse import ClickHouseHttp
+from components.command import COMMAND, leadsman, succeeds
+from components.kafka import Kafka
+from components.processes import HOST, Process, free_port
+from fakes.machine import Thread, write_checkpoints, write_sysfs
+from paths import SCENARIOS
+from waiting import eventually
+
+pytestmark = pytest.mark.xdist_group("kafka")
+
+CAPTURE = SCENARIOS / "evictions/capture.jsonl"
+USAGE = 2
+
+
+class Part:
+    """A part with its own settings and telemetry."""
+
+    def __init__(self, name: str, folder: Path, given: dict[str, object]) -> None:
+        self.port = free_port()
+        file = folder / f"{name}.yaml"
+        file.write_text(yaml.safe_dump(given | {"telemetry": {"port": self.port}, "log": "json"}))
+        self.process = Process(name, [COMMAND, name, f"--config={file}"], folder / f"{name}.log")
+
+    def get(self, path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://{HOST}:{self.port}/{path}", timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.code, refused.read().decode()
+        except OSError:
+            return 0, ""
+
+    def is_ready(self) -> bool:
+        return self.get("readyz")[0] == 200
+
+    def reasons(self) -> str:
+        status, text = self.get("readyz")
+        return " ".join(json.loads(text)["reasons"]) if status == 503 else ""
+
+    def figure(self, name: str) -> float:
+        """The sum over its labels."""
+        families = text_string_to_metric_families(self.get("metrics")[1])
+        return sum(sample.value for family in families for sample in family.samples if sample.name == name)
+
+
+@pytest.fixture
+def given(kafka: Kafka, tmp_path: Path) -> Iterator[tuple[dict[str, object], ClickHouseHttp]]:
+    with ClickHouseHttp(tmp_path / "db") as http:
+        kafka_settings = {
+            "bootstrap_servers": kafka.bootstrap_servers,
+            "topic_prefix": f"r{uuid.uuid4().hex[:8]}",
+            "partitions": 2,
+        }
+        yield {"db": http.dsn("ready"), "kafka": kafka_settings, "land": {"batch_seconds": 0.2}}, http
+
+
+def test_parts_are_ready_count_what_they_do_and_tell_when_the_database_is_away(
+    given: tuple[dict[str, object], ClickHouseHttp], tmp_path: Path
+) -> None:
+    settings, http = given
+    work, land = Part("work", tmp_path, settings), Part("land", tmp_path, settings)
+    feed = tmp_path / "feed.yaml"
+    feed.write_text(yaml.safe_dump(settings))
+    try:
+        for part in (land, work):
+            part.process.start()
+        for part in (land, work):
+            part.process.await_ready(part.is_ready, 90)
+        assert land.get("healthz") == (200, '{"part": "land", "alive": true}')
+        succeeds("replay", CAPTURE, "--into=kafka", f"--config={feed}", "--quiet")
+        eventually("it is folded", lambda: work.figure("leadsman_folded_messages_total") > 0)
+        eventually("it is landed", lambda: land.figure("leadsman_landed_messages_total") > 0)
+        eventually("nothing is left", lambda: work.figure("leadsman_lag_messages") == 0)
+        assert work.figure("leadsman_folded_timestamp_seconds") > time.time() - 600
+        assert work.figure("leadsman_stage_seconds_count") > 0
+        assert land.figure("leadsman_stage_seconds_count") > 0
+        http.inject("error")
+        succeeds("replay", CAPTURE, "--into=kafka", f"--config={feed}", "--quiet")
+
+        def refused_again() -> bool:
+            http.inject("error")
+            return "the database stores nothing now" in land.reasons()
+
+        eventually("land says so", refused_again)
+        assert land.get("healthz")[0] == 200
+        eventually("land is ready again", land.is_ready)
+        assert land.figure("leadsman_land_refusals_total") > 0
+        assert work.is_ready()
+    finally:
+        land.process.stop()
+        work.process.stop()
+    lines = [line for line in land.process.log.read_text().splitlines() if line.startswith("{")]
+    told = [json.loads(line) for line in lines]
+    assert {"level", "timestamp", "event"} <= told[0].keys()
+    assert any(each["event"] == "not stored yet" for each in told)
+
+
+def test_a_port_that_is_taken_ends_the_part_with_both_settings_named(
+    given: tuple[dict[str, object], ClickHouseHttp], tmp_path: Path
+) -> None:
+    settings, http = given
+    file = tmp_path / "leadsman.yaml"
+    file.write_text(yaml.safe_dump(settings | {"telemetry": {"port": http.port}}))
+    done = leadsman("work", f"--config={file}")
+    assert done.returncode == USAGE
+    assert f"telemetry.host and telemetry.port: 127.0.0.1:{http.port} cannot be listened on" in done.stderr
+
+
+def test_an_agent_that_writes_captures_tells_what_it_cannot_read(tmp_path: Path) -> None:
+    write_sysfs(tmp_path / "host", [Thread(0, 0, 0, 0)])
+    port, captures = free_port(), tmp_path / "captures"
+    config = tmp_path / "leadsman.yaml"
+    config.write_text(yaml.safe_dump({"telemetry": {"port": port}, "watch": {"cluster": "lab"}}))
+    agent = Part("agent", tmp_path, {})
+    agent.port = port
+    argv = [COMMAND, "agent", "--node=n", f"--root={tmp_path / 'host'}", "--interval=1", f"--output={captures}"]
+    agent.process = Process("agent", [*argv, f"--config={config}"], tmp_path / "agent.log")
+    agent.process.start()
+    try:
+        eventually("it tells what is not there", lambda: "cpu_manager_state: is not there" in agent.reasons())
+        write_checkpoints(tmp_path / "host", '{"policyName":"none"}', '{"policyName":"None"}')
+        eventually("it is ready", agent.is_ready)
+        assert agent.figure("leadsman_agent_looks_total") > 1
+    finally:
+        agent.process.stop()
+    assert [file.name for file in captures.iterdir() if file.name.startswith("lab-n")]

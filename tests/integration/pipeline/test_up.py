@@ -1,0 +1,66 @@
+"""`leadsman up` as a process: what ends it, and with which status."""
+
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from components.command import COMMAND, leadsman
+from components.processes import HOST, free_port
+from waiting import eventually
+
+KUBECONFIG = """\
+current-context: c
+clusters: [{name: k, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {token: t}}]
+contexts: [{name: c, context: {cluster: k, user: u}}]
+"""
+
+
+@pytest.fixture
+def flags(tmp_path: Path) -> list[str]:
+    """A kubeconfig that can be read, a Kafka that is not there, a database that could be."""
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
+    return [
+        f"--kafka={HOST}:{free_port()}",
+        f"--kubeconfig={tmp_path / 'kubeconfig'}",
+        f"--db=chdb://{tmp_path / 'db'}",
+    ]
+
+
+def _started(log: str) -> dict[str, int]:
+    return {name: int(pid) for name, pid in re.findall(r"is started +part=(\w+) pid=(\d+)", log)}
+
+
+def test_what_no_restart_heals_ends_it_with_its_status_and_message(flags: list[str], tmp_path: Path) -> None:
+    missing = f"--kubeconfig={tmp_path / 'missing'}"
+    done = leadsman("up", *flags, missing)
+    assert done.returncode == 4
+    assert f"{tmp_path / 'missing'} does not exist: set kubeconfig or KUBECONFIG to a file" in done.stderr
+    assert "watch ended with status 4" in done.stderr
+    assert not any(Path(f"/proc/{pid}").exists() for pid in _started(done.stdout).values())
+
+
+def test_it_waits_for_a_kafka_that_is_away_and_ends_on_sigterm(flags: list[str], tmp_path: Path) -> None:
+    log = tmp_path / "up.log"
+    with log.open("w") as output, subprocess.Popen([COMMAND, "up", *flags], stdout=output, stderr=output) as up:
+        try:
+            eventually("each part was started again", lambda: log.read_text().count("is started") >= 6, 180)
+            up.send_signal(signal.SIGTERM)
+            assert up.wait(60) == 0
+        finally:
+            up.kill()
+    text = log.read_text()
+    assert text.count("cannot be used") >= 3
+    assert "Check kafka.bootstrap_servers" in text
+    assert "Traceback" not in text
+    assert not any(Path(f"/proc/{pid}").exists() for pid in _started(text).values())
+
+
+def test_settings_that_cannot_be_are_told_before_anything_starts(flags: list[str]) -> None:
+    done = leadsman("up", *flags, "--kubelet=perhaps")
+    assert done.returncode == 2
+    assert "watch.kubelet.access: Input should be 'proxy', 'direct' or 'off'" in done.stderr
+    assert _started(done.stdout) == {}

@@ -1,0 +1,182 @@
+"""The report and the page in a real Chromium, of a recording with hostile names (issue 7, "Report and page").
+
+The names of a real recording are replaced by markup; what the browser does with them is what a reader's would.
+"""
+
+import gzip
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from components.browser import browse, browser_modules, chromium_program
+from components.cache import require
+from components.command import start, succeeds
+from paths import NODE_PRESSURE
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+NODE: Final = "<img src=x onerror=alert(1)>node"
+POD: Final = "</script><script>alert(2)</script>hog"
+SERIOUS: Final = {"serious", "critical"}
+CANVASES: Final = (
+    "[...document.querySelectorAll('canvas')].filter((each) => each.width > 50 && each.height > 50).length"
+)
+DARK: Final = """(() => {
+    const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number);
+    return red + green + blue < 200;
+})()"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def components() -> None:
+    require(chromium_program, browser_modules)
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database of the real recording, with hostile names."""
+    folder = tmp_path_factory.mktemp("hostile")
+    capture = folder / "capture.jsonl"
+    text = gzip.decompress(NODE_PRESSURE.read_bytes()).decode()
+    capture.write_text(text.replace("real-node-1", NODE).replace("hog-", f"{POD}-"))
+    succeeds("replay", capture, db=folder / "db")
+    return folder / "db"
+
+
+@pytest.fixture(scope="module")
+def report(db: Path) -> str:
+    """The address of the report."""
+    file = db.with_name("report.html")
+    succeeds("report", "-o", file, db=db)
+    return file.as_uri()
+
+
+@pytest.fixture(scope="module")
+def site(db: Path, report: str) -> Iterator[str]:
+    """The address of the page, after the report was written: the database belongs to one process."""
+    assert report
+    process = start("serve", "--port", "0", db=db)
+    try:
+        yield _address(process)
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def _address(process: "subprocess.Popen[str]") -> str:
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    found = re.search(r"http://127\.0\.0\.1:[0-9]+", line)
+    assert found, line
+    return found.group()
+
+
+@pytest.fixture(scope="module")
+def seen(report: str, site: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Every page in light and dark, on a desk and on a phone."""
+    pages = {"report": report, "overview": f"{site}/", "node": f"{site}/node?node={quote(NODE)}"}
+    names, steps = [], []
+    for page, url in pages.items():
+        for scheme in ("light", "dark"):
+            for width in (1440, 390):
+                names.append(f"{page} {scheme} {width}")
+                actions = [["wait", 300], ["read", "canvases", CANVASES], ["read", "dark", DARK]]
+                steps.append({"url": url, "scheme": scheme, "width": width, "axe": True, "actions": actions})
+    return dict(zip(names, browse(steps, tmp_path_factory.mktemp("seen")), strict=True))
+
+
+def test_hostile_names_are_text(seen: dict[str, dict[str, Any]]) -> None:
+    for name, page in seen.items():
+        assert NODE in page["text"], name
+        assert page["dialogs"] == [], name
+    for name in ("report light 1440", "node light 1440"):
+        assert f"{POD}-775668d95b-wcnzb" in seen[name]["text"], name
+
+
+def test_nothing_complains(seen: dict[str, dict[str, Any]]) -> None:
+    """Neither a script's error nor what the Content-Security-Policy refused."""
+    for name, page in seen.items():
+        assert (page["console"], page["errors"]) == ([], []), name
+
+
+def test_nothing_is_asked_of_anyone_else(seen: dict[str, dict[str, Any]], site: str) -> None:
+    for name, page in seen.items():
+        others = [url for url in page["requests"] if not url.startswith((f"{site}/", "file://", "data:"))]
+        assert others == [], name
+        if name.startswith("report"):
+            assert len([url for url in page["requests"] if url.startswith("file://")]) == 1, name
+
+
+def test_nothing_is_wider_than_the_screen(seen: dict[str, dict[str, Any]]) -> None:
+    for name, page in seen.items():
+        content, screen = page["width"]
+        assert content <= screen, name
+
+
+def test_axe_finds_nothing_serious(seen: dict[str, dict[str, Any]]) -> None:
+    for name, page in seen.items():
+        assert [each for each in page["violations"] if each["impact"] in SERIOUS] == [], name
+
+
+def test_light_and_dark_follow_the_system(seen: dict[str, dict[str, Any]]) -> None:
+    for name, page in seen.items():
+        assert page["read"]["dark"] == (" dark " in name), name
+
+
+def test_charts_are_drawn(seen: dict[str, dict[str, Any]]) -> None:
+    for name, page in seen.items():
+        assert page["read"]["canvases"] >= (0 if name.startswith("overview") else 3), name
+
+
+def test_the_page_is_used_by_keys_alone(site: str, tmp_path: Path) -> None:
+    focus = ["read", "focused", "document.activeElement.id"]
+    keys = [
+        ["press", "/"],
+        focus,
+        ["type", "nothing has this name"],
+        ["read", "hidden", "[...document.querySelectorAll('#node-table tbody tr')].every((row) => row.hidden)"],
+        ["read", "address", "location.search"],
+        ["press", "Escape"],
+        ["press", "?"],
+        ["read", "help", "document.querySelector('#keys').open"],
+        ["press", "Escape"],
+        ["press", "t"],
+        ["read", "theme", "document.documentElement.dataset.theme"],
+        ["press", "t"],
+        ["reload"],
+        ["read", "kept", "document.documentElement.dataset.theme"],
+        ["read", "filter", "document.querySelector('#filter').value"],
+        ["read", "still", "[...document.querySelectorAll('#node-table tbody tr')].every((row) => row.hidden)"],
+        ["press", "/"],
+        ["press", "Control+a"],
+        ["press", "Delete"],
+        ["press", "Escape"],
+        ["press", "j"],
+        ["go", "Enter", "**/node?**"],
+        ["read", "title", "document.querySelector('h1').textContent"],
+    ]
+    (page,) = browse([{"url": f"{site}/", "actions": keys}], tmp_path)
+    read = page["read"]
+    assert (read["focused"], read["hidden"], read["help"]) == ("filter", True, True)
+    assert read["address"] == "?q=nothing+has+this+name"
+    assert (read["theme"], read["kept"]) == ("light", "dark")
+    assert (read["filter"], read["still"]) == ("nothing has this name", True)
+    assert read["title"] == NODE
+    assert urlsplit(page["url"]).path == "/node"
+    assert (page["console"], page["errors"]) == ([], [])
+
+
+def test_the_report_filters_its_nodes_and_jumps_to_them(report: str, tmp_path: Path) -> None:
+    actions = [
+        ["click", "#urgent"],
+        ["read", "counted", "document.querySelector('#counted').textContent"],
+        ["click", "#node-table tbody a"],
+        ["read", "place", "location.hash"],
+    ]
+    (page,) = browse([{"url": report, "actions": actions}], tmp_path)
+    assert page["read"] == {"counted": "1 node", "place": "#node-1"}

@@ -1,0 +1,48 @@
+"""Waiting for what another process, thread or task brings about: a test names the condition, and guesses no time."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+POLL_SECONDS: Final = 0.05
+
+
+class NotReady(RuntimeError):
+    """A condition did not hold in time, or a component exited before it did; the message has the end of its log."""
+
+
+def holds_in_time(
+    holds: Callable[[], object], timeout_seconds: float = 120.0, every_seconds: float = POLL_SECONDS
+) -> bool:
+    """Whether `holds()` became true within the time; returns as soon as it did."""
+    deadline = time.monotonic() + timeout_seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(every_seconds)
+    return True
+
+
+def eventually(
+    what: str, holds: Callable[[], object], timeout_seconds: float = 120.0, every_seconds: float = POLL_SECONDS
+) -> None:
+    """Return when `holds()` is true; NotReady naming `what` when the time is over."""
+    if not holds_in_time(holds, timeout_seconds, every_seconds):
+        raise NotReady(f"not within {timeout_seconds:.0f} s: {what}")
+
+
+async def until(holds: Callable[[], object | Awaitable[object]], timeout_seconds: float = 20.0) -> None:
+    """The same for tasks of the running loop, with a condition that may be awaited; TimeoutError."""
+    async with asyncio.timeout(timeout_seconds):
+        while not await _answer(holds()):  # noqa: ASYNC110  # an event of this loop cannot tell of another process
+            await asyncio.sleep(POLL_SECONDS / 5)
+
+
+async def _answer(given: object | Awaitable[object]) -> object:
+    return await given if isinstance(given, Awaitable) else given
+
+
+def lasting(seconds: float) -> None:
+    """Let a fault last, or choose the moment of an attack: there the time itself is what is tested."""
+    time.sleep(seconds)
