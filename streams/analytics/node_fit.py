@@ -11,10 +11,10 @@ import msgspec
 from ingest.model.records import NodeRecord, NodeSample, PodRecord, Record, SummaryRecord
 from streams.fold.findings import NodeFit
 from streams.fold.reducer import Output, Reducer
+from streams.rules.pods.phase import has_ended
 from streams.rules.pods.requests import effective_requests
 from streams.rules.values.quantity import in_base_units
 
-FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _NANOCORES_PER_MILLICORE: Final = 1_000_000
 
 
@@ -51,9 +51,8 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
 
 def _pod(state: State, record: PodRecord) -> State:
     uid = record.object.metadata.uid
-    gone = record.change == "DELETED" or record.object.status.phase in FINISHED
     before = state.pods.get(uid)
-    requests = None if gone else effective_requests(record.object)
+    requests = None if has_ended(record) else effective_requests(record.object)
     if requests == before:
         return state
     pods = {k: v for k, v in state.pods.items() if k != uid}

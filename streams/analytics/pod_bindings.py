@@ -14,6 +14,7 @@ from ingest.model.objects import Pod, Toleration
 from ingest.model.records import PodPlacement, PodRecord
 from streams.fold.findings import PodBinding
 from streams.fold.reducer import Output, Reducer
+from streams.rules.pods.phase import FINISHED
 from streams.rules.pods.qos import qos_class
 from streams.rules.pods.requests import (
     cpu_limit,
@@ -23,8 +24,6 @@ from streams.rules.pods.requests import (
     is_critical,
     memory_limit,
 )
-
-FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
 class State(msgspec.Struct, frozen=True):

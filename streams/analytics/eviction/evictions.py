@@ -32,8 +32,8 @@ from streams.rules.eviction.messages import (
 )
 from streams.rules.eviction.messages import Eviction as Told
 from streams.rules.eviction.thresholds import effective_thresholds
+from streams.rules.pods.phase import has_ended
 
-FINISHED: Final = frozenset({"Succeeded", "Failed"})
 MAX_STORIES: Final = 500
 """Evictions of a node that a later witness can still confirm."""
 CLOCK_SECOND: Final = timedelta(seconds=1)
@@ -89,7 +89,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
             # Whatever its text says the pod has ended, and is ranked no more.
             rows = (error,)
     pods = {uid: specs for uid, specs in state.pods.items() if uid != pod.metadata.uid}
-    if record.change != "DELETED" and pod.status.phase not in FINISHED:
+    if not has_ended(record):
         pods[pod.metadata.uid] = specs_of(pod)
     if pods == state.pods:
         return state, rows

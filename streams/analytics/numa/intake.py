@@ -42,11 +42,11 @@ from streams.rules.numa.sources import (
     metrics_view,
 )
 from streams.rules.numa.topology import InvalidTopology, numa_topology
+from streams.rules.pods.phase import has_ended
 from streams.rules.pods.qos import GUARANTEED
 from streams.rules.pods.requests import exclusive_cpus
 from streams.rules.values.quantity import millicores
 
-FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _NOTHING: Final = PodAnnotations()
 _NO_LABELS: Final = PodLabels()
 
@@ -165,7 +165,7 @@ def take_node(state: State, record: NodeRecord) -> State:
 def take_pod(state: State, record: PodRecord) -> State:
     pod, uid = record.object, record.object.metadata.uid
     known = state.pods.get(uid)
-    if record.change == "DELETED" or pod.status.phase in FINISHED:
+    if has_ended(record):
         if known is None or not known.is_active:
             return state
         ended = {**state.pods, uid: known._replace(is_active=False)}

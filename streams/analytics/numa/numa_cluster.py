@@ -6,18 +6,16 @@ back is remembered. `numa_whatif` tells of the latest state alone.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from ingest.model.records import NodeNumaRecord
+from streams.analytics.numa.cluster_rows import Entry, late_joiners_row, skew_row
 from streams.analytics.numa.whatif import whatif_rows
-from streams.fold.findings import LateJoiners, NumaSkew
 from streams.fold.reducer import Output, Reducer
-from streams.rules.numa import late_joiners as rule
-from streams.rules.numa.skew import cluster_skew
 
 BUCKET: Final = timedelta(minutes=1)
 REMEMBERED: Final = timedelta(days=1)
@@ -27,27 +25,6 @@ FEW_PODS: Final = 50
 """Up to which every change places all pods again; above it that is done once a minute."""
 MANY_PODS: Final = 1000
 """Above which it is done every ten minutes."""
-NOTABLE_CORRELATION: Final = 0.5
-NOTABLE_GAP: Final = 0.1
-"""From both on, nodes that joined later count as emptier."""
-MOST_NAMES: Final = 50
-"""Nodes of a group that a row names."""
-_FIDELITIES: Final = ("exact", "count")
-
-
-class Entry(NamedTuple):
-    """A node's numbers since `ts`."""
-
-    ts: datetime
-    gone: bool
-    exclusive: int
-    allocatable: int
-    free: int
-    fit: int
-    spanning: int
-    fidelity: str
-    created_at: datetime | None
-    control_plane: bool
 
 
 class State(msgspec.Struct, frozen=True):
@@ -68,6 +45,34 @@ class State(msgspec.Struct, frozen=True):
 
 
 def step(state: State, record: NodeNumaRecord) -> tuple[State, Sequence[Output]]:
+    state, rows = _summed(state, record)
+    if state.history[record.target][-1].ts > record.ts:
+        return state, rows
+    state = _with_latest(state, record)
+    if len(state.latest) <= SMALL_CLUSTER and _pods(state) <= FEW_PODS:
+        state, placed = _placed_again(state)
+        rows += placed
+    return state, rows
+
+
+def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
+    """Sum up what a large cluster has left open, and forget what is older than a day."""
+    rows: list[Output] = []
+    if state.is_unsummed:
+        rows += _rows(state, state.buckets[-1])
+        state = msgspec.structs.replace(state, is_unsummed=False)
+    is_due = _pods(state) <= MANY_PODS or not state.was_placed or watermark.minute % 10 == 0
+    if state.is_unplaced and is_due:
+        state, placed = _placed_again(state)
+        rows += placed
+    oldest = watermark - REMEMBERED
+    if state.buckets and state.buckets[0] < oldest:
+        state = _without_older(state, oldest)
+    return state, rows
+
+
+def _summed(state: State, record: NodeNumaRecord) -> tuple[State, list[Output]]:
+    """The record in the history of its node, and the rows of the minutes that it changes."""
     known = state.history.get(record.target, ())
     place = bisect_right(known, record.ts, key=_ts)
     entries = (*known[:place], _entry(record), *known[place:])
@@ -83,40 +88,25 @@ def step(state: State, record: NodeNumaRecord) -> tuple[State, Sequence[Output]]
     if len(state.history) > SMALL_CLUSTER and touched[-1:] == list(state.buckets[-1:]):
         del touched[-1]
         state = msgspec.structs.replace(state, is_unsummed=True)
-    rows = [row for b in touched for row in _rows(state, b)]
-    if place < len(known):
-        return state, rows
+    return state, [row for b in touched for row in _rows(state, b)]
+
+
+def _with_latest(state: State, record: NodeNumaRecord) -> State:
     latest = dict(state.latest)
     latest.pop(record.target, None)
     if not record.gone:
         latest[record.target] = record
-    state = msgspec.structs.replace(
+    return msgspec.structs.replace(
         state,
         latest=latest,
         is_unplaced=True,
         has_gangs=state.has_gangs or any(claim.group for claim in record.claims),
         newest=max(record.ts, state.newest or record.ts),
     )
-    if len(latest) <= SMALL_CLUSTER and sum(len(each.claims) for each in latest.values()) <= FEW_PODS:
-        state, placed = _placed_again(state)
-        rows += placed
-    return state, rows
 
 
-def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
-    """Sum up what a large cluster has left open, and forget what is older than a day."""
-    rows: list[Output] = []
-    if state.is_unsummed:
-        rows += _rows(state, state.buckets[-1])
-        state = msgspec.structs.replace(state, is_unsummed=False)
-    few = sum(len(each.claims) for each in state.latest.values()) <= MANY_PODS
-    if state.is_unplaced and (few or not state.was_placed or watermark.minute % 10 == 0):
-        state, placed = _placed_again(state)
-        rows += placed
-    oldest = watermark - REMEMBERED
-    if state.buckets and state.buckets[0] < oldest:
-        state = _without_older(state, oldest)
-    return state, rows
+def _pods(state: State) -> int:
+    return sum(len(each.claims) for each in state.latest.values())
 
 
 def _with(buckets: tuple[datetime, ...], bucket: datetime) -> tuple[datetime, ...]:
@@ -169,90 +159,12 @@ def _rows(state: State, bucket: datetime) -> list[Output]:
         if last is not None and not last.gone:
             nodes[node] = last
     takers = {node: each for node, each in nodes.items() if not each.control_plane and each.allocatable}
-    return [_skew_row(state.cluster, bucket, nodes.values()), _late_joiners(state.cluster, bucket, takers)]
+    return [skew_row(state.cluster, bucket, nodes.values()), late_joiners_row(state.cluster, bucket, takers)]
 
 
 def _last_before(entries: Sequence[Entry], end: datetime) -> Entry | None:
     place = bisect_left(entries, end, key=_ts)
     return entries[place - 1] if place else None
-
-
-def _skew_row(cluster: str, bucket: datetime, nodes: Iterable[Entry]) -> NumaSkew:
-    entries = list(nodes)
-    total = cluster_skew([(each.exclusive, each.allocatable, each.free, each.fit) for each in entries])
-    return NumaSkew(
-        cluster=cluster,
-        ts=bucket,
-        scope="cluster",
-        node="",
-        skew_ratio=total and total.skew_ratio,
-        mean_absolute_deviation=total and total.mean_absolute_deviation,
-        free_cpus=total and total.free_cpus,
-        largest_fit_cpus=total and total.largest_fit_cpus,
-        stranded_cpus=total and total.stranded_cpus,
-        exclusive_cpus=sum(each.exclusive for each in entries),
-        allocatable_cpus=sum(each.allocatable for each in entries),
-        spanning_pods=sum(each.spanning for each in entries),
-        nodes=len(entries),
-        source="nodes",
-        fidelity=max((each.fidelity for each in entries), key=_FIDELITIES.index, default="none"),
-        assumed=[],
-        explanation="",
-    )
-
-
-def _late_joiners(cluster: str, bucket: datetime, nodes: dict[str, Entry]) -> LateJoiners:
-    aged = [
-        rule.Aged(each.created_at, node, each.exclusive / each.allocatable)
-        for node, each in nodes.items()
-        if each.created_at is not None
-    ]
-    found = rule.late_joiners(aged)
-    oldest = found.groups[0] if found.groups else None
-    youngest = found.groups[-1] if len(found.groups) > 1 else None
-    free = sum(each.free for each in nodes.values())
-    fit = max((each.fit for each in nodes.values()), default=0)
-    verdict = _verdict(found)
-    return LateJoiners(
-        cluster=cluster,
-        ts=bucket,
-        verdict=verdict,
-        rank_correlation=found.rank_correlation,
-        gap_ratio=found.gap_ratio,
-        nodes=len(aged),
-        oldest_nodes=list(oldest.nodes[:MOST_NAMES]) if oldest else [],
-        oldest_created_at=oldest and oldest.first_created_at,
-        oldest_ratio=oldest and oldest.ratio,
-        youngest_nodes=list(youngest.nodes[:MOST_NAMES]) if youngest else [],
-        youngest_created_at=youngest and youngest.first_created_at,
-        youngest_ratio=youngest and youngest.ratio,
-        free_cpus=free,
-        largest_fit_cpus=fit,
-        explanation=_explanation(verdict, found, free, fit),
-    )
-
-
-def _verdict(found: rule.LateJoiners) -> str:
-    if found.gap_ratio is None or found.rank_correlation is None:
-        return "inconclusive"
-    emptier = found.gap_ratio >= NOTABLE_GAP and found.rank_correlation >= NOTABLE_CORRELATION
-    return "late_joiners_emptier" if emptier else "even"
-
-
-def _explanation(verdict: str, found: rule.LateJoiners, free: int, fit: int) -> str:
-    left = f"{free} CPUs are free, the largest request that fits one NUMA node is {fit}"
-    if verdict == "inconclusive":
-        return f"the nodes are too few, of one age or equally full: nothing relates to their age; {left}"
-    oldest, youngest = found.groups[0], found.groups[-1]
-    return (
-        f"nodes that joined last ({_names(youngest)}) hold {youngest.ratio:.0%} of what they can give "
-        f"exclusively, those that joined first ({_names(oldest)}) {oldest.ratio:.0%}; {left}"
-    )
-
-
-def _names(group: rule.AgeGroup) -> str:
-    shown = ", ".join(group.nodes[:5])
-    return shown if len(group.nodes) <= 5 else f"{shown} and {len(group.nodes) - 5} more"  # noqa: PLR2004  as above
 
 
 def _whatif(state: State) -> list[Output]:

@@ -30,11 +30,12 @@ from ingest.model.records import (
 from streams.analytics.numa import intake as numa_intake
 from streams.analytics.numa import rows as numa_rows
 from streams.analytics.numa import state as numa_state
-from streams.analytics.numa.state import Pending, Shown, State
+from streams.analytics.numa.state import Pending, State
+from streams.analytics.numa.summary import summary_record
 from streams.analytics.numa.whatif import whatif_rows
 from streams.fold.findings import NumaAllocation, NumaDisagreement, NumaPod, NumaResource, NumaSkew, NumaWhatif
 from streams.fold.reducer import Output, Reducer
-from streams.rules.numa.resolve import account, best_account, disagreements
+from streams.rules.numa.resolve import Account, account, best_account, disagreements
 
 SETTLED_AFTER: Final = timedelta(minutes=1)
 DISAGREES_AFTER: Final = timedelta(minutes=2)
@@ -70,43 +71,70 @@ def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
 
 
 def _conclude(state: State, ts: datetime) -> tuple[State, list[Output]]:
+    """What the sources tell now, against what was written last."""
     known = numa_state.facts(state)
     accounts = [account(view, known) for view in numa_state.views(state)]
     best = best_account(accounts)
-    shown, said = state.shown, list[Output]()
-    resources, changed = _updated(shown.resources, numa_rows.resource_rows(state, ts), _resource_key)
-    said += changed
+    state, rows = _resources(state, ts)
     if best is None:
-        return _with_shown(state, msgspec.structs.replace(shown, resources=resources)), said
+        return state, rows
     of_pods = numa_rows.pod_account(state, accounts)
     is_vague = best.fidelity == "none" or (of_pods is not None and of_pods.fidelity == "none")
     state = _with_vagueness(_with_pending(state, disagreements(best, accounts), ts), ts, is_vague=is_vague)
-    allocations, pods, whatif = shown.allocations, shown.pods, shown.whatif
     if best.fidelity != "none" or state.is_settled:
-        rows = numa_rows.allocation_rows(state, ts, best, accounts)
-        allocations, new_allocations = _updated(_with_witnesses(allocations, rows), rows, _allocation_key)
-        said += new_allocations
-    has_pods = of_pods is None or of_pods.fidelity != "none" or state.is_settled
-    if has_pods:
-        pods, new_pods = _updated(pods, numa_rows.pod_rows(state, ts, of_pods), _pod_key)
-        said += new_pods
-    spanning = len({row.uid for row in pods.values() if row.aligned is False})
-    skew = numa_rows.skew_row(state, ts, best, spanning)
-    if shown.skew is None or skew != shown.skew._replace(ts=ts):
-        said.append(skew)
-    summary = numa_rows.summary_record(state, ts, best, of_pods if has_pods else None, spanning)
-    if summary is not None and not _same(summary, shown.summary):
-        if _places_differently(summary, shown.summary):
-            has_gangs = "gang" in whatif or any(claim.group for claim in summary.claims)
-            placed = whatif_rows(state.cluster, ts, state.node, [summary], has_gangs=has_gangs)
-            whatif, changed_whatif = _updated(whatif, placed, _strategy)
-            said += changed_whatif
-        said.append(summary)
-    elif summary is None and shown.summary is not None:
-        said += _farewell(state, ts)
-    state = _with_shown(state, Shown(allocations, pods, skew, whatif, resources, summary))
-    state, told = _tell_disagreements(state, ts)
-    return state, [*said, *told]
+        state, written = _allocations(state, ts, best, accounts)
+        rows += written
+    if of_pods is None or of_pods.fidelity != "none" or state.is_settled:
+        state, written = _pods(state, ts, of_pods)
+        rows += written
+    else:
+        of_pods = None
+    spanning = len({row.uid for row in state.shown.pods.values() if row.aligned is False})
+    state, written = _skew(state, numa_rows.skew_row(state, ts, best, spanning))
+    rows += written
+    state, written = _summary(state, ts, summary_record(state, ts, best, of_pods, spanning))
+    rows += written
+    state, written = _tell_disagreements(state, ts)
+    return state, rows + written
+
+
+def _resources(state: State, ts: datetime) -> tuple[State, list[Output]]:
+    resources, rows = _updated(state.shown.resources, numa_rows.resource_rows(state, ts), _resource_key)
+    return _with_shown(state, resources=resources), [*rows]
+
+
+def _allocations(
+    state: State, ts: datetime, best: Account, accounts: Sequence[Account]
+) -> tuple[State, list[Output]]:
+    now = numa_rows.allocation_rows(state, ts, best, accounts)
+    allocations, rows = _updated(_with_witnesses(state.shown.allocations, now), now, _allocation_key)
+    return _with_shown(state, allocations=allocations), [*rows]
+
+
+def _pods(state: State, ts: datetime, of_pods: Account | None) -> tuple[State, list[Output]]:
+    pods, rows = _updated(state.shown.pods, numa_rows.pod_rows(state, ts, of_pods), _pod_key)
+    return _with_shown(state, pods=pods), [*rows]
+
+
+def _skew(state: State, now: NumaSkew) -> tuple[State, list[Output]]:
+    last = state.shown.skew
+    changed = last is None or now != last._replace(ts=now.ts)
+    return _with_shown(state, skew=now), [now] if changed else []
+
+
+def _summary(state: State, ts: datetime, now: NodeNumaRecord | None) -> tuple[State, list[Output]]:
+    """For the analysis across nodes; and, where CPUs or pods changed, what other strategies would make of them."""
+    last, whatif, rows = state.shown.summary, state.shown.whatif, list[Output]()
+    if now is None:
+        rows += _farewell(state, ts)
+    elif last is None or now != msgspec.structs.replace(last, ts=ts):
+        if _places_differently(now, last):
+            has_gangs = "gang" in whatif or any(claim.group for claim in now.claims)
+            placed = whatif_rows(state.cluster, ts, state.node, [now], has_gangs=has_gangs)
+            whatif, changed = _updated(whatif, placed, _strategy)
+            rows += changed
+        rows.append(now)
+    return _with_shown(state, summary=now, whatif=whatif), rows
 
 
 def _refusal(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:
@@ -181,8 +209,8 @@ def _farewell(state: State, ts: datetime) -> list[Output]:
     return [NodeNumaRecord(ts=ts, cluster=state.cluster, target=state.node, gone=True)]
 
 
-def _with_shown(state: State, shown: Shown) -> State:
-    return msgspec.structs.replace(state, shown=shown)
+def _with_shown(state: State, **changes: Any) -> State:
+    return msgspec.structs.replace(state, shown=msgspec.structs.replace(state.shown, **changes))
 
 
 def _updated(shown: dict[str, R], now: Iterable[R], key: Callable[[R], str]) -> tuple[dict[str, R], list[R]]:
@@ -195,10 +223,6 @@ def _updated(shown: dict[str, R], now: Iterable[R], key: Callable[[R], str]) -> 
         if not same:
             changed.append(row)
     return written, changed
-
-
-def _same(summary: NodeNumaRecord, last: NodeNumaRecord | None) -> bool:
-    return last is not None and msgspec.structs.replace(last, ts=summary.ts) == summary
 
 
 def _places_differently(summary: NodeNumaRecord, last: NodeNumaRecord | None) -> bool:

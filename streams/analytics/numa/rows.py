@@ -1,4 +1,4 @@
-"""The rows and records that `numa_skew` concludes from a node's state and the account that it believes."""
+"""The rows that `numa_skew` concludes from a node's state and the account that it believes."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -6,9 +6,8 @@ from typing import Final
 
 from ingest.model.cpuset import format_cpuset
 from ingest.model.objects import Pod
-from ingest.model.records import NodeNumaRecord, NumaBin, NumaClaim, Record
+from ingest.model.records import Record
 from streams.analytics.numa.state import (
-    UNKNOWN_ARRIVAL,
     State,
     cpu_policy,
     device_views,
@@ -79,33 +78,6 @@ def skew_row(state: State, ts: datetime, best: Account, spanning_pods: int) -> N
         cpu_manager_policy=cpu_policy(state),
         topology_manager_policy=topology_policy(state),
         topology_manager_scope=topology_scope(state),
-    )
-
-
-def summary_record(
-    state: State, ts: datetime, best: Account, of_pods: Account | None, spanning_pods: int
-) -> NodeNumaRecord | None:
-    """What the analysis across nodes needs; None where NUMA nodes are not known, or the kubelet pins nothing."""
-    total = skew(best.numbers) if best.fidelity != "none" else None
-    if total is None or cpu_policy(state) == "none":
-        return None
-    machine = state.machine
-    return NodeNumaRecord(
-        ts=ts,
-        cluster=state.cluster,
-        target=state.node,
-        created_at=machine.created_at if machine else None,
-        kubelet_version=machine.kubelet_version if machine else "",
-        control_plane=machine.control_plane if machine else False,
-        single_numa=topology_policy(state) == "single-numa-node",
-        exclusive_cpus=sum(each.exclusive_cpus or 0 for each in best.numbers),
-        allocatable_cpus=sum(each.allocatable_cpus or 0 for each in best.numbers),
-        free_cpus=total.free_cpus,
-        largest_fit_cpus=total.largest_fit_cpus,
-        spanning_pods=spanning_pods,
-        fidelity=best.fidelity,
-        bins=tuple(_bin(best, each) for each in best.numbers),
-        claims=tuple(_claims(state, of_pods)),
     )
 
 
@@ -212,7 +184,7 @@ def _held(state: State, ts: datetime, best: Account) -> list[NumaPod]:
     rows = []
     for uid, pod in sorted(state.pods.items()):
         numa_nodes = sorted(pod.crane_cpus) if source == CRANE else []
-        cpus = sum(pod.crane_cpus.values()) if source == CRANE else pod.cpus
+        cpus = pod.cpus_by(source)
         if cpus and pod.is_active:
             aligned = len(numa_nodes) == 1 if numa_nodes else None
             key = (state.cluster, ts, state.node, pod.namespace, pod.pod, uid, "")
@@ -242,51 +214,3 @@ def _holder_row(state: State, ts: datetime, best: Account, holder: Holder) -> Nu
 
 def _pod_key(row: NumaPod) -> tuple[str, str, str, str]:
     return (row.namespace, row.pod, row.uid, row.container)
-
-
-def _bin(best: Account, numbers: NumaNumbers) -> NumaBin:
-    numa, allocatable = numbers.numa_node, numbers.allocatable_cpus or 0
-    machine = next((n for n in best.topology.numa_nodes if n.numa_node == numa), None) if best.topology else None
-    if machine is None:
-        return NumaBin(numa, allocatable, 0, 1)
-    exclusive = frozenset[int]().union(*(holder.cpus for holder in best.view.holders))
-    reserved = best.taken - exclusive
-    threads = max(len(core) for core in machine.cores)
-    whole = sum(len(core) == threads and core.isdisjoint(reserved) for core in machine.cores)
-    return NumaBin(numa, whole, allocatable - whole * threads, threads)
-
-
-def _claims(state: State, best: Account | None) -> list[NumaClaim]:
-    """What each pod holds: of its containers those CPUs that none before it in size holds (A1)."""
-    if best is None:
-        return []
-    held: dict[str, list[frozenset[int]]] = {}
-    for holder in best.view.holders:
-        held.setdefault(holder.uid or f"{holder.namespace}/{holder.pod}", []).append(holder.cpus)
-    if best.view.fidelity != "exact":
-        counts = {
-            uid: sum(pod.crane_cpus.values()) if best.view.source == CRANE else pod.cpus
-            for uid, pod in state.pods.items()
-            if pod.is_active
-        }
-        return sorted((_claim(state, uid, (cpus,)) for uid, cpus in counts.items() if cpus), key=_arrival)
-    return sorted((_claim(state, uid, _distinct(sets)) for uid, sets in held.items()), key=_arrival)
-
-
-def _claim(state: State, uid: str, cpus: tuple[int, ...]) -> NumaClaim:
-    pod = state.pods.get(uid)
-    return NumaClaim(pod.arrived_at if pod else UNKNOWN_ARRIVAL, uid, cpus, pod.group if pod else "")
-
-
-def _arrival(claim: NumaClaim) -> tuple[datetime, str]:
-    return (claim.arrived_at, claim.uid)
-
-
-def _distinct(sets: Iterable[frozenset[int]]) -> tuple[int, ...]:
-    seen: frozenset[int] = frozenset()
-    counts = []
-    for cpus in sorted(sets, key=lambda cpus: (-len(cpus), sorted(cpus))):
-        if cpus - seen:
-            counts.append(len(cpus - seen))
-        seen |= cpus
-    return tuple(counts)

@@ -43,6 +43,10 @@ class PinnedPod(NamedTuple):
     is_active: bool
     """A pod that ended is kept while a source still names it."""
 
+    def cpus_by(self, source: str) -> int:
+        """How many it holds by crane's result, or by its spec."""
+        return sum(self.crane_cpus.values()) if source == CRANE else self.cpus
+
 
 class Kubelet(NamedTuple):
     """The settings that decide about exclusive CPUs."""
