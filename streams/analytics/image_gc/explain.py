@@ -1,11 +1,40 @@
-"""What an image-GC verdict means, in words for a person who is woken by it."""
+"""The row of an episode, and what its verdict means in words for a person who is woken by it."""
 
 from datetime import datetime
 
 from streams.analytics.image_gc.episode import Episode
+from streams.fold.findings import ImageGc
 
 
-def explain(episode: Episode, verdict: str) -> str:
+def row_of(cluster: str, node: str, episode: Episode, verdict: str, now: datetime) -> ImageGc:
+    """The row of an episode by that verdict."""
+    told, decision = episode.told, episode.decision
+    percent, wanted = told.usage_percent, told.wanted_bytes
+    if decision is not None and told.reason == "insufficient_freed":
+        percent = decision.usage_percent if percent is None else percent
+        wanted = (decision.wanted_bytes or None) if wanted is None else wanted
+    return ImageGc(
+        cluster=cluster,
+        ts=episode.first_at,
+        node=node,
+        verdict=verdict,
+        result=told.result,
+        reason=told.reason,
+        usage_percent=percent,
+        high_percent=episode.settings.high_percent,
+        low_percent=episode.settings.low_percent,
+        wanted_bytes=wanted,
+        freed_bytes=told.freed_bytes,
+        occurrences=episode.occurrences,
+        occurrences_lower_bound=episode.lower_bound,
+        last_at=episode.last_at,
+        explanation=_explanation(episode, verdict),
+        settings_assumed=episode.settings.assumed,
+        updated_at=now,
+    )
+
+
+def _explanation(episode: Episode, verdict: str) -> str:
     """One paragraph: what happened, why it matters or not, what to do."""
     match verdict:
         case "benign_startup":

@@ -26,7 +26,7 @@ from streams.analytics.image_gc.episode import (
     is_run_after_run,
     verdict,
 )
-from streams.analytics.image_gc.explain import explain
+from streams.analytics.image_gc.explain import row_of
 from streams.fold.findings import ImageGc
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import Counted, Occurrences, event_count, event_time, message, occurrences
@@ -160,7 +160,7 @@ def _evidence(state: State, reason: str, episode: Episode, now: datetime) -> tup
     works = decision is not None and decision.verdict in {"below_high", "disabled"}
     serious = episode.verdict not in {"", "benign_startup", "recovered"}
     if serious and decision and works and state.failed_at is not None and now - state.failed_at >= NEXT_RUN:
-        row = _row(state, episode, "recovered", now)._replace(
+        row = row_of(state.cluster, state.node, episode, "recovered", now)._replace(
             ts=now, result="success", usage_percent=decision.usage_percent, wanted_bytes=None, freed_bytes=None
         )
         episodes = {k: v for k, v in state.episodes.items() if k != reason}
@@ -215,34 +215,7 @@ def _judge(state: State, reason: str, episode: Episode, now: datetime) -> tuple[
 def _write(state: State, reason: str, episode: Episode, found: str, now: datetime) -> tuple[State, ImageGc]:
     episode = msgspec.structs.replace(episode, verdict=found)
     state = msgspec.structs.replace(state, episodes={**state.episodes, reason: episode})
-    return state, _row(state, episode, found, now)
-
-
-def _row(state: State, episode: Episode, found: str, now: datetime) -> ImageGc:
-    told, decision = episode.told, episode.decision
-    percent, wanted = told.usage_percent, told.wanted_bytes
-    if decision is not None and told.reason == "insufficient_freed":
-        percent = decision.usage_percent if percent is None else percent
-        wanted = (decision.wanted_bytes or None) if wanted is None else wanted
-    return ImageGc(
-        cluster=state.cluster,
-        ts=episode.first_at,
-        node=state.node,
-        verdict=found,
-        result=told.result,
-        reason=told.reason,
-        usage_percent=percent,
-        high_percent=episode.settings.high_percent,
-        low_percent=episode.settings.low_percent,
-        wanted_bytes=wanted,
-        freed_bytes=told.freed_bytes,
-        occurrences=episode.occurrences,
-        occurrences_lower_bound=episode.lower_bound,
-        last_at=episode.last_at,
-        explanation=explain(episode, found),
-        settings_assumed=episode.settings.assumed,
-        updated_at=now,
-    )
+    return state, row_of(state.cluster, state.node, episode, found, now)
 
 
 REDUCER: Final = Reducer(
