@@ -5,19 +5,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from common.errors import BadRecord
 from ingest.files.sources import read_sources
 from ingest.model.observation import Unreadable
 from ingest.model.records import DeadLetterRecord, Record
 from ingest.normalize.normalize import normalize
+from paths import CAPTURES
 from streams.analytics.registry import REDUCERS
 from streams.fold.fold import Fold, LogKey, LogState, Rejected
 from streams.fold.reducer import Concluded, Reducer
 
-TESTS: Final = Path(__file__).parents[1]
-CAPTURES: Final = sorted([*TESTS.glob("scenarios/*/capture.jsonl"), *TESTS.parent.glob("examples/*.jsonl.gz")])
 Given: TypeAlias = Record | Concluded | datetime
 """The argument of a step, or the watermark that a state is to expire at."""
 Logs: TypeAlias = dict[str, list[list[Given]]]

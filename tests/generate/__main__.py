@@ -3,15 +3,13 @@
 import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Final
 
+from paths import ROOT
 from sql.database.open import connect
 from sql.schema.migrate import migrate
 from sql.schema.reference import reference
 from streams.kafka.schemas.generate import MODELS, schema
-
-ROOT: Final = Path(__file__).parents[2]
 
 
 def tables() -> str:

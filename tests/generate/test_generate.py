@@ -2,7 +2,8 @@
 
 import pytest
 
-from generate.__main__ import FILES, ROOT
+from generate.__main__ import FILES
+from paths import ROOT
 
 
 @pytest.mark.parametrize("path", FILES)

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from generate.__main__ import FILES
+from paths import ROOT
 
-ROOT: Final = Path(__file__).parents[2]
 _BLOCK: Final = re.compile(
     r"(?P<lead>[^\n]*)\n+(?P<fence>`{3,})(?P<kind>\w*)[^\n]*\n(?P<text>.*?)^(?P=fence)\n", re.MULTILINE | re.DOTALL
 )
@@ -80,7 +80,7 @@ class Copy:
 
     def run(self, *arguments: str) -> None:
         """Run Python in the copy, with its modules. Raises AssertionError with all that it printed."""
-        environment = {**os.environ, "PYTHONPATH": f"{self.folder}:{self.folder / 'tests'}"}
+        environment = {**os.environ, "PYTHONPATH": f"{self.folder}{os.pathsep}{self.folder / 'tests'}"}
         ran = subprocess.run(
             [sys.executable, *arguments],
             cwd=self.folder,

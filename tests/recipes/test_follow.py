@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from recipes.follow import ROOT, Copy, Edit, edits
+from paths import ROOT
+from recipes.follow import Copy, Edit, edits
 
 FENCE = "```"
 
