@@ -7,7 +7,7 @@ Rows are written only when a number changed. An account without NUMA nodes (fide
 once, but in `numa_allocations` and `numa_pods` only after a minute, because the source that knows may be read next.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
@@ -30,16 +30,15 @@ from ingest.model.records import (
 from streams.analytics.numa import intake as numa_intake
 from streams.analytics.numa import rows as numa_rows
 from streams.analytics.numa import state as numa_state
-from streams.analytics.numa.state import Pending, State
+from streams.analytics.numa.disagreements import due_disagreements, with_pending
+from streams.analytics.numa.state import State
 from streams.analytics.numa.summary import summary_record
 from streams.analytics.numa.whatif import whatif_rows
-from streams.fold.findings import NumaAllocation, NumaDisagreement, NumaPod, NumaResource, NumaSkew, NumaWhatif
+from streams.fold.findings import NumaAllocation, NumaPod, NumaResource, NumaSkew, NumaWhatif
 from streams.fold.reducer import Output, Reducer
 from streams.rules.numa.resolve import Account, account, best_account, disagreements
 
 SETTLED_AFTER: Final = timedelta(minutes=1)
-DISAGREES_AFTER: Final = timedelta(minutes=2)
-"""Exporters follow the kubelet by up to a minute; a shorter difference is a delay, not a disagreement."""
 REFUSALS: Final = frozenset({"TopologyAffinityError", "SMTAlignmentError", "UnexpectedAdmissionError", "OutOfcpu"})
 
 R = TypeVar("R", NumaAllocation, NumaPod, NumaResource, NumaWhatif)
@@ -67,7 +66,7 @@ def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
     """Say what had to stand for a while: accounts without NUMA nodes, and disagreements."""
     if state.vague_since and not state.is_settled and watermark - state.vague_since >= SETTLED_AFTER:
         return _conclude(msgspec.structs.replace(state, is_settled=True), watermark)
-    return _tell_disagreements(state, watermark)
+    return due_disagreements(state, watermark)
 
 
 def _conclude(state: State, ts: datetime) -> tuple[State, list[Output]]:
@@ -80,7 +79,7 @@ def _conclude(state: State, ts: datetime) -> tuple[State, list[Output]]:
         return state, rows
     of_pods = numa_rows.pod_account(state, accounts)
     is_vague = best.fidelity == "none" or (of_pods is not None and of_pods.fidelity == "none")
-    state = _with_vagueness(_with_pending(state, disagreements(best, accounts), ts), ts, is_vague=is_vague)
+    state = _with_vagueness(with_pending(state, disagreements(best, accounts), ts), ts, is_vague=is_vague)
     if best.fidelity != "none" or state.is_settled:
         state, written = _allocations(state, ts, best, accounts)
         rows += written
@@ -94,7 +93,7 @@ def _conclude(state: State, ts: datetime) -> tuple[State, list[Output]]:
     rows += written
     state, written = _summary(state, ts, summary_record(state, ts, best, of_pods, spanning))
     rows += written
-    state, written = _tell_disagreements(state, ts)
+    state, written = due_disagreements(state, ts)
     return state, rows + written
 
 
@@ -167,40 +166,6 @@ def _with_witnesses(shown: dict[str, NumaAllocation], now: Iterable[NumaAllocati
         if last is not None and set(row.witnesses) < set(last.witnesses):
             kept[_allocation_key(row)] = last._replace(witnesses=row.witnesses)
     return kept
-
-
-def _with_pending(state: State, found: Mapping[tuple[int, str], tuple[int, int]], ts: datetime) -> State:
-    pending = {}
-    for (numa, source), (mine, its) in found.items():
-        key = f"{source}/{numa}"
-        known = state.pending.get(key)
-        same = known is not None and (known.mine, known.its) == (mine, its)
-        pending[key] = known if known is not None and same else Pending(numa, source, mine, its, ts, is_told=False)
-    return state if pending == state.pending else msgspec.structs.replace(state, pending=pending)
-
-
-def _tell_disagreements(state: State, ts: datetime) -> tuple[State, list[Output]]:
-    due = [key for key, each in state.pending.items() if not each.is_told and ts - each.since >= DISAGREES_AFTER]
-    if not due or state.shown.skew is None:
-        return state, []
-    rows: list[Output] = [_disagreement(state, state.pending[key], state.shown.skew) for key in sorted(due)]
-    told = {key: each._replace(is_told=each.is_told or key in due) for key, each in state.pending.items()}
-    return msgspec.structs.replace(state, pending=told), rows
-
-
-def _disagreement(state: State, each: Pending, believed: NumaSkew) -> NumaDisagreement:
-    return NumaDisagreement(
-        cluster=state.cluster,
-        ts=each.since,
-        node=state.node,
-        numa_node=each.numa_node,
-        source_a=believed.source,
-        value_a=each.mine,
-        source_b=each.source,
-        value_b=each.its,
-        explanation=f"{believed.source} ({believed.fidelity}) is believed; {each.source} tells another number of "
-        f"exclusive CPUs for over {DISAGREES_AFTER.seconds // 60} minutes",
-    )
 
 
 def _farewell(state: State, ts: datetime) -> list[Output]:

@@ -3,15 +3,13 @@
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeVar
-
-import msgspec
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from common.errors import BadRecord
-from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
 from ingest.model.objects import PodAnnotations, Quantity
 from ingest.model.records import Cpu
+from streams.rules.numa.reading import cpu_list, decoded, distance, distinct, managed_by, number_of_cpus
 from streams.rules.numa.sources import CRANE, KOORDINATOR, NRT, VOLCANO, Amount, Holder, NumaView, NumaZone, numa_id
 from streams.rules.numa.wire import (
     Crane,
@@ -23,7 +21,6 @@ from streams.rules.numa.wire import (
     KoordinatorReservation,
     KoordinatorStatus,
     KoordinatorTopology,
-    Metadata,
     Nrt,
     NrtAnnotations,
     Resource,
@@ -32,9 +29,7 @@ from streams.rules.numa.wire import (
     VolcanoPolicies,
     Zone,
 )
-from streams.rules.values.quantity import NANO, InvalidQuantity, base_units, nano_units
-
-T = TypeVar("T")
+from streams.rules.values.quantity import InvalidQuantity, base_units
 
 _ZONE_PREFIXES: Final = ("node-", "node")
 _POLICY_NAMES: Final = {
@@ -72,7 +67,7 @@ def koordinator_cpus(annotations: PodAnnotations) -> frozenset[int]:
     if not annotations.koordinator_resource_status:
         return frozenset()
     status = decoded(annotations.koordinator_resource_status, KoordinatorStatus, "resource-status")
-    return _cpu_list(status.cpuset)
+    return cpu_list(status.cpuset)
 
 
 def crane_cpus(annotations: PodAnnotations) -> dict[int, int]:
@@ -83,7 +78,7 @@ def crane_cpus(annotations: PodAnnotations) -> dict[int, int]:
         return {}
     zones = decoded(annotations.crane_topology_result, list[CraneZone], "topology-result")
     return {
-        numa_id(zone.name, _ZONE_PREFIXES): _cpus(zone.resources.capacity["cpu"])
+        numa_id(zone.name, _ZONE_PREFIXES): number_of_cpus(zone.resources.capacity["cpu"])
         for zone in zones
         if zone.type == "Node" and zone.resources and zone.resources.capacity and "cpu" in zone.resources.capacity
     }
@@ -100,44 +95,28 @@ def with_crane_pods(crane: NumaView | None, pods: Mapping[str, Mapping[int, int]
     return view._replace(zones=tuple(sorted(zones, key=lambda zone: zone.numa_node)))
 
 
-def decoded(text: str, kind: type[T], what: str) -> T:
-    """`text` as JSON of this type; raises BadRecord."""
-    try:
-        return msgspec.json.decode(text, type=kind)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        raise BadRecord("bad_numa_source", f"{what}: {error}") from None
-
-
 def _node_zones(nrt: Nrt) -> NumaView:
-    zones = _distinct(_zone(zone) for zone in nrt.zones or () if zone.type == "Node")
+    zones = distinct(_zone(zone) for zone in nrt.zones or () if zone.type == "Node")
     policy, scope = _policy(nrt)
     return NumaView(
         source=NRT,
         fidelity="count",
-        producer=_producer(nrt.metadata),
+        producer=managed_by(nrt.metadata),
         zones=zones,
         topology_manager_policy=policy,
         topology_manager_scope=scope,
     )
 
 
-def _distinct(zones: Iterable[NumaZone]) -> tuple[NumaZone, ...]:
-    """Sorted by id, because exporters write them in any order; raises BadRecord where one appears twice."""
-    ordered = sorted(zones, key=lambda zone: zone.numa_node)
-    if len({zone.numa_node for zone in ordered}) < len(ordered):
-        raise BadRecord("bad_numa_source", "a NUMA node is named twice")
-    return tuple(ordered)
-
-
 def _zone(zone: Zone) -> NumaZone:
     resources = {resource.name: resource for resource in zone.resources or ()}
     numa = numa_id(zone.name, _ZONE_PREFIXES)
     amounts = {name: _amount(r, base_units) for name, r in resources.items() if name != "cpu"}
-    distances = {numa_id(c.name, _ZONE_PREFIXES): _distance(c.value) for c in zone.costs or ()}
+    distances = {numa_id(c.name, _ZONE_PREFIXES): distance(c.value) for c in zone.costs or ()}
     if "cpu" not in resources:
         # A NUMA node of memory alone: it has no CPUs, which is not the same as unknown.
         return NumaZone(numa, 0, 0, 0, amounts, distances)
-    cpu = _amount(resources["cpu"], _cpus)
+    cpu = _amount(resources["cpu"], number_of_cpus)
     exclusive = None if cpu.available is None else cpu.allocatable - cpu.available
     return NumaZone(numa, cpu.capacity, cpu.capacity - cpu.allocatable, exclusive, amounts, distances)
 
@@ -176,12 +155,12 @@ def _koordinator(nrt: Nrt, annotations: NrtAnnotations) -> NumaView:
     return NumaView(
         source=KOORDINATOR,
         fidelity="exact",
-        producer=_producer(nrt.metadata) or "koordinator",
+        producer=managed_by(nrt.metadata) or "koordinator",
         cpus=tuple(Cpu(cpu=c.id, core=c.core, socket=c.socket, numa=c.node) for c in detail),
-        reserved=_cpu_list(policy.reserved_cpus) | _cpu_list(reservation.reserved_cpus)
+        reserved=cpu_list(policy.reserved_cpus) | cpu_list(reservation.reserved_cpus)
         if annotations.cpu_manager_policy or annotations.reservation
         else None,
-        holders=tuple(Holder(a.namespace, a.name, a.uid, "", _cpu_list(a.cpuset)) for a in allocs or () if a.cpuset),
+        holders=tuple(Holder(a.namespace, a.name, a.uid, "", cpu_list(a.cpuset)) for a in allocs or () if a.cpuset),
         cpu_manager_policy=policy.policy,
         topology_manager_policy=topology_policy,
         topology_manager_scope=scope,
@@ -195,19 +174,19 @@ def _volcano(numatopology: Volcano) -> NumaView:
         for cpu, where in (spec.cpu_detail or {}).items()
     )
     holders = tuple(
-        Holder(pod.namespace, pod.name, pod.uid, container.name, _cpu_list(container.allocations["cpu"]))
+        Holder(pod.namespace, pod.name, pod.uid, container.name, cpu_list(container.allocations["cpu"]))
         for pod in spec.pod_allocations or ()
         for container in pod.container_allocations or ()
         if container.allocations and container.allocations.get("cpu")
     )
     exclusive = frozenset[int]().union(*(holder.cpus for holder in holders))
-    allocatable = _cpu_list(str((spec.numares or {}).get("cpu", {}).get("allocatable", "")))
+    allocatable = cpu_list(str((spec.numares or {}).get("cpu", {}).get("allocatable", "")))
     told = spec.pod_allocations is not None
     policies = spec.policies or VolcanoPolicies()
     return NumaView(
         source=VOLCANO,
         fidelity="exact" if told else "none",
-        producer=_producer(numatopology.metadata) or "volcano",
+        producer=managed_by(numatopology.metadata) or "volcano",
         cpus=cpus,
         reserved=frozenset(c.cpu for c in cpus) - allocatable - exclusive if allocatable and told else None,
         holders=holders,
@@ -222,8 +201,8 @@ def _crane(crane: Crane) -> NumaView:
     return NumaView(
         source=CRANE,
         fidelity="count",
-        producer=_producer(crane.metadata) or "crane",
-        zones=_distinct(_crane_zone(zone) for zone in crane.zones or () if zone.type == "Node"),
+        producer=managed_by(crane.metadata) or "crane",
+        zones=distinct(_crane_zone(zone) for zone in crane.zones or () if zone.type == "Node"),
         cpu_manager_policy=policy.cpu_manager_policy.lower(),
         topology_manager_policy=policy.topology_manager_policy,
     )
@@ -234,38 +213,9 @@ def _crane_zone(zone: CraneZone) -> NumaZone:
     numa = numa_id(zone.name, _ZONE_PREFIXES)
     if "cpu" not in (resources.capacity or {}):
         return NumaZone(numa)
-    cpus = _cpus((resources.capacity or {})["cpu"])
-    allocatable = _cpus((resources.allocatable or {}).get("cpu", cpus))
+    cpus = number_of_cpus((resources.capacity or {})["cpu"])
+    allocatable = number_of_cpus((resources.allocatable or {}).get("cpu", cpus))
     reserved = cpus - allocatable if resources.reserved_cpu_nums is None else resources.reserved_cpu_nums
     if not 0 <= reserved <= cpus:
         raise BadRecord("bad_numa_source", f"a zone reserves {reserved} of {cpus} CPUs")
     return NumaZone(numa, cpus, reserved)
-
-
-def _producer(metadata: Metadata) -> str:
-    labels: Mapping[str, str] = metadata.labels or {}
-    return labels.get("app.kubernetes.io/managed-by", "")
-
-
-def _cpus(quantity: Quantity) -> int:
-    try:
-        nanos = nano_units(quantity)
-    except InvalidQuantity as error:
-        raise BadRecord("bad_numa_source", str(error)) from None
-    if nanos % NANO or nanos < 0:
-        raise BadRecord("bad_numa_source", f"{quantity!r:.64} is no whole number of CPUs")
-    return nanos // NANO
-
-
-def _cpu_list(text: str) -> frozenset[int]:
-    try:
-        return parse_cpuset(text)
-    except InvalidCpuSet as error:
-        raise BadRecord("bad_numa_source", str(error)) from None
-
-
-def _distance(value: str | int) -> int:
-    text = str(value)
-    if not (text.isascii() and text.isdecimal()):
-        raise BadRecord("bad_numa_source", f"{text[:64]!r} is no distance between NUMA nodes")
-    return int(text[:9])

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from streams.rules.numa.shares import on_one, split_evenly, split_widest
 from streams.rules.numa.skew import NumaNumbers, counted_numbers
 
 Strategy: TypeAlias = Literal["most_allocated", "least_allocated", "distribute_evenly", "gang"]
@@ -148,7 +149,7 @@ class _Node:
         return _Plan([was - now for was, now in zip(self.free, free, strict=True)], spans)
 
     def plan_on_one_numa_node(self, containers: Sequence[int]) -> _Plan | None:
-        shares = _on_one(self.free, sum(containers), fullest_first=True)
+        shares = on_one(self.free, sum(containers), fullest_first=True)
         return None if shares is None else _Plan(shares, spans=False)
 
     def take(self, shares: Sequence[int]) -> None:
@@ -159,10 +160,10 @@ class _Node:
 
     def _shares(self, free: list[int], cpus: int, *, spanning: bool) -> list[int] | None:
         if self.strategy == "distribute_evenly" and not self.single_numa:
-            return _split_evenly(free, cpus)
+            return split_evenly(free, cpus)
         if spanning:
-            return _split_widest(free, cpus)
-        return _on_one(free, cpus, fullest_first=self.strategy in FULLEST_FIRST)
+            return split_widest(free, cpus)
+        return on_one(free, cpus, fullest_first=self.strategy in FULLEST_FIRST)
 
 
 class _Cluster:
@@ -230,36 +231,6 @@ class _Cluster:
             del self.by_fit[node.fit]
         node.take(plan.shares)
         insort(self.by_fit[node.fit], node.order)
-
-
-def _on_one(free: list[int], cpus: int, *, fullest_first: bool) -> list[int] | None:
-    fitting = [i for i, available in enumerate(free) if available >= cpus]
-    if not fitting:
-        return None
-    chosen = min(fitting, key=lambda i: (free[i] if fullest_first else -free[i], i))
-    return [cpus if i == chosen else 0 for i in range(len(free))]
-
-
-def _split_widest(free: list[int], cpus: int) -> list[int] | None:
-    shares = [0] * len(free)
-    for i in sorted(range(len(free)), key=lambda i: (-free[i], i)):
-        shares[i] = min(cpus, free[i])
-        cpus -= shares[i]
-    return None if cpus else shares
-
-
-def _split_evenly(free: list[int], cpus: int) -> list[int] | None:
-    if sum(free) < cpus:
-        return None
-    shares = [0] * len(free)
-    while cpus:
-        left = sorted((i for i in range(len(free)) if free[i] > shares[i]), key=lambda i: (shares[i] - free[i], i))
-        share = max(1, cpus // len(left))
-        for i in left:
-            part = min(share, free[i] - shares[i], cpus)
-            shares[i] += part
-            cpus -= part
-    return shares
 
 
 def _batches(claims: Iterable[Claim], strategy: Strategy) -> list[list[Claim]]:

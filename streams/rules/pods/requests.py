@@ -5,12 +5,10 @@ Amounts come out in base units, cpu in millicores, each rounded up once from the
 """
 
 from collections.abc import Callable
-from functools import wraps
-from typing import Final, NamedTuple, TypeAlias, TypeVar
-
-import msgspec
+from typing import Final, NamedTuple, TypeAlias
 
 from ingest.model.objects import Container, ContainerStatus, Pod, ResourceList
+from streams.rules.pods.alike import alike
 from streams.rules.pods.containers import all_containers, declared_limits, declared_requests, is_sidecar
 from streams.rules.pods.qos import GUARANTEED, qos_class
 from streams.rules.values.quantity import NANO, nano_to_base_units, nano_to_millicores, nano_units
@@ -19,58 +17,6 @@ _Amounts: TypeAlias = dict[str, int]
 """Nano-units by resource."""
 
 CRITICAL_PRIORITY: Final = 2_000_000_000
-_KEPT_ANSWERS: Final = 4096
-_encode: Final = msgspec.json.Encoder().encode
-
-
-Answer = TypeVar("Answer")
-
-
-def _alike(function: Callable[[Pod], Answer]) -> Callable[[Pod], Answer]:
-    """Keep the answers for pods that are alike: those of one workload, and a pod whose status goes on changing."""
-    known: dict[bytes, Answer] = {}
-
-    @wraps(function)
-    def answer(pod: Pod) -> Answer:
-        asked = _what_is_asked(pod)
-        if asked not in known:
-            if len(known) >= _KEPT_ANSWERS:
-                known.clear()
-            known[asked] = function(pod)
-        return known[asked]
-
-    return answer
-
-
-def _of_the_last(function: Callable[[Pod], bytes]) -> Callable[[Pod], bytes]:
-    last: tuple[Pod | None, bytes] = (None, b"")
-
-    def of(pod: Pod) -> bytes:
-        nonlocal last
-        if last[0] is not pod:
-            last = (pod, function(pod))
-        return last[1]
-
-    return of
-
-
-@_of_the_last
-def _what_is_asked(pod: Pod) -> bytes:
-    """All of a pod that the functions below read: where it is equal, their answers are."""
-    spec, status = pod.spec, pod.status
-    statuses = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
-    resizes = [each.reason for each in status.conditions or () if each.type == "PodResizePending"]
-    return _encode(
-        (
-            spec.containers,
-            spec.init_containers,
-            spec.overhead,
-            spec.resources,
-            status.qos_class,
-            [(each.name, each.allocated_resources, each.resources) for each in statuses],
-            resizes,
-        )
-    )
 
 
 class _Reported(NamedTuple):
@@ -80,13 +26,13 @@ class _Reported(NamedTuple):
     resize_infeasible: bool
 
 
-@_alike
+@alike
 def effective_requests(pod: Pod) -> dict[str, int]:
     """Return what the scheduler reserves for a pod, overhead included, sorted by resource (D2)."""
     return _in_units(_sum(_requests_without_overhead(pod), _nanos(pod.spec.overhead)))
 
 
-@_alike
+@alike
 def effective_limits(pod: Pod) -> dict[str, int]:
     """Return the sum of the limits that are declared, overhead added to each that is not zero (D2).
 
@@ -96,26 +42,26 @@ def effective_limits(pod: Pod) -> dict[str, int]:
     return _in_units(_sum(limits, _where_present(_nanos(pod.spec.overhead), limits)))
 
 
-@_alike
+@alike
 def eviction_requests(pod: Pod) -> dict[str, int]:
     """Return the requests that the eviction ranking compares usage with: overhead only where one is asked (C4)."""
     requests = _requests_without_overhead(pod)
     return _in_units(_sum(requests, _where_present(_nanos(pod.spec.overhead), requests)))
 
 
-@_alike
+@alike
 def cpu_limit(pod: Pod) -> int | None:
     """Return the pod's cpu limit in millicores, None where a container has none and the pod itself neither (D3)."""
     return _declared_everywhere(pod, "cpu")
 
 
-@_alike
+@alike
 def memory_limit(pod: Pod) -> int | None:
     """Return the pod's memory limit in bytes, None where a container has none and the pod itself neither (D3)."""
     return _declared_everywhere(pod, "memory")
 
 
-@_alike
+@alike
 def exclusive_cpus(pod: Pod) -> int:
     """Return how many CPUs the static CPU Manager pins for a pod, were it that node's policy (A8).
 
