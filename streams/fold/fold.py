@@ -52,40 +52,38 @@ class Fold:
     def step(self, log: LogState, record: Record) -> list[Output | Rejected]:
         """Fold one record of a log into its states; gives what the reducers conclude."""
         kind = "node" if record.node else "cluster"
-        states = log.states
-        told: list[Output | Rejected] = []
+        concluded: list[Output | Rejected] = []
         minute = (record.ts - _EPOCH) // EXPIRE_EVERY
         new_minute = minute > log.minute
         if new_minute:
             log.minute = minute
-            self._expire(states, kind, record.ts, told)
+            for reducer in self._by_log[kind]:
+                concluded += _expire(reducer, log.states, record.ts)
         for reducer in self._takers[kind, type(record)]:
-            state = states.get(reducer.name)
-            try:
-                states[reducer.name], outputs = reducer.step(reducer.state() if state is None else state, record)
-            except BadRecord as error:
-                told.append(Rejected(reducer.name, error))
-            else:
-                told += [Rejected(reducer.name, each) if isinstance(each, BadRecord) else each for each in outputs]
+            concluded += _step(reducer, log.states, record)
         for reducer, row_types in self._over[kind]:
-            rows: list[Any] = [each for each in told if type(each) in row_types]
-            state = states.get(reducer.name)
-            if rows or (new_minute and state is not None):
-                concluded = Concluded(record.ts, record.node, new_minute, rows)
-                states[reducer.name], outputs = reducer.step(reducer.state() if state is None else state, concluded)
-                told += [Rejected(reducer.name, each) if isinstance(each, BadRecord) else each for each in outputs]
-        return told
+            rows: list[Any] = [each for each in concluded if type(each) in row_types]
+            if rows or (new_minute and reducer.name in log.states):
+                concluded += _step(reducer, log.states, Concluded(record.ts, record.node, new_minute, rows))
+        return concluded
 
-    def _expire(
-        self, states: dict[str, msgspec.Struct], kind: str, watermark: datetime, told: list[Output | Rejected]
-    ) -> None:
-        for reducer in self._by_log[kind]:
-            state = states.get(reducer.name)
-            if state is None:
-                continue
-            state, outputs = reducer.expire(state, watermark)
-            if state is None:
-                del states[reducer.name]
-            else:
-                states[reducer.name] = state
-            told += outputs
+
+def _step(reducer: Reducer[Any], states: dict[str, msgspec.Struct], given: Any) -> list[Output | Rejected]:
+    state = states.get(reducer.name)
+    try:
+        states[reducer.name], outputs = reducer.step(reducer.state() if state is None else state, given)
+    except BadRecord as error:
+        return [Rejected(reducer.name, error)]
+    return [Rejected(reducer.name, each) if isinstance(each, BadRecord) else each for each in outputs]
+
+
+def _expire(reducer: Reducer[Any], states: dict[str, msgspec.Struct], watermark: datetime) -> Sequence[Output]:
+    state = states.get(reducer.name)
+    if state is None:
+        return ()
+    state, outputs = reducer.expire(state, watermark)
+    if state is None:
+        del states[reducer.name]
+    else:
+        states[reducer.name] = state
+    return outputs
