@@ -4,11 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from components.processes import Process
 from sql.database.open import connect
 
 COMMAND: Final = str(Path(sys.executable).with_name("leadsman"))
@@ -49,6 +50,14 @@ def start(*arguments: object, db: Path) -> "subprocess.Popen[str]":
             env=ENVIRONMENT | {"LEADSMAN_DB": dsn(db)},
             stdin=subprocess.DEVNULL,
         )
+
+
+def leadsman_process(
+    command: str, *arguments: str, folder: Path, name: str = "", environment: Mapping[str, str] | None = None
+) -> Process:
+    """A command that runs until it is stopped, not started; the log in `folder` has its name, or the command's."""
+    name = name or command
+    return Process(name, [COMMAND, command, *arguments], folder / f"{name}.log", environment)
 
 
 @contextmanager

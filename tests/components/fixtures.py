@@ -1,10 +1,12 @@
 """The components as pytest fixtures, one of each for a test session."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from components.cache import require
+from components.clickhouse import ClickHouseHttp
 from components.containerd import containerd_programs
 from components.image import worker_archive
 from components.kafka import Kafka, kafka_libraries
@@ -21,6 +23,13 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         yield broker.start()
     finally:
         broker.stop()
+
+
+@pytest.fixture
+def clickhouse(tmp_path: Path) -> Iterator[ClickHouseHttp]:
+    """A ClickHouse server of the test's own; `clickhouse.dsn(database)` for clients."""
+    with ClickHouseHttp(tmp_path / "clickhouse") as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -138,6 +139,12 @@ class Cluster:
             with refused:
                 raise ApiError(refused.code, refused.read().decode(errors="replace")) from None
         return json.loads(raw) if raw[:1] in (b"{", b"[") else raw.decode()
+
+    def make_namespace(self, name: str, **metadata: object) -> None:
+        """Where pods can be made at once."""
+        self.request("POST", "/api/v1/namespaces", {"metadata": {"name": name, **metadata}})
+        with suppress(ApiError):  # pods need it; the controller that makes it may have been faster, or be slow
+            self.request("POST", f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
 
     def program(self, name: str) -> Path:
         """The path of one of PROGRAMS."""

@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 import uvloop
@@ -158,6 +158,12 @@ class Pipeline:
         """Of what landed."""
         with connect(self.settings.db.get_secret_value()) as database:
             return digest(database)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def stop(self) -> None:
         """Stop what runs."""

@@ -11,6 +11,8 @@ from aiohttp import web
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
+from fakes.serving import serving
+
 
 class Answer(NamedTuple):
     body: bytes = b""
@@ -52,18 +54,11 @@ class FakeApiServer:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["FakeApiServer"]:
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", self._answer)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        try:
-            yield self
-        finally:
-            self._ended.set()
-            await runner.cleanup()
+        async with serving(self._answer) as self.url:
+            try:
+                yield self
+            finally:
+                self._ended.set()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         raw = await request.read()

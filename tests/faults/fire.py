@@ -18,7 +18,7 @@ from typing import Any, Final, Self, TypeAlias
 from aiokafka.admin import AIOKafkaAdminClient
 
 from components.clickhouse import ClickHouseHttp
-from components.command import COMMAND
+from components.command import leadsman_process
 from components.disk import Disk, why_no_disk
 from components.kafka import Kafka
 from components.pipeline import Pipeline, embedded_digest
@@ -223,7 +223,7 @@ class Attacked:
     def _real_lander(self, folder: Path) -> Process:
         telemetry = {"LEADSMAN_TELEMETRY__PORT": str(self._telemetry_port)}
         environment = self.pipeline.environment("land", "0") | telemetry
-        return Process("land 0", [COMMAND, "land"], folder / "land-0.log", environment)
+        return leadsman_process("land", folder=folder, name="land-0", environment=environment)
 
     def _tend(self) -> None:
         while not self._over.wait(0.5):

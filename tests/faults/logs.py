@@ -4,15 +4,14 @@ Records of several nodes reach their cluster's log in no fixed order, and where 
 concluded over the whole cluster (the tables OVER_A_CLUSTER) depends on that order. So it is read from Kafka.
 """
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-from aiokafka import AIOKafkaConsumer
 
 from components.pipeline import Pipeline
+from components.topics import messages
 from ingest.kafka.publish import SENT
 from ingest.model.observation import Observed, Unreadable
 from ingest.model.records import Record
@@ -63,7 +62,7 @@ def _replayed(sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDige
 def _folded(pipeline: Pipeline, dsn: str) -> list[TableDigest]:
     fold, batch = Fold(REDUCERS), Batch()
     logs: defaultdict[tuple[str, bytes], LogState] = defaultdict(LogState)
-    for message in asyncio.run(_messages(pipeline)):
+    for message in _messages(pipeline):
         try:
             record = decode_record(message.value)
         except msgspec.MsgspecError:
@@ -76,22 +75,11 @@ def _folded(pipeline: Pipeline, dsn: str) -> list[TableDigest]:
         return digest(database)
 
 
-async def _messages(pipeline: Pipeline) -> list[Any]:
-    """Of both topics of records, in their order; what was sent twice is there once."""
-    servers = pipeline.settings.kafka.bootstrap_servers
+def _messages(pipeline: Pipeline) -> Iterator[Any]:
+    """Of both topics of records, each partition's in their order; what was sent twice is there once."""
     topics = (pipeline.topics.nodes.name, pipeline.topics.cluster.name)
-    async with AIOKafkaConsumer(*topics, bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
-        ends = await consumer.end_offsets(consumer.assignment())
-        found: list[Any] = []
-        while any([await consumer.position(partition) < end for partition, end in ends.items()]):
-            for messages in (await consumer.getmany(timeout_ms=1000)).values():
-                found += messages
-    return list(_once(found))
-
-
-def _once(messages: Sequence[Any]) -> Iterator[Any]:
     known: set[tuple[str, bytes, str, bytes]] = set()
-    for message in messages:
+    for message in messages(pipeline.settings.kafka.bootstrap_servers, *topics):
         headers = dict(message.headers)
         names = {(message.topic, message.key, name, headers[name]) for name in (SENT, ORIGIN) if name in headers}
         if not names & known:

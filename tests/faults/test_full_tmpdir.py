@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from components.clickhouse import ClickHouseHttp
-from components.command import COMMAND
+from components.command import leadsman_process
 from components.disk import Disk, why_no_disk
 from components.kafka import Kafka
 from components.pipeline import Pipeline, embedded_digest
-from components.processes import Process, free_port
+from components.processes import free_port
 from components.ready import why_not_ready
 from faults.feeding import endless
 from faults.result import Tried, note
@@ -31,7 +31,7 @@ def test_nothing_is_lost_and_the_lander_tells_and_heals(kafka: Kafka, tmp_path: 
     with Disk(tmp_path / "tmp", 16) as disk, ClickHouseHttp(tmp_path / "wanted") as http:
         given = {"TMPDIR": str(disk.folder), "LEADSMAN_TELEMETRY__PORT": str(port)}
         environment = pipeline.environment("land", "0") | given
-        lander = Process("land", [COMMAND, "land"], tmp_path / "land.log", environment)
+        lander = leadsman_process("land", folder=tmp_path, environment=environment)
         try:
             lander.start()
             pipeline.part("work", "0").start()

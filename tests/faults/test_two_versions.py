@@ -62,30 +62,21 @@ def _with_more(value: object) -> object:
 
 
 @pytest.fixture
-def http(tmp_path: Path) -> Iterator[ClickHouseHttp]:
-    with ClickHouseHttp(tmp_path / "db") as running:
+def pipeline(kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path) -> Iterator[Pipeline]:
+    with Pipeline(kafka, clickhouse.dsn(f"versions_{uuid.uuid4().hex[:8]}"), tmp_path) as running:
         yield running
 
 
-@pytest.fixture
-def pipeline(kafka: Kafka, http: ClickHouseHttp, tmp_path: Path) -> Iterator[Pipeline]:
-    running = Pipeline(kafka, http.dsn(f"versions_{uuid.uuid4().hex[:8]}"), tmp_path)
-    try:
-        yield running
-    finally:
-        running.stop()
-
-
-def test_messages_of_a_later_version_give_the_same_rows(pipeline: Pipeline, http: ClickHouseHttp) -> None:
+def test_messages_of_a_later_version_give_the_same_rows(pipeline: Pipeline, clickhouse: ClickHouseHttp) -> None:
     """What has its default is not sent at all: so each message lacks optional fields too."""
     for what in ("land", "work"):
         pipeline.part(what, "0").start()
     pipeline.replay(examples(CAPTURES), LaterPublisher)
     pipeline.settle()
-    assert pipeline.digest() == embedded_digest(examples(CAPTURES), http.dsn("wanted"))
+    assert pipeline.digest() == embedded_digest(examples(CAPTURES), clickhouse.dsn("wanted"))
 
 
-def test_versions_roll_forward_and_back(pipeline: Pipeline, http: ClickHouseHttp, tmp_path: Path) -> None:
+def test_versions_roll_forward_and_back(pipeline: Pipeline, clickhouse: ClickHouseHttp, tmp_path: Path) -> None:
     later = next_version(tmp_path / "later")
     running: list[Process] = []
 
@@ -113,7 +104,7 @@ def test_versions_roll_forward_and_back(pipeline: Pipeline, http: ClickHouseHttp
             assert refused.wait(60) == SCHEMA_NEWER, refused.last_lines()
             acknowledged = feeder.stop()
             pipeline.settle()
-        found, wanted = pipeline.digest(), embedded_digest(feeder.sent, http.dsn("wanted"))
+        found, wanted = pipeline.digest(), embedded_digest(feeder.sent, clickhouse.dsn("wanted"))
         assert [each for each in found if each.table != RESHAPED] == [
             each for each in wanted if each.table != RESHAPED
         ]

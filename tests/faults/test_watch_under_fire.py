@@ -7,7 +7,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from itertools import accumulate, count
 from pathlib import Path
@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from common.clock import SYSTEM, Clock
-from components.kubernetes import ApiError, Cluster
+from components.kubernetes import Cluster
 from components.toxiproxy import Proxy, Toxiproxy
 from faults.form import LONG
 from faults.result import Watched, note
@@ -74,10 +74,7 @@ class Sky:
         await self.request("DELETE", f"/api/v1/namespaces/{self._space}/pods/{name}")
 
     async def begin(self) -> None:
-        await self.request("POST", "/api/v1/namespaces", {"metadata": {"name": self._space}})
-        with suppress(ApiError):  # the controller that makes it may have been faster
-            accounts = f"/api/v1/namespaces/{self._space}/serviceaccounts"
-            await self.request("POST", accounts, {"metadata": {"name": "default"}})
+        await asyncio.to_thread(self.cluster.make_namespace, self._space)
         await self.make("stays", "goes")
 
     async def end(self) -> None:

@@ -13,7 +13,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from components.clickhouse import ClickHouseHttp
-from components.command import COMMAND
+from components.command import leadsman_process
 from components.kafka import Kafka
 from components.proc import peak_bytes
 from components.processes import HOST, Process, free_port
@@ -45,8 +45,8 @@ class Part:
             "LEADSMAN_TELEMETRY__PORT": str(self._port),
             **({} if what == "watch" else {f"LEADSMAN_{what.upper()}__INSTANCE": f"{what}-{instance}"}),
         }
-        command = [COMMAND, what, f"--config={config}"]
-        self.process = Process(what, command, folder / f"{what}-{instance}.log", env)
+        name = f"{what}-{instance}"
+        self.process = leadsman_process(what, f"--config={config}", folder=folder, name=name, environment=env)
 
     def start(self) -> Self:
         """Returns when it tells figures."""

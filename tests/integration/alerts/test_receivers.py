@@ -80,11 +80,8 @@ def hook() -> Iterator[Hook]:
 
 @pytest.fixture
 def pipeline(kafka: Kafka, tmp_path: Path) -> Iterator[Pipeline]:
-    running = Pipeline(kafka, f"chdb://{tmp_path}/db", tmp_path)
-    try:
+    with Pipeline(kafka, f"chdb://{tmp_path}/db", tmp_path) as running:
         yield running
-    finally:
-        running.stop()
 
 
 class Consumers:

@@ -1,14 +1,12 @@
 """What happens on a real node in the tests of the live parts: a pinned pod, a pod that grows until it is evicted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final
 
-from components.command import COMMAND
 from components.image import IMAGE
 from components.kubelet import EVICTION, RealNode
-from components.processes import HOST, Process
+from components.processes import HOST
 from components.rows import dicts
 from sql.database.open import Database
 from waiting import eventually
@@ -37,11 +35,6 @@ def watch_flags(node: RealNode) -> list[str]:
         f"--kubelet-address={node.name}={HOST}:{node.port}",
         f"--every={EVERY_SECONDS}",
     ]
-
-
-def leadsman(name: str, arguments: Sequence[str], folder: Path) -> Process:
-    """A part of Leadsman as its own process."""
-    return Process(name, [COMMAND, *arguments], folder / f"{name}.log")
 
 
 @contextmanager

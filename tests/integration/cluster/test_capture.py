@@ -1,13 +1,12 @@
 """A real node, captured live and replayed (issue 5, what it must show 1, without Kafka; contract 1)."""
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from components.command import COMMAND
+from components.command import leadsman, leadsman_process
 from components.kubelet import RealNode
 from components.kubernetes import Cluster
 from ingest.files.capture import read_capture
@@ -17,7 +16,6 @@ from integration.cluster.node_story import (
     CANARY,
     await_eviction,
     check_story,
-    leadsman,
     pin,
     restored,
     start_growing,
@@ -45,7 +43,7 @@ def _size(folder: Path) -> int:
 
 def test_a_real_node_captured_live_replays_into_its_whole_story(real_node: RealNode, tmp_path: Path) -> None:
     folder = tmp_path / "capture"
-    capture = leadsman("capture", ["capture", f"--output={folder}", *watch_flags(real_node)], tmp_path)
+    capture = leadsman_process("capture", f"--output={folder}", *watch_flags(real_node), folder=tmp_path)
     with restored(real_node):
         capture.start()
         try:
@@ -64,12 +62,9 @@ def test_a_real_node_captured_live_replays_into_its_whole_story(real_node: RealN
     assert {"nodes", "pods", "events", "stats/summary", "configz", "metrics"} <= seen
     assert CANARY not in "".join(path.read_text() for path in folder.iterdir())
 
-    dsn = f"chdb://{tmp_path}/db"
-    replay = subprocess.run(
-        [COMMAND, "replay", str(folder), "--db", dsn], capture_output=True, text=True, check=False
-    )
+    replay = leadsman("replay", folder, db=tmp_path / "db")
     assert replay.returncode in {0, 3}, replay.stderr
-    with connect(dsn) as db:
+    with connect(f"chdb://{tmp_path / 'db'}") as db:
         check_story(db, real_node, threshold)
 
 
@@ -79,7 +74,7 @@ def test_a_capture_ends_with_its_signal_and_a_second_one_goes_on_in_a_new_file(
     folder = tmp_path / "capture"
     flags = [f"--output={folder}", f"--kubeconfig={cluster.kubeconfig()}", "--kubelet=off", "--cluster=lab"]
     for number in (1, 2):
-        capture = leadsman("capture", ["capture", *flags], tmp_path)
+        capture = leadsman_process("capture", *flags, folder=tmp_path)
         capture.start()
         try:
             capture.await_ready(lambda: len(list(folder.glob("*.jsonl"))) == number and _size(folder) > 0)  # noqa: B023

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from components.clickhouse import ClickHouseHttp
-from components.command import COMMAND
+from components.command import leadsman_process
 from components.kafka import Kafka
 from components.kubelet import RealNode
 from components.processes import Process
@@ -32,12 +32,6 @@ from waiting import eventually
 pytestmark = pytest.mark.xdist_group("cluster")
 
 
-@pytest.fixture
-def clickhouse(tmp_path: Path) -> Iterator[ClickHouseHttp]:
-    with ClickHouseHttp(tmp_path / "clickhouse") as server:
-        yield server
-
-
 def _up(node: RealNode, kafka: Kafka, dsn: str, folder: Path) -> Process:
     arguments = [f"--kafka={kafka.bootstrap_servers}", f"--versions={folder / 'versions.json'}", *watch_flags(node)]
     environment = {
@@ -46,7 +40,7 @@ def _up(node: RealNode, kafka: Kafka, dsn: str, folder: Path) -> Process:
         "LEADSMAN_KAFKA__PARTITIONS": "4",
         "LEADSMAN_LAND__BATCH_SECONDS": "0.5",
     }
-    return Process("up", [COMMAND, "up", *arguments], folder / "up.log", environment)
+    return leadsman_process("up", *arguments, folder=folder, environment=environment)
 
 
 def _has(db: Database, table: str, condition: str) -> bool:
@@ -87,31 +81,36 @@ def _await_story(node: RealNode, db: Database) -> None:
     eventually("the end of the pressure is in SQL", lambda: _has(db, "pressure_changes", relief))
 
 
-def test_sql_tells_what_happened_on_a_real_node(
+@pytest.fixture
+def watched(
     real_node: RealNode, kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path
-) -> None:
+) -> Iterator[tuple[Process, Database]]:
+    """`leadsman up`, and the database into which it tells of the real node, on which a pod is pinned."""
     up = _up(real_node, kafka, clickhouse.dsn(), tmp_path)
     with restored(real_node), _running(up, clickhouse.dsn()) as db:
         pin(real_node)
-        threshold = start_growing(real_node)
-        _await_story(real_node, db)
-        check_story(db, real_node, threshold)
+        yield up, db
+
+
+def test_sql_tells_what_happened_on_a_real_node(real_node: RealNode, watched: tuple[Process, Database]) -> None:
+    _, db = watched
+    threshold = start_growing(real_node)
+    _await_story(real_node, db)
+    check_story(db, real_node, threshold)
 
 
 def test_the_story_is_the_same_although_every_part_is_killed_in_it(
-    real_node: RealNode, kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path
+    real_node: RealNode, watched: tuple[Process, Database]
 ) -> None:
-    up = _up(real_node, kafka, clickhouse.dsn(), tmp_path)
-    with restored(real_node), _running(up, clickhouse.dsn()) as db:
-        pin(real_node)
-        _kill(up, *PARTS)
-        eventually("the next watcher watches", lambda: up.log.read_text().count("watching begins") > 1)
-        threshold = start_growing(real_node)
-        growing = "signal = 'memory.available' AND seconds_to_hard > 0 AND slope_per_second < -5e6"
-        eventually("the growth is being forecast", lambda: _has(db, "eviction_signals", growing))
-        _kill(up, "work", "land")
-        _await_story(real_node, db)
-        check_story(db, real_node, threshold)
+    up, db = watched
+    _kill(up, *PARTS)
+    eventually("the next watcher watches", lambda: up.log.read_text().count("watching begins") > 1)
+    threshold = start_growing(real_node)
+    growing = "signal = 'memory.available' AND seconds_to_hard > 0 AND slope_per_second < -5e6"
+    eventually("the growth is being forecast", lambda: _has(db, "eviction_signals", growing))
+    _kill(up, "work", "land")
+    _await_story(real_node, db)
+    check_story(db, real_node, threshold)
 
 
 def _kill(up: Process, *names: str) -> None:

@@ -5,7 +5,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ import pytest
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.clock import SYSTEM
-from components.kubernetes import ApiError, Cluster
+from components.kubernetes import Cluster
 from fakes.wire import Wire
 from ingest.apiserver.changes import Seen
 from ingest.apiserver.connect import configuration
@@ -38,11 +38,7 @@ class Space:
         self.name = f"watch-{uuid.uuid4().hex[:8]}"
         self.tally: Tally = Counter()
         self.stack = AsyncExitStack()
-        cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": self.name}})
-        # pods need it, and the controller that makes it is slow after a restart of the API server
-        with suppress(ApiError):
-            accounts = f"/api/v1/namespaces/{self.name}/serviceaccounts"
-            cluster.request("POST", accounts, {"metadata": {"name": "default"}})
+        cluster.make_namespace(self.name)
 
     @property
     def pods(self) -> Resource:

@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 from bench.generate import write_capture
 from components.captures import event, jsonl, node, pod
 from components.command import COMMAND, ENVIRONMENT, leadsman, rows, start, succeeds
+from integration.commands.recording import EVICTED
 from leadsman.cli.main import app
 from paths import NODE_PRESSURE, ROOT
 from sql.questions.queries import saved_queries
@@ -29,14 +30,6 @@ from waiting import eventually
 
 README: Final = (ROOT / "README.md").read_text("utf-8")
 COMMANDS: Final = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
-EVICTED: Final = {
-    "hog-775668d95b-wcnzb": "memory",
-    "hog-775668d95b-22tc2": "ephemeral-storage",
-    "pinned": "ephemeral-storage",
-    "best": "ephemeral-storage",
-    "burst": "ephemeral-storage",
-    "filler-66d86cc6d4-p8xrj": "ephemeral-storage",
-}
 INTERRUPTED: Final = 130
 
 

@@ -13,12 +13,6 @@ from components.kubernetes import Cluster
 from components.processes import HOST, free_port
 
 SECRET = "canary-5c1e"  # noqa: S105  # it is to be found nowhere
-KUBECONFIG = """\
-current-context: c
-clusters: [{name: k, cluster: {server: "http://127.0.0.1:1"}}]
-users: [{name: u, user: {token: t}}]
-contexts: [{name: c, context: {cluster: k, user: u}}]
-"""
 
 
 @pytest.fixture
@@ -62,12 +56,11 @@ def test_settings_that_do_not_go_together_are_refused_with_both_names(file: Path
     assert SECRET not in done.stderr
 
 
-def test_validate_says_of_each_connection_what_to_do(file: Path, tmp_path: Path) -> None:
-    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
+def test_validate_says_of_each_connection_what_to_do(file: Path, kubeconfig: Path) -> None:
     file.write_text(
         f"db: http://u:{SECRET}@{HOST}:{free_port()}/leadsman\n"
         f"kafka: {{bootstrap_servers: '{HOST}:{free_port()}'}}\n"
-        f"watch: {{kubeconfig: {tmp_path / 'kubeconfig'}, resources: [nodes, pods]}}\n"
+        f"watch: {{kubeconfig: {kubeconfig}, resources: [nodes, pods]}}\n"
     )
     done = leadsman("validate", f"--config={file}")
     lines = done.stdout.splitlines()

@@ -1,6 +1,5 @@
 """deploy/kubernetes on the real API server: it takes all of it, and the watcher needs each verb of its role."""
 
-import asyncio
 import json
 import re
 import subprocess
@@ -13,12 +12,12 @@ from typing import Any, Final, Self
 
 import pytest
 import yaml
-from aiokafka import AIOKafkaConsumer
 
-from components.command import COMMAND, ENVIRONMENT, succeeds
+from components.command import COMMAND, ENVIRONMENT, leadsman_process, succeeds
 from components.kafka import Kafka
 from components.kubernetes import ApiError, Cluster
-from components.processes import HOST, Process, free_port
+from components.processes import HOST, free_port
+from components.topics import messages
 from paths import ROOT
 from waiting import NotReady, eventually
 
@@ -169,8 +168,7 @@ class Watching:
             },
         }
         (folder / "leadsman.yaml").write_text(yaml.safe_dump(given))
-        argv = [COMMAND, "watch", f"--config={folder / 'leadsman.yaml'}"]
-        self.process = Process("watch", argv, folder / "watch.log")
+        self.process = leadsman_process("watch", f"--config={folder / 'leadsman.yaml'}", folder=folder)
 
     def __enter__(self) -> Self:
         self.process.start()
@@ -191,22 +189,13 @@ class Watching:
 
     def told_of(self, node: str) -> bytes:
         """What is on the nodes' log about one of them."""
-        return b"\n".join(asyncio.run(_messages(self.servers, self.topic, f"default/{node}".encode())))
+        key = f"default/{node}".encode()
+        return b"\n".join(bytes(each.value) for each in messages(self.servers, self.topic) if each.key == key)
 
     def refused(self) -> set[str]:
         """The streams that are not allowed."""
         found = [re.match(r"(\S+) cannot be read: .*403", reason) for reason in self.reasons()]
         return {match[1] for match in found if match}
-
-
-async def _messages(servers: str, topic: str, key: bytes) -> list[bytes]:
-    consumer = AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest")
-    async with consumer:
-        found: list[Any] = []
-        for partition, end in (await consumer.end_offsets(consumer.assignment())).items():
-            while await consumer.position(partition) < end:
-                found += (await consumer.getmany(partition, timeout_ms=1000)).get(partition, [])
-    return [bytes(each.value) for each in found if each.key == key]
 
 
 @pytest.fixture

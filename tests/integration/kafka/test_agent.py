@@ -1,17 +1,15 @@
 """`leadsman agent --into kafka`: what the on-node agent sees is on its node's log, once Kafka is there."""
 
-import asyncio
 import uuid
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from aiokafka import AIOKafkaConsumer
 
-from components.command import COMMAND, leadsman
+from components.command import leadsman, leadsman_process
 from components.kafka import Kafka
-from components.processes import Process
+from components.topics import messages
 from fakes.machine import Thread, write, write_checkpoints, write_sysfs
 from waiting import eventually
 
@@ -40,41 +38,34 @@ def config(kafka: Kafka, tmp_path: Path) -> tuple[Path, str]:
     return file, f"{prefix}.nodes"
 
 
-async def _messages(servers: str, topic: str) -> list[tuple[bytes, dict[str, Any]]]:
-    consumer = AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest")
-    async with consumer:
-        ends = await consumer.end_offsets(consumer.assignment())
-        found = []
-        for partition, end in ends.items():
-            while await consumer.position(partition) < end:
-                found += (await consumer.getmany(partition, timeout_ms=1000)).get(partition, [])
-    return [(bytes(each.key), msgspec.json.decode(each.value)) for each in found]
+def _records(servers: str, topic: str) -> list[tuple[bytes, dict[str, Any]]]:
+    return [(bytes(each.key), msgspec.json.decode(each.value)) for each in messages(servers, topic)]
 
 
 def test_one_look_is_on_the_log_of_its_node(kafka: Kafka, config: tuple[Path, str], root: Path) -> None:
     file, topic = config
     done = leadsman("agent", "--node=n1", f"--root={root}", "--into=kafka", f"--config={file}", "--once")
     assert done.returncode == 0
-    messages = asyncio.run(_messages(kafka.bootstrap_servers, topic))
-    assert {key for key, _ in messages} == {b"lab/n1"}
-    assert sorted(record["kind"] for _, record in messages) == [
+    records = _records(kafka.bootstrap_servers, topic)
+    assert {key for key, _ in records} == {b"lab/n1"}
+    assert sorted(record["kind"] for _, record in records) == [
         "cpu_manager_state",
         "cpu_topology",
         "memory_manager_state",
     ]
-    assert {(record["cluster"], record["node"]) for _, record in messages} == {("lab", "n1")}
+    assert {(record["cluster"], record["node"]) for _, record in records} == {("lab", "n1")}
 
 
 def test_a_change_is_told_alone_and_sigterm_ends_it_when_kafka_has_it(
     kafka: Kafka, config: tuple[Path, str], root: Path, tmp_path: Path
 ) -> None:
     file, topic = config
-    argv = [COMMAND, "agent", "--node=n1", f"--root={root}", "--into=kafka", f"--config={file}", "--interval=1"]
-    agent = Process("agent", argv, tmp_path / "agent.log")
+    flags = ("--node=n1", f"--root={root}", "--into=kafka", f"--config={file}", "--interval=1")
+    agent = leadsman_process("agent", *flags, folder=tmp_path)
     agent.start()
 
     def told() -> list[str]:
-        return [record["kind"] for _, record in asyncio.run(_messages(kafka.bootstrap_servers, topic))]
+        return [record["kind"] for _, record in _records(kafka.bootstrap_servers, topic)]
 
     try:
         agent.await_ready(lambda: "the agent begins" in agent.last_lines())

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from components.command import COMMAND, leadsman
+from components.command import leadsman, leadsman_process
 from components.pipeline import embedded_digest, waiting
 from components.processes import Process
 from components.secured import PASSWORD, Authority, SecuredKafka
@@ -51,7 +51,7 @@ class Configured:
 
     @contextmanager
     def part(self, name: str) -> Iterator[Process]:
-        part = Process(name, [COMMAND, name, f"--config={self.file}"], self._folder / f"{name}.log")
+        part = leadsman_process(name, f"--config={self.file}", folder=self._folder)
         part.start()
         try:
             yield part

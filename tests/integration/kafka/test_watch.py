@@ -1,6 +1,5 @@
 """`leadsman watch` between a real API server and a real Kafka: replicas, permissions, secrets (issue 5)."""
 
-import asyncio
 import json
 import uuid
 from collections.abc import Iterator
@@ -9,14 +8,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from aiokafka import AIOKafkaConsumer
 
-from components.command import COMMAND
+from components.command import leadsman_process
 from components.kafka import Kafka
 from components.kubernetes import ApiError, Cluster
 from components.pipeline import waiting
 from components.processes import Process
 from components.rows import dicts
+from components.topics import messages
 from integration.cluster.node_story import CANARY
 from sql.database.open import connect
 from waiting import eventually
@@ -43,15 +42,14 @@ class Watchers:
             *flags,
         ]
         environment = {"LEADSMAN_KAFKA__TOPIC_PREFIX": self.prefix, "LEADSMAN_KAFKA__PARTITIONS": "2"}
-        log = self._folder / f"{name}.log"
-        watcher = Process(name, [COMMAND, command, *arguments], log, environment)
+        watcher = leadsman_process(command, *arguments, folder=self._folder, name=name, environment=environment)
         self._all.append(watcher)
         watcher.start()
         return watcher
 
     def messages(self) -> list[bytes]:
         """The values of all messages that are in the cluster's log now."""
-        return asyncio.run(_messages(self._kafka.bootstrap_servers, f"{self.prefix}.cluster"))
+        return [bytes(each.value) for each in messages(self._kafka.bootstrap_servers, f"{self.prefix}.cluster")]
 
     def pods(self, namespace: str) -> list[str]:
         """The names of the pods in all messages: those of another test's namespace may still be on their way out."""
@@ -72,17 +70,6 @@ class Watchers:
             watcher.stop()
 
 
-async def _messages(servers: str, topic: str) -> list[bytes]:
-    consumer = AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest")
-    async with consumer:
-        ends = await consumer.end_offsets(consumer.assignment())
-        found = []
-        for partition, end in ends.items():
-            while await consumer.position(partition) < end:
-                found += (await consumer.getmany(partition, timeout_ms=1000)).get(partition, [])
-    return [bytes(message.value) for message in found]
-
-
 @pytest.fixture
 def watchers(cluster: Cluster, kafka: Kafka, tmp_path: Path) -> Iterator[Watchers]:
     running = Watchers(cluster, kafka, tmp_path)
@@ -100,9 +87,7 @@ def watchers(cluster: Cluster, kafka: Kafka, tmp_path: Path) -> Iterator[Watcher
 def namespace(cluster: Cluster) -> Iterator[str]:
     """Where pods can be made; they go with it."""
     name = f"watch-{uuid.uuid4().hex[:8]}"
-    cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    with suppress(ApiError):  # the controller that makes it may have been faster
-        cluster.request("POST", f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
+    cluster.make_namespace(name)
     yield name
     cluster.request("DELETE", f"/api/v1/namespaces/{name}")
 

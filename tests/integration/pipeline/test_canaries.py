@@ -3,24 +3,22 @@
 They stand where people put them: in variables, arguments, probes, annotations, URLs and termination messages.
 """
 
-import asyncio
 import json
 import urllib.request
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from aiokafka import AIOKafkaConsumer
 
 from components.captures import event, observation, pod
-from components.command import COMMAND, leadsman
+from components.command import leadsman, leadsman_process
 from components.kafka import Kafka
-from components.kubernetes import ApiError, Cluster
+from components.kubernetes import Cluster
 from components.pipeline import waiting
-from components.processes import HOST, Process, free_port
+from components.processes import HOST, free_port
+from components.topics import messages, topics_with
 from sql.database.open import Database, connect
 from waiting import eventually
 
@@ -82,17 +80,9 @@ def _holds(database: Database, table: str, text: str) -> bool:
     return bool(counted.rows[0][0])
 
 
-async def _everything(servers: str, prefix: str) -> bytes:
+def _everything(servers: str, prefix: str) -> bytes:
     """Keys, values and headers of every message of every topic of ours, changelogs too."""
-    consumer = AIOKafkaConsumer(bootstrap_servers=servers, auto_offset_reset="earliest")
-    async with consumer:
-        consumer.subscribe([topic for topic in await consumer.topics() if topic.startswith(prefix)])
-        await consumer.getmany(timeout_ms=1000)
-        await consumer.seek_to_beginning()
-        found = []
-        for partition, end in (await consumer.end_offsets(consumer.assignment())).items():
-            while await consumer.position(partition) < end:
-                found += (await consumer.getmany(partition, timeout_ms=1000)).get(partition, [])
+    found = messages(servers, *topics_with(servers, prefix))
     return b"\n".join(b" ".join([each.key or b"", each.value or b"", repr(each.headers).encode()]) for each in found)
 
 
@@ -115,17 +105,15 @@ def test_a_replay_leaves_no_secret_in_any_topic(kafka: Kafka, tmp_path: Path) ->
     done = leadsman("replay", capture(tmp_path), "--into=kafka", f"--config={config}")
     assert done.returncode == INCOMPLETE
     assert CANARY not in done.stdout + done.stderr
-    messages = asyncio.run(_everything(kafka.bootstrap_servers, prefix))
-    assert messages.count(SOUND.encode()) > 1
-    assert CANARY.encode() not in messages
+    everything = _everything(kafka.bootstrap_servers, prefix)
+    assert everything.count(SOUND.encode()) > 1
+    assert CANARY.encode() not in everything
 
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> Iterator[str]:
     name = f"canary-{uuid.uuid4().hex[:8]}"
-    cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": name, "annotations": ANNOTATIONS}})
-    with suppress(ApiError):  # the controller that makes it may have been faster
-        cluster.request("POST", f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
+    cluster.make_namespace(name, annotations=ANNOTATIONS)
     yield name
     cluster.request("DELETE", f"/api/v1/namespaces/{name}")
 
@@ -155,17 +143,15 @@ def test_what_is_watched_leaves_no_secret_anywhere(
         "LEADSMAN_UNUSED": CANARY,
     }
     flags = [f"--kubeconfig={cluster.kubeconfig()}", "--kubelet=off"]
-    up_argv = [COMMAND, "up", f"--kafka={kafka.bootstrap_servers}", f"--db={dsn}", "--no-leader-election", *flags]
-    up = Process("up", up_argv, tmp_path / "up.log", environment)
-    recording = Process(
-        "capture", [COMMAND, "capture", f"--output={tmp_path / 'capture'}", *flags], tmp_path / "capture.log"
-    )
+    up_flags = (f"--kafka={kafka.bootstrap_servers}", f"--db={dsn}", "--no-leader-election", *flags)
+    up = leadsman_process("up", *up_flags, folder=tmp_path, environment=environment)
+    recording = leadsman_process("capture", f"--output={tmp_path / 'capture'}", *flags, folder=tmp_path)
     up.start()
     recording.start()
 
     def landed() -> bool:
         parts = (("work", "cluster"), ("land", "findings"))
-        seen = SOUND.encode() in asyncio.run(_everything(kafka.bootstrap_servers, f"{prefix}.findings"))
+        seen = SOUND.encode() in _everything(kafka.bootstrap_servers, f"{prefix}.findings")
         return seen and all(
             waiting(kafka.bootstrap_servers, f"{prefix}-{part}", [f"{prefix}.{topic}"]) == 0 for part, topic in parts
         )
@@ -180,7 +166,7 @@ def test_what_is_watched_leaves_no_secret_anywhere(
         up.stop()
     assert {"pod_bindings", "node_events"} <= tables_with(dsn, SOUND)
     assert tables_with(dsn, CANARY) == set()
-    assert CANARY.encode() not in asyncio.run(_everything(kafka.bootstrap_servers, prefix))
+    assert CANARY.encode() not in _everything(kafka.bootstrap_servers, prefix)
     assert CANARY not in _text(tmp_path / "capture") + up.log.read_text() + recording.log.read_text() + served
     assert "leadsman_landed_messages_total" in served
 

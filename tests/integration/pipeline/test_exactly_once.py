@@ -43,11 +43,8 @@ def pipeline(
     kafka: Kafka, http: ClickHouseHttp, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[Pipeline]:
     name = "".join(letter if letter.isalnum() else "_" for letter in request.node.name)
-    running = Pipeline(kafka, http.dsn(name), tmp_path)
-    try:
+    with Pipeline(kafka, http.dsn(name), tmp_path) as running:
         yield running
-    finally:
-        running.stop()
 
 
 @pytest.mark.parametrize("workers", [1, 2])

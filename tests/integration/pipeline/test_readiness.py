@@ -13,9 +13,9 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from components.clickhouse import ClickHouseHttp
-from components.command import COMMAND, leadsman, succeeds
+from components.command import leadsman, leadsman_process, succeeds
 from components.kafka import Kafka
-from components.processes import HOST, Process, free_port
+from components.processes import HOST, free_port
 from fakes.machine import Thread, write_checkpoints, write_sysfs
 from paths import SCENARIOS
 from waiting import eventually
@@ -29,11 +29,11 @@ USAGE = 2
 class Part:
     """A part with its own settings and telemetry."""
 
-    def __init__(self, name: str, folder: Path, given: dict[str, object]) -> None:
+    def __init__(self, name: str, folder: Path, given: dict[str, object], *flags: str) -> None:
         self.port = free_port()
         file = folder / f"{name}.yaml"
         file.write_text(yaml.safe_dump(given | {"telemetry": {"port": self.port}, "log": "json"}))
-        self.process = Process(name, [COMMAND, name, f"--config={file}"], folder / f"{name}.log")
+        self.process = leadsman_process(name, *flags, f"--config={file}", folder=folder)
 
     def get(self, path: str) -> tuple[int, str]:
         try:
@@ -123,13 +123,9 @@ def test_a_port_that_is_taken_ends_the_part_with_both_settings_named(
 
 def test_an_agent_that_writes_captures_tells_what_it_cannot_read(tmp_path: Path) -> None:
     write_sysfs(tmp_path / "host", [Thread(0, 0, 0, 0)])
-    port, captures = free_port(), tmp_path / "captures"
-    config = tmp_path / "leadsman.yaml"
-    config.write_text(yaml.safe_dump({"telemetry": {"port": port}, "watch": {"cluster": "lab"}}))
-    agent = Part("agent", tmp_path, {})
-    agent.port = port
-    argv = [COMMAND, "agent", "--node=n", f"--root={tmp_path / 'host'}", "--interval=1", f"--output={captures}"]
-    agent.process = Process("agent", [*argv, f"--config={config}"], tmp_path / "agent.log")
+    captures = tmp_path / "captures"
+    flags = ("--node=n", f"--root={tmp_path / 'host'}", "--interval=1", f"--output={captures}")
+    agent = Part("agent", tmp_path, {"watch": {"cluster": "lab"}}, *flags)
     agent.process.start()
     try:
         eventually("it tells what is not there", lambda: "cpu_manager_state: is not there" in agent.reasons())

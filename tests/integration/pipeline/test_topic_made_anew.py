@@ -1,7 +1,7 @@
 """A topic that was deleted and made anew counts its messages from 0 again: none of them is taken for a known one."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -15,12 +15,6 @@ from paths import NODE_PRESSURE
 from waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("kafka")
-
-
-@pytest.fixture
-def http(tmp_path: Path) -> Iterator[ClickHouseHttp]:
-    with ClickHouseHttp(tmp_path / "db") as running:
-        yield running
 
 
 def _make_anew(pipeline: Pipeline) -> None:
@@ -43,13 +37,12 @@ async def _topics(pipeline: Pipeline, delete: Iterable[str] = ()) -> set[str]:
 
 
 def test_what_is_sent_into_topics_made_anew_is_concluded_from_and_stored(
-    kafka: Kafka, http: ClickHouseHttp, tmp_path: Path
+    kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path
 ) -> None:
     everything = list(examples([NODE_PRESSURE]))
     half = 2 * len(everything) // 3
-    pipeline = Pipeline(kafka, http.dsn("anew"), tmp_path)
-    worker, lander = pipeline.part("work", "0"), pipeline.part("land", "0")
-    try:
+    with Pipeline(kafka, clickhouse.dsn("anew"), tmp_path) as pipeline:
+        worker, lander = pipeline.part("work", "0"), pipeline.part("land", "0")
         for piece in (everything[:half], everything[half:]):
             _make_anew(pipeline)
             pipeline.replay(piece)
@@ -58,7 +51,5 @@ def test_what_is_sent_into_topics_made_anew_is_concluded_from_and_stored(
             pipeline.settle()
             lander.stop()
             worker.stop()
-        assert pipeline.digest() == embedded_digest(everything, http.dsn("embedded"))
+        assert pipeline.digest() == embedded_digest(everything, clickhouse.dsn("embedded"))
         assert "made anew" in worker.log.read_text()
-    finally:
-        pipeline.stop()

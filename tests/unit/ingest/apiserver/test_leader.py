@@ -13,6 +13,7 @@ from kubernetes_asyncio.client.configuration import Configuration
 
 from fakes.apiserver import status_body
 from fakes.clock import FakeClock
+from fakes.serving import serving
 from ingest.apiserver.leader import (
     LeaderElection,
     LeadershipLostError,
@@ -56,16 +57,8 @@ class LeaseServer:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["LeaseServer"]:
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", self._answer)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        try:
+        async with serving(self._answer) as self.url:
             yield self
-        finally:
-            await runner.cleanup()
 
     async def _answer(self, request: web.Request) -> web.Response:
         if self.down:

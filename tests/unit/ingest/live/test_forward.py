@@ -196,46 +196,37 @@ def _lease(holder: str) -> Answer:
     return Answer(msgspec.json.encode({"metadata": {"name": "w", "resourceVersion": "1"}, "spec": spec}))
 
 
-async def test_a_replica_without_the_lease_waits_and_ends_when_told() -> None:
+@asynccontextmanager
+async def _replica(*leases: Answer) -> AsyncIterator[tuple[FakeApiServer, _Work]]:
+    """A replica that takes part in the election, and is told to end after; the leases are those that it sees."""
     stop = asyncio.Event()
     work = _Work(stop)
     async with FakeApiServer().running() as server:
-        server.script[f"{LEASES}/w"] = [_lease("another")]
+        server.script[f"{LEASES}/w"] = [*leases]
         election = _election(server, "me")
         run = asyncio.ensure_future(lead(election, work, stop))
-        await until(lambda: len(server.requests) > 2)
+        yield server, work
         stop.set()
         await run
         await election._client.close()
+
+
+async def test_a_replica_without_the_lease_waits_and_ends_when_told() -> None:
+    async with _replica(_lease("another")) as (server, work):
+        await until(lambda: len(server.requests) > 2)
     assert work.begun == 0
 
 
 async def test_the_replica_with_the_lease_works_and_gives_it_back() -> None:
-    stop = asyncio.Event()
-    work = _Work(stop)
-    async with FakeApiServer().running() as server:
-        server.script[f"{LEASES}/w"] = [_lease("me")]
-        election = _election(server, "me")
-        run = asyncio.ensure_future(lead(election, work, stop))
+    async with _replica(_lease("me")) as (server, work):
         await until(lambda: work.begun)
-        stop.set()
-        await run
-        await election._client.close()
-        last = server.requests[-1]
+    last = server.requests[-1]
     assert (last.method, last.body["spec"]["holderIdentity"]) == ("PUT", "")
 
 
 async def test_a_replica_that_lost_the_lease_works_again_when_it_has_it_again() -> None:
-    stop = asyncio.Event()
-    work = _Work(stop)
-    async with FakeApiServer().running() as server:
-        server.script[f"{LEASES}/w"] = [*[_lease("me")] * 2, *[_lease("another")] * 3, _lease("me")]
-        election = _election(server, "me")
-        run = asyncio.ensure_future(lead(election, work, stop))
-        await until(lambda: work.begun == 2)
-        stop.set()
-        await run
-        await election._client.close()
+    async with _replica(*[_lease("me")] * 2, *[_lease("another")] * 3, _lease("me")) as (_, work):
+        await until(lambda: work.begun > 1)
     assert work.begun == 2
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from components.rows import T0, row
 from fakes.clock import START, FakeClock
+from fakes.serving import serving
 from streams.alerting.receivers.alertmanager import ALIVE, Alertmanager
 from streams.alerting.receivers.choose import BadReceiver, group_of, receiver
 from streams.alerting.receivers.posting import REFUSALS, called
@@ -143,21 +144,10 @@ class Server:
         status = self.answers.pop(0) if self.answers else 200
         return web.Response(status=status, text="said", headers={"Retry-After": "7"} if status == 429 else {})
 
-
-@asynccontextmanager
-async def serving() -> AsyncIterator[Server]:
-    server = Server()
-    app = web.Application()
-    app.router.add_post("/{path:.*}", server.handle)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        yield server
-    finally:
-        await runner.cleanup()
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Server"]:
+        async with serving(self.handle) as self.url:
+            yield self
 
 
 async def push(server: Server, clock: FakeClock, *news: Told, secret: str | None = None) -> None:
@@ -171,7 +161,7 @@ async def push(server: Server, clock: FakeClock, *news: Told, secret: str | None
 @pytest.mark.asyncio
 async def test_a_webhook_gets_the_message_its_key_and_a_signature() -> None:
     clock = FakeClock()
-    async with serving() as server:
+    async with Server().running() as server:
         await push(server, clock, told(), secret="s3cret")  # noqa: S106  # of this test
     assert msgspec.convert(server.bodies[0], AlertMessage) == told().alert
     headers = server.headers[0]
@@ -190,7 +180,7 @@ def test_a_signature_depends_on_secret_time_and_body() -> None:
 
 @pytest.mark.asyncio
 async def test_without_a_secret_nothing_is_signed() -> None:
-    async with serving() as server:
+    async with Server().running() as server:
         await push(server, FakeClock(), told())
     assert SIGNATURE not in server.headers[0]
 
@@ -198,7 +188,7 @@ async def test_without_a_secret_nothing_is_signed() -> None:
 @pytest.mark.asyncio
 async def test_what_fails_is_tried_again_with_the_same_key_and_ever_more_seldom() -> None:
     clock = FakeClock()
-    async with serving() as server:
+    async with Server().running() as server:
         server.answers = [500, 503, 429, 408]
         await push(server, clock, told())
     assert len(server.bodies) == 5
@@ -208,7 +198,7 @@ async def test_what_fails_is_tried_again_with_the_same_key_and_ever_more_seldom(
 
 @pytest.mark.asyncio
 async def test_what_is_refused_is_given_up_and_the_next_is_sent() -> None:
-    async with serving() as server:
+    async with Server().running() as server:
         server.answers = [404] * REFUSALS
         await push(server, FakeClock(), told(), told("resolved", 0, 9))
     assert [body["status"] for body in server.bodies] == ["firing"] * REFUSALS + ["resolved"]
@@ -216,7 +206,7 @@ async def test_what_is_refused_is_given_up_and_the_next_is_sent() -> None:
 
 @pytest.mark.asyncio
 async def test_a_redirect_is_not_followed() -> None:
-    async with serving() as server:
+    async with Server().running() as server:
         server.answers = [302] * REFUSALS
         await push(server, FakeClock(), told())
     assert len(server.bodies) == REFUSALS
@@ -232,7 +222,7 @@ async def test_a_receiver_that_is_down_is_asked_until_it_is_there() -> None:
         if len(clock.slept) == 10:
             enough.set()
 
-    async with serving() as server:
+    async with Server().running() as server:
         url = server.url
     receiving = webhook(url, None, clock.clock._replace(sleep=sleep))
     work = asyncio.ensure_future(receiving.deliver([told()], Standing()))
@@ -246,7 +236,7 @@ async def test_a_receiver_that_is_down_is_asked_until_it_is_there() -> None:
 
 @pytest.mark.asyncio
 async def test_news_of_one_alert_keep_their_order_and_others_do_not_wait() -> None:
-    async with serving() as server:
+    async with Server().running() as server:
         server.answers = [500]
         await push(server, FakeClock(), told(), told("resolved", 0, 9), *(told(name=f"n{i}") for i in range(30)))
     of_one = [body["status"] for body in server.bodies if body["fingerprint"] == "A"]
@@ -274,7 +264,7 @@ def posted(body: list[dict[str, Any]]) -> list[tuple[str, datetime, datetime]]:
 async def test_alertmanager_is_told_all_that_fires_and_for_how_long() -> None:
     clock = FakeClock()
     clock.seconds = 1000
-    async with serving() as server:
+    async with Server().running() as server:
         manager = await tell(server, clock, told(), told(name="B"))
         await manager.close()
     now = START + timedelta(seconds=1000)
@@ -286,7 +276,7 @@ async def test_alertmanager_is_told_all_that_fires_and_for_how_long() -> None:
 async def test_alertmanager_is_told_when_it_was_resolved_never_in_the_future() -> None:
     clock = FakeClock()
     clock.seconds = 100
-    async with serving() as server:
+    async with Server().running() as server:
         news = [told("resolved", 0, 50), told("resolved", 0, 5000, name="B"), told("resolved", 7000, 8000, name="C")]
         manager = await tell(server, clock, *news)
         await manager.close()
@@ -302,7 +292,7 @@ async def test_alertmanager_is_told_when_it_was_resolved_never_in_the_future() -
 async def test_alertmanager_is_told_a_while_that_an_alert_was_resolved() -> None:
     clock = FakeClock()
     standing = standing_after(told(), told("resolved", 0, 50))
-    async with serving() as server:
+    async with Server().running() as server:
         manager = Alertmanager(server.url, clock.clock)
         for minutes in (1, 10, 15, 16):
             clock.seconds = minutes * 60
@@ -313,7 +303,7 @@ async def test_alertmanager_is_told_a_while_that_an_alert_was_resolved() -> None
 
 @pytest.mark.asyncio
 async def test_an_alert_that_fires_again_is_not_told_to_be_resolved() -> None:
-    async with serving() as server:
+    async with Server().running() as server:
         await (await tell(server, FakeClock(), told(), told("resolved", 0, 50), told(begin=60))).close()
     assert len(server.bodies[0]) == 1
 
@@ -321,7 +311,7 @@ async def test_an_alert_that_fires_again_is_not_told_to_be_resolved() -> None:
 @pytest.mark.asyncio
 async def test_one_alert_that_alertmanager_refuses_does_not_stop_the_others() -> None:
     clock = FakeClock()
-    async with serving() as server:
+    async with Server().running() as server:
         server.answers = [400, 200, 400, 400]
         manager = await tell(server, clock, told(), told(name="B"), told(name="C"))
         assert [[name for name, *_ in posted(body)] for body in server.bodies] == [
@@ -342,7 +332,7 @@ async def test_one_alert_that_alertmanager_refuses_does_not_stop_the_others() ->
 
 @pytest.mark.asyncio
 async def test_many_alerts_are_several_requests() -> None:
-    async with serving() as server:
+    async with Server().running() as server:
         manager = await tell(server, FakeClock(), *(told(name=f"a{i}") for i in range(450)))
         await manager.close()
     assert [len(body) for body in server.bodies] == [200, 200, 50]

@@ -1,31 +1,21 @@
 """`leadsman up` as a process: what ends it, and with which status."""
 
 import re
-import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from components.command import COMMAND, leadsman
+from components.command import leadsman, leadsman_process
 from components.processes import HOST, free_port
 from waiting import eventually
 
-KUBECONFIG = """\
-current-context: c
-clusters: [{name: k, cluster: {server: "http://127.0.0.1:1"}}]
-users: [{name: u, user: {token: t}}]
-contexts: [{name: c, context: {cluster: k, user: u}}]
-"""
-
 
 @pytest.fixture
-def flags(tmp_path: Path) -> list[str]:
+def flags(kubeconfig: Path, tmp_path: Path) -> list[str]:
     """A kubeconfig that can be read, a Kafka that is not there, a database that could be."""
-    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
     return [
         f"--kafka={HOST}:{free_port()}",
-        f"--kubeconfig={tmp_path / 'kubeconfig'}",
+        f"--kubeconfig={kubeconfig}",
         f"--db=chdb://{tmp_path / 'db'}",
     ]
 
@@ -44,15 +34,15 @@ def test_what_no_restart_heals_ends_it_with_its_status_and_message(flags: list[s
 
 
 def test_it_waits_for_a_kafka_that_is_away_and_ends_on_sigterm(flags: list[str], tmp_path: Path) -> None:
-    log = tmp_path / "up.log"
-    with log.open("w") as output, subprocess.Popen([COMMAND, "up", *flags], stdout=output, stderr=output) as up:
-        try:
-            eventually("each part was started again", lambda: log.read_text().count("is started") >= 6, 180)
-            up.send_signal(signal.SIGTERM)
-            assert up.wait(60) == 0
-        finally:
-            up.kill()
-    text = log.read_text()
+    up = leadsman_process("up", *flags, folder=tmp_path)
+    up.start()
+    try:
+        eventually("each part was started again", lambda: up.log.read_text().count("is started") >= 6, 180)
+        up.terminate()
+        assert up.wait(60) == 0
+    finally:
+        up.stop()
+    text = up.log.read_text()
     assert text.count("cannot be used") >= 3
     assert "Check kafka.bootstrap_servers" in text
     assert "Traceback" not in text
