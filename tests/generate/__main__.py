@@ -6,6 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from generate.alert_list import alert_list
+from generate.commands import commands
+from generate.pictures import floors, observation
 from sql.database.open import connect
 from sql.schema.migrate import migrate
 from sql.schema.reference import reference
@@ -24,6 +27,10 @@ def tables() -> str:
 FILES: Final[Mapping[str, Callable[[], str]]] = {
     **{f"streams/kafka/schemas/{name}.json": partial(schema, name) for name in MODELS},
     "docs/tables.md": tables,
+    "docs/commands.md": commands,
+    "docs/alert-list.md": alert_list,
+    "docs/floors.svg": floors,
+    "docs/observation.svg": observation,
 }
 """The text of each generated file by its path; each may read those before it."""
 
