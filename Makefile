@@ -5,9 +5,9 @@ CAPTURE ?= examples/node-pressure-k8s-1.36.jsonl.gz examples/late-joiners.jsonl.
 DEMO_DB ?= chdb://leadsman-db
 UV := $(VENV)/bin/uv pip
 SECONDS ?= 60
-AUDITED := .lock/runtime.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt
+AUDITED := .lock/runtime.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt .lock/docs.txt
 
-.PHONY: demo generate test faults fuzz audit audit-kept check bench scale lock clean
+.PHONY: demo docs generate test faults fuzz audit audit-kept check bench scale lock clean
 
 $(VENV)/.runtime: .lock/runtime.txt pyproject.toml
 	@echo "setting up $(VENV) (about a minute, once)"
@@ -31,6 +31,13 @@ check: $(VENV)/.dev ## format, lint, types, import rules; changes nothing
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+
+$(VENV)/.docs: $(VENV)/.dev .lock/docs.txt
+	@$(UV) install --quiet --python $(PYTHON) --require-hashes --no-deps -r .lock/docs.txt
+	@touch $@
+
+docs: $(VENV)/.docs ## build docs/ into site/; a broken link or anchor fails
+	$(VENV)/bin/zensical build --strict --clean
 
 generate: $(VENV)/.dev ## write every file that is derived from the code; a test compares them
 	PYTHONPATH=.:tests $(PYTHON) -m generate
@@ -73,7 +80,7 @@ lock: $(VENV)/.dev ## write .lock anew from pyproject.toml
 	$(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml -o .lock/runtime.txt
 	$(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --group dev pyproject.toml -o .lock/dev.txt
 	$(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate .lock/setup.in -o .lock/setup.txt
-	for group in fuzz audit; do $(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --constraint .lock/dev.txt --group $$group -o .lock/$$group.txt; done
+	for group in fuzz audit docs; do $(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --constraint .lock/dev.txt --group $$group -o .lock/$$group.txt; done
 
 clean: ## remove what make made
-	rm -rf $(VENV) leadsman-db
+	rm -rf $(VENV) leadsman-db site .cache

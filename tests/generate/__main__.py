@@ -5,6 +5,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
+from generate.alert_list import alert_list
+from generate.commands import commands
+from generate.pictures import floors, observation
 from paths import ROOT
 from sql.database.open import connect
 from sql.schema.migrate import migrate
@@ -22,6 +25,10 @@ def tables() -> str:
 FILES: Final[Mapping[str, Callable[[], str]]] = {
     **{f"streams/kafka/schemas/{name}.json": partial(schema, name) for name in MODELS},
     "docs/tables.md": tables,
+    "docs/commands.md": commands,
+    "docs/alert-list.md": alert_list,
+    "docs/floors.svg": floors,
+    "docs/observation.svg": observation,
 }
 """The text of each generated file by its path; each may read those before it."""
 

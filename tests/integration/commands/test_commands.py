@@ -28,7 +28,7 @@ from paths import NODE_PRESSURE, ROOT
 from sql.questions.queries import saved_queries
 from waiting import eventually
 
-README: Final = (ROOT / "README.md").read_text("utf-8")
+REFERENCE: Final = (ROOT / "docs/commands.md").read_text("utf-8")
 COMMANDS: Final = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 INTERRUPTED: Final = 130
 
@@ -45,8 +45,8 @@ def test_every_command_has_help_and_an_example_of_itself(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_stands_in_the_readme(name: str) -> None:
-    assert re.search(rf"^\| `leadsman {name}\b", README, re.MULTILINE)
+def test_every_command_is_on_the_page_of_commands(name: str) -> None:
+    assert re.search(rf"^\| \[`leadsman {name}`\]", REFERENCE, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -56,13 +56,13 @@ def test_every_option_of_an_example_is_one_of_its_command(name: str) -> None:
     assert set(re.findall(r"(?<![\w-])--[a-z-]+", command.epilog)) <= known
 
 
-def test_the_readme_tells_every_exit_status_of_the_help() -> None:
+def test_the_page_of_commands_has_every_exit_status_of_the_help() -> None:
     def statuses(text: str) -> list[str]:
         found = re.search(r"Exit status: (.*?)\.\s", text, re.DOTALL)
         assert found is not None
         return re.findall(r"(?:^|; )(\d+) ", " ".join(found[1].split()))
 
-    assert statuses(README) == statuses(app.info.help or "") == [*"012345678", "130"]
+    assert statuses(REFERENCE) == statuses(app.info.help or "") == [*"012345678", "130"]
 
 
 def test_no_command_waits_for_the_client_of_kubernetes_that_does_not_need_it() -> None:
