@@ -11,7 +11,7 @@ from components.kafka import Kafka
 from components.processes import eventually
 from integration.clickhouse_http import ClickHouseHttp
 from integration.pipeline import ROOT, Pipeline, embedded_digest, examples
-from leadsman.run.parts import make_topics
+from leadsman.run.kafka import make_topics
 
 pytestmark = pytest.mark.xdist_group("kafka")
 
@@ -29,7 +29,7 @@ def _make_anew(pipeline: Pipeline) -> None:
     names = {topic.name for topic in (pipeline.topics.nodes, pipeline.topics.cluster, pipeline.topics.findings)}
     asyncio.run(_topics(pipeline, delete=names))
     eventually("the topics are gone", lambda: not names & asyncio.run(_topics(pipeline)))
-    asyncio.run(make_topics(pipeline.settings))
+    asyncio.run(make_topics(pipeline.settings.kafka))
 
 
 async def _topics(pipeline: Pipeline, delete: Iterable[str] = ()) -> set[str]:
