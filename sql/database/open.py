@@ -202,6 +202,7 @@ def connect(dsn: str, *, make: bool = True, read_only: bool = False) -> Database
 
 
 def _open_folder(target: Embedded, settings: Mapping[str, Any]) -> Client:
+    _import_engine(target)
     folder = target.folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -215,7 +216,6 @@ def _open_folder(target: Embedded, settings: Mapping[str, Any]) -> Client:
         raise DatabaseHeld(
             f"{target}: process {holder} holds this database. Wait for it to end, or use another folder"
         )
-    _import_engine(target)
     try:
         return clickhouse_connect.get_client(
             interface="chdb",
