@@ -1,15 +1,16 @@
 # All parts of Leadsman, one image: docker build -t leadsman:0.1.0 .
-# The embedded engine, more than half of it, is left out, for these parts use a server: --build-arg EMBEDDED=yes keeps it.
+# It has no embedded engine, which would more than double it, for these parts use a server: --build-arg EMBEDDED=yes
+# adds it.
 # It runs as a user without rights on a read-only root; only /tmp is written, and the folder of an embedded database.
 FROM python:3.11-slim AS build
 WORKDIR /src
-COPY .lock/setup.txt .lock/runtime.txt .lock/
+COPY .lock/setup.txt .lock/image.txt .lock/all.txt .lock/
 RUN python -m venv /opt/build && /opt/build/bin/pip install --no-cache-dir --require-hashes --no-deps -r .lock/setup.txt
-RUN python -m venv --without-pip /opt/leadsman \
-    && /opt/build/bin/uv pip install --no-cache --compile-bytecode --python /opt/leadsman/bin/python \
-       --require-hashes --no-deps -r .lock/runtime.txt
 ARG EMBEDDED=no
-RUN test "$EMBEDDED" = yes || /opt/build/bin/uv pip uninstall --python /opt/leadsman/bin/python chdb chdb-core
+RUN python -m venv --without-pip /opt/leadsman \
+    && if test "$EMBEDDED" = yes; then lock=all; else lock=image; fi \
+    && /opt/build/bin/uv pip install --no-cache --compile-bytecode --python /opt/leadsman/bin/python \
+       --require-hashes --no-deps -r .lock/$lock.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY common common
 COPY ingest ingest

@@ -4,19 +4,20 @@ PYTHON := $(VENV)/bin/python
 CAPTURE ?= examples/node-pressure-k8s-1.36.jsonl.gz examples/late-joiners.jsonl.gz
 DEMO_DB ?= chdb://leadsman-db
 UV := $(VENV)/bin/uv pip
+COMPILE := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 SECONDS ?= 60
-AUDITED := .lock/runtime.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt .lock/docs.txt
+AUDITED := .lock/all.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt .lock/docs.txt
 
-.PHONY: demo docs generate test faults fuzz audit audit-kept check bench scale lock clean
+.PHONY: demo docs generate test wheel faults fuzz audit audit-kept check bench scale lock clean
 
-$(VENV)/.runtime: .lock/runtime.txt pyproject.toml
+$(VENV)/.runtime: .lock/all.txt pyproject.toml
 	@echo "setting up $(VENV) (about a minute, once)"
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Leadsman needs Python 3.11 or newer as python3")'
 	@test -x $(PYTHON) || python3 -m venv $(VENV)
 	@$(PYTHON) -m pip install --quiet --require-hashes --no-deps -r .lock/setup.txt
-	@$(UV) install --quiet --compile-bytecode --python $(PYTHON) --require-hashes --no-deps -r .lock/runtime.txt
+	@$(UV) install --quiet --compile-bytecode --python $(PYTHON) --require-hashes --no-deps -r .lock/all.txt
 	@$(UV) install --quiet --python $(PYTHON) --no-deps --no-build-isolation -e .
-	@$(PYTHON) -m compileall -q ingest streams sql leadsman/__main__.py
+	@$(PYTHON) -m compileall -q common ingest streams sql leadsman
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime .lock/dev.txt
@@ -46,6 +47,9 @@ test: $(VENV)/.dev ## all tests, against real components; builds these once into
 	PYTHONPATH=tests $(PYTHON) -m components prepare
 	$(PYTHON) -m pytest -n 2 -m "not components"
 	$(PYTHON) -m pytest -m components -p no:randomly
+
+wheel: $(VENV)/.dev ## build the wheel, install it into empty environments, and replay an example from it
+	$(PYTHON) -m pytest tests/wheel
 
 faults: $(VENV)/.dev ## the long form of tests/faults: an hour of outages and kills; writes tests/faults/REPORT.md
 	@rm -f $(VENV)/faults.jsonl
@@ -77,10 +81,12 @@ scale: $(VENV)/.dev ## how large it can get, up to an hour, on a machine for its
 	PYTHONPATH=.:tests $(PYTHON) -m bench.scale
 
 lock: $(VENV)/.dev ## write .lock anew from pyproject.toml
-	$(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml -o .lock/runtime.txt
-	$(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --group dev pyproject.toml -o .lock/dev.txt
-	$(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate .lock/setup.in -o .lock/setup.txt
-	for group in fuzz audit docs; do $(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --constraint .lock/dev.txt --group $$group -o .lock/$$group.txt; done
+	$(COMPILE) --all-extras --group dev pyproject.toml -o .lock/dev.txt
+	$(COMPILE) --constraint .lock/dev.txt pyproject.toml -o .lock/runtime.txt
+	$(COMPILE) --constraint .lock/dev.txt --extra agent pyproject.toml -o .lock/image.txt
+	$(COMPILE) --constraint .lock/dev.txt --all-extras pyproject.toml -o .lock/all.txt
+	$(COMPILE) .lock/setup.in -o .lock/setup.txt
+	for group in fuzz audit docs; do $(COMPILE) --constraint .lock/dev.txt --group $$group -o .lock/$$group.txt; done
 
 clean: ## remove what make made
 	rm -rf $(VENV) leadsman-db site .cache

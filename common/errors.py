@@ -1,4 +1,19 @@
-"""What a record or one of its values cannot be."""
+"""Kinds of errors that every room raises: a record that makes no sense, and what only a person can mend.
+
+The message of the latter is one sentence for that person: what is wrong, where, and what to do.
+"""
+
+
+class WrongUsage(ValueError):
+    """An option, an argument or a setting cannot be used as it was given."""
+
+
+class SourceUnusable(ValueError):
+    """A file, a cluster or this machine cannot be read as a source."""
+
+
+class KafkaUnusable(Exception):
+    """Kafka cannot be reached, or is not set up as it has to be."""
 
 
 class BadRecord(ValueError):

@@ -14,6 +14,7 @@ from prometheus_client import REGISTRY, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from common.errors import WrongUsage
 from common.scrub import scrub
 from common.text import plain
 
@@ -43,7 +44,7 @@ class Figure(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
-class CannotServe(Exception):
+class CannotServe(WrongUsage):
     """The port cannot be listened on; the message says which."""
 
 

@@ -1,17 +1,16 @@
 """The `leadsman` command: it hands over to `leadsman.cli`, and answers Ctrl-C while that is still being imported."""
 
 import sys
-from typing import NoReturn
 
 EXIT_INTERRUPTED = 130
 
 
-def main() -> NoReturn:
-    """Run the command."""
+def main() -> None:
+    """Run the command and exit with its status."""
     try:
-        from leadsman.cli.main import run  # noqa: PLC0415 - seconds, in which Ctrl-C is no traceback
+        from leadsman.cli.main import app  # noqa: PLC0415 - Ctrl-C meanwhile is no traceback
 
-        run()
+        app()
     except KeyboardInterrupt:
         sys.stderr.write("leadsman: interrupted\n")
         sys.exit(EXIT_INTERRUPTED)

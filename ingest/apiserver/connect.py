@@ -9,6 +9,7 @@ from typing import Final
 from kubernetes_asyncio.client.configuration import Configuration
 from kubernetes_asyncio.config.kube_config import KubeConfigLoader, load_kube_config
 
+from common.errors import SourceUnusable
 from common.text import plain
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -20,7 +21,7 @@ class CredentialsError(ConnectionError):
     """The token of now cannot be read; the request is tried again."""
 
 
-class KubeconfigError(ValueError):
+class KubeconfigError(SourceUnusable):
     """The cluster's address or credentials cannot be read; the message says what to do."""
 
 

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from common.errors import SourceUnusable
 from common.text import plain
 
 FORMAT: Final = 1
@@ -23,7 +24,7 @@ class VersionStore(Protocol):
         """Replace what is kept, all of it or nothing."""
 
 
-class VersionsError(ValueError):
+class VersionsError(SourceUnusable):
     """The kept versions are not for this cluster or cannot be read; the message says what to do."""
 
 

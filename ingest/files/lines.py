@@ -5,6 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
+from common.errors import SourceUnusable
 from common.text import plain
 from ingest.files.compression import UNPACK_ERRORS, Unpacker, compression_of, unpacker
 
@@ -24,7 +25,7 @@ _PACKED_BYTES: Final = 4096
 """Small, because all that a damaged piece of input would have given is lost."""
 
 
-class SourceError(ValueError):
+class SourceError(SourceUnusable):
     """A path that cannot be a source at all; the message tells a person what is wrong and what to do."""
 
 

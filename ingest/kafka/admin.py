@@ -7,11 +7,12 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
+from common.errors import KafkaUnusable
 from ingest.kafka.reaching import explain, why_unreachable
 from ingest.model.topics import Topic
 
 
-class TopicsUnusable(Exception):
+class TopicsUnusable(KafkaUnusable):
     """Kafka cannot be used as it is; the message says what is wrong and what to do."""
 
 

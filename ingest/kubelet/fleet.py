@@ -12,10 +12,10 @@ from common.clock import Clock
 from ingest.apiserver.filters import identify
 from ingest.kubelet.access import Address, DirectAccess, NodeProxy, kubelet_address
 from ingest.kubelet.poll import Emit, Fetch, Kubelets, Pace
+from ingest.kubelet.settings import KubeletSettings
 from ingest.model.freshness import Freshness
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally
-from ingest.model.settings import KubeletSettings
 
 SILENCE_ROUNDS: Final = 6
 """A kubelet that gave nothing for so many intervals is silent."""

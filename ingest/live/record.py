@@ -12,7 +12,7 @@ from common.scrub import scrub
 from common.stopping import run_until, stop_on_signals
 from ingest.files.rotate import Rotation, Writer, open_capture
 from ingest.live.run import Live
-from ingest.model.settings import LiveSettings
+from ingest.live.settings import LiveSettings
 
 TELL_SECONDS: Final = 10.0
 

@@ -20,11 +20,11 @@ from ingest.apiserver.watch import Watch
 from ingest.kubelet.fleet import Fleet
 from ingest.kubelet.poll import SUMMARY
 from ingest.live import metrics
+from ingest.live.settings import LiveSettings
 from ingest.model.freshness import Freshness, Silence
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally, error_observation
 from ingest.model.resources import NODES, RESOURCES, Resource
-from ingest.model.settings import LiveSettings
 from ingest.normalize.redact import redact
 
 WATCH_SILENCE_SECONDS: Final = 110.0

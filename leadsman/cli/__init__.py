@@ -1,1 +1,1 @@
-"""The commands of `leadsman`, a module for those that belong together."""
+"""The commands of `leadsman`, a file each, and how their answers are presented."""

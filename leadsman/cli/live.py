@@ -1,84 +1,69 @@
-"""What the live commands share: flags over settings, signals, and mistakes."""
+"""What the live commands share: flags over settings, signals, logs and telemetry."""
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+import uvloop
+
+from common.logs import configure
 from common.stopping import stop_on_signals
-from ingest.apiserver.versions import VersionsError
-
-if TYPE_CHECKING:
-    from leadsman.run.settings import Settings
-from leadsman.cli.console import EXIT_NO_KAFKA, EXIT_NO_SOURCE, EXIT_USAGE, fail
-from leadsman.cli.options import pair
+from common.telemetry import served
+from leadsman.run.settings import Settings, load
 
 Result = TypeVar("Result")
 
 
 def watch_flags(
+    *,
     cluster: str | None,
     kubeconfig: Path | None,
     context: str | None,
-    access: str | None,
-    addresses: list[str] | None,
-    ca_file: Path | None,
-    every_seconds: float | None,
-    *,
-    insecure: bool | None,
-    versions_file: Path | None = None,
+    kubelet: str | None,
+    kubelet_address: Sequence[tuple[str, str]],
+    kubelet_ca: Path | None,
+    kubelet_insecure: bool | None,
+    every: float | None,
+    versions: Path | None = None,
     leader_election: bool | None = None,
 ) -> dict[str, Any]:
-    """The flags that were given, as settings."""
-    kubelet = {
-        "access": access,
-        "addresses": dict(pair(text) for text in addresses) if addresses else None,
-        "ca_file": ca_file,
-        "insecure": insecure,
-        "summary_seconds": every_seconds,
-        "metrics_seconds": every_seconds,
-    }
+    """The options of `options.watched` that were given, as settings."""
     return _given(
         {
             "cluster": cluster,
             "kubeconfig": kubeconfig,
             "context": context,
-            "versions_file": versions_file,
-            "kubelet": _given(kubelet),
+            "versions_file": versions,
+            "kubelet": _given(
+                {
+                    "access": kubelet,
+                    "addresses": dict(kubelet_address) or None,
+                    "ca_file": kubelet_ca,
+                    "insecure": kubelet_insecure,
+                    "summary_seconds": every,
+                    "metrics_seconds": every,
+                }
+            ),
             "election": _given({"enabled": leader_election}),
         }
     )
 
 
-def kafka_flags(servers: str | None) -> dict[str, Any]:
-    return _given({"bootstrap_servers": servers})
-
-
-def _given(flags: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in flags.items() if value is not None}
-
-
-def live_settings(config: Path | None, **flags: Any) -> "Settings":
-    """The settings in force; raises SettingsError."""
-    from leadsman.run.settings import load  # noqa: PLC0415 - other commands do without
-
-    return load(config, **flags)
+def live_settings(config: Path | None, *, kafka: str | None = None, **flags: Any) -> Settings:
+    """The settings in force. Raises SettingsError."""
+    return load(config, kafka=_given({"bootstrap_servers": kafka}), **flags)
 
 
 async def until_signal(work: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+    """Run work until it ends; SIGTERM and SIGINT set its event."""
     with stop_on_signals() as stop:
         await work(stop)
 
 
-def run_served(settings: "Settings", part: str, work: Awaitable[Result]) -> Result:
-    """Run a part to its end; meanwhile its telemetry is where the settings say. Raises CannotServe."""
-    import uvloop  # noqa: PLC0415 - other commands do without
-
-    from common.logs import configure  # noqa: PLC0415 - as above
-    from common.telemetry import served  # noqa: PLC0415 - as above
-
+def run_served(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
+    """Run a part to its end, with logs and telemetry as the settings say. Raises CannotServe."""
     configure(settings.log, sys.stderr if part == "agent" else sys.stdout)  # an agent's captures go to the latter
 
     async def run() -> Result:
@@ -88,37 +73,5 @@ def run_served(settings: "Settings", part: str, work: Awaitable[Result]) -> Resu
     return uvloop.run(run())  # a tenth less for each message than asyncio's own loop
 
 
-@contextmanager
-def live_mistakes() -> Iterator[None]:
-    """Settings, a cluster, Kafka, or a place for a capture, that cannot be used."""
-    try:
-        yield
-    except Exception as error:
-        status = _status_of(error)
-        if status is None:
-            raise
-        fail(str(error), status)
-
-
-def _status_of(error: Exception) -> int | None:
-    """The status with which a live command ends for this; None where it is no mistake of the user's."""
-    # imported only now: their clients take seconds, and most commands need one or none of them
-    from common.telemetry import CannotServe  # noqa: PLC0415
-    from ingest.apiserver.connect import KubeconfigError  # noqa: PLC0415
-    from ingest.kafka.admin import TopicsUnusable  # noqa: PLC0415
-    from leadsman.run.settings import SettingsError  # noqa: PLC0415
-    from leadsman.run.watch import ElectionRefusedError  # noqa: PLC0415
-    from streams.alerting.rules_file import BadRules  # noqa: PLC0415
-
-    statuses: dict[type[Exception], int] = {
-        SettingsError: EXIT_USAGE,
-        CannotServe: EXIT_USAGE,
-        BadRules: EXIT_USAGE,
-        TopicsUnusable: EXIT_NO_KAFKA,
-        KubeconfigError: EXIT_NO_SOURCE,
-        VersionsError: EXIT_NO_SOURCE,
-        ElectionRefusedError: EXIT_NO_SOURCE,
-        FileNotFoundError: EXIT_NO_SOURCE,
-        PermissionError: EXIT_NO_SOURCE,
-    }
-    return next((status for kind, status in statuses.items() if isinstance(error, kind)), None)
+def _given(flags: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in flags.items() if value is not None}

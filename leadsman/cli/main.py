@@ -1,53 +1,65 @@
-"""All commands as one, and what a mistake of the user's ends with."""
+"""All commands as one, in the order in which people come to need them."""
 
-import sys
-from typing import NoReturn
+from collections.abc import Mapping
+from typing import Any, Final
 
-import typer
+import click
 
-from ingest.files.capture import SourceError
-from leadsman.cli import alerting, asking, backtesting, keeping, paging, replaying, running, scheduler, watching
-from leadsman.cli.console import (
-    EXIT_INTERRUPTED,
-    EXIT_NO_DATABASE,
-    EXIT_NO_SOURCE,
-    EXIT_QUERY,
-    EXIT_SCHEMA,
-    EXIT_USAGE,
-    EXITS,
-    fail,
-)
-from sql.database.errors import BadDsn, DatabaseError, QueryFailed, SchemaError
-from sql.questions.queries import BadParameter, UnknownQuery
+from leadsman.cli.exits import EXIT_INTERRUPTED, EXITS, fail, status_of
+from leadsman.cli.lazy import LazyGroup
 
-app = typer.Typer(
-    name="leadsman",
-    help="Tells what is left under the keel of a Kubernetes node.\n\n" + EXITS,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-)
-for part in (replaying, asking, paging, backtesting, alerting, keeping, scheduler, watching, running):
-    app.add_typer(part.app)
+SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Files": {
+        "replay": "Analyse captures and dumps, and print what happened",
+        "inspect": "Show what a capture or dump contains",
+        "capture": "Record a live cluster to files, without secrets",
+    },
+    "Answers": {
+        "query": "Run a saved question, or SQL of your own",
+        "fit": "Which nodes can take a pod now, and why others cannot",
+        "report": "Write an incident as one HTML file",
+        "serve": "Serve the same as a live, read-only page",
+    },
+    "What if": {
+        "backtest": "Which alerts a rule set would have raised",
+        "simulate-scheduler": "Which nodes a scheduler would have overlooked",
+    },
+    "Live pipeline": {
+        "up": "Run watch, work and land together on this machine",
+        "watch": "Publish a cluster's changes and statistics to Kafka",
+        "work": "Analyse the event stream in Kafka",
+        "land": "Write Kafka messages to the database exactly once",
+        "alert": "Deliver alerts to Alertmanager, webhooks or Slack",
+        "agent": "Report a node's exclusive CPUs, memory and devices",
+    },
+    "Set up and maintain": {
+        "config": "Print the settings in force, without secrets",
+        "validate": "Check the settings and try every connection",
+        "migrate": "Upgrade the schema; set how long samples stay",
+        "digest": "Print each table's row count and hash",
+    },
+}
 
 
-def run() -> NoReturn:
-    """Run the command; a mistake of the user's is one sentence, not a traceback."""
-    try:
-        app()
-    except SourceError as error:
-        fail(str(error), EXIT_NO_SOURCE)
-    except SchemaError as error:
-        fail(str(error), EXIT_SCHEMA)
-    except (BadDsn, BadParameter, UnknownQuery) as error:
-        fail(str(error), EXIT_USAGE)
-    except QueryFailed as error:
-        fail(str(error), EXIT_QUERY)
-    except DatabaseError as error:
-        fail(str(error), EXIT_NO_DATABASE)
-    except SystemExit as ending:
-        if ending.code == EXIT_INTERRUPTED:  # typer makes it of Ctrl-C
+class Commands(LazyGroup):
+    """An error that the user can mend is one sentence and a status, not a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
             fail("interrupted; what is stored stays, and the same command again does the rest", EXIT_INTERRUPTED)
-        raise
-    sys.exit(0)
+        except Exception as error:
+            status = status_of(error)
+            if status is None:
+                raise
+            fail(str(error), status)
+
+
+app: Final = Commands(
+    name="leadsman",
+    package="leadsman.cli",
+    sections=SECTIONS,
+    help="Explains node pressure, evictions, image GC, NUMA and scheduling of Kubernetes nodes.\n\n" + EXITS,
+    context_settings={"show_default": True},
+)

@@ -1,172 +1,122 @@
 """Options and arguments that several commands share."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import reduce
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Any, Final, TypeAlias
 
-import typer
+import click
 
-from sql.database.open import Database, connect
-from sql.schema.migrate import check_migrated
-
-Dsn = Annotated[
-    str,
-    typer.Option(
-        "--db",
-        envvar="LEADSMAN_DB",
-        metavar="DSN",
-        help="chdb:///absolute/folder, chdb://relative/folder, or http(s)://user:password@host:8123/database.",
-    ),
-]
-
+Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 DEFAULT_DSN: Final = "chdb://leadsman-db"
+FILE: Final = click.Path(path_type=Path)
 
 
-Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Captures, kubectl dumps, must-gather folders.")]
-
-
-def _time(text: str) -> datetime:
+def time(text: str) -> datetime:
+    """A time as ISO 8601; UTC where it names no zone."""
     try:
-        time = datetime.fromisoformat(text)
+        found = datetime.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no time; write 2026-11-21T04:19:00Z") from None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+        raise click.BadParameter(f"{text!r} is no time; write 2026-11-21T04:19:00Z") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-Since = Annotated[
-    datetime | None, typer.Option("--since", parser=_time, metavar="TIME", help="Leave out what was observed before.")
-]
+def pair(text: str) -> tuple[str, str]:
+    """What is written as K=V."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise click.BadParameter(f"{text!r} is no K=V")
+    return key, value
 
 
-Until = Annotated[
-    datetime | None,
-    typer.Option("--until", parser=_time, metavar="TIME", help="Leave out what was observed from then on."),
-]
+def _all(*options: Decorator) -> Decorator:
+    """Several options as one, in this order in the help."""
+    return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
 
 
-Cluster = Annotated[str, typer.Option(help="Name of the cluster, for dumps, which do not tell it.")]
+db = click.option(
+    "--db",
+    envvar="LEADSMAN_DB",
+    show_envvar=True,
+    metavar="DSN",
+    default=DEFAULT_DSN,
+    help="chdb:///absolute/folder, chdb://relative/folder, or http(s)://user:password@host:8123/database.",
+)
+live_db = click.option("--db", metavar="DSN", help=f"As of replay, and LEADSMAN_DB.  [default: {DEFAULT_DSN}]")
 
+sources = _all(
+    click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FILE),
+    click.option(
+        "--cluster", default="default", metavar="NAME", help="Name of the cluster, for dumps, which do not name it."
+    ),
+    click.option(
+        "--node",
+        default="",
+        show_default=False,
+        metavar="NAME",
+        help="The node of a kubelet's answer, where the file does not name it.",
+    ),
+    click.option("--at", type=time, metavar="TIME", help="When a dump was taken, where it does not say."),
+)
+"""What is read, and what a dump leaves out: `paths`, `cluster`, `node`, `at`."""
+since_until = _all(
+    click.option("--since", type=time, metavar="TIME", help="Leave out what was observed before."),
+    click.option("--until", type=time, metavar="TIME", help="Leave out what was observed from then on."),
+)
 
-Node = Annotated[str, typer.Option(help="The node that a kubelet's answer is of, where the file does not tell it.")]
+config = click.option(
+    "--config",
+    "-c",
+    type=FILE,
+    metavar="FILE",
+    help="Settings as YAML; LEADSMAN_... variables and flags override it.",
+)
+kafka = click.option("--kafka", metavar="HOST:PORT", help="Kafka; several with commas.  [default: localhost:9092]")
+cluster = click.option("--cluster", metavar="NAME", help="Name of the cluster.  [default: default]")
 
-
-def _speed(text: str) -> float | None:
-    if text == "max":
-        return None
-    try:
-        speed = float(text)
-    except ValueError:
-        speed = 0.0
-    if not 0 < speed < float("inf"):
-        raise typer.BadParameter(f"{text!r} is no speed; write max, or how many times real time, as 10")
-    return speed
-
-
-At = Annotated[
-    datetime | None,
-    typer.Option("--at", parser=_time, metavar="TIME", help="When a dump was taken, where it does not tell it."),
-]
-
-
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option("--config", "-c", metavar="FILE", help="Settings as YAML; LEADSMAN_... and flags go over it."),
-]
-
-
-KafkaServers = Annotated[
-    str | None,
-    typer.Option("--kafka", metavar="HOST:PORT", help="Kafka; several with commas.  [default: localhost:9092]"),
-]
-
-
-LiveDsn = Annotated[
-    str | None,
-    typer.Option("--db", metavar="DSN", help="As of replay, and LEADSMAN_DB.  [default: chdb://leadsman-db]"),
-]
-
-
-Watched = Annotated[str | None, typer.Option("--cluster", help="Name of the cluster.  [default: default]")]
-
-
-Kubeconfig = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="By default the pod's service account, else $KUBECONFIG, else ~/.kube/config."),
-]
-
-
-KubeContext = Annotated[str | None, typer.Option("--context", help="A context of the kubeconfig.")]
-
-
-KubeletAccess = Annotated[
-    str | None,
-    typer.Option(
+watched = _all(
+    cluster,
+    click.option(
+        "--kubeconfig",
+        type=FILE,
+        metavar="FILE",
+        help="By default the pod's service account, else $KUBECONFIG, else ~/.kube/config.",
+    ),
+    click.option("--context", metavar="NAME", help="A context of the kubeconfig."),
+    click.option(
         "--kubelet",
         metavar="proxy|direct|off",
         help="Ask kubelets through the API server, at their own port, or not at all.  [default: proxy]",
     ),
-]
-
-
-KubeletAddress = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NODE=HOST:PORT", help="With --kubelet direct: where a node's kubelet is."),
-]
-
-
-KubeletCa = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="With --kubelet direct: the CA of the kubelets' certificates.")
-]
-
-
-KubeletInsecure = Annotated[
-    bool | None,
-    typer.Option(
-        "--kubelet-insecure", help="With --kubelet direct: check no kubelet's certificate.", show_default=False
+    click.option(
+        "--kubelet-address",
+        multiple=True,
+        type=pair,
+        metavar="NODE=HOST:PORT",
+        help="With --kubelet direct: where a node's kubelet is.",
     ),
-]
-
-
-Every = Annotated[
-    float | None,
-    typer.Option("--every", metavar="SECONDS", help="How often each kubelet is asked.  [default: 10]"),
-]
-
-
-Versions = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Keep here where each watch goes on after a restart.")
-]
-
-
-Election = Annotated[
-    bool | None,
-    typer.Option(
+    click.option(
+        "--kubelet-ca", type=FILE, metavar="FILE", help="With --kubelet direct: the CA of the kubelets' certificates."
+    ),
+    click.option(
+        "--kubelet-insecure",
+        is_flag=True,
+        default=None,
+        help="With --kubelet direct: do not verify the kubelets' certificates.",
+    ),
+    click.option("--every", type=float, metavar="SECONDS", help="How often each kubelet is polled.  [default: 10]"),
+)
+"""A live cluster; `leadsman.cli.live.watch_flags` takes them."""
+watched_for_long = _all(
+    watched,
+    click.option("--versions", type=FILE, metavar="FILE", help="Keep here where each watch goes on after a restart."),
+    click.option(
         "--leader-election/--no-leader-election",
-        help="Of several watchers of a cluster, one works: the one that has the Lease.",
-        show_default=False,
+        default=None,
+        help="Of several watchers of a cluster, one works: the one that holds the Lease.",
     ),
-]
+)
 
-
-@contextmanager
-def existing_database(dsn: str) -> Iterator[Database]:
-    """A database that is there and of this version."""
-    with connect(dsn, make=False) as database:
-        check_migrated(database)
-        yield database
-
-
-def called_as(dsn: str) -> str:
-    """The command as the reader typed it, with the database where it is another folder; a server's may be secret."""
-    return f"LEADSMAN_DB={dsn} {sys.argv[0]}" if dsn != DEFAULT_DSN and dsn.startswith("chdb:") else sys.argv[0]
-
-
-def pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise typer.BadParameter(f"{text!r} is no K=V", param_hint="--param")
-    return key, value
+quiet = click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors.")

@@ -8,12 +8,11 @@ import structlog
 from common.clock import SYSTEM, Clock
 from common.stopping import run_until
 from common.telemetry import telling
-from ingest.kafka.admin import ensure_topics
-from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Feed, Publish, publish_with
+from ingest.kafka.settings import KafkaSettings
 from ingest.node.agent import Agent, AgentSettings
 from ingest.normalize.redact import redact
-from leadsman.run.settings import KafkaSettings
+from leadsman.run.kafka import make_topics, publisher
 
 DRAIN_SECONDS: Final = 10.0
 """What Kafka has to acknowledge the last messages; the next start tells everything again."""
@@ -27,19 +26,18 @@ async def run_agent_into_kafka(
 
     Raises TopicsUnusable and SettingsError.
     """
-    topics, options = kafka.topics(), kafka.client_options()
-    await ensure_topics(kafka.bootstrap_servers, topics, replication_factor=kafka.replication_factor, options=options)
-    async with Publisher(kafka.bootstrap_servers, options, kafka.unacknowledged_messages) as publisher:
-        publish, agent = publish_with(Feed(publisher, topics)), Agent(settings)
+    await make_topics(kafka)
+    async with publisher(kafka) as opened:
+        publish, agent = publish_with(Feed(opened, kafka.topics())), Agent(settings)
         log.info("the agent begins", cluster=settings.cluster, node=settings.node)
         if once:
             await send_look(agent, publish)
-            await publisher.flush()
+            await opened.flush()
             return
         with telling(agent.figures(), agent.why_not):
             await run_until(stop, send_for_ever(agent, publish, settings.interval_seconds))
         try:
-            await asyncio.wait_for(publisher.flush(), DRAIN_SECONDS)
+            await asyncio.wait_for(opened.flush(), DRAIN_SECONDS)
         except TimeoutError:
             log.warning("Kafka did not acknowledge all in time; the next start tells everything again")
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from common.stopping import run_until, stop_on_signals
-from leadsman.run.parts import make_topics
+from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings
 from streams.alerting.receivers.choose import group_of, receiver
 from streams.alerting.receivers.consume import AlertConsumer
@@ -24,7 +24,7 @@ async def run_alerts(settings: Settings, to: Sequence[str]) -> None:
         )
         for text in dict.fromkeys(to)
     ]
-    await make_topics(settings)
+    await make_topics(kafka)
     with stop_on_signals() as stop:
         await run_until(stop, _all(consumers))
 

@@ -5,14 +5,15 @@ from typing import NamedTuple
 
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from common.settings import SettingsError
 from common.text import plain
 from ingest.apiserver.connect import KubeconfigError, configuration
 from ingest.apiserver.listing import pages
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
+from ingest.live.settings import LiveSettings
 from ingest.model.resources import RESOURCES
-from ingest.model.settings import LiveSettings
-from leadsman.run.settings import Settings, SettingsError
+from leadsman.run.settings import Settings
 from sql.database.errors import DatabaseError, SchemaOlder
 from sql.database.open import connect
 from sql.schema.migrate import check_migrated

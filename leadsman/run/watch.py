@@ -8,6 +8,7 @@ import structlog
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.clock import SYSTEM
+from common.errors import SourceUnusable
 from common.scrub import scrub
 from common.stopping import run_until
 from common.telemetry import Figure, telling
@@ -15,31 +16,28 @@ from ingest.apiserver.connect import SERVICE_ACCOUNT, configuration
 from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName
 from ingest.apiserver.replica import new_identity
 from ingest.apiserver.requests import ApiError
-from ingest.kafka.admin import ensure_topics
-from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Feed, publish_with
+from ingest.kafka.settings import KafkaSettings
 from ingest.live.forward import Watching
 from ingest.live.run import Live
-from ingest.model.settings import LiveSettings
-from leadsman.run.settings import KafkaSettings
+from ingest.live.settings import LiveSettings
+from leadsman.run.kafka import make_topics, publisher
 
 _NAMESPACE: Final = SERVICE_ACCOUNT / "namespace"
 LEADS: Final = Figure("leads", "gauge", "1 for the watcher that has the Lease")
 log = structlog.get_logger(__name__)
 
 
-class ElectionRefusedError(Exception):
+class ElectionRefusedError(SourceUnusable):
     """The API server does not let us take part in the election; the message says what to do."""
 
 
 async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.Event) -> None:
     """Watch until `stop`. Raises TopicsUnusable, KubeconfigError, VersionsError and ElectionRefusedError."""
     access = await configuration(watch.kubeconfig, watch.context)  # what no time heals is told before Kafka is asked
-    topics = kafka.topics()
-    options = kafka.client_options()
-    await ensure_topics(kafka.bootstrap_servers, topics, replication_factor=kafka.replication_factor, options=options)
-    async with Publisher(kafka.bootstrap_servers, options, kafka.unacknowledged_messages) as publisher:
-        publish = publish_with(Feed(publisher, topics))
+    await make_topics(kafka)
+    async with publisher(kafka) as opened:
+        publish = publish_with(Feed(opened, kafka.topics()))
 
         async def work() -> None:
             log.info("watching begins", cluster=watch.cluster)

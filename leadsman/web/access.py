@@ -7,11 +7,13 @@ import ipaddress
 from pathlib import Path
 from typing import Final
 
+from common.errors import WrongUsage
+
 LEAST_TOKEN: Final = 16
 LOCAL_NAMES: Final = frozenset({"localhost"})
 
 
-class BadAccess(ValueError):
+class BadAccess(WrongUsage):
     """The message says what is wrong and what to do."""
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from common.errors import WrongUsage
+
 DEFAULT: Final = timedelta(days=1)
 SHORTEST: Final = timedelta(minutes=10)
 """Of a range that nobody asked for."""
@@ -17,7 +19,7 @@ QUICK: Final[Mapping[str, timedelta]] = {
 ALL: Final = "all"
 
 
-class BadScope(ValueError):
+class BadScope(WrongUsage):
     """The message says what cannot be read and what can."""
 
 

@@ -2,13 +2,19 @@
 
 from typing import Final
 
+from common.errors import WrongUsage
+
 
 class DatabaseError(Exception):
     """Base of all below; its text says what is wrong, where, and what to do."""
 
 
-class BadDsn(DatabaseError):
+class BadDsn(DatabaseError, WrongUsage):
     """The DSN cannot be understood."""
+
+
+class EngineMissing(DatabaseError, WrongUsage):
+    """The embedded engine is not installed."""
 
 
 class DatabaseHeld(DatabaseError):

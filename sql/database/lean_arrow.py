@@ -1,21 +1,12 @@
 """pyarrow without pandas, and without memory that it keeps.
 
 Importing pandas takes a second and 60 MB, and nothing here uses it. pyarrow looks for it once, when it is given its
-first list, and does without where there is none. (chDB requires pandas, so it is always installed.)
+first list, and does without where there is none. (chDB requires pandas, so it is installed with the embedded engine.)
 """
-
-import sys
-from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from types import ModuleType
 
 import pyarrow as pa
 
-
-class _NoPandas(MetaPathFinder):
-    def find_spec(self, name: str, _path: Sequence[str] | None, _target: ModuleType | None = None, /) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(f"no {name} for pyarrow", name=name)
+from sql.database.without import without
 
 
 def make_arrow_lean() -> None:
@@ -23,11 +14,5 @@ def make_arrow_lean() -> None:
     if "jemalloc" in pa.supported_memory_backends():  # not everywhere
         pa.jemalloc_set_decay_ms(0)
         pa.set_memory_pool(pa.jemalloc_memory_pool())
-    if "pandas" in sys.modules:
-        return
-    finder = _NoPandas()
-    sys.meta_path.insert(0, finder)
-    try:
+    with without("pandas"):
         pa.array([""])
-    finally:
-        sys.meta_path.remove(finder)

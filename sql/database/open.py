@@ -10,19 +10,30 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 
 import clickhouse_connect
-import pyarrow as pa
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError
 
 from common.tls import FilesUnusable
 from sql.database.dsn import Embedded, Server, Target, parse_dsn
-from sql.database.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
+from sql.database.errors import (
+    BadDsn,
+    DatabaseError,
+    DatabaseHeld,
+    DatabaseUnreachable,
+    EngineMissing,
+    QueryFailed,
+)
 from sql.database.rotating import RotatingPool
+from sql.database.without import without
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # takes longer than a query: who inserts has imported it
 
 logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # its errors are raised, and ours to tell
 
@@ -99,7 +110,7 @@ class Database:
     ) -> None:
         self.close()
 
-    def insert(self, table: str, columns: pa.Table, token: str | None = None) -> None:
+    def insert(self, table: str, columns: "pa.Table", token: str | None = None) -> None:
         """Appends `columns` (names as the table's; `sql.landing.arrow` makes them) in one block.
 
         A second insert with the same `token` within the table's deduplication window changes nothing.
@@ -163,7 +174,7 @@ class Database:
             yield
         except OperationalError as error:
             raise DatabaseUnreachable(f"{self}: {doing} got no answer: {_reason(error, self._target)}") from None
-        except (ClickHouseError, pa.ArrowException) as error:
+        except ClickHouseError as error:
             reason = _reason(error, self._target)
             raise QueryFailed(f"{self}: {doing} was refused: {reason}", error_code(error)) from None
 
@@ -191,6 +202,7 @@ def connect(dsn: str, *, make: bool = True, read_only: bool = False) -> Database
 
 
 def _open_folder(target: Embedded, settings: Mapping[str, Any]) -> Client:
+    _import_engine(target)
     folder = target.folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -204,7 +216,6 @@ def _open_folder(target: Embedded, settings: Mapping[str, Any]) -> Client:
         raise DatabaseHeld(
             f"{target}: process {holder} holds this database. Wait for it to end, or use another folder"
         )
-    os.environ.setdefault("JE_MALLOC_CONF", ALLOCATOR)
     try:
         return clickhouse_connect.get_client(
             interface="chdb",
@@ -213,15 +224,22 @@ def _open_folder(target: Embedded, settings: Mapping[str, Any]) -> Client:
             settings={**SETTINGS, **EMBEDDED_SETTINGS, **settings},
             tz_mode="aware",
         )
-    except ImportError:
-        raise DatabaseError(
-            f"{target}: this installation has no embedded engine (as the image has none). Give a server, "
-            "http://user:password@host:8123/leadsman, or install chdb"
-        ) from None
     except ClickHouseError as error:
         if "already initialized with path" in str(error):
             raise DatabaseHeld(f"{target}: this process has another database folder open; close that first") from None
         raise DatabaseError(f"{target}: the engine cannot open the folder: {_reason(error, target)}") from None
+
+
+def _import_engine(target: Embedded) -> None:
+    os.environ.setdefault("JE_MALLOC_CONF", ALLOCATOR)
+    try:
+        with without("pyarrow"):  # only chDB's own Arrow functions need it
+            import_module("chdb.state")
+    except ImportError:
+        raise EngineMissing(
+            f"{target}: the embedded engine is not installed: pip install 'leadsman[embedded]', or give a server, "
+            "http://user:password@host:8123/leadsman"
+        ) from None
 
 
 def _holder(folder: Path) -> str | None:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from common.errors import WrongUsage
 from sql.database.errors import DatabaseError
 from sql.database.open import Database, Result
 
@@ -17,11 +18,11 @@ QUERIES: Final = Path(__file__).parent / "queries"
 _PARAMETER: Final = re.compile(r"-- param (?P<name>\w+) (?P<type>\S+) (?P<default>\S+): (?P<meaning>.+)")
 
 
-class BadParameter(DatabaseError):
+class BadParameter(DatabaseError, WrongUsage):
     """A query has no such parameter, or it cannot have this value."""
 
 
-class UnknownQuery(DatabaseError):
+class UnknownQuery(DatabaseError, WrongUsage):
     """There is no saved query of that name."""
 
 

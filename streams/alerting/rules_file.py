@@ -8,6 +8,7 @@ from typing import Any, Final
 import pydantic
 import yaml
 
+from common.errors import WrongUsage
 from common.text import plain
 from streams.alerting.rules import AlertRules
 
@@ -16,7 +17,7 @@ _FIRST_LINE: Final = 1
 _Place = tuple[str | int, ...]
 
 
-class BadRules(ValueError):
+class BadRules(WrongUsage):
     """The rules cannot be used; the message names file, line, setting and what is allowed."""
 
 

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from common.errors import WrongUsage
 from streams.rules.numa.topology_manager import Request
 from streams.rules.scheduling.fit import Judgement, NodeState, PodRequest, Verdict, rooms, take
 from streams.rules.values.quantity import InvalidQuantity, base_units, millicores
@@ -14,7 +15,7 @@ _NOT_DEVICES: Final = frozenset({"cpu", "memory", "pods"})
 _MEMORY_TYPES: Final = ("memory", "hugepages-")
 
 
-class BadQuestion(ValueError):
+class BadQuestion(WrongUsage):
     """A pod that cannot be; the message says what to write instead."""
 
 

@@ -7,6 +7,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from common.errors import WrongUsage
 from ingest.model.objects import NodeLabels
 from ingest.model.records import NodeRecord
 from streams.rules.scheduling import node_tree
@@ -20,7 +21,7 @@ OLDEST_MINOR: Final = 17
 """Before 1.17 there was no list to lose a node from."""
 
 
-class BadOperations(ValueError):
+class BadOperations(WrongUsage):
     """Operations that cannot be replayed. The message says which one, by its index, and what is allowed."""
 
 

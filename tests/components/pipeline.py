@@ -29,8 +29,10 @@ from ingest.model.observation import Observation, Observed, Unreadable
 from ingest.model.records import Record
 from ingest.model.topics import Headers
 from ingest.normalize.decoded import decode
-from leadsman.run.parts import make_topics, run_lander, run_worker
+from leadsman.run.kafka import make_topics
+from leadsman.run.land import run_lander
 from leadsman.run.settings import Settings, load
+from leadsman.run.work import run_worker
 from paths import IMPORTS
 from sql.database.open import connect
 from sql.landing.batches import Lander
@@ -93,7 +95,7 @@ class Pipeline:
         self.topics = self.settings.kafka.topics()
         self._folder = folder
         self._parts: list[Process] = []
-        asyncio.run(make_topics(self.settings))
+        asyncio.run(make_topics(self.settings.kafka))
 
     def environment(self, what: str, instance: str) -> dict[str, str]:
         """The settings for a process of ours."""

@@ -12,8 +12,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 import uvloop
 
-from leadsman.run.parts import run_lander, run_worker
+from leadsman.run.land import run_lander
 from leadsman.run.settings import load
+from leadsman.run.work import run_worker
 from sql.database.open import Database
 from sql.landing.portions import PortionStore
 from streams.kafka.landing.consumer import Landing

@@ -21,8 +21,9 @@ from components.toxiproxy import Proxy, Toxiproxy
 from faults.form import LONG
 from faults.result import Watched, note
 from faults.stormy import Stormy
+from ingest.kubelet.settings import KubeletSettings
 from ingest.live.run import Live
-from ingest.model.settings import KubeletSettings, LiveSettings
+from ingest.live.settings import LiveSettings
 from waiting import until
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]

@@ -6,6 +6,7 @@ from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from common.clock import SYSTEM, Clock
+from common.errors import WrongUsage
 from common.text import plain
 from streams.alerting.receivers.alertmanager import Alertmanager
 from streams.alerting.receivers.posting import Poster
@@ -17,7 +18,7 @@ ALLOWED: Final = (
 )
 
 
-class BadReceiver(ValueError):
+class BadReceiver(WrongUsage):
     """A text names no receiver; the message says what is allowed and repeats no address, for it can be a secret."""
 
 

@@ -7,6 +7,8 @@ the last snapshot ended: with zones of uneven size a snapshot then has nodes twi
 import re
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from common.errors import WrongUsage
+
 Affected: TypeAlias = Literal["transient", "persistent", "none"]
 
 _VERSION: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?([-+].{0,64})?")
@@ -17,7 +19,7 @@ _FIXED_RC_OF_1_19: Final = 3
 _FIXED_TKE_OF_1_18_4: Final = 5
 
 
-class UnknownVersion(ValueError):
+class UnknownVersion(WrongUsage):
     """A text that is no Kubernetes version."""
 
 

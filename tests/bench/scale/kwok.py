@@ -20,9 +20,10 @@ from components.kubernetes import Cluster
 from components.processes import HOST, Process, free_port
 from ingest.apiserver.connect import configuration
 from ingest.apiserver.listing import pages
+from ingest.kubelet.settings import KubeletSettings
 from ingest.live.run import Live
+from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation
-from ingest.model.settings import KubeletSettings, LiveSettings
 
 from .cluster import LargeCluster
 from .tables import two_columns

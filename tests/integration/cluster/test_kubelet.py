@@ -14,9 +14,10 @@ from components.kubernetes import Cluster
 from ingest.apiserver.connect import configuration
 from ingest.files.envelope import encode_line
 from ingest.kubelet.access import Address, DirectAccess
+from ingest.kubelet.settings import KubeletSettings
 from ingest.live.run import Live
+from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation
-from ingest.model.settings import KubeletSettings, LiveSettings
 from ingest.normalize.normalize import normalize
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]

@@ -20,11 +20,12 @@ from ingest.apiserver.connect import configuration
 from ingest.apiserver.leader import LeaderElection, LeaseName
 from ingest.apiserver.listing import PAGE_OBJECTS, Page, pages
 from ingest.apiserver.watch import Watch
+from ingest.kubelet.settings import KubeletSettings
 from ingest.live.run import Live
+from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally
 from ingest.model.resources import Resource
-from ingest.model.settings import KubeletSettings, LiveSettings
 from waiting import until
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]

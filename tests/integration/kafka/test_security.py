@@ -15,7 +15,8 @@ from components.processes import Process
 from components.secured import PASSWORD, Authority, SecuredKafka
 from ingest.files.sources import read_sources
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
-from leadsman.run.parts import feed, make_topics
+from leadsman.run.feed import feed
+from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings, load
 from paths import SCENARIOS
 from sql.database.open import connect
@@ -59,7 +60,7 @@ class Configured:
             part.stop()
 
     def replay(self) -> None:
-        asyncio.run(feed(self.settings, read_sources([CAPTURE])))
+        asyncio.run(feed(self.settings.kafka, read_sources([CAPTURE])))
 
     def waiting(self, part: str, *topics: str) -> int:
         kafka = self.settings.kafka
@@ -157,7 +158,7 @@ def test_what_kafka_refuses_is_told_with_its_setting(
     if given.get("ca_file") == "OTHER":
         given["ca_file"] = str(Authority(tmp_path, "other").ca_file)
     with pytest.raises(TopicsUnusable, match=told) as refused:
-        asyncio.run(make_topics(load(kafka=given)))
+        asyncio.run(make_topics(load(kafka=given).kafka))
     assert "canary" not in str(refused.value)
 
 

@@ -10,7 +10,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from components.clickhouse import ClickHouseHttp
 from components.kafka import Kafka
 from components.pipeline import Pipeline, embedded_digest, examples
-from leadsman.run.parts import make_topics
+from leadsman.run.kafka import make_topics
 from paths import NODE_PRESSURE
 from waiting import eventually
 
@@ -22,7 +22,7 @@ def _make_anew(pipeline: Pipeline) -> None:
     names = {topic.name for topic in (pipeline.topics.nodes, pipeline.topics.cluster, pipeline.topics.findings)}
     asyncio.run(_topics(pipeline, delete=names))
     eventually("the topics are gone", lambda: not names & asyncio.run(_topics(pipeline)))
-    asyncio.run(make_topics(pipeline.settings))
+    asyncio.run(make_topics(pipeline.settings.kafka))
 
 
 async def _topics(pipeline: Pipeline, delete: Iterable[str] = ()) -> set[str]:

@@ -15,10 +15,11 @@ from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal,
 from fakes.clock import hurried
 from ingest.apiserver.leader import LeaderElection, LeaseName
 from ingest.apiserver.versions import VersionFile
+from ingest.kubelet.settings import KubeletSettings
 from ingest.live.forward import Watching
 from ingest.live.run import Live
+from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation
-from ingest.model.settings import KubeletSettings, LiveSettings
 from leadsman.run.watch import ElectionRefusedError, lead
 from waiting import until
 

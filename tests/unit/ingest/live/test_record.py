@@ -14,10 +14,11 @@ from ingest.apiserver.versions import VersionFile
 from ingest.files.capture import read_capture
 from ingest.files.lines import SourceFile
 from ingest.files.rotate import Rotation, open_capture
+from ingest.kubelet.settings import KubeletSettings
 from ingest.live.record import Captured, Capturing
 from ingest.live.run import Live
+from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation, Observed
-from ingest.model.settings import KubeletSettings, LiveSettings
 from waiting import until
 
 pytestmark = pytest.mark.asyncio

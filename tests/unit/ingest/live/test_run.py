@@ -15,9 +15,10 @@ from common.clock import SYSTEM
 from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
 from ingest.apiserver.versions import VersionFile
 from ingest.apiserver.watch import ABSENT_SECONDS
+from ingest.kubelet.settings import KubeletSettings
 from ingest.live.run import Delivery, Live, observe
+from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation
-from ingest.model.settings import KubeletSettings, LiveSettings
 from waiting import until
 
 pytestmark = pytest.mark.asyncio

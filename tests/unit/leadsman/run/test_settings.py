@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from leadsman.run.settings import SettingsError, load, shown
+from common.settings import SettingsError
+from leadsman.run.settings import load, shown
 
 SECRET = "s3cret-and-sound"  # noqa: S105  # a canary
 

@@ -11,11 +11,11 @@ from fakes.apiserver import pod
 from fakes.clock import START
 from ingest.apiserver.replica import new_identity
 from ingest.kafka.replay import Feed, publish_with
+from ingest.kafka.settings import KafkaSettings
+from ingest.live.settings import ElectionSettings, LiveSettings
 from ingest.model.observation import Observation
-from ingest.model.settings import ElectionSettings, LiveSettings
 from ingest.model.topics import Headers
 from ingest.normalize.dead_letters import read_headers
-from leadsman.run.settings import KafkaSettings
 from leadsman.run.watch import _lease
 
 pytestmark = pytest.mark.asyncio

@@ -1,37 +1,17 @@
-"""What a person says about the live sources."""
+"""Which cluster is watched, and how."""
 
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated
 
 import pydantic
+from pydantic import PositiveInt
 
+from common.settings import Section
+from ingest.kubelet.settings import KubeletSettings
 from ingest.model.resources import RESOURCES
 
-Seconds: TypeAlias = Annotated[float, pydantic.Field(gt=0)]
 
-
-class _Settings(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
-
-
-class KubeletSettings(_Settings):
-    """How kubelets are asked."""
-
-    access: Literal["proxy", "direct", "off"] = "proxy"
-    """Through the API server's node proxy, at the kubelet's own port, or not at all."""
-    ca_file: Path | None = None
-    """What a kubelet's certificate is checked against with direct access; the cluster's CA where it is not given."""
-    insecure: bool = False
-    """With direct access: do not check the kubelet's certificate, although our token is sent to it."""
-    addresses: dict[str, Annotated[str, pydantic.Field(pattern=r"^.+:\d{1,5}$")]] = {}
-    """With direct access: where the kubelets of these nodes are, as `host:port`, whatever their Node says."""
-    summary_seconds: Seconds = 10.0
-    metrics_seconds: Seconds = 10.0
-    configz_seconds: Seconds = 600.0
-    in_flight: Annotated[int, pydantic.Field(ge=1)] = 64
-
-
-class ElectionSettings(_Settings):
+class ElectionSettings(Section):
     """Of several watchers of one cluster, one works: the one that has the Lease."""
 
     enabled: bool = True
@@ -45,7 +25,7 @@ class ElectionSettings(_Settings):
     """
 
 
-class LiveSettings(_Settings):
+class LiveSettings(Section):
     """Which cluster is watched, and how."""
 
     cluster: Annotated[str, pydantic.Field(min_length=1, max_length=253)] = "default"
@@ -56,7 +36,7 @@ class LiveSettings(_Settings):
     resources: tuple[str, ...] = tuple(resource.name for resource in RESOURCES)
     versions_file: Path | None = None
     """Where the streams' versions are kept over a restart; without it each start lists anew."""
-    queue_observations: Annotated[int, pydantic.Field(ge=1)] = 2000
+    queue_observations: PositiveInt = 2000
     """How many observations wait in memory before the sources are slowed down."""
     kubelet: KubeletSettings = KubeletSettings()
     election: ElectionSettings = ElectionSettings()

@@ -1,0 +1,26 @@
+"""What every room's settings are made of, and those of telemetry."""
+
+from typing import Annotated
+
+import pydantic
+
+from common.errors import WrongUsage
+
+
+class SettingsError(WrongUsage):
+    """The settings cannot be used; the message names each setting and what is wrong with it."""
+
+
+class Section(pydantic.BaseModel):
+    """One room's settings: immutable, and a name that it does not know is an error."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+
+class TelemetrySettings(Section):
+    """Where `/healthz`, `/readyz` and `/metrics` of a running command are."""
+
+    port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 0
+    """0 is off. Of `up`: the parts take the ports behind it, in the order land, work, watch."""
+    host: str = "127.0.0.1"
+    """The address that is listened on; in a pod `0.0.0.0`. The figures name topics and resources, and no secrets."""

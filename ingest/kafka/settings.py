@@ -1,0 +1,83 @@
+"""Where Kafka is, and how our topics are made."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pydantic
+from pydantic import PositiveInt
+
+from common.settings import Section, SettingsError
+from common.tls import FilesUnusable, RotatingContext, RotatingPassword
+from ingest.model.topics import PARTITIONS, RETENTION_HOURS, Topics, topics
+
+
+class KafkaSettings(Section):
+    """The brokers, how they are reached, and the topics."""
+
+    bootstrap_servers: Annotated[str, pydantic.Field(pattern=r"^[^,\s:]+:\d{1,5}(,[^,\s:]+:\d{1,5})*$")] = (
+        "localhost:9092"
+    )
+    """`host:port`, several with commas between them."""
+    topic_prefix: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9._-]{1,100}$")] = "leadsman"
+    """Also of the consumer groups: two Leadsmans on one Kafka have different ones."""
+    partitions: PositiveInt = PARTITIONS
+    """Of every topic, and the most workers that have something to do. Never changes after the topics were made."""
+    retention_hours: PositiveInt = RETENTION_HOURS
+    replication_factor: PositiveInt = 1
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
+    username: str | None = None
+    password: pydantic.SecretStr | None = None
+    password_file: Path | None = None
+    """Holds the password, instead of `password`; with SCRAM it is read again for each connection."""
+    ca_file: Path | None = None
+    """What the brokers' certificates are checked against; the system's where it is not given."""
+    certificate_file: Path | None = None
+    """Ours, where the brokers ask for one (mTLS), as PEM; it and the CA are read again for each connection."""
+    key_file: Path | None = None
+    """Of our certificate, where `certificate_file` does not hold it."""
+
+    unacknowledged_messages: PositiveInt = 10_000
+    """So many wait in memory for Kafka to take them; then their sources wait too."""
+
+    def topics(self) -> Topics:
+        """The catalogue under these names."""
+        return topics(self.topic_prefix, partitions=self.partitions, retention_hours=self.retention_hours)
+
+    def client_options(self) -> dict[str, Any]:
+        """What every client of aiokafka is told beside the servers. Raises SettingsError for an unusable file."""
+        options: dict[str, Any] = {"security_protocol": self.security_protocol}
+        try:
+            if self.security_protocol.endswith("SSL"):
+                options["ssl_context"] = RotatingContext.of(self.ca_file, self.certificate_file, self.key_file)
+            if self.security_protocol.startswith("SASL"):
+                options |= {
+                    "sasl_mechanism": self.sasl_mechanism,
+                    "sasl_plain_username": self.username,
+                    "sasl_plain_password": self._password(),
+                }
+        except FilesUnusable as error:
+            raise SettingsError(f"kafka.{error}") from None
+        return options
+
+    def _password(self) -> str | None:
+        if self.password_file:
+            return RotatingPassword.of(self.password_file)
+        return self.password.get_secret_value() if self.password else None
+
+    @pydantic.model_validator(mode="after")
+    def _fit_together(self) -> "KafkaSettings":
+        """What would silently not be used is refused: who gives a password means to be safe."""
+        protocol, given = self.security_protocol, self.model_fields_set
+        if self.password and self.password_file:
+            raise ValueError("password and password_file exclude each other")
+        if protocol.startswith("SASL") and not (self.username and (self.password or self.password_file)):
+            raise ValueError(f"{protocol} needs username and password, or password_file")
+        if self.key_file and not self.certificate_file:
+            raise ValueError("key_file needs certificate_file")
+        unused = set() if protocol.startswith("SASL") else {"username", "password", "password_file"}
+        if not protocol.endswith("SSL"):
+            unused |= {"ca_file", "certificate_file", "key_file"}
+        if vain := sorted(name for name in unused & given if getattr(self, name) is not None):
+            raise ValueError(f"security_protocol {protocol} does not use {', '.join(vain)}")
+        return self

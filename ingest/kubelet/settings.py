@@ -1,0 +1,31 @@
+"""How kubelets are asked."""
+
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import pydantic
+from pydantic import PositiveFloat, PositiveInt
+
+from common.settings import Section
+
+Address: TypeAlias = Annotated[str, pydantic.Field(pattern=r"^.+:\d{1,5}$")]
+"""`host:port`."""
+
+
+class KubeletSettings(Section):
+    """Which way, and how often."""
+
+    access: Literal["proxy", "direct", "off"] = "proxy"
+    """Through the API server's node proxy, at the kubelet's own port, or not at all."""
+    ca_file: Path | None = None
+    """What a kubelet's certificate is checked against with direct access; the cluster's CA where it is not given."""
+    insecure: bool = False
+    """With direct access: do not check the kubelet's certificate, although our token is sent to it."""
+    addresses: dict[str, Annotated[str, pydantic.Field(pattern=r"^.+:\d{1,5}$")]] = pydantic.Field(
+        default_factory=dict
+    )
+    """With direct access: where the kubelets of these nodes are, whatever their Node says."""
+    summary_seconds: PositiveFloat = 10.0
+    metrics_seconds: PositiveFloat = 10.0
+    configz_seconds: PositiveFloat = 600.0
+    in_flight: PositiveInt = 64

@@ -1,0 +1,80 @@
+"""`leadsman agent`: one node's machine."""
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from ingest.node.agent import AgentSettings, run_agent, run_agent_once
+from leadsman.cli import options
+from leadsman.cli.exits import EXIT_NO_SOURCE, EXIT_USAGE, fail
+from leadsman.cli.live import live_settings, run_served, until_signal
+from leadsman.run.agent import run_agent_into_kafka
+
+
+@click.command(
+    "agent",
+    epilog="Examples: leadsman agent --node node-1 --once; leadsman agent --root /host --output /captures; "
+    "leadsman agent --root /host --into kafka --kafka kafka-1:9092 "
+    "(a DaemonSet with NODE_NAME from the downward API)",
+)
+@click.option(
+    "--node",
+    required=True,
+    envvar="NODE_NAME",
+    show_envvar=True,
+    metavar="NAME",
+    help="This machine's name as a Node.",
+)
+@click.option(
+    "--root",
+    type=options.FILE,
+    default="/",
+    metavar="DIR",
+    help="What holds the machine's sys and var/lib/kubelet.",
+)
+@click.option(
+    "--into",
+    type=click.Choice(["capture", "kafka"]),
+    default="capture",
+    help="kafka: the topics of the live pipeline.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=options.FILE,
+    metavar="DIR|FILE",
+    help="As for capture; by default standard output.",
+)
+@options.config
+@options.kafka
+@options.cluster
+@click.option("--interval", type=click.FloatRange(1), default=10.0, metavar="SECONDS", help="Between two looks.")
+@click.option("--once", is_flag=True, help="Look once.")
+def command(
+    *,
+    node: str,
+    root: Path,
+    into: str,
+    output: Path | None,
+    config: Path | None,
+    kafka: str | None,
+    cluster: str | None,
+    interval: float,
+    once: bool,
+) -> None:
+    """Report where this machine's exclusive CPUs, memory and devices lie, as observations that can be replayed."""
+    if into == "kafka" and output is not None:
+        fail("--output is a capture's, and --into kafka writes none: give one of them", EXIT_USAGE)
+    settings = live_settings(config, kafka=kafka, watch={"cluster": cluster} if cluster else None)
+    agent = AgentSettings(settings.watched().cluster, node, root, interval)
+    if into == "kafka":
+        run_served(settings, "agent", until_signal(partial(run_agent_into_kafka, settings.kafka, agent, once=once)))
+        return
+    try:
+        if once:
+            run_agent_once(agent, output)
+        else:
+            run_served(settings, "agent", run_agent(agent, output))
+    except OSError as error:
+        fail(f"{output or 'standard output'}: {error.strerror or error}", EXIT_NO_SOURCE)

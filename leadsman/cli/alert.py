@@ -1,0 +1,38 @@
+"""`leadsman alert`: alerts to their receivers."""
+
+from pathlib import Path
+
+import click
+
+from leadsman.cli import options
+from leadsman.cli.exits import EXIT_USAGE, fail
+from leadsman.cli.live import live_settings, run_served
+from leadsman.run.alert import run_alerts
+from streams.alerting.receivers.choose import ALLOWED
+
+
+@click.command(
+    "alert",
+    epilog="Examples: leadsman alert --to stdout; "
+    "leadsman alert --to alertmanager=http://alertmanager:9093 --to webhook=https://example.org/hook",
+)
+@click.option(
+    "--to",
+    multiple=True,
+    metavar="RECEIVER",
+    help="alertmanager=URL, webhook=URL, slack=URL or stdout; repeat it.",
+)
+@options.config
+@options.kafka
+def command(to: tuple[str, ...], config: Path | None, kafka: str | None) -> None:
+    """Deliver the alerts that work raises to receivers, until SIGTERM.
+
+    Each receiver has a consumer group of its own: one that does not answer is tried again, and none waits for it. Run
+    one process for each receiver. Addresses that are secret belong into the settings (alerts.to), and so does the
+    secret that signs messages to webhooks (alerts.webhook_secret).
+    """
+    settings = live_settings(config, kafka=kafka)
+    receivers = to or [text.get_secret_value() for text in settings.alerts.to]
+    if not receivers:
+        fail(f"alert: no receiver. Give --to: {ALLOWED}", EXIT_USAGE)
+    run_served(settings, "alert", run_alerts(settings, receivers))

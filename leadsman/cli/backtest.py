@@ -1,0 +1,71 @@
+"""`leadsman backtest`: rule sets tried on captures."""
+
+from collections.abc import Collection
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from ingest.files.ahead import read_ahead
+from ingest.files.progress import progress_bar
+from leadsman.cli import options
+from leadsman.cli.console import wide
+from leadsman.cli.exits import EXIT_BAD_INPUT, say
+from leadsman.cli.present.backtest import as_json, as_tables
+from sql.questions.backtest import backtest
+from streams.alerting.rules_file import default_rules, read_rules
+
+
+@click.command(
+    "backtest",
+    epilog="Examples: leadsman backtest examples/node-pressure-k8s-1.36.jsonl.gz; "
+    "leadsman backtest incident/ --rules ours.yaml --compare stricter.yaml --format json",
+)
+@options.sources
+@options.since_until
+@click.option(
+    "--rules", type=options.FILE, metavar="FILE", help="Rules as YAML; what it leaves out is as in the packaged ones."
+)
+@click.option("--compare", type=options.FILE, metavar="FILE", help="A second rule set, side by side.")
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to print.")
+def command(
+    paths: tuple[Path, ...],
+    *,
+    rules: Path | None,
+    compare: Path | None,
+    since: datetime | None,
+    until: datetime | None,
+    cluster: str,
+    node: str,
+    at: datetime | None,
+    format_: str,
+) -> None:
+    """Show which alerts a rule set would have raised on captures, and how long before what they announce.
+
+    Also which evictions no alert announced, which forecasts came to nothing, how right forecasts and predicted ranks
+    were, and which alerts cannot fire for want of an input. No database is needed, and none is changed.
+    """
+    rule_sets = {_name(rules): read_rules(rules) if rules else default_rules()}
+    if compare is not None:
+        rule_sets[_name(compare, rule_sets)] = read_rules(compare)
+    with progress_bar(quiet=format_ == "json") as progress:
+        items = read_ahead(paths, cluster=cluster, node=node, at=at, since=since, until=until, progress=progress)
+        found = backtest(items, rule_sets)
+    if format_ == "json":
+        click.echo(as_json(found))
+    else:
+        for number, shown in enumerate(as_tables(found)):
+            if number and isinstance(shown, str):
+                wide.print()
+            wide.print(shown, markup=False, highlight=False)
+    if found.report.dead_letters:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.report.dead_letters.items()))
+        say(f"leadsman: some input was bad, all else was replayed: {kinds}")
+        click.get_current_context().exit(EXIT_BAD_INPUT)
+
+
+def _name(file: Path | None, others: Collection[str] = ()) -> str:
+    """What a rule set is called in the tables: its file, or `packaged`."""
+    if file is None:
+        return "packaged"
+    return str(file) if file.name in others else file.name

@@ -1,0 +1,74 @@
+"""`leadsman capture`: a live cluster into files."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from ingest.files.rotate import Rotation
+from ingest.live.record import record
+from leadsman.cli import options
+from leadsman.cli.exits import EXIT_NO_SOURCE, fail, say
+from leadsman.cli.live import live_settings, run_served, watch_flags
+
+
+@click.command(
+    "capture",
+    epilog="Examples: leadsman capture --output incident/; "
+    "leadsman capture --output now.jsonl.gz --seconds 600 --kubeconfig ~/.kube/config",
+)
+@click.option(
+    "--output",
+    "-o",
+    required=True,
+    type=options.FILE,
+    metavar="DIR|FILE",
+    help="A folder of files that rotate, or one .jsonl, .jsonl.gz, .jsonl.zst.",
+)
+@options.config
+@options.watched
+@click.option("--seconds", type=click.FloatRange(0), metavar="SECONDS", help="Stop after so long.")
+@click.option(
+    "--rotate-mib", type=click.IntRange(1), metavar="MIB", default=256, help="Begin a new file at this size."
+)
+@click.option(
+    "--rotate-seconds",
+    type=click.FloatRange(1),
+    default=3600.0,
+    metavar="SECONDS",
+    help="Begin a new file after so long.",
+)
+@click.option("--keep", type=click.IntRange(1), metavar="N", help="Keep so many files; by default all.")
+@click.option(
+    "--compress", type=click.Choice(["none", "gzip", "zstd"]), default="none", help="Of the files of a folder."
+)
+@options.quiet
+def command(
+    *,
+    output: Path,
+    config: Path | None,
+    seconds: float | None,
+    rotate_mib: int,
+    rotate_seconds: float,
+    keep: int | None,
+    compress: Literal["none", "gzip", "zstd"],
+    quiet: bool,
+    **watched: Any,
+) -> None:
+    """Record what a cluster and its kubelets report, without secrets, until Ctrl-C; replay it anywhere.
+
+    A process that is killed loses at most its last line.
+    """
+    settings = live_settings(config, watch=watch_flags(**watched))
+    rotation = Rotation(rotate_mib * 1024 * 1024, rotate_seconds, compress, keep)
+    recording = record(settings.watched(), output, rotation, _ignore if quiet else say, seconds=seconds)
+    try:
+        captured = run_served(settings, "capture", recording)
+    except OSError as error:
+        fail(f"{output}: {error}", EXIT_NO_SOURCE)
+    if not captured.observations:
+        fail("nothing was captured", EXIT_NO_SOURCE)
+
+
+def _ignore(line: str) -> None:
+    """Print nothing of how it goes."""

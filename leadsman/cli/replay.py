@@ -1,0 +1,150 @@
+"""`leadsman replay`: files into a database, or through the live pipeline."""
+
+import asyncio
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from common.text import plain
+from ingest.files.ahead import read_ahead
+from ingest.files.progress import progress_bar
+from ingest.files.sources import read_sources
+from ingest.kafka.replay import Published
+from leadsman.cli import options
+from leadsman.cli.console import out
+from leadsman.cli.database import called_as
+from leadsman.cli.exits import EXIT_BAD_INPUT, say
+from leadsman.cli.live import live_settings
+from leadsman.cli.present.story import tell
+from leadsman.run.feed import feed
+from leadsman.run.replay import replay
+from sql.database.open import connect
+from sql.schema.migrate import migrate
+from streams.local.replay import ReplayReport
+
+
+def speed(text: str) -> float | None:
+    """How many times real time; None for as fast as it goes."""
+    if text == "max":
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise click.BadParameter(f"{text!r} is no speed; write max, or how many times real time, as 10")
+    return found
+
+
+@click.command(
+    "replay", epilog="Example: leadsman replay examples/node-pressure-k8s-1.36.jsonl.gz --db chdb://leadsman-db"
+)
+@options.db
+@options.sources
+@options.since_until
+@options.quiet
+@click.option(
+    "--into",
+    type=click.Choice(["database", "kafka"]),
+    default="database",
+    help="kafka: through the live pipeline; work and land do the rest.",
+)
+@click.option(
+    "--speed",
+    type=speed,
+    metavar="max|N",
+    default="max",
+    help="Into Kafka: N times real time.",
+)
+@options.config
+@options.kafka
+def command(
+    paths: tuple[Path, ...],
+    *,
+    db: str,
+    since: datetime | None,
+    until: datetime | None,
+    cluster: str,
+    node: str,
+    at: datetime | None,
+    quiet: bool,
+    into: str,
+    speed: float | None,
+    config: Path | None,
+    kafka: str | None,
+) -> None:
+    """Analyse captures, kubectl dumps and must-gather folders, and print what happened.
+
+    What the database holds already is skipped, so a capture can be replayed again, or in pieces in their order.
+    """
+    if into == "kafka":
+        settings = live_settings(config, kafka=kafka)
+        with progress_bar(quiet=quiet) as progress:
+            observed = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress)
+            published = asyncio.run(feed(settings.kafka, observed, speed=speed, since=since, until=until))
+        _print_published(published, quiet=quiet)
+        return
+    skipped: Counter[str] = Counter()
+    with connect(db) as database:
+        migrate(database)
+        with progress_bar(quiet=quiet) as progress:
+            items = read_ahead(
+                paths,
+                cluster=cluster,
+                node=node,
+                at=at,
+                since=since,
+                until=until,
+                progress=progress,
+                skipped=skipped,
+            )
+            report, refused = replay(database, items)
+        if not quiet and (report.read or refused is None):
+            _print_report(report, skipped)
+            tell(database, sorted(report.clusters), out, called_as(db))
+    if report.dead_letters:
+        _print_dead_letters(report, db)
+    if refused is not None:
+        raise refused
+    if report.dead_letters:
+        click.get_current_context().exit(EXIT_BAD_INPUT)
+
+
+def _print_published(published: Published, *, quiet: bool) -> None:
+    if not quiet:
+        out.print(
+            f"{published.read} observations read, {published.records.total()} records sent to Kafka, "
+            f"{published.repeated} repeated ones and {published.outside} not between --since and --until left out."
+        )
+    if published.dead_letters:
+        say(f"leadsman: some input was bad: {_kinds(published.dead_letters)}. It is in the dead letters.")
+        click.get_current_context().exit(EXIT_BAD_INPUT)
+
+
+def _print_report(report: ReplayReport, skipped: Counter[str]) -> None:
+    new = report.read - report.known - report.outside
+    out.print(f"{report.read} observations read, {new} new, {report.known} known already.")
+    if report.outside:
+        out.print(f"{report.outside} are not between --since and --until.")
+    for cluster in sorted(report.apart):
+        out.print(
+            f"Cluster {plain(cluster)}: this input is older than stored data and was analysed separately; "
+            "counts at the boundary may be low."
+        )
+    if skipped:
+        out.print(f"Left out of the dump, for Leadsman does not use them: {_kinds(skipped)}.")
+
+
+def _print_dead_letters(report: ReplayReport, dsn: str) -> None:
+    first = report.first_dead_letter
+    where = f"; the first at {plain(first.position)}: {plain(first.reason)}" if first else ""
+    say(
+        f"leadsman: some input was bad, all else was replayed: {_kinds(report.dead_letters)}{where}. "
+        f"To see what and where: {called_as(dsn)} query dead_letters"
+    )
+
+
+def _kinds(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {plain(kind)}" for kind, count in sorted(counts.items()))

@@ -1,0 +1,51 @@
+"""`leadsman report`: an incident as one file."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from leadsman.cli import options
+from leadsman.cli.console import out
+from leadsman.cli.database import readable_database
+from leadsman.cli.exits import EXIT_NO_SOURCE, fail
+from leadsman.web.report import write_report
+from leadsman.web.scope import Asked
+
+
+@click.command(
+    "report",
+    epilog="Examples: leadsman report; "
+    "leadsman report -o incident.html --since 2026-11-21T04:10Z --until 2026-11-21T04:30Z",
+)
+@click.option("--output", "-o", type=options.FILE, default="report.html", metavar="FILE", help="Where to write it.")
+@click.option(
+    "--since", default="", show_default=False, metavar="TIME", help="Not before.  [default: a day before --until]"
+)
+@click.option(
+    "--until", default="", show_default=False, metavar="TIME", help="Before.  [default: the last observation]"
+)
+@click.option(
+    "--cluster",
+    default="",
+    show_default=False,
+    metavar="NAME",
+    help="The cluster.  [default: the one that was observed last]",
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(0, 200),
+    metavar="N",
+    default=20,
+    help="Nodes in detail, those with the worst findings first.",
+)
+@options.db
+def command(*, output: Path, since: str, until: str, cluster: str, nodes: int, db: str) -> None:
+    """Write one HTML file about a cluster and a time range, which any browser shows without a network."""
+    with readable_database(db) as database:
+        text = write_report(database, Asked(cluster, since, until), datetime.now(UTC), nodes)
+    try:
+        output.write_text(text, "utf-8")
+    except OSError as error:
+        fail(f"{output}: {error.strerror}", EXIT_NO_SOURCE)
+    out.print(f"{output}: {len(text.encode()) / 1e6:.1f} MB", soft_wrap=True)

@@ -1,0 +1,64 @@
+"""`leadsman simulate-scheduler`: the node tree, replayed."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from common.errors import BadRecord, SourceUnusable
+from common.text import plain
+from ingest.files.sources import read_sources
+from ingest.model.observation import Observed
+from ingest.model.records import NodeRecord
+from ingest.normalize.normalize import normalize
+from leadsman.cli import options
+from leadsman.cli.console import out
+from leadsman.cli.exits import MESSAGE
+from streams.questions.simulate_scheduler import names_line, operations_of, parse_operations, report, simulate
+
+
+@click.command(
+    "simulate-scheduler",
+    epilog="Examples: leadsman simulate-scheduler capture.jsonl.gz --version 1.18.4; "
+    "leadsman simulate-scheduler --ops ops.json",
+)
+@click.argument("paths", metavar="[PATH...]", nargs=-1, type=options.FILE)
+@click.option("--version", default="1.18.4", metavar="X.Y.Z", help="The scheduler's version.")
+@click.option(
+    "--ops",
+    type=options.FILE,
+    metavar="FILE",
+    help='A JSON list of {"op": "add"|"remove", "node", "region", "zone"} and {"op": "snapshot"} instead.',
+)
+def command(paths: tuple[Path, ...], version: str, ops: Path | None) -> None:
+    """Show which nodes each snapshot of a scheduler's node tree would have lost, and the same for the repaired one.
+
+    PATH is a capture or a dump. With --ops it prints one JSON list of node names for each snapshot.
+    """
+    if bool(paths) == (ops is not None):
+        raise click.BadParameter("give captures or --ops FILE, one of the two")
+    if ops is not None:
+        for each in simulate(parse_operations(_read(ops)), version):
+            click.echo(names_line(each))
+        return
+    for cluster, operations in operations_of(_node_records(paths)).items():
+        out.print(f"Cluster {plain(cluster)}, scheduler {plain(version)}:")
+        for line in report(simulate(operations, version)):
+            out.print(f"  {plain(line, MESSAGE)}", soft_wrap=True)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SourceUnusable(f"{path}: {error.strerror}") from None
+
+
+def _node_records(paths: Sequence[Path]) -> Iterator[NodeRecord]:
+    for item in read_sources(paths):
+        if isinstance(item, Observed) and item.observation.resource == "nodes":
+            with suppress(BadRecord):
+                yield from (
+                    each for each in normalize(item.observation) if isinstance(each, NodeRecord) and each.node
+                )

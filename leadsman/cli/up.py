@@ -1,0 +1,35 @@
+"""`leadsman up`: the live pipeline on one machine."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from common.supervise import PartFailedError
+from leadsman.cli import options
+from leadsman.cli.exits import EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_USAGE, fail
+from leadsman.cli.live import live_settings, run_served, until_signal, watch_flags
+from leadsman.run.up import run_together
+
+LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA})
+"""With which a part ends when no restart heals it."""
+
+
+@click.command(
+    "up", epilog="Example: leadsman up --kafka localhost:9092 --db http://leadsman:leadsman@localhost:8123/leadsman"
+)
+@options.config
+@options.kafka
+@options.live_db
+@options.watched_for_long
+def command(config: Path | None, kafka: str | None, db: str | None, **watched: Any) -> None:
+    """Run watch, work and land together on this machine until SIGTERM; a part that ends is started again.
+
+    It needs Kafka, a database and a kubeconfig, nothing else.
+    """
+    settings = live_settings(config, kafka=kafka, db=db, watch=watch_flags(**watched))
+    try:
+        run_served(settings, "up", until_signal(partial(run_together, settings, LASTING)))
+    except PartFailedError as error:
+        fail(str(error), error.status)

@@ -1,0 +1,28 @@
+"""`leadsman watch`: a live cluster into Kafka."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from leadsman.cli import options
+from leadsman.cli.live import live_settings, run_served, until_signal, watch_flags
+from leadsman.run.watch import run_watcher
+
+
+@click.command(
+    "watch",
+    epilog="Example: leadsman watch --cluster prod --kafka kafka-1:9092,kafka-2:9092 "
+    "--versions /var/lib/leadsman/versions.json",
+)
+@options.config
+@options.kafka
+@options.watched_for_long
+def command(config: Path | None, kafka: str | None, **watched: Any) -> None:
+    """Publish a cluster's changes and its kubelets' statistics to Kafka, without secrets, until SIGTERM.
+
+    Nothing is acknowledged before Kafka has it. Several replicas can run: the one that holds the Lease watches.
+    """
+    settings = live_settings(config, kafka=kafka, watch=watch_flags(**watched))
+    run_served(settings, "watch", until_signal(partial(run_watcher, settings.kafka, settings.watched())))

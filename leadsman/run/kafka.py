@@ -1,0 +1,20 @@
+"""Kafka as the settings describe it."""
+
+from ingest.kafka.admin import ensure_topics
+from ingest.kafka.publish import Publisher
+from ingest.kafka.settings import KafkaSettings
+
+
+async def make_topics(kafka: KafkaSettings) -> list[str]:
+    """Create the topics that are missing, and return their names. Raises TopicsUnusable and SettingsError."""
+    return await ensure_topics(
+        kafka.bootstrap_servers,
+        kafka.topics(),
+        replication_factor=kafka.replication_factor,
+        options=kafka.client_options(),
+    )
+
+
+def publisher(kafka: KafkaSettings) -> Publisher:
+    """A publisher that is not open yet. Raises SettingsError."""
+    return Publisher(kafka.bootstrap_servers, kafka.client_options(), kafka.unacknowledged_messages)

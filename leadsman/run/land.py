@@ -1,0 +1,34 @@
+"""`leadsman land` as it runs."""
+
+import socket
+
+from common.stopping import stop_on_signals
+from leadsman.run.kafka import make_topics
+from leadsman.run.settings import Settings
+from sql.database.open import connect
+from sql.landing.portions import PortionStore
+from sql.schema.migrate import migrate
+from streams.kafka.landing.consumer import Landing, Limits
+
+
+async def run_lander(settings: Settings) -> None:
+    """Land findings and facts until SIGTERM or SIGINT.
+
+    Raises TopicsUnusable, and DatabaseError where waiting does not help.
+    """
+    kafka, land = settings.kafka, settings.land
+    await make_topics(kafka)
+    with connect(settings.db.get_secret_value()) as database:
+        migrate(database)
+        store = PortionStore(database, kafka.topics())
+        landing = Landing(
+            store.topics(),
+            kafka.bootstrap_servers,
+            store,
+            group=f"{kafka.topic_prefix}-land",
+            instance=land.instance or socket.gethostname(),
+            limits=Limits(land.batch_messages, land.batch_bytes, land.batch_seconds, land.buffered_bytes),
+            client_options=kafka.client_options(),
+        )
+        with stop_on_signals() as stop:
+            await landing.run(stop)

@@ -1,0 +1,32 @@
+"""`leadsman replay` as it runs: the fold in this process, over a database."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ingest.files.lines import SourceError
+from ingest.normalize.decoded import Decoded
+from sql.database.open import Database
+from sql.landing.batches import Lander
+from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.landing.settle import settle
+from streams.analytics.registry import REDUCERS
+from streams.local.replay import Replay, ReplayReport
+
+
+class Replayed(NamedTuple):
+    report: ReplayReport
+    refused: SourceError | None
+    """The source that could not be read, after all others were."""
+
+
+def replay(database: Database, items: Iterable[Decoded]) -> Replayed:
+    """Fold observations into a migrated database; what was read before a source failed is stored."""
+    with Lander(database) as lander:
+        replayed = Replay(REDUCERS, lander, DatabaseCheckpoints(database))
+        refused: SourceError | None = None
+        try:
+            replayed.run(items)
+        except SourceError as error:
+            refused = error
+    settle(database)
+    return Replayed(replayed.report, refused)

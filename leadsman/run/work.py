@@ -1,0 +1,41 @@
+"""`leadsman work` as it runs."""
+
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+from common.stopping import stop_on_signals
+from leadsman.run.kafka import make_topics
+from leadsman.run.settings import Settings
+from streams.alerting.engine import alert_reducers
+from streams.alerting.rules_file import read_rules
+from streams.analytics.registry import ANALYTICS, REDUCERS
+from streams.fold.reducer import Reducer
+from streams.kafka.app import Worker
+
+
+async def run_worker(settings: Settings, reducers: Sequence[Reducer[Any]] | None = None) -> None:
+    """Fold the logs until SIGTERM or SIGINT. Raises BadRules, TopicsUnusable, and whatever stops the worker.
+
+    Without `reducers` all analytics run, and the alerts by the rules of the settings.
+    """
+    reducers = reducers or _reducers(settings)
+    kafka = settings.kafka
+    await make_topics(kafka)
+    worker = Worker(
+        reducers,
+        kafka.topics(),
+        kafka.bootstrap_servers,
+        group=f"{kafka.topic_prefix}-work",
+        instance=settings.work.instance or socket.gethostname(),
+        replication_factor=kafka.replication_factor,
+        client_options=kafka.client_options(),
+        unacknowledged=kafka.unacknowledged_messages,
+    )
+    with stop_on_signals() as stop:
+        await worker.run(stop)
+
+
+def _reducers(settings: Settings) -> Sequence[Reducer[Any]]:
+    rules = settings.alerts.rules
+    return REDUCERS if rules is None else (*ANALYTICS, *alert_reducers(read_rules(rules)))

@@ -1,0 +1,27 @@
+"""Optional packages that others import because they are there, and that nothing here uses."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from types import ModuleType
+
+
+class _Without(MetaPathFinder):
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def find_spec(self, name: str, _path: Sequence[str] | None, _target: ModuleType | None = None, /) -> None:
+        if name == self._package:
+            raise ModuleNotFoundError(f"no {name} meanwhile", name=name)
+
+
+@contextmanager
+def without(package: str) -> Iterator[None]:
+    """Let who looks for the package in this block find none; one that is imported already stays."""
+    finder = _Without(package)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)

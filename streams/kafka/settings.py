@@ -1,0 +1,28 @@
+"""How work and land use Kafka."""
+
+from pydantic import PositiveFloat, PositiveInt
+
+from common.settings import Section
+
+
+class WorkSettings(Section):
+    """A worker."""
+
+    instance: str | None = None
+    """Its name among the workers, the host's where it is not given: it takes up its partitions at once after a
+    restart. Two workers that run have different ones.
+    """
+
+
+class LandSettings(Section):
+    """Landing: what was received is inserted when the first of these is reached."""
+
+    instance: str | None = None
+    """As of a worker."""
+    batch_messages: PositiveInt = 20_000
+    """Of a partition."""
+    batch_bytes: PositiveInt = 16 * 1024 * 1024
+    batch_seconds: PositiveFloat = 2.0
+    """A portion costs ClickHouse one insert a table, however few rows it has."""
+    buffered_bytes: PositiveInt = 64 * 1024 * 1024
+    """Of all partitions: nothing more is fetched before some of it is stored."""
