@@ -29,6 +29,7 @@ _BLOCK: Final = re.compile(
 _NEW: Final = re.compile(r"New file `(?P<path>[^`]+)`:")
 _END: Final = re.compile(r"At the end of `(?P<path>[^`]+)`:")
 _BESIDE: Final = re.compile(r"In `(?P<path>[^`]+)`, (?P<side>after|before) `(?P<line>[^`]+)`:")
+_LISTED: Final = re.compile(r"^\| `([^`]+)` \|", re.MULTILINE)
 _SCENARIO: Final = re.compile(r"(tests/scenarios/[^/]+)/.*")
 
 
@@ -61,16 +62,18 @@ class Copy:
     def __init__(self, page: str, folder: Path) -> None:
         """Raises ValueError where an edit cannot be made: the page no longer fits the repository."""
         self.folder = folder
+        text = (ROOT / page).read_text("utf-8")
+        made = list(edits(text))
+        self.listed = {path.rstrip("/") for path in _LISTED.findall(text)}
+        """What the page promises that it takes: the first column of its table."""
+        self.places = {_SCENARIO.sub(r"\1", edit.path) for edit in made}
+        """What it takes, a scenario's folder counting as one."""
         for path in _tracked():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / path, folder / path)
-        self.edited = {self._apply(edit) for edit in edits((ROOT / page).read_text("utf-8"))}
+        self.edited = {self._apply(edit) for edit in made}
         """Paths of all files that the page creates or changes."""
         self.run("-m", "generate")
-
-    def places(self) -> set[str]:
-        """What the page asks for: its files, a scenario's folder counting as one."""
-        return {_SCENARIO.sub(r"\1", path) for path in self.edited}
 
     def changed(self) -> set[str]:
         """Paths of files that are not as they are in the repository, the generated ones left out."""

@@ -60,16 +60,20 @@ def test_an_edit_that_no_longer_fits_is_refused(tmp_path: Path, lead: str, match
 
 def test_the_copy_differs_by_the_edits_alone_and_numbers_continue(tmp_path: Path) -> None:
     migrations = len(list((ROOT / "sql/schema/migrations").glob("*.sql")))
-    created = f"sql/schema/migrations/{migrations + 1:04d}_drop_nothing.sql"
+    numbered = "sql/schema/migrations/NNNN_drop_nothing.sql"
+    created = numbered.replace("NNNN", f"{migrations + 1:04d}")
     made = copy(
         tmp_path,
-        page("New file `sql/schema/migrations/NNNN_drop_nothing.sql`:", "SELECT 1", "sql")
+        f"| `{numbered}` | a migration |\n| `tests/scenarios/nothing/` | a scenario |\n\n"
+        + page(f"New file `{numbered}`:", "SELECT 1", "sql")
         + page("New file `tests/scenarios/nothing/capture.jsonl`:", "{}", "json")
         + page("New file `tests/scenarios/nothing/expected/nodes.jsonl`:", "{}", "json")
         + page("At the end of `common/text.py`:", "x = 1"),
     )
     assert made.changed() == made.edited
-    assert made.places() == {created, "tests/scenarios/nothing", "common/text.py"}
+    assert made.places == {numbered, "tests/scenarios/nothing", "common/text.py"}
+    assert created in made.edited
+    assert made.listed == {numbered, "tests/scenarios/nothing"}
     assert (made.folder / "common/text.py").read_text().endswith("\n\n\nx = 1\n")
     made.lint()
 

@@ -16,7 +16,7 @@ from sql.landing.arrow import SCHEMAS
 from sql.questions.digest import TableDigest, digest
 from sql.schema.migrate import MIGRATIONS, VIEWS, load_migrations, load_views, migrate
 from sql.schema.retention import RAW_TABLES, ROLLUP_TABLES, apply_retention
-from streams.fold.findings import TABLES, DeadLetter, Eviction, NodeRow
+from streams.fold.findings import DeadLetter, Eviction, NodeRow
 
 CLICKHOUSE_TYPES = {
     "string": {"String", "LowCardinality(String)"},
@@ -52,10 +52,6 @@ def test_a_migrated_table_has_the_columns_of_its_row_type(database: Database) ->
             nullable = re.fullmatch(r"Nullable\((.+)\)", kind)
             assert field.nullable == bool(nullable), (table, name)
             assert (nullable.group(1) if nullable else kind) in CLICKHOUSE_TYPES[str(field.type)], (table, name)
-
-
-def test_every_row_type_has_a_table_of_its_own() -> None:
-    assert len(set(TABLES.values())) == len(TABLES)
 
 
 def test_a_table_with_a_retention_says_when_a_row_was_stored(database: Database) -> None:
