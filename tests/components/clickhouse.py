@@ -22,7 +22,6 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import parse_qsl, urlsplit
 
@@ -30,6 +29,7 @@ import chdb
 from backports import zstd
 
 from paths import IMPORTS
+from waiting import NotReady
 
 FAULTS: Final = frozenset({"drop_before", "drop_after", "error", "hang"})
 """Connection closed before or after the statement has run; answer 500 without running it; no answer for a minute."""
@@ -156,6 +156,8 @@ class Handler(BaseHTTPRequestHandler):
     """One connection."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    """Head and body are two writes, the second of which would wait 40 ms for the client to acknowledge the first."""
     engine: Engine
     password: str
     fault = ""
@@ -267,13 +269,13 @@ class ClickHouseHttp:
         )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        assert line, f"the HTTP engine over {self._folder} did not start"
+        if not line:
+            self.__exit__()
+            raise NotReady(f"the HTTP engine over {self._folder} did not start")
         self.port = int(line)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         assert self._process is not None
         self._process.kill()
         self._process.communicate()

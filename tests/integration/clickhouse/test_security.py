@@ -51,7 +51,7 @@ class Secured:
 
     def stop(self) -> None:
         if self._running is not None:
-            self._running.__exit__(None, None, None)
+            self._running.__exit__()
             self._running = None
 
     def dsn(self, database: str = "leadsman", ca_file: Path | None = None) -> str:

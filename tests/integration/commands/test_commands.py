@@ -265,8 +265,10 @@ def test_a_replay_that_was_killed_is_finished_by_the_next_as_if_it_had_not_been(
     long_capture: Path, tmp_path: Path
 ) -> None:
     with start("replay", long_capture, "--quiet", db=tmp_path / "killed") as killed:
-        wait_for_rows(tmp_path / "killed", killed)
-        killed.kill()
+        try:
+            wait_for_rows(tmp_path / "killed", killed)
+        finally:
+            killed.kill()
     assert killed.returncode == -signal.SIGKILL
     assert rows("SELECT count() BETWEEN 1 AND 59999 FROM pod_samples", tmp_path / "killed") == [(1,)]
     for db in ("killed", "whole"):
@@ -278,9 +280,12 @@ def test_a_replay_that_was_killed_is_finished_by_the_next_as_if_it_had_not_been(
 
 def test_ctrl_c_ends_a_replay_in_one_line(long_capture: Path, tmp_path: Path) -> None:
     with start("replay", long_capture, db=tmp_path / "db") as stopped:
-        wait_for_rows(tmp_path / "db", stopped)
-        stopped.send_signal(signal.SIGINT)
-        output, errors = stopped.communicate(timeout=60)
+        try:
+            wait_for_rows(tmp_path / "db", stopped)
+            stopped.send_signal(signal.SIGINT)
+            output, errors = stopped.communicate(timeout=60)
+        finally:
+            stopped.kill()
     assert (stopped.returncode, output) == (INTERRUPTED, "")
     assert errors == "leadsman: interrupted; what is stored stays, and the same command again does the rest\n"
 

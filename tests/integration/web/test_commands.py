@@ -89,12 +89,14 @@ def test_a_port_that_is_taken_is_told(db: Path) -> None:
 
 @pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
 def test_the_page_ends_when_it_is_told(db: Path, told: signal.Signals) -> None:
-    process = start("serve", "--port", free_port(), db=db)
-    assert process.stderr is not None
-    assert "the page is at http://127.0.0.1:" in process.stderr.readline()
-    process.send_signal(told)
-    assert process.wait(timeout=30) == 0
-    process.communicate()
+    with start("serve", "--port", free_port(), db=db) as process:
+        try:
+            assert process.stderr is not None
+            assert "the page is at http://127.0.0.1:" in process.stderr.readline()
+            process.send_signal(told)
+            assert process.wait(timeout=30) == 0
+        finally:
+            process.kill()
 
 
 def test_a_server_is_read_as_well_and_takes_no_write(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Captures that rotate (contract 1)."""
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -98,13 +97,13 @@ for number in range(10**9):
     print(number, flush=True)
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment)
-    assert process.stdout is not None
-    with process.stdout as output:
-        said = [int(output.readline()) for _ in range(200)]
-        process.send_signal(signal.SIGKILL)
-        said += [int(line) for line in output if line.endswith(b"\n")]
-    process.wait()
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        try:
+            said = [int(process.stdout.readline()) for _ in range(200)]
+        finally:
+            process.kill()
+        said += [int(line) for line in process.stdout if line.endswith(b"\n")]
     written = [path for path in sorted(tmp_path.iterdir()) if path.stat().st_size]  # it may have begun the next one
     numbers = [number for path in written for number in _readable_numbers(path)]
     assert numbers[: len(said)] == said
