@@ -21,6 +21,14 @@ def scrub(text: str) -> str:
     return _SECRET.sub(_without_secret, text)
 
 
+def is_suspicious(text: str) -> bool:
+    """Whether `scrub` may find something: a test of a long text that is much faster than its search."""
+    if "@" in text or "=" in text:
+        return True
+    folded = text.casefold()
+    return "bearer " in folded or "basic " in folded
+
+
 def _without_secret(found: re.Match[str]) -> str:
     end = "@" if found["url"] else ""
     return f"{found['url'] or found['scheme'] or found['name']}{REDACTED}{end}"

@@ -1,17 +1,18 @@
 """What a list or a watch tells, as steps of its stream."""
 
 from collections.abc import Callable, Iterable
-from typing import Final, Literal, NamedTuple, cast, get_args
+from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
 import msgspec
 
 from common.clock import Clock
 from common.text import plain
-from ingest.apiserver.filters import Inventory, Key, News, ObjectChange
-from ingest.apiserver.watch_events import Tombstone, WatchEvent
+from ingest.apiserver.filters import Inventory, Key, News
+from ingest.apiserver.watch_events import Tombstone, WatchEvent, version_of
 from ingest.model.observation import UNDECODABLE, Observation
+from ingest.model.records import ObjectChange
 from ingest.model.reports import Tally, error_observation
-from ingest.model.resources import Resource
+from ingest.resources.resource import ApiResource
 
 _CHANGES: Final = frozenset(get_args(ObjectChange))
 
@@ -24,21 +25,24 @@ class Seen(NamedTuple):
     """Where the stream may go on once this and all before it is acknowledged; empty while a list is incomplete."""
     observation: Observation | None
     """None where a step is no news: a bookmark, a heartbeat, the end of a list."""
+    decoded: Any = None
+    """What is kept of its object, where that was decoded."""
 
 
 class Telling:
     """Turns objects of one resource into steps; keeps what is known, and counts what is not told.
 
-    `glance` is called with each object that exists, before it is decided whether that is news.
+    `glance` is called with the name and the text of each object that exists, before it is decided whether that is
+    news.
     """
 
     def __init__(
         self,
-        resource: Resource,
+        resource: ApiResource[Any],
         cluster: str,
         clock: Clock,
         tally: Tally,
-        glance: Callable[[msgspec.Raw], None],
+        glance: Callable[[str, msgspec.Raw], None],
     ) -> None:
         self._resource = resource
         self._cluster = cluster
@@ -54,27 +58,31 @@ class Telling:
     def listed(self, data: msgspec.Raw) -> tuple[Key | None, list[Seen]]:
         """Which object of a list this is, None where it cannot be read, and what is news about it."""
         try:
-            key, news = self._inventory.listed(data)
+            found = self._inventory.read(data)
+            news = self._inventory.listed(found)
         except UNDECODABLE as problem:
             return None, [self._unreadable(problem)]
-        self._glance(data)
-        return key, [self._step(thing, "list") for thing in news]
+        self._glance(found.metadata.name, data)
+        return Key.of(found.metadata), [self._step(thing, "list") for thing in news]
 
     def vanished(self, present: Iterable[Key | None], version: str) -> list[Seen]:
         """What a complete list at `version` no longer has."""
-        return [self._step(thing, "list") for thing in self._inventory.vanished(present, version)]
+        return [self._step(thing, "list") for thing in self._inventory.vanished(filter(None, present), version)]
 
     def watched(self, event: WatchEvent, version: str) -> list[Seen]:
-        """What an event of a watch tells; the last step carries the version."""
+        """What an event of a watch at `version` tells; the last step carries the version that it leads to."""
         if event.type not in _CHANGES:
             self.count("bookmark" if event.type == "BOOKMARK" else "unknown_type")
-            return [self.reached(version)]
+            return [self.reached(version_of(event) or version)]
+        change = cast("ObjectChange", event.type)
         try:
-            news = self._inventory.watched(cast(ObjectChange, event.type), event.object)
+            found = self._inventory.read(event.object)
+            news = self._inventory.watched(change, found)
         except UNDECODABLE as problem:
-            return [self._unreadable(problem)._replace(version=version)]
-        if event.type != "DELETED":
-            self._glance(event.object)
+            return [self._unreadable(problem)._replace(version=version_of(event) or version)]
+        version = found.metadata.resource_version or version
+        if change != "DELETED":
+            self._glance(found.metadata.name, event.object)
         if not news:
             self.count("unchanged")
             return [self.reached(version)]
@@ -109,4 +117,4 @@ class Telling:
             type=news.change,
             object=msgspec.Raw(news.object),
         )
-        return Seen(self._resource.name, "", observation)
+        return Seen(self._resource.name, "", observation, news.decoded)

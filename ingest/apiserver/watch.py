@@ -6,7 +6,7 @@ Three nested generators: for ever; list then watch; one HTTP call.
 import math
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
-from typing import Final
+from typing import Any, Final
 
 import aiohttp
 import msgspec
@@ -14,6 +14,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.backoff import Backoff
 from common.clock import Clock
+from common.lines import Line, Splitter
 from common.text import plain
 from ingest.apiserver.changes import Seen, Telling
 from ingest.apiserver.filters import Key
@@ -29,11 +30,10 @@ from ingest.apiserver.requests import (
     get,
     keep_alive,
 )
-from ingest.apiserver.splitter import HEAD_BYTES, LINE_LIMIT_BYTES, Oversized, split_lines
-from ingest.apiserver.watch_events import StreamError, read_event, tombstone, version_of
+from ingest.apiserver.watch_events import HEAD_BYTES, LINE_LIMIT_BYTES, StreamError, read_event, tombstone
 from ingest.model.observation import UNDECODABLE
 from ingest.model.reports import Failure, Tally
-from ingest.model.resources import Resource
+from ingest.resources.resource import ApiResource
 
 WATCH_TIMEOUT_SECONDS: Final = 300
 """The server is asked to end a watch after one to two times this."""
@@ -67,14 +67,14 @@ _FAILURES: Final = (
 class Watch:
     """One resource of one cluster. `version` is where to go on, as it was persisted; empty to start anew.
 
-    `contact` is called with the stream's name whenever the server is heard, `glance` with each object that exists,
-    also those that are no news. The tally counts `unchanged`,
-    `bookmark`, `oversized`, `undecodable`, `unknown_type`, `list`, `gap`, `cut`, `silent` and `failure`.
+    `contact` is called with the stream's name whenever the server is heard, `glance` with the name and the text of
+    each object that exists, also those that are no news. The tally counts `unchanged`, `bookmark`, `oversized`,
+    `undecodable`, `unknown_type`, `list`, `gap`, `cut`, `silent` and `failure`.
     """
 
     def __init__(
         self,
-        resource: Resource,
+        resource: ApiResource[Any],
         cluster: str,
         client: ApiClient,
         *,
@@ -82,7 +82,7 @@ class Watch:
         tally: Tally,
         version: str = "",
         contact: Callable[[str], None] = lambda _: None,
-        glance: Callable[[msgspec.Raw], None] = lambda _: None,
+        glance: Callable[[str, msgspec.Raw], None] = lambda *_: None,
         silence_seconds: float = SILENCE_SECONDS,
         line_limit_bytes: int = LINE_LIMIT_BYTES,
     ) -> None:
@@ -236,10 +236,10 @@ class Watch:
         async with get(self._client, self._paths[0], self._query(), timeouts) as response:
             keep_alive(response)
             self._heard()
-            chunks = response.content.iter_any()
+            splitter = Splitter(self._line_limit_bytes, HEAD_BYTES)
             try:
-                async with aclosing(split_lines(chunks, self._line_limit_bytes)) as lines:
-                    async for line in lines:
+                async for chunk in response.content.iter_any():
+                    for line in splitter.add(chunk):
                         lines_read += 1
                         self._heard()
                         for step in self._told(line):
@@ -262,21 +262,25 @@ class Watch:
             "timeoutSeconds": str(seconds),
         }
 
-    def _told(self, line: bytes | Oversized) -> list[Seen]:
+    def _told(self, line: Line) -> list[Seen]:
         """What one line of a watch tells; raises StreamError and UNDECODABLE as `read_event`.
 
         One that is nested too deep is told as one that is too large: the server would send it again and again.
         """
-        if isinstance(line, Oversized):
-            gravestone = tombstone(line)
-            self._version = gravestone.version or self._version
-            return self._telling.oversized(gravestone, self._version)
+        if line.too_long:
+            return self._too_large(line)
         try:
-            event = read_event(line)
+            event = read_event(line.data)
         except RecursionError:
-            return self._told(Oversized(len(line), line[:HEAD_BYTES]))
-        self._version = version_of(event) or self._version
-        return self._telling.watched(event, self._version)
+            return self._too_large(line)
+        steps = self._telling.watched(event, self._version)
+        self._version = steps[-1].version
+        return steps
+
+    def _too_large(self, line: Line) -> list[Seen]:
+        gravestone = tombstone(line.data[:HEAD_BYTES], line.size_bytes)
+        self._version = gravestone.version or self._version
+        return self._telling.oversized(gravestone, self._version)
 
     def _heard(self) -> None:
         self._paths_missing, self.absent = 0, False

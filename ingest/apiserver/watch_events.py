@@ -7,8 +7,12 @@ import msgspec
 
 from common.text import plain
 from ingest.apiserver.requests import ApiError, Status
-from ingest.apiserver.splitter import Oversized
 from ingest.model.observation import UNDECODABLE
+
+LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024 - 4096
+"""So that the line of a capture around such an object stays within 16 MiB."""
+HEAD_BYTES: Final = 64 * 1024
+"""What is kept of a longer line: enough for its type and, in a built-in kind, its name and version."""
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
@@ -68,12 +72,12 @@ def version_of(event: WatchEvent) -> str:
         return ""
 
 
-def tombstone(line: Oversized) -> Tombstone:
+def tombstone(head: bytes, size_bytes: int) -> Tombstone:
     """Say of a line that was thrown away what its beginning tells."""
-    head = _HEAD.match(line.head)
-    size = f"an object of {line.size_bytes} bytes is too large to be read"
-    if head is None:
+    found = _HEAD.match(head)
+    size = f"an object of {size_bytes} bytes is too large to be read"
+    if found is None:
         return Tombstone(size, "")
-    fields = {name: (value or b"").decode(errors="replace") for name, value in head.groupdict().items()}
+    fields = {name: (value or b"").decode(errors="replace") for name, value in found.groupdict().items()}
     name = "/".join(part for part in (fields["namespace"], fields["name"]) if part)
     return Tombstone(f"{size}: {fields['type']} {plain(name)}, version {plain(fields['version'])}", fields["version"])

@@ -7,10 +7,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from common.lines import Line
 from common.text import plain
 from ingest.files.compression import Compression, packer
 from ingest.files.envelope import ERROR_TYPES, decode_line, encode_line, unreadable
-from ingest.files.lines import LINE_LIMIT_BYTES, DamagedError, Line, SourceError, SourceFile
+from ingest.files.lines import LINE_LIMIT_BYTES, DamagedError, SourceError, SourceFile
 from ingest.model.observation import Observation, Observed, Position, Unreadable
 
 __all__ = ["ERROR_TYPES", "CaptureWriter", "Compression", "SourceError", "read_capture"]

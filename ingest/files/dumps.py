@@ -17,6 +17,7 @@ from ingest.files.recognize import Thing, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.observation import Observation, Observed, Position, Unreadable
+from ingest.resources.table import TABLE
 
 DUMP_LIMIT_BYTES: Final = 512 * 1024 * 1024
 """A file of a dump is read whole; a capture is not."""
@@ -78,7 +79,7 @@ class _Dump:
             if isinstance(part, Bad):
                 yield unreadable(part.error_type, part.reason, part.raw, position)
                 continue
-            thing = self._thing(kind, part)
+            thing = self._thing(part)
             if thing is None:
                 continue
             newest = max(filter(None, (newest, part.newest)), default=None)
@@ -87,9 +88,7 @@ class _Dump:
             place = Position(str(path), "end")
             yield unreadable(damage.error_type, str(damage), b"", place)
 
-    def _thing(self, kind: FileKind, found: Found) -> Thing | None:
-        if kind is FileKind.METRICS:
-            return Thing("kubelet", "metrics", "SNAPSHOT", found.raw)
+    def _thing(self, found: Found) -> Thing | None:
         thing = recognize(found)
         if thing is None:
             self._snapshot.skipped[found.kind or "unknown"] += 1
@@ -103,7 +102,7 @@ class _Dump:
         return thing._replace(type="MODIFIED") if known is not None and thing.type == "ADDED" else thing
 
     def _observed(self, thing: Thing, newest: datetime | None, position: Position, path: Path) -> Observed:
-        own_time = newest if thing.resource == "stats/summary" or not self._in_folder else None
+        own_time = newest if thing.has_own_time or not self._in_folder else None
         observation = Observation(
             ts=self._snapshot.at or own_time or self._ts,
             cluster=self._snapshot.cluster,
@@ -128,8 +127,9 @@ class _Dump:
 
 def _parts(kind: FileKind, data: bytes) -> Iterable[Part]:
     if kind is FileKind.METRICS:
-        text = msgspec.json.encode({"text": data.decode(errors="replace")})
-        return (Found("1", text, {}, "", "", None),)
+        text = msgspec.Raw(msgspec.json.encode(data.decode(errors="replace")))
+        fields = {"text": text}
+        return (Found("1", msgspec.json.encode(fields), fields, "", "", None),)
     return yaml_parts(data) if kind is FileKind.YAML else json_parts(data)
 
 
@@ -168,10 +168,9 @@ def _modified_at(path: Path) -> datetime:
 
 
 def _rank(path: Path) -> tuple[int, Path]:
-    """Settings and nodes come before what they explain; the times of one dump are all the same."""
+    """In the order of the table; the times of one dump are all the same."""
     name = f"{path.parent.name}/{path.name}"
-    words = ("nodes", "configz", "manager_state", "topolog", "pods", "event")
-    return next((rank for rank, word in enumerate(words) if word in name), len(words)), path
+    return next((rank for rank, resource in enumerate(TABLE) if resource.is_named(name)), len(TABLE)), path
 
 
 def _something(

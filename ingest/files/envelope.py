@@ -9,7 +9,6 @@ import msgspec
 from common.text import plain
 from ingest.files.lines import KEPT_BYTES
 from ingest.model.observation import (
-    RESOURCES,
     UNDECODABLE,
     Change,
     Observation,
@@ -18,6 +17,7 @@ from ingest.model.observation import (
     Position,
     Unreadable,
 )
+from ingest.resources.table import BY_NAME
 
 ErrorType: TypeAlias = Literal[
     "not_json",
@@ -69,7 +69,7 @@ def decode_line(line: bytes, position: Position) -> Observed | Unreadable:
     except (RecursionError, UnicodeDecodeError, msgspec.DecodeError) as error:
         return unreadable(*explain(error, line), line, position)
     ts = observation.ts
-    if observation.resource not in RESOURCES:
+    if observation.resource not in BY_NAME:
         reason = f'the resource "{plain(observation.resource, 80)}" is unknown'
         return unreadable("unknown_resource", reason, line, position)
     if ts.tzinfo is None:

@@ -2,7 +2,7 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -11,7 +11,9 @@ import msgspec
 from common.errors import BadRecord
 from common.text import plain
 from ingest.model.observation import Observation, Observed, Position, Unreadable
+from ingest.model.records import NodeRecord, PodRecord, Record
 from ingest.normalize.normalize import normalize
+from ingest.resources.table import OF_NODES
 
 GAP_TIMES_USUAL: Final = 3
 """An interval between two samples of a node that is so many times its median is a gap."""
@@ -82,37 +84,11 @@ class Inspection(NamedTuple):
     """Objects of a dump that are none of Leadsman's resources, by kind."""
 
 
-class _Named(msgspec.Struct, frozen=True):
-    name: str = ""
-
-
-class _NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
-    kubelet_version: str = ""
-
-
-class _Status(msgspec.Struct, frozen=True, rename="camel"):
-    node_info: _NodeInfo = _NodeInfo()
-
-
-class _Node(msgspec.Struct, frozen=True):
-    metadata: _Named = _Named()
-    status: _Status = _Status()
-
-
-class _PodSpec(msgspec.Struct, frozen=True, rename="camel"):
-    node_name: str = ""
-
-
-class _Pod(msgspec.Struct, frozen=True):
-    spec: _PodSpec = _PodSpec()
-
-
 class _Failure(msgspec.Struct, frozen=True):
     error: str = ""
 
 
-_NODE: Final = msgspec.json.Decoder(_Node)
-_POD: Final = msgspec.json.Decoder(_Pod)
+_SAMPLED: Final = frozenset(resource.name for resource in OF_NODES if resource.sampled)
 _FAILURE: Final = msgspec.json.Decoder(_Failure)
 _DECODE_ERRORS: Final = (RecursionError, UnicodeDecodeError, msgspec.DecodeError)
 
@@ -187,9 +163,8 @@ class _Summary:
         if seen.type == "ERROR":
             self._add_error(seen)
             return
-        self._check(entry)
-        self._add_node(seen)
-        if seen.resource == "stats/summary":
+        self._add_node(seen, self._records(entry))
+        if seen.resource in _SAMPLED:
             self._intervals.setdefault((seen.cluster, seen.node), _Intervals()).add(seen.ts)
 
     def add_unreadable(self, entry: Unreadable) -> None:
@@ -200,13 +175,13 @@ class _Summary:
             else first._replace(lines=first.lines + 1)
         )
 
-    def _check(self, entry: Observed) -> None:
-        """Count what a replay would bury, too."""
+    def _records(self, entry: Observed) -> list[Record]:
+        """What a replay would take; what it would bury is counted."""
         try:
-            for _ in normalize(entry.observation):
-                pass
+            return normalize(entry.observation)
         except BadRecord as error:
             self.add_unreadable(Unreadable(entry.position, error.error_type, str(error), entry.raw))
+            return []
 
     def result(self, skipped: Mapping[str, int]) -> Inspection:
         gaps = [gap for (cluster, node), each in self._intervals.items() for gap in each.gaps(cluster, node)]
@@ -224,8 +199,8 @@ class _Summary:
             skipped=dict(sorted(skipped.items())),
         )
 
-    def _add_node(self, seen: Observation) -> None:
-        node, version = _node_of(seen)
+    def _add_node(self, seen: Observation, records: Sequence[Record]) -> None:
+        node, version = _node_of(records) or (seen.node, "")
         if node:
             self._nodes[seen.cluster, node] = version or self._nodes.get((seen.cluster, node), "")
 
@@ -241,14 +216,11 @@ class _Summary:
         self._errors[key] = known._replace(times=known.times + 1, last=seen.ts)
 
 
-def _node_of(seen: Observation) -> tuple[str, str]:
-    """Tell which node an observation is about, and the version of its kubelet."""
-    try:
-        if seen.resource == "nodes":
-            node = _NODE.decode(seen.object)
-            return node.metadata.name, node.status.node_info.kubelet_version
-        if seen.resource == "pods":
-            return _POD.decode(seen.object).spec.node_name, ""
-    except _DECODE_ERRORS:
-        return "", ""
-    return seen.node, ""
+def _node_of(records: Sequence[Record]) -> tuple[str, str] | None:
+    """The node that an object of the API shows to exist, and the version of its kubelet."""
+    for record in records:
+        if isinstance(record, NodeRecord):
+            return record.object.metadata.name, record.object.status.node_info.kubelet_version
+        if isinstance(record, PodRecord):
+            return record.node, ""
+    return None

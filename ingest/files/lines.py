@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal, NamedTuple, Self, TypeAlias
+from typing import Final, Literal, Self, TypeAlias
 
 from common.errors import SourceUnusable
+from common.lines import Line, Splitter
 from common.text import plain
 from ingest.files.compression import UNPACK_ERRORS, Unpacker, compression_of, unpacker
 
@@ -29,75 +30,16 @@ class SourceError(SourceUnusable):
     """A path that cannot be a source at all; the message tells a person what is wrong and what to do."""
 
 
-class Line(NamedTuple):
-    number: int
-    """The first is 1."""
-    data: bytes
-    """Without its line break; of a line that is too long the first `KEPT_BYTES`."""
-    ended: bool
-    """A line break followed."""
-    too_long: bool
-
-
 class DamagedError(ValueError):
     """The rest of a compressed file cannot be read."""
 
-    partial = Line(1, b"", ended=False, too_long=False)
+    partial = Line(1, b"", 0, ended=False, too_long=False)
     """The line that it stopped in."""
 
     def __init__(self, error_type: Damage, reason: str) -> None:
         super().__init__(reason)
         self.error_type = error_type
         """One of `ingest.files.envelope.ERROR_TYPES`."""
-
-
-class _Splitter:
-    """Cuts chunks into lines; of a line that is too long it holds no more than its beginning and one chunk."""
-
-    def __init__(self) -> None:
-        self._number = 0
-        self._partial: list[bytes] = []
-        self._size = 0
-
-    def add(self, chunk: bytes) -> Iterator[Line]:
-        if self._size == 0 and chunk.isspace():
-            # a bomb may be made of line breaks
-            self._number += chunk.count(b"\n")
-            return
-        begin = 0
-        # several times faster than bytes.split
-        while (end := chunk.find(b"\n", begin)) >= 0:
-            line = self._end(chunk[begin:end])
-            if _is_content(line.data):
-                yield line
-            begin = end + 1
-        self._append(chunk[begin:])
-
-    def _end(self, piece: bytes) -> Line:
-        self._number += 1
-        if not self._partial:
-            return Line(self._number, piece, ended=True, too_long=False)
-        self._append(piece)
-        line = Line(self._number, b"".join(self._partial), ended=True, too_long=self._size > LINE_LIMIT_BYTES)
-        self._partial, self._size = [], 0
-        return line
-
-    def rest(self) -> Line:
-        """Give what stands behind the last line break."""
-        data = b"".join(self._partial)
-        return Line(self._number + 1, data, ended=False, too_long=self._size > LINE_LIMIT_BYTES)
-
-    def _append(self, data: bytes) -> None:
-        if not data:
-            return
-        self._partial.append(data)
-        self._size += len(data)
-        if self._size > LINE_LIMIT_BYTES:
-            self._partial = [b"".join(self._partial)[:KEPT_BYTES]]
-
-
-def _is_content(data: bytes) -> bool:
-    return bool(data) and not data.isspace()
 
 
 class Meter:
@@ -160,7 +102,7 @@ class SourceFile:
 
     def lines(self) -> Iterator[Line]:
         """Give the lines that are not blank. Raises as `chunks`, after the last complete line."""
-        splitter = _Splitter()
+        splitter = Splitter(LINE_LIMIT_BYTES, KEPT_BYTES)
         try:
             for chunk in self.chunks():
                 yield from splitter.add(chunk)
@@ -168,7 +110,7 @@ class SourceFile:
             error.partial = splitter.rest()
             raise
         last = splitter.rest()
-        if _is_content(last.data):
+        if not last.is_blank:
             yield last
 
     def _unpack(self, member: Unpacker, data: bytes) -> Iterator[bytes]:

@@ -6,8 +6,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ingest.files.documents import FIELDS, Fields, Found, text_of
+from ingest.files.documents import FIELDS, Found, text_of
 from ingest.model.observation import UNDECODABLE, Change, Origin
+from ingest.resources.table import OF_NODES, WATCHED
 
 
 class Thing(NamedTuple):
@@ -22,6 +23,8 @@ class Thing(NamedTuple):
     identity: tuple[str, ...] = ()
     """Of an object of the API: its versions have it in common. Empty for what a kubelet answered."""
     version: str = ""
+    has_own_time: bool = False
+    """The newest time in it is its own, not that of the dump."""
 
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -31,22 +34,11 @@ class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str = ""
 
 
-class _SummaryNode(msgspec.Struct, frozen=True, rename="camel"):
-    node_name: str = ""
-
-
 _METADATA: Final = msgspec.json.Decoder(_Metadata)
-_SUMMARY_NODE: Final = msgspec.json.Decoder(_SummaryNode)
 _WATCH_TYPES: Final[dict[str, Change]] = {"ADDED": "ADDED", "MODIFIED": "MODIFIED", "DELETED": "DELETED"}
-_API: Final = (
-    ("Node", re.compile(r"v1"), "nodes"),
-    ("Pod", re.compile(r"v1"), "pods"),
-    ("Event", re.compile(r"v1|events\.k8s\.io/\w+"), "events"),
-    ("NodeResourceTopology", re.compile(r"topology\.(?:node\.k8s|crane)\.io/\w+"), "noderesourcetopologies"),
-)
+_API_VERSIONS: Final = tuple((resource, re.compile(resource.versions)) for resource in WATCHED)
 _NODE_IN_NAME: Final = re.compile(
-    r"(?P<node>[a-z0-9][a-z0-9.-]*?)\."
-    r"(?:stats[._-]summary|summary|configz|metrics|cpu_manager_state|memory_manager_state|cpu_topology)(?:\.\w+)*"
+    rf"(?P<node>[a-z0-9][a-z0-9.-]*?)\.(?:{'|'.join(each.file_name for each in OF_NODES)})(?:\.\w+)*"
 )
 
 
@@ -55,12 +47,12 @@ def recognize(found: Found) -> Thing | None:
     change = _WATCH_TYPES.get(text_of(found.fields, "type"))
     if change and "object" in found.fields:
         return _watched(found, change)
-    if resource := _api_resource(found):
-        return _api_object("list", resource, "ADDED", found)
-    if resource := _kubelet_resource(found.fields):
-        node = _node_of_summary(found.fields["node"]) if resource == "stats/summary" else ""
-        source: Origin = "agent" if resource == "cpu_topology" else "kubelet"
-        return Thing(source, resource, "SNAPSHOT", found.raw, node)
+    if name := _api_resource(found):
+        return _api_object("list", name, "ADDED", found)
+    for resource in OF_NODES:
+        if resource.fields(found.fields):
+            node = resource.node(found.fields)
+            return Thing(resource.origin, resource.name, "SNAPSHOT", found.raw, node, has_own_time=resource.sampled)
     return None
 
 
@@ -89,9 +81,9 @@ def _watched(found: Found, change: Change) -> Thing | None:
 
 
 def _api_resource(found: Found) -> str:
-    for kind, api_version, resource in _API:
-        if found.kind == kind and api_version.fullmatch(found.api_version or "v1"):
-            return resource
+    for resource, versions in _API_VERSIONS:
+        if found.kind == resource.kind and versions.fullmatch(found.api_version or "v1"):
+            return resource.name
     return ""
 
 
@@ -103,20 +95,3 @@ def _api_object(source: Origin, resource: str, change: Change, found: Found) -> 
         return Thing(source, resource, change, found.raw)
     identity = (resource, metadata.namespace, metadata.name, metadata.uid)
     return Thing(source, resource, change, found.raw, identity=identity, version=metadata.resource_version)
-
-
-def _kubelet_resource(fields: Fields) -> str:
-    if "kubeletconfig" in fields:
-        return "configz"
-    if "policyName" in fields:
-        return "memory_manager_state" if "machineState" in fields else "cpu_manager_state"
-    if "node" in fields and "pods" in fields:
-        return "stats/summary"
-    return "cpu_topology" if "cpus" in fields else ""
-
-
-def _node_of_summary(node: msgspec.Raw) -> str:
-    try:
-        return _SUMMARY_NODE.decode(node).node_name
-    except (UnicodeDecodeError, msgspec.DecodeError):
-        return ""

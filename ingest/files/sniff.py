@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from common.text import plain
 from ingest.files.lines import DamagedError, SourceError, SourceFile
+from ingest.resources.table import OF_NODES, WATCHED
 
 
 class FileKind(Enum):
@@ -33,11 +34,9 @@ _METRICS: Final = re.compile(
     rb"|[a-zA-Z_:][\w:]*(?:\{[^}\n]*\})? (?:[-+]?[0-9][0-9.eE+-]*|[-+]?Inf|NaN)(?: [0-9]+)?\n"
 )
 _MUST_GATHER_YAML: Final = re.compile(
-    r"(?:^|/)(?:cluster-scoped-resources/core/nodes(?:/[^/]+)?"
-    r"|cluster-scoped-resources/topology\.[^/]+/noderesourcetopologies(?:/[^/]+)?"
-    r"|namespaces/[^/]+/core/(?:pods|events)"
-    r"|namespaces/[^/]+/pods/[^/]+/[^/]+)\.yaml$"
+    rf"(?:^|/)(?:{'|'.join(each.must_gather for each in WATCHED if each.must_gather)})\.yaml$"
 )
+_NODE_FILES: Final = tuple(Path(each.file).name for each in OF_NODES if each.file)
 _METRICS_NAME: Final = re.compile(r"(?:^|[._-])metrics(?:\.(?:txt|prom))?$")
 
 
@@ -94,7 +93,7 @@ def _wanted_kinds(path: Path) -> frozenset[FileKind]:
     name = path.name.removesuffix(".gz").removesuffix(".zst")
     if name.endswith((".jsonl", ".ndjson")):
         return frozenset({FileKind.CAPTURE, FileKind.JSON})
-    if name.endswith((".json", "cpu_manager_state", "memory_manager_state")):
+    if name.endswith((".json", *_NODE_FILES)):
         return frozenset({FileKind.JSON})
     if _MUST_GATHER_YAML.search(path.as_posix()):
         return frozenset({FileKind.YAML})

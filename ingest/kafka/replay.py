@@ -5,23 +5,27 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
+
+import xxhash
 
 from common.clock import SYSTEM, Clock
 from common.errors import BadRecord
 from ingest.kafka.metrics import DEAD_LETTERS, RECORDS
 from ingest.kafka.publish import Publisher
-from ingest.model.observation import Observation, Observed, Position, Unreadable
+from ingest.model.observation import Observed, Position, Unreadable
 from ingest.model.records import DeadLetterRecord, Record
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of, kind_of
 from ingest.normalize.dead_letters import EPOCH, PAYLOAD_BYTES, Buried, kept
 from ingest.normalize.identity import Repeated, digest
 from ingest.normalize.normalize import normalize
+from ingest.normalize.received import Received
 
 LONGEST_SLEEP_SECONDS: Final = 3600.0
 
-Publish: TypeAlias = Callable[[Observation], Awaitable[Sequence["asyncio.Future[None]"]]]
-"""Hands the messages of an observation over, in order; a future is done once Kafka has its message."""
+Acknowledgements: TypeAlias = Sequence["asyncio.Future[None]"]
+"""Of messages that were handed over, in order; one is done once Kafka has its message."""
+Publish: TypeAlias = Callable[[Received], Awaitable[Acknowledgements]]
 
 
 @dataclass(slots=True)
@@ -36,6 +40,11 @@ class Published:
     dead_letters: Counter[str] = field(default_factory=Counter)
 
 
+class _Message(NamedTuple):
+    record: Record
+    value: bytes
+
+
 class Feed:
     """Observations into the topics: normalised, keyed, and with dead letters for what cannot be used.
 
@@ -47,34 +56,44 @@ class Feed:
         self._publisher = publisher
         self._topics = topics
 
-    async def send(self, item: Observed | Unreadable) -> list["asyncio.Future[None]"]:
+    async def send(self, item: Observed | Unreadable) -> Acknowledgements:
         """Send what an item holds; the futures are done when Kafka has all of it."""
         self.published.read += 1
         if isinstance(item, Unreadable):
             error = BadRecord(item.error_type, item.reason)
             return await self._bury(Buried.of(item.cluster, item.ts, item.position, error), item.raw)
-        try:
-            records = normalize(item.observation)
-        except BadRecord as error:
-            return await self._bury_observed(item, error)
-        return [
-            each for number, record in enumerate(records) for each in await self._send_record(record, number, item)
-        ]
-
-    async def _send_record(self, record: Record, number: int, item: Observed) -> list["asyncio.Future[None]"]:
-        value = encode_record(record)
-        if len(value) > MAX_MESSAGE_BYTES - PAYLOAD_BYTES:
-            return await self._bury_observed(item, BadRecord("too_long", f"the record has {len(value)} bytes"))
-        self.published.records[type(record).__name__] += 1
-        RECORDS.labels(kind_of(record)).inc()
-        key, headers = key_of(record.cluster, record.node), headers_of(record, f"{item.position}#{number}")
-        return [await self._publisher.send(self._topics.of(record).name, key, value, headers)]
-
-    async def _bury_observed(self, item: Observed, error: BadRecord) -> list["asyncio.Future[None]"]:
         observation = item.observation
-        return await self._bury(Buried.of(observation.cluster, observation.ts, item.position, error), item.raw)
+        try:
+            messages = _messages(normalize(observation))
+        except BadRecord as error:
+            return await self._bury(Buried.of(observation.cluster, observation.ts, item.position, error), item.raw)
+        return await self._send(messages, item.position)
 
-    async def _bury(self, buried: Buried, raw: bytes) -> list["asyncio.Future[None]"]:
+    async def publish(self, received: Received) -> Acknowledgements:
+        """The same of a live source. A message is placed by a digest of what it holds: sent again after a restart, it
+        is the same message.
+        """
+        self.published.read += 1
+        source = f"live/{received.resource}"
+        try:
+            messages = _messages(received.records())
+        except BadRecord as error:
+            observation = received.redacted()
+            position = Position(source, f"{digest(observation):016x}")
+            buried = Buried.of(observation.cluster, observation.ts, position, error)
+            return await self._bury(buried, bytes(observation.object))
+        return await self._send(messages, Position(source, _place(messages)))
+
+    async def _send(self, messages: Sequence[_Message], position: Position) -> Acknowledgements:
+        sent = []
+        for number, (record, value) in enumerate(messages):
+            self.published.records[type(record).__name__] += 1
+            RECORDS.labels(kind_of(record)).inc()
+            key, headers = key_of(record.cluster, record.node), headers_of(record, f"{position}#{number}")
+            sent.append(await self._publisher.send(self._topics.of(record).name, key, value, headers))
+        return sent
+
+    async def _bury(self, buried: Buried, raw: bytes) -> Acknowledgements:
         sent = []
         self.published.dead_letters[buried.error_type] += 1
         DEAD_LETTERS.labels(buried.error_type).inc()
@@ -87,14 +106,17 @@ class Feed:
         return [*sent, await self._publisher.send(letters, key, kept(raw), buried.headers())]
 
 
-def publish_with(feed: Feed) -> Publish:
-    """Observations through the feed, each placed by a digest: sent again after a restart, it is the same message."""
+def _messages(records: Sequence[Record]) -> list[_Message]:
+    """Records with their messages' values; raises BadRecord where one is longer than Kafka takes."""
+    messages = [_Message(record, encode_record(record)) for record in records]
+    longest = max((len(message.value) for message in messages), default=0)
+    if longest > MAX_MESSAGE_BYTES - PAYLOAD_BYTES:
+        raise BadRecord("too_long", f"the record has {longest} bytes")
+    return messages
 
-    async def publish(observation: Observation) -> Sequence["asyncio.Future[None]"]:
-        position = Position(f"live/{observation.resource}", f"{digest(observation):016x}")
-        return await feed.send(Observed(observation, position, bytes(observation.object)))
 
-    return publish
+def _place(messages: Sequence[_Message]) -> str:
+    return f"{xxhash.xxh3_64_intdigest(b''.join(message.value for message in messages)):016x}"
 
 
 async def replay_into_kafka(

@@ -9,9 +9,9 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import Clock
-from ingest.apiserver.filters import identify
+from ingest.apiserver.filters import metadata_of
 from ingest.kubelet.access import Address, DirectAccess, NodeProxy, kubelet_address
-from ingest.kubelet.poll import Emit, Fetch, Kubelets, Pace
+from ingest.kubelet.poll import Emit, Fetch, Kubelets
 from ingest.kubelet.settings import KubeletSettings
 from ingest.model.freshness import Freshness
 from ingest.model.observation import Observation
@@ -64,7 +64,7 @@ class Fleet:
             self._emit,
             clock=self._clock,
             tally=self._tally,
-            pace=Pace(self._settings.summary_seconds, self._settings.metrics_seconds, self._settings.configz_seconds),
+            seconds=self._settings.seconds(),
             in_flight=self._settings.in_flight,
             heard=lambda node: self._freshness.heard(stream_of(node), self._clock.now()),
         )
@@ -83,9 +83,8 @@ class Fleet:
             return Address(host.strip("[]"), int(port))
         return self._addresses.get(node)
 
-    def exists(self, node: msgspec.Raw) -> None:
+    def exists(self, name: str, node: msgspec.Raw) -> None:
         """Poll this node's kubelet at its address of now."""
-        name = identify(node).name
         address = kubelet_address(node)
         if address:
             self._addresses[name] = address
@@ -95,11 +94,11 @@ class Fleet:
             self._polls[name] = self._begin(self._kubelets.poll(name))
 
     def changed(self, observation: Observation) -> None:
-        """An observation of a node."""
+        """What is news of a node, which `exists` knows already, but not that another of its name ended before."""
         if observation.type == "DELETED":
-            self._gone(identify(observation.object).name)
-        elif observation.type != "ERROR":
-            self.exists(observation.object)
+            self._gone(metadata_of(observation.object).name)
+        elif observation.type == "ADDED":
+            self.exists(metadata_of(observation.object).name, observation.object)
 
     def _gone(self, node: str) -> None:
         self._addresses.pop(node, None)

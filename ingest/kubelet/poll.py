@@ -1,10 +1,9 @@
 """Kubelets' statistics, settings and metrics, asked for at a steady pace (domain-reference A9, G)."""
 
 import asyncio
-import re
 import zlib
-from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -14,30 +13,17 @@ from common.text import plain
 from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, TooLargeError
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.reports import Failure, Tally, error_observation
-from ingest.normalize.normalize import KEPT_METRICS
-
-SUMMARY: Final = "stats/summary"
-CONFIGZ: Final = "configz"
-METRICS: Final = "metrics"
+from ingest.normalize.received import Received
+from ingest.resources.resource import KubeletResource
+from ingest.resources.stats_summary import STATS_SUMMARY
+from ingest.resources.table import POLLED
 
 BACKOFF_SECONDS: Final = 10.0
 BACKOFF_LIMIT_SECONDS: Final = 300.0
 
-_STARTED_AT: Final = re.compile(rb"\nprocess_start_time_seconds (\S+)")
-_KEPT_LINE: Final = re.compile(rb"\n(%b[^\n]*)" % KEPT_METRICS.pattern.encode())
-"""Both begin with a line break because a text is searched for the beginning of a pattern much faster than for `^`."""
-
 Fetch = Callable[[str, str], Awaitable[bytes]]
 """(node, path under the kubelet's root) to the answer; raises ApiError, TooLargeError and transport errors."""
-Emit = Callable[[Observation], Awaitable[None]]
-
-
-class Pace(NamedTuple):
-    """How often a kubelet is asked for what."""
-
-    summary_seconds: float = 10.0
-    metrics_seconds: float = 10.0
-    configz_seconds: float = 600.0
+Emit = Callable[[Received], Awaitable[None]]
 
 
 class _Unreadable(ValueError):
@@ -48,8 +34,9 @@ class Kubelets:
     """Polls one kubelet in each task that runs `poll`; at most `in_flight` requests are out at a time.
 
     A quarter of them is for kubelets that failed last time, so that many that hang do not hold up the others.
-    `heard` is called with the node's name for each statistic. The tally counts `observation`, `failure` and
-    `restart` under `kubelet`.
+    `seconds` are those between two answers, by resource; the statistics are asked for in every round. `heard` is
+    called with the node's name for each of them. The tally counts `observation`, `failure` and `restart` under
+    `kubelet`.
     """
 
     def __init__(
@@ -60,7 +47,7 @@ class Kubelets:
         *,
         clock: Clock,
         tally: Tally,
-        pace: Pace = Pace(),  # noqa: B008  # immutable
+        seconds: Mapping[str, float] | None = None,
         in_flight: int = 64,
         heard: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -69,7 +56,8 @@ class Kubelets:
         self._emit = emit
         self._clock = clock
         self._tally = tally
-        self._pace = pace
+        self._seconds = seconds or {resource.name: resource.seconds for resource in POLLED}
+        self._round_seconds = self._seconds[STATS_SUMMARY.name]
         self._free = asyncio.Semaphore(max(1, in_flight - in_flight // 4))
         self._free_for_failing = asyncio.Semaphore(max(1, in_flight // 4))
         self._heard = heard
@@ -77,7 +65,7 @@ class Kubelets:
     async def poll(self, node: str) -> None:
         """Ask one kubelet for ever; a node keeps its own moment within the interval."""
         kubelet = _Kubelet(node, self._clock)
-        await self._clock.sleep(offset_seconds(node, self._pace.summary_seconds))
+        await self._clock.sleep(offset_seconds(node, self._round_seconds))
         while True:
             began = self._clock.monotonic()
             try:
@@ -87,46 +75,44 @@ class Kubelets:
             else:
                 kubelet.failure.recovered()
                 spent = self._clock.monotonic() - began
-                await self._clock.sleep(self._pace.summary_seconds - spent % self._pace.summary_seconds)
+                await self._clock.sleep(self._round_seconds - spent % self._round_seconds)
 
     async def _round(self, kubelet: "_Kubelet") -> None:
-        """Ask for all that is due. After a failure or a restart the settings are due again."""
-        await self._ask(kubelet, SUMMARY, _json_object)
+        """Ask for all that is due."""
+        await self._ask(kubelet, STATS_SUMMARY)
         self._heard(kubelet.node)
-        soon_seconds = self._pace.summary_seconds / 2
-        if kubelet.is_due(METRICS, self._pace.metrics_seconds - soon_seconds):
-            text = await self._ask(kubelet, METRICS, _metrics)
-            if kubelet.has_restarted(text):
-                self._tally["kubelet", "restart"] += 1
-        if kubelet.is_due(CONFIGZ, self._pace.configz_seconds - soon_seconds):
-            await self._ask(kubelet, CONFIGZ, _json_object)
+        for resource in POLLED:
+            interval_seconds = self._seconds[resource.name] - self._round_seconds / 2
+            if resource is not STATS_SUMMARY and kubelet.is_due(resource.name, interval_seconds):
+                await self._ask(kubelet, resource)
 
-    async def _ask(self, kubelet: "_Kubelet", resource: str, read: Callable[[bytes], bytes]) -> bytes:
-        kubelet.asking = resource
+    async def _ask(self, kubelet: "_Kubelet", resource: KubeletResource[Any]) -> None:
+        kubelet.asking = resource.name
         async with self._free_for_failing if kubelet.failure.text else self._free:
-            body = await self._fetch(kubelet.node, resource)
-        kubelet.asked(resource)
-        await self._emit(
-            Observation(
-                ts=self._clock.now(),
-                cluster=self._cluster,
-                source="kubelet",
-                resource=resource,
-                type="SNAPSHOT",
-                node=kubelet.node,
-                object=msgspec.Raw(read(body)),
-            )
+            body = await self._fetch(kubelet.node, resource.name)
+        kubelet.asked(resource.name)
+        data = resource.read(body)
+        observation = Observation(
+            ts=self._clock.now(),
+            cluster=self._cluster,
+            source="kubelet",
+            resource=resource.name,
+            type="SNAPSHOT",
+            node=kubelet.node,
+            object=msgspec.Raw(data),
         )
+        await self._emit(Received(observation, _decoded(resource, data)))
         self._tally["kubelet", "observation"] += 1
-        return body
+        if kubelet.has_restarted(resource.started_at(body)):
+            self._tally["kubelet", "restart"] += 1
 
     async def _failed(self, kubelet: "_Kubelet", problem: Exception) -> None:
         self._tally["kubelet", "failure"] += 1
-        kubelet.forget_settings()
+        kubelet.forget()
         text = _reason(problem)
         if kubelet.failure.is_to_be_told(f"{kubelet.asking}: {text}"):
             told = error_observation(self._clock, self._cluster, "kubelet", kubelet.asking, text, kubelet.node)
-            await self._emit(told)
+            await self._emit(Received(told))
         asked = problem.retry_after_seconds if isinstance(problem, ApiError) else 0.0
         await kubelet.backoff.wait(asked)
 
@@ -136,7 +122,7 @@ class _Kubelet:
 
     def __init__(self, node: str, clock: Clock) -> None:
         self.node = node
-        self.asking = SUMMARY
+        self.asking = STATS_SUMMARY.name
         self.failure = Failure(clock)
         self.backoff = Backoff(clock, initial_seconds=BACKOFF_SECONDS, limit_seconds=BACKOFF_LIMIT_SECONDS)
         self._clock = clock
@@ -151,16 +137,17 @@ class _Kubelet:
     def asked(self, resource: str) -> None:
         self._asked_at[resource] = self._clock.monotonic()
 
-    def forget_settings(self) -> None:
-        self._asked_at.pop(CONFIGZ, None)
+    def forget(self) -> None:
+        for resource in POLLED:
+            if resource.after_restart:
+                self._asked_at.pop(resource.name, None)
 
-    def has_restarted(self, metrics: bytes) -> bool:
-        """Whether the process is another one than in the round before; then its settings are due."""
-        found = _STARTED_AT.search(b"\n" + metrics)
-        before, self._started_at = self._started_at, found[1] if found else self._started_at
+    def has_restarted(self, started_at: bytes) -> bool:
+        """Whether the process is another one than before, where that is known; then its settings are due."""
+        before, self._started_at = self._started_at, started_at or self._started_at
         if not before or before == self._started_at:
             return False
-        self.forget_settings()
+        self.forget()
         return True
 
 
@@ -169,19 +156,20 @@ def offset_seconds(node: str, interval_seconds: float) -> float:
     return zlib.crc32(node.encode()) / 2**32 * interval_seconds
 
 
-def _json_object(body: bytes) -> bytes:
-    """The answer as it came, which must be a JSON object."""
+def _decoded(resource: KubeletResource[Any], data: bytes) -> Any:
+    """What is kept of an answer; None where it is an object, but not what its resource says."""
     try:
-        msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        return resource.decode(data)
+    except UNDECODABLE:
+        _check_object(data)
+        return None
+
+
+def _check_object(data: bytes) -> None:
+    try:
+        msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except UNDECODABLE as error:
         raise _Unreadable(f"the answer is not a JSON object: {error}") from error
-    return body
-
-
-def _metrics(body: bytes) -> bytes:
-    """The kept metrics as contract 1 has them: `{"text": ...}` in Prometheus exposition."""
-    kept = b"".join(line + b"\n" for line in _KEPT_LINE.findall(b"\n" + body))
-    return msgspec.json.encode({"text": kept.decode(errors="replace")})
 
 
 def _reason(problem: Exception) -> str:

@@ -7,6 +7,10 @@ import pydantic
 from pydantic import PositiveFloat, PositiveInt
 
 from common.settings import Section
+from ingest.resources.configz import CONFIGZ
+from ingest.resources.metrics import METRICS
+from ingest.resources.stats_summary import STATS_SUMMARY
+from ingest.resources.table import POLLED
 
 Address: TypeAlias = Annotated[str, pydantic.Field(pattern=r"^.+:\d{1,5}$")]
 """`host:port`."""
@@ -25,7 +29,16 @@ class KubeletSettings(Section):
         default_factory=dict
     )
     """With direct access: where the kubelets of these nodes are, whatever their Node says."""
-    summary_seconds: PositiveFloat = 10.0
-    metrics_seconds: PositiveFloat = 10.0
-    configz_seconds: PositiveFloat = 600.0
+    summary_seconds: PositiveFloat = STATS_SUMMARY.seconds
+    metrics_seconds: PositiveFloat = METRICS.seconds
+    configz_seconds: PositiveFloat = CONFIGZ.seconds
     in_flight: PositiveInt = 64
+
+    def seconds(self) -> dict[str, float]:
+        """Between two answers, by resource."""
+        named = {
+            STATS_SUMMARY.name: self.summary_seconds,
+            METRICS.name: self.metrics_seconds,
+            CONFIGZ.name: self.configz_seconds,
+        }
+        return {resource.name: named.get(resource.name, resource.seconds) for resource in POLLED}

@@ -63,7 +63,7 @@ class Watching:
     async def _forward(self, delivery: Delivery) -> None:
         began = self._clock.monotonic()
         self.unacknowledged += 1
-        acknowledgements = await self._publish(delivery.observation)
+        acknowledgements = await self._publish(delivery.received)
         self.observations += 1
         missing = len(acknowledgements)
 

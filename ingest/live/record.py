@@ -55,11 +55,12 @@ class Capturing:
     async def _take(self) -> None:
         async with aclosing(self._live.deliveries()) as deliveries:
             async for delivery in deliveries:
-                self._writer.write(delivery.observation)
+                observation = delivery.observation
+                self._writer.write(observation)
                 self._live.acknowledge(delivery)
                 self.captured = Captured(
                     self.captured.observations + 1,
-                    self.captured.errors + (delivery.observation.type == "ERROR"),
+                    self.captured.errors + (observation.type == "ERROR"),
                 )
 
     async def _tell_now_and_then(self) -> None:

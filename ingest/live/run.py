@@ -18,14 +18,16 @@ from ingest.apiserver.connect import configuration
 from ingest.apiserver.versions import Acknowledgements, Ticket, VersionFile, VersionStore
 from ingest.apiserver.watch import Watch
 from ingest.kubelet.fleet import Fleet
-from ingest.kubelet.poll import SUMMARY
 from ingest.live import metrics
 from ingest.live.settings import LiveSettings
 from ingest.model.freshness import Freshness, Silence
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally, error_observation
-from ingest.model.resources import NODES, RESOURCES, Resource
-from ingest.normalize.redact import redact
+from ingest.normalize.received import Received
+from ingest.resources.nodes import NODES
+from ingest.resources.resource import ApiResource
+from ingest.resources.stats_summary import STATS_SUMMARY
+from ingest.resources.table import WATCHED
 
 WATCH_SILENCE_SECONDS: Final = 110.0
 """Bookmarks come about every minute, and a silent watch is made anew after 100 s: told within 2 minutes."""
@@ -34,11 +36,16 @@ SAVE_SECONDS: Final = 1.0
 
 
 class Delivery(NamedTuple):
-    """An observation without secrets that is to be acknowledged once it is safe."""
+    """An observation that is to be acknowledged once it is safe."""
 
-    observation: Observation
+    received: Received
     ticket: Ticket | None
     """None where nothing has to go on from here."""
+
+    @property
+    def observation(self) -> Observation:
+        """Without secrets."""
+        return self.received.redacted()
 
 
 async def observe(settings: LiveSettings, *, clock: Clock = SYSTEM) -> AsyncGenerator[Observation, None]:
@@ -153,7 +160,7 @@ class Live:
 
     async def _start(self, stack: AsyncExitStack) -> None:
         await self._fleet.connect(self._access, stack)
-        for resource in RESOURCES:
+        for resource in WATCHED:
             if resource.name in self._settings.resources:
                 client = await stack.enter_async_context(ApiClient(self._access))
                 self._begin(self._follow(self._watch(resource, client)))
@@ -161,7 +168,7 @@ class Live:
         if self._store:
             self._begin(self._keep_versions(self._store))
 
-    def _watch(self, resource: Resource, client: ApiClient) -> Watch:
+    def _watch(self, resource: ApiResource[Any], client: ApiClient) -> Watch:
         self._freshness.expect(resource.name, WATCH_SILENCE_SECONDS, self._clock.now())
         watch = Watch(
             resource,
@@ -171,7 +178,7 @@ class Live:
             tally=self.tally,
             version=self._saved.get(resource.name, ""),
             contact=lambda stream: self._freshness.heard(stream, self._clock.now()),
-            glance=self._fleet.exists if resource is NODES else lambda _: None,
+            glance=self._fleet.exists if resource is NODES else lambda *_: None,
         )
         self._watches[resource.name] = watch
         return watch
@@ -185,16 +192,16 @@ class Live:
                     continue
                 if watch.resource is NODES:
                     self._fleet.changed(seen.observation)
-                await self._queue.put(Delivery(redact(seen.observation), ticket))
+                await self._queue.put(Delivery(Received(seen.observation, seen.decoded), ticket))
 
-    async def _emit(self, observation: Observation) -> None:
-        await self._queue.put(Delivery(redact(observation), None))
+    async def _emit(self, received: Received) -> None:
+        await self._queue.put(Delivery(received, None))
 
     async def _check_freshness(self) -> None:
         while True:
             await self._clock.sleep(CHECK_SECONDS)
             for told in self._silences(self._clock.now()):
-                await self._emit(told)
+                await self._emit(Received(told))
 
     def _silences(self, at: datetime) -> list[Observation]:
         """A custom resource that does not exist is looked for rarely, and is not silent."""
@@ -209,7 +216,7 @@ class Live:
         text = f"stream silent for {silence.seconds:.0f} s"
         kind, _, node = silence.stream.partition("/")
         self.tally[kind, "silence"] += 1
-        return told("kubelet", SUMMARY, text, node) if node else told("watch", silence.stream, text)
+        return told("kubelet", STATS_SUMMARY.name, text, node) if node else told("watch", silence.stream, text)
 
     async def _keep_versions(self, store: VersionStore) -> None:
         while True:

@@ -8,7 +8,7 @@ from pydantic import PositiveInt
 
 from common.settings import Section
 from ingest.kubelet.settings import KubeletSettings
-from ingest.model.resources import RESOURCES
+from ingest.resources.table import WATCHED
 
 
 class ElectionSettings(Section):
@@ -33,7 +33,7 @@ class LiveSettings(Section):
     kubeconfig: Path | None = None
     """Where it is not given: the service account inside a pod, else $KUBECONFIG, else ~/.kube/config."""
     context: str | None = None
-    resources: tuple[str, ...] = tuple(resource.name for resource in RESOURCES)
+    resources: tuple[str, ...] = tuple(resource.name for resource in WATCHED)
     versions_file: Path | None = None
     """Where the streams' versions are kept over a restart; without it each start lists anew."""
     queue_observations: PositiveInt = 2000
@@ -44,7 +44,7 @@ class LiveSettings(Section):
     @pydantic.field_validator("resources")
     @classmethod
     def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        known = [resource.name for resource in RESOURCES]
+        known = [resource.name for resource in WATCHED]
         if unknown := set(names) - set(known):
             raise ValueError(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
         return names

@@ -8,23 +8,6 @@ import msgspec
 Origin: TypeAlias = Literal["list", "watch", "kubelet", "agent"]
 Change: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "SNAPSHOT", "ERROR"]
 
-RESOURCES: Final = frozenset(
-    {
-        "nodes",
-        "pods",
-        "events",
-        "noderesourcetopologies",
-        "stats/summary",
-        "configz",
-        "metrics",
-        "cpu_manager_state",
-        "memory_manager_state",
-        "cpu_topology",
-        "podresources",
-    }
-)
-"""Resources of contract 1, and `podresources`. A line of any other resource is a dead letter."""
-
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A line of a capture; `object` keeps the bytes as they were received.
@@ -36,6 +19,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cluster: str
     source: Origin
     resource: str
+    """A name of `ingest.resources.table`; a line of any other is a dead letter."""
     type: Change
     node: str = ""
     object: msgspec.Raw

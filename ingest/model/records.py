@@ -21,6 +21,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_d
     cluster: str
     node: str = ""
 
+    def folded(self) -> "Record":
+        """The same as reducers see it."""
+        return self
+
 
 class NodeRecord(Record, frozen=True, tag="node"):
     change: ObjectChange
@@ -149,24 +153,42 @@ class PodColumns(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     io_psi_full_avg10_percent: list[float | None]
 
 
-USAGES: Final = (
-    "memory_working_set_bytes",
-    "rootfs_used_bytes",
-    "rootfs_inodes_used",
-    "logs_used_bytes",
-    "logs_inodes_used",
-    "volumes_used_bytes",
-    "volumes_inodes_used",
-    "processes",
-)
-"""The columns of a sample's pods that an analytic reads beside their names: what evicts them in their order (C4)."""
-
-
 class SummaryRecord(Record, frozen=True, tag="summary"):
     """One `/stats/summary`: a node and its pods in one message."""
 
     sample: NodeSample
     pods: PodColumns
+
+    def folded(self) -> "SampleRecord":
+        pods = PodUsages(*[getattr(self.pods, name) for name in PodUsages.__struct_fields__])
+        return SampleRecord(ts=self.ts, cluster=self.cluster, node=self.node, sample=self.sample, pods=pods)
+
+
+class PodUsages(msgspec.Struct, frozen=True, gc=False):
+    """Of the pods of one sample what an analytic reads: their names, and what evicts them in their order (C4)."""
+
+    namespace: list[str]
+    pod: list[str]
+    uid: list[str]
+    memory_working_set_bytes: list[int | None]
+    rootfs_used_bytes: list[int]
+    rootfs_inodes_used: list[int]
+    logs_used_bytes: list[int]
+    logs_inodes_used: list[int]
+    volumes_used_bytes: list[int]
+    volumes_inodes_used: list[int]
+    processes: list[int | None]
+
+
+USAGES: Final = PodUsages.__struct_fields__[3:]
+"""The columns of numbers among them."""
+
+
+class SampleRecord(Record, frozen=True, tag="summary"):
+    """What a reducer sees of a summary: the message of a SummaryRecord decodes to it."""
+
+    sample: NodeSample
+    pods: PodUsages
 
 
 class SettingsRecord(Record, frozen=True, tag="settings"):
@@ -278,12 +300,11 @@ class DeadLetterRecord(Record, frozen=True, tag="dead_letter"):
     error_type: str
 
 
-AnyRecord: TypeAlias = (
+_Record: TypeAlias = (
     NodeRecord
     | PodRecord
     | PodPlacement
     | EventRecord
-    | SummaryRecord
     | SettingsRecord
     | MetricsRecord
     | CpuManagerRecord
@@ -295,3 +316,7 @@ AnyRecord: TypeAlias = (
     | SourceErrorRecord
     | DeadLetterRecord
 )
+PublishedRecord: TypeAlias = _Record | SummaryRecord
+"""The contract of the topics."""
+AnyRecord: TypeAlias = _Record | SampleRecord
+"""What reducers see."""

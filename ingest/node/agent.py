@@ -23,6 +23,10 @@ from ingest.model.reports import Failure, error_observation
 from ingest.node.host import CannotReadError, is_there, read_file
 from ingest.node.podresources_api import read_podresources
 from ingest.node.sysfs import read_cpu_topology
+from ingest.normalize.redact import redact
+from ingest.resources.cpu_topology import CPU_TOPOLOGY
+from ingest.resources.podresources import PODRESOURCES
+from ingest.resources.table import OF_NODES
 
 LOOKS: Final = Figure("agent_looks", "counter", "Looks at this machine")
 UNREADABLE: Final = Figure("agent_unreadable", "gauge", "1 for what cannot be read on this machine", ("resource",))
@@ -139,16 +143,14 @@ async def follow_until_stopped(agent: Agent, write: Write, interval_seconds: flo
 
 def _tell(agent: Agent, write: Write) -> None:
     for observation in agent.look():
-        write(observation)
+        write(redact(observation))
 
 
 def _resources(root: Path) -> dict[str, Read]:
-    kubelet = root / "var/lib/kubelet"
     return {
-        "cpu_topology": partial(_cpu_topology, root),
-        "cpu_manager_state": partial(_checkpoint, kubelet / "cpu_manager_state"),
-        "memory_manager_state": partial(_checkpoint, kubelet / "memory_manager_state"),
-        "podresources": _PodResources(kubelet / "pod-resources/kubelet.sock"),
+        CPU_TOPOLOGY.name: partial(_cpu_topology, root),
+        **{each.name: partial(_json_file, root / each.file) for each in OF_NODES if each.file},
+        PODRESOURCES.name: _PodResources(root / "var/lib/kubelet/pod-resources/kubelet.sock"),
     }
 
 
@@ -156,7 +158,7 @@ def _cpu_topology(root: Path) -> bytes:
     return msgspec.json.encode({"cpus": read_cpu_topology(root)})
 
 
-def _checkpoint(path: Path) -> bytes:
+def _json_file(path: Path) -> bytes:
     """The file as it is; the rule that reads it checks its checksum."""
     text = read_file(path).strip()
     try:

@@ -1,16 +1,14 @@
 """Items of a source with what is in them decoded: all that a replay takes from one."""
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import msgspec
-from msgspec.structs import replace
 
 from common.errors import BadRecord
-from ingest.model.columns import TYPE_CODES, Packed, pack, unpack
+from ingest.model.columns import Packed, pack, unpack
 from ingest.model.observation import Observed, Position, Unreadable
-from ingest.model.records import USAGES, AnyRecord, Record, SummaryRecord
+from ingest.model.records import AnyRecord, PodColumns, Record, SampleRecord, SummaryRecord
 from ingest.normalize.identity import digest
 from ingest.normalize.normalize import normalize
 
@@ -24,7 +22,7 @@ class Bad(NamedTuple):
 
 
 class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An item of a source: its records, at most one for each log, or what is bad about it.
+    """An item of a source: its records as reducers see them, at most one for each log, or what is bad about it.
 
     `digest` is 64 bits that tell it from every other of its cluster.
     """
@@ -36,21 +34,20 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     digest: int = 0
     records: list[AnyRecord] = []
     numbers: Packed | None = None
-    """The numbers of a summary's pods, which its record has no longer but for USAGES, as `pack` makes them."""
+    """Of a sample's pods, as they are landed."""
     bad: Bad | None = None
     observed: bool = True
     """It is an observation: its envelope could be read."""
     outside: bool = False
     """Not between `since` and `until`; nothing else is told of it."""
 
-    def whole(self, record: Record) -> Record:
-        """One of `records`, or one that came of it, with all that it had when it was decoded."""
-        if self.numbers is not None and isinstance(record, SummaryRecord):
-            return replace(record, pods=replace(record.pods, **unpack(self.numbers)))
-        return record
-
-
-_PACKED: Final[Mapping[str, list[Any]]] = {name: [] for name in TYPE_CODES.keys() - USAGES}
+    def published(self, record: Record) -> Record:
+        """One of `records`, or one that came of it, as it is published."""
+        if self.numbers is None or not isinstance(record, SampleRecord):
+            return record
+        pods, columns = record.pods, unpack(self.numbers)
+        whole = PodColumns(namespace=pods.namespace, pod=pods.pod, uid=pods.uid, **columns)  # type: ignore[arg-type]
+        return SummaryRecord(ts=record.ts, cluster=record.cluster, node=record.node, sample=record.sample, pods=whole)
 
 
 def decode(item: Observed | Unreadable, *, since: datetime | None = None, until: datetime | None = None) -> Decoded:
@@ -63,12 +60,12 @@ def decode(item: Observed | Unreadable, *, since: datetime | None = None, until:
     if (since and ts < since) or (until and ts >= until):
         return Decoded(item.position, cluster, ts, outside=True)
     try:
-        records = cast("list[AnyRecord]", normalize(observation))
+        records = normalize(observation)
     except BadRecord as error:
         bad = Bad(error.error_type, str(error), item.raw)
         return Decoded(item.position, cluster, ts, digest(observation), bad=bad)
     numbers = None
     if records and isinstance(records[0], SummaryRecord):
         numbers = pack(records[0].pods)
-        records = [replace(records[0], pods=replace(records[0].pods, **_PACKED))]
-    return Decoded(item.position, cluster, ts, digest(observation), records, numbers)
+    folded = cast("list[AnyRecord]", [record.folded() for record in records])
+    return Decoded(item.position, cluster, ts, digest(observation), folded, numbers)

@@ -8,10 +8,10 @@ import structlog
 from common.clock import SYSTEM, Clock
 from common.stopping import run_until
 from common.telemetry import telling
-from ingest.kafka.replay import Feed, Publish, publish_with
+from ingest.kafka.replay import Feed, Publish
 from ingest.kafka.settings import KafkaSettings
 from ingest.node.agent import Agent, AgentSettings
-from ingest.normalize.redact import redact
+from ingest.normalize.received import Received
 from leadsman.run.kafka import make_topics, publisher
 
 DRAIN_SECONDS: Final = 10.0
@@ -28,7 +28,7 @@ async def run_agent_into_kafka(
     """
     await make_topics(kafka)
     async with publisher(kafka) as opened:
-        publish, agent = publish_with(Feed(opened, kafka.topics())), Agent(settings)
+        publish, agent = Feed(opened, kafka.topics()).publish, Agent(settings)
         log.info("the agent begins", cluster=settings.cluster, node=settings.node)
         if once:
             await send_look(agent, publish)
@@ -54,4 +54,4 @@ async def send_for_ever(agent: Agent, publish: Publish, interval_seconds: float,
 async def send_look(agent: Agent, publish: Publish) -> None:
     """Files and the kubelet's socket are read off the loop: a kubelet that hangs holds nothing up."""
     for observation in await asyncio.to_thread(agent.look):
-        await publish(redact(observation))
+        await publish(Received(observation))

@@ -12,7 +12,7 @@ from ingest.apiserver.listing import pages
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from ingest.live.settings import LiveSettings
-from ingest.model.resources import RESOURCES
+from ingest.resources.table import WATCHED
 from leadsman.run.settings import Settings
 from sql.database.errors import DatabaseError, SchemaOlder
 from sql.database.open import connect
@@ -62,7 +62,7 @@ async def _cluster(settings: LiveSettings) -> AsyncIterator[Checked]:
         yield Checked("cluster", str(error))
         return
     async with ApiClient(access) as client:
-        for resource in RESOURCES:
+        for resource in WATCHED:
             if resource.name in settings.resources:
                 problem = await _listing(client, resource.paths[0])
                 yield Checked(f"cluster: {resource.name}", "" if resource.optional else problem, problem)

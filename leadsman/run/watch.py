@@ -16,7 +16,7 @@ from ingest.apiserver.connect import SERVICE_ACCOUNT, configuration
 from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName
 from ingest.apiserver.replica import new_identity
 from ingest.apiserver.requests import ApiError
-from ingest.kafka.replay import Feed, publish_with
+from ingest.kafka.replay import Feed
 from ingest.kafka.settings import KafkaSettings
 from ingest.live.forward import Watching
 from ingest.live.run import Live
@@ -37,7 +37,7 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
     access = await configuration(watch.kubeconfig, watch.context)  # what no time heals is told before Kafka is asked
     await make_topics(kafka)
     async with publisher(kafka) as opened:
-        publish = publish_with(Feed(opened, kafka.topics()))
+        publish = Feed(opened, kafka.topics()).publish
 
         async def work() -> None:
             log.info("watching begins", cluster=watch.cluster)

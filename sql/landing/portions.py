@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ingest.model.columns import pack
 from ingest.model.records import SummaryRecord
 from ingest.model.topics import Topics
 from ingest.normalize.dead_letters import read_headers, stored_text
@@ -83,7 +84,8 @@ class _Rows:
 def _read_record(message: Any, rows: _Rows) -> None:
     """Samples are facts; what else a node's log says lands as findings. It is not even decoded."""
     if (KIND, SUMMARY) in message.headers:
-        rows.batch.add_summary(_decode_summary(message.value or b""))
+        summary = _decode_summary(message.value or b"")
+        rows.batch.add_sample(summary.folded(), pack(summary.pods))
 
 
 def _read_findings(message: Any, rows: _Rows) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.records import NodeRecord, NodeSample, PodRecord, Record, SummaryRecord
+from ingest.model.records import NodeRecord, NodeSample, PodRecord, Record, SampleRecord
 from streams.fold.findings import NodeFit
 from streams.fold.reducer import Output, Reducer
 from streams.rules.pods.phase import has_ended
@@ -31,7 +31,7 @@ class State(msgspec.Struct, frozen=True):
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
     match record:
-        case SummaryRecord():
+        case SampleRecord():
             state = msgspec.structs.replace(state, used=_used(record.sample))
         case PodRecord():
             changed = _pod(state, record)
@@ -106,7 +106,7 @@ REDUCER: Final = Reducer(
     name="node_fit",
     version=1,
     log="node",
-    takes=(SummaryRecord, PodRecord, NodeRecord),
+    takes=(SampleRecord, PodRecord, NodeRecord),
     state=State,
     step=step,
 )

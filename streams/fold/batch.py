@@ -5,8 +5,8 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final, NamedTuple, Protocol
 
-from ingest.model.columns import TYPE_CODES, Packed, pack
-from ingest.model.records import NodeSample, PodColumns, SummaryRecord
+from ingest.model.columns import TYPE_CODES, Packed
+from ingest.model.records import NodeSample, PodColumns, SampleRecord
 from streams.fold.findings import NodeFit, Row
 
 PODS_A_ROW: Final = 8
@@ -63,15 +63,15 @@ class Batch:
             fits.append(row)
             self.size += 1
 
-    def add_summary(self, record: SummaryRecord, numbers: Packed | None = None) -> None:
-        """A sample; `numbers` are those of its pods, where they were packed already."""
+    def add_sample(self, record: SampleRecord, numbers: Packed) -> None:
+        """A sample; `numbers` are those of its pods."""
         pods = record.pods
         count = len(pods.uid)
         self.keys.append(SampleKey(record.cluster, record.ts, record.node, count))
         self.samples.append(record.sample)
         for name, texts in self.texts.items():
             texts.extend(getattr(pods, name))
-        self.numbers.append(numbers or pack(pods))
+        self.numbers.append(numbers)
         self.size += 1 + count // PODS_A_ROW
 
 

@@ -272,7 +272,7 @@ class LogFolder:
     async def _bury_record(self, record: AnyRecord, message: Any, error: BadRecord) -> Awaitable[None]:
         log.warning("a record makes no sense", kind=kind_of(record), at=_place(message), reason=str(error))
         buried = Buried.of(record.cluster, record.ts, _position(message), error)
-        return await self._bury(buried, encode_record(record))
+        return await self._bury(buried, message.value or b"")
 
     async def _bury_undecodable(self, event: Any, error: Exception) -> Awaitable[None]:
         self._in_a_row += 1

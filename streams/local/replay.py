@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from common.cycles import rare_cycle_searches
-from ingest.model.records import DeadLetterRecord, Record, SummaryRecord
+from ingest.model.records import DeadLetterRecord, Record, SampleRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.dead_letters import EPOCH, payload_text
 from ingest.normalize.decoded import Decoded
@@ -91,8 +91,8 @@ class Replay:
         if item.ts is not None:
             self._advance(item.cluster, item.ts)
         for record in item.records:
-            if isinstance(record, SummaryRecord):
-                self._batch.add_summary(record, item.numbers)
+            if item.numbers is not None and isinstance(record, SampleRecord):
+                self._batch.add_sample(record, item.numbers)
             self._take(record, item)
         if item.bad is not None:
             error_type, reason, raw = item.bad
@@ -141,7 +141,7 @@ class Replay:
                 self._take(output, item)
             elif isinstance(output, Rejected):
                 error = output.error
-                raw = encode_record(item.whole(record))
+                raw = encode_record(item.published(record))
                 self._dead_letter(record.cluster, record.ts, item, error.error_type, str(error), raw)
             else:
                 rows.append(output)

@@ -21,9 +21,9 @@ from components.proc import children, peak_bytes
 from ingest.files.ahead import read_ahead
 from ingest.model.objects import Event, Node, Pod
 from ingest.model.observation import Observation
-from ingest.model.records import SummaryRecord
+from ingest.model.records import SampleRecord
+from ingest.model.summary import Summary
 from ingest.normalize.decoded import Decoded
-from ingest.normalize.summary import Summary
 from sql.database.open import Database, connect
 from sql.landing.arrow import SCHEMAS
 from sql.landing.batches import Lander
@@ -74,7 +74,7 @@ class _Items:
 
     def __iter__(self) -> Iterator[Decoded]:
         for item in self._items:
-            if item.records and isinstance(item.records[0], SummaryRecord):
+            if item.records and isinstance(item.records[0], SampleRecord):
                 self.first_at = self.first_at or time.perf_counter()
                 self.summaries += 1
                 if self.summaries % LOOK_EVERY == 0:

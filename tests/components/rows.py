@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from types import NoneType
 from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
+from ingest.model.columns import pack
 from ingest.model.records import NodeSample, PodColumns, SummaryRecord
 from sql.database.open import Database
 from sql.landing.arrow import node_samples, pod_samples, to_arrow
@@ -39,10 +40,15 @@ def summary(ts: datetime, node: str, pods: Sequence[dict[str, Any]] = (), **samp
     return SummaryRecord(ts=ts, cluster="c", node=node, sample=NodeSample(**sample), pods=PodColumns(**columns))
 
 
+def add_sample(batch: Batch, record: SummaryRecord) -> None:
+    """As both runtimes do."""
+    batch.add_sample(record.folded(), pack(record.pods))
+
+
 def store_samples(db: Database, *records: SummaryRecord) -> None:
     batch = Batch()
     for record in records:
-        batch.add_summary(record)
+        add_sample(batch, record)
     db.insert("node_samples", node_samples(batch.keys, batch.samples))
     db.insert("pod_samples", pod_samples(batch.keys, batch.texts, batch.numbers))
 

@@ -42,7 +42,7 @@ def _records(capture: Path) -> Iterator[Record]:
                 yield DeadLetterRecord(ts=item.ts, cluster=item.cluster, error_type=item.error_type)
             continue
         try:
-            yield from normalize(item.observation)
+            yield from (record.folded() for record in normalize(item.observation))
         except BadRecord as error:
             yield _dead_letter(item.observation, error)
 

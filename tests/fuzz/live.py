@@ -9,28 +9,30 @@ import msgspec
 from common.clock import SYSTEM
 from fuzz.target import Target, objects
 from ingest.apiserver.changes import Seen, Telling
-from ingest.apiserver.splitter import Oversized
-from ingest.apiserver.watch_events import StreamError, read_event, tombstone, version_of
+from ingest.apiserver.watch_events import StreamError, read_event, tombstone
 from ingest.files.envelope import encode_line
 from ingest.kubelet import poll as kubelet
 from ingest.kubelet.access import kubelet_address
 from ingest.model.observation import UNDECODABLE, Observation
-from ingest.model.resources import RESOURCES
 from ingest.normalize.dead_letters import EPOCH
+from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import redact
+from ingest.resources.configz import CONFIGZ
+from ingest.resources.metrics import METRICS
+from ingest.resources.table import WATCHED
 
 
 def check_watch(data: bytes) -> None:
     """A line of a watch is an event of whatever object, or raises what is documented; each step can be written."""
-    resource = RESOURCES[sum(data[:1]) % len(RESOURCES)]
-    telling = Telling(resource, "c", SYSTEM, Counter(), lambda node: kubelet_address(node) and None)
-    steps = telling.oversized(tombstone(Oversized(len(data), data[1:])), "")
+    resource = WATCHED[sum(data[:1]) % len(WATCHED)]
+    telling = Telling(resource, "c", SYSTEM, Counter(), lambda _, node: kubelet_address(node) and None)
+    steps = telling.oversized(tombstone(data[1:], len(data)), "")
     try:
         event = read_event(data[1:])
     except (StreamError, *UNDECODABLE):
         event = None
     if event is not None:
-        steps += telling.watched(event, version_of(event))
+        steps += telling.watched(event, "")
     key, listed = telling.listed(msgspec.Raw(data[1:]))
     _written([*steps, *listed, *telling.vanished([key], "9"), *telling.vanished([], "9")])
 
@@ -38,16 +40,24 @@ def check_watch(data: bytes) -> None:
 def check_kubelet(data: bytes) -> None:
     """A kubelet's answer becomes one line, or is told as what it is not; its metrics are text whatever they are."""
     try:
-        answer = msgspec.Raw(kubelet._json_object(data))
+        decoded = kubelet._decoded(CONFIGZ, data)
         told = Observation(
-            ts=EPOCH, cluster="c", source="kubelet", resource="configz", type="SNAPSHOT", node="n", object=answer
+            ts=EPOCH,
+            cluster="c",
+            source="kubelet",
+            resource=CONFIGZ.name,
+            type="SNAPSHOT",
+            node="n",
+            object=msgspec.Raw(data),
         )
+        records = normalize(told, decoded) if decoded else []
+        assert records == (normalize(told) if decoded else [])
         line = encode_line(told)
         assert line.count(b"\n") == 1
         assert line.endswith(b"\n")
     except kubelet._Unreadable as error:
         assert str(error)
-    assert msgspec.json.decode(kubelet._metrics(data), type=dict[str, str])
+    assert msgspec.json.decode(METRICS.read(data), type=dict[str, str])
 
 
 def _written(steps: Iterable[Seen]) -> None:
@@ -58,8 +68,8 @@ def _written(steps: Iterable[Seen]) -> None:
 
 def _events() -> Iterable[bytes]:
     for at, each in enumerate(objects()):
-        yield bytes([at % len(RESOURCES)]) + b'{"type":"MODIFIED","object":' + each + b"}"
-        yield bytes([at % len(RESOURCES)]) + each
+        yield bytes([at % len(WATCHED)]) + b'{"type":"MODIFIED","object":' + each + b"}"
+        yield bytes([at % len(WATCHED)]) + each
 
 
 TARGETS: Final = (

@@ -4,19 +4,20 @@ import atexit
 import gzip
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
+from common.lines import Line, Splitter
 from fuzz.target import Target, capture_lines
-from ingest.apiserver.splitter import HEAD_BYTES, Oversized, split_lines
+from ingest.apiserver.watch_events import HEAD_BYTES
 from ingest.files import lines
 from ingest.files.capture import read_capture
 from ingest.files.compression import Compression, packer, zstd
 from ingest.files.envelope import EARLIEST, ERROR_TYPES, LATEST, decode_line, encode_line
-from ingest.files.lines import KEPT_BYTES, DamagedError, Line, SourceError, SourceFile
+from ingest.files.lines import KEPT_BYTES, DamagedError, SourceError, SourceFile
 from ingest.model.observation import Observation, Observed, Position, Unreadable
 
 FILE: Final = Path(tempfile.mkdtemp(prefix="leadsman-fuzz-")) / "input"
@@ -36,13 +37,18 @@ def check_splitter(data: bytes) -> None:
     """Lines of a stream do not depend on its chunks; a longer one than the limit is told with its size and head."""
     limit, step, whole = data[:1], data[1:2], data[2:]
     limit_bytes, chunk_bytes = 1 + sum(limit), 1 + sum(step)
-    chunks = [whole[at : at + chunk_bytes] for at in range(0, len(whole), chunk_bytes)]
-    expected = [
-        each if len(each) <= limit_bytes else Oversized(len(each), each[:HEAD_BYTES])
-        for each in whole.split(b"\n")[:-1]
-        if each
+    splitter = Splitter(limit_bytes, HEAD_BYTES)
+    found = [
+        (line.data, line.size_bytes, line.too_long)
+        for at in range(0, len(whole), chunk_bytes)
+        for line in splitter.add(whole[at : at + chunk_bytes])
     ]
-    assert list(_driven(split_lines(_stream(chunks), limit_bytes))) == expected
+    expected = [
+        (each if len(each) <= limit_bytes else each[:HEAD_BYTES], len(each), len(each) > limit_bytes)
+        for each in whole.split(b"\n")[:-1]
+        if _is_content(each) or len(each) > limit_bytes
+    ]
+    assert found == expected
 
 
 def check_packed(data: bytes) -> None:
@@ -152,22 +158,6 @@ def _packed(data: bytes, compression: Compression) -> bytes:
 def _told(observation: Observation) -> tuple[Any, ...]:
     """All but the object, which loses its managed fields, and its line breaks between values."""
     return (observation.ts, observation.cluster, observation.source, observation.resource, observation.node)
-
-
-async def _stream(chunks: list[bytes]) -> AsyncIterator[bytes]:
-    for chunk in chunks:
-        yield chunk
-
-
-def _driven(generator: AsyncGenerator[bytes | Oversized, None]) -> Iterator[bytes | Oversized]:
-    """An async generator that waits for nothing, without an event loop."""
-    while True:
-        try:
-            generator.__anext__().send(None)
-        except StopIteration as given:
-            yield given.value
-        except StopAsyncIteration:
-            return
 
 
 def _captures() -> list[bytes]:

@@ -9,7 +9,7 @@ import msgspec
 
 from common.durations import parse_duration
 from ingest.model.objects import KubeletConfiguration
-from ingest.model.records import EventRecord, NodeRecord, Record, SettingsRecord, SummaryRecord
+from ingest.model.records import EventRecord, NodeRecord, Record, SampleRecord, SettingsRecord
 from streams.fold.findings import EvictionSignal
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import event_time, message
@@ -48,7 +48,7 @@ class _Trend(NamedTuple):
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
     match record:
-        case SummaryRecord():
+        case SampleRecord():
             return _sample(state, record)
         case SettingsRecord():
             return _settings(state, record), ()
@@ -95,7 +95,7 @@ def _is_kubelet_start(record: EventRecord) -> bool:
     )
 
 
-def _sample(state: State, record: SummaryRecord) -> tuple[State, Sequence[Output]]:
+def _sample(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]]:
     layout = layout_of(record.sample)
     thresholds = state.thresholds
     if thresholds is None or layout is not state.layout:
@@ -118,7 +118,7 @@ def _sample(state: State, record: SummaryRecord) -> tuple[State, Sequence[Output
 
 
 def _row(
-    record: SummaryRecord,
+    record: SampleRecord,
     signal: str,
     observed: Observed,
     texts: SignalThresholds,
@@ -156,7 +156,7 @@ def _value(text: str | None, capacity: int) -> int | None:
     return None if text is None else threshold_value(text, capacity)
 
 
-def _image_gc_begins(config: KubeletConfiguration | None, record: SummaryRecord) -> int | None:
+def _image_gc_begins(config: KubeletConfiguration | None, record: SampleRecord) -> int | None:
     """Available bytes of the image file system below which image GC frees space; None where it never does.
 
     A node whose image file system has no capacity is one whose image GC gives up (B1).
@@ -175,7 +175,7 @@ REDUCER: Final = Reducer(
     name="eviction_trend",
     version=1,
     log="node",
-    takes=(SummaryRecord, SettingsRecord, NodeRecord, EventRecord),
+    takes=(SampleRecord, SettingsRecord, NodeRecord, EventRecord),
     state=State,
     step=step,
 )

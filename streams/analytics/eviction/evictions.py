@@ -17,8 +17,8 @@ from ingest.model.records import (
     NodeRecord,
     PodRecord,
     Record,
+    SampleRecord,
     SettingsRecord,
-    SummaryRecord,
 )
 from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, sample_of, specs_of
 from streams.fold.findings import Eviction
@@ -63,7 +63,7 @@ class _Witness(NamedTuple):
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadRecord]]:
     match record:
-        case SummaryRecord():
+        case SampleRecord():
             return msgspec.structs.replace(state, samples=(*state.samples[-1:], sample_of(record, state.pods))), ()
         case PodRecord():
             return _pod(state, record)
@@ -191,7 +191,7 @@ REDUCER: Final = Reducer(
     name="evictions",
     version=3,
     log="node",
-    takes=(SummaryRecord, PodRecord, EventRecord, SettingsRecord, NodeRecord),
+    takes=(SampleRecord, PodRecord, EventRecord, SettingsRecord, NodeRecord),
     state=State,
     step=step,
 )

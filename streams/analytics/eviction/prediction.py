@@ -11,7 +11,7 @@ import msgspec
 
 from ingest.model.columns import pack_column
 from ingest.model.objects import KubeletConfiguration, Pod
-from ingest.model.records import USAGES, NodeSample, PodColumns, SummaryRecord
+from ingest.model.records import USAGES, NodeSample, PodUsages, SampleRecord
 from streams.fold.findings import Eviction
 from streams.rules.eviction.order import RankedPod, rank, standing, tied
 from streams.rules.eviction.signals import RESOURCES, Layout, layout_of, observe
@@ -48,7 +48,7 @@ class Sample(msgspec.Struct, frozen=True):
     """The columns USAGES of these pods, one after the other, as Int64."""
 
 
-def sample_of(record: SummaryRecord, pods: dict[str, PodSpecs]) -> Sample:
+def sample_of(record: SampleRecord, pods: dict[str, PodSpecs]) -> Sample:
     """A summary beside the pods that are known, by uid."""
     columns = record.pods
     all_known = pods.keys() >= set(columns.uid) or _names_known(pods, columns)
@@ -56,7 +56,7 @@ def sample_of(record: SummaryRecord, pods: dict[str, PodSpecs]) -> Sample:
     return Sample(record.ts, record.sample, pods, all_known, columns.uid, usages)
 
 
-def _names_known(pods: Mapping[str, PodSpecs], columns: PodColumns) -> bool:
+def _names_known(pods: Mapping[str, PodSpecs], columns: PodUsages) -> bool:
     names = {(specs.namespace, specs.name) for specs in pods.values()}
     return names.issuperset(zip(columns.namespace, columns.pod, strict=True))
 

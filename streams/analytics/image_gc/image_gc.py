@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from ingest.model.objects import Event, KubeletConfiguration
-from ingest.model.records import EventRecord, Record, SettingsRecord, SummaryRecord
+from ingest.model.records import EventRecord, Record, SampleRecord, SettingsRecord
 from streams.analytics.image_gc.episode import (
     LOOP,
     NEXT_RUN,
@@ -61,7 +61,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             return _event(state, record)
         case SettingsRecord(config=config) if config != state.config:
             return _settings(state, config, record.ts)
-        case SummaryRecord(sample=sample):
+        case SampleRecord(sample=sample):
             capacity = (sample.imagefs_available_bytes or 0, sample.imagefs_capacity_bytes or 0)
             if capacity != state.capacity:
                 state = msgspec.structs.replace(state, capacity=capacity)
@@ -222,7 +222,7 @@ REDUCER: Final = Reducer(
     name="image_gc",
     version=1,
     log="node",
-    takes=(EventRecord, SettingsRecord, SummaryRecord),
+    takes=(EventRecord, SettingsRecord, SampleRecord),
     state=State,
     step=step,
     expire=expire,

@@ -5,13 +5,13 @@ from typing import Any, Final
 
 import msgspec
 
-from ingest.model.records import AnyRecord
+from ingest.model.records import PublishedRecord
 from streams.kafka.messages.alerts import AlertMessage
 from streams.kafka.messages.findings import Findings
 
 FOLDER: Final = Path(__file__).parent
 """`*.json` are of this version; `released/` holds those that messages in topics may still have."""
-MODELS: Final[dict[str, Any]] = {"record": AnyRecord, "findings": Findings, "alert": AlertMessage}
+MODELS: Final[dict[str, Any]] = {"record": PublishedRecord, "findings": Findings, "alert": AlertMessage}
 
 
 def schema(name: str) -> str:

@@ -1,6 +1,7 @@
 """The watch loop against a real kube-apiserver (issue 5, 4; delivery "Watches"; domain-reference F4)."""
 
 import asyncio
+import dataclasses
 import time
 import uuid
 from collections import Counter
@@ -25,7 +26,9 @@ from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally
-from ingest.model.resources import Resource
+from ingest.resources.nodes import NODES
+from ingest.resources.pods import PODS
+from ingest.resources.resource import ApiResource
 from waiting import until
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]
@@ -42,8 +45,8 @@ class Space:
         cluster.make_namespace(self.name)
 
     @property
-    def pods(self) -> Resource:
-        return Resource("pods", (f"/api/v1/namespaces/{self.name}/pods",))
+    def pods(self) -> ApiResource[Any]:
+        return dataclasses.replace(PODS, paths=(f"/api/v1/namespaces/{self.name}/pods",))
 
     async def make_pod(self, name: str, args: list[str] | None = None) -> None:
         """A pod that no scheduler touches."""
@@ -252,8 +255,7 @@ async def test_a_heartbeat_of_a_node_is_dropped_and_counted(cluster: Cluster) ->
     async with _space(cluster) as space:
         node = f"node-{space.name}"
         await space.request("POST", "/api/v1/nodes", {"metadata": {"name": node}})
-        nodes = Resource("nodes", ("/api/v1/nodes",))
-        watch = Watch(nodes, "lab", await space.client(), clock=SYSTEM, tally=space.tally)
+        watch = Watch(NODES, "lab", await space.client(), clock=SYSTEM, tally=space.tally)
         async with aclosing(watch.follow()) as steps:
             running = Running(steps)
             await running.until(lambda it: bool(it.version))

@@ -5,8 +5,12 @@ from typing import Any
 import msgspec
 
 from fakes.apiserver import pod
-from ingest.apiserver.filters import Inventory
-from ingest.model.resources import EVENTS, NODE_RESOURCE_TOPOLOGIES, NODES, PODS
+from ingest.apiserver.filters import Inventory, Key, News
+from ingest.model.records import ObjectChange
+from ingest.resources.events import EVENTS
+from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES
+from ingest.resources.nodes import NODES
+from ingest.resources.pods import PODS
 
 
 def _raw(thing: Any) -> msgspec.Raw:
@@ -21,32 +25,36 @@ def _node(version: str, heartbeat: str, **condition: str) -> dict[str, Any]:
     }
 
 
+def _watched(inventory: Inventory, change: ObjectChange, raw: msgspec.Raw) -> list[News]:
+    return inventory.watched(change, inventory.read(raw))
+
+
 def test_a_heartbeat_of_a_node_is_no_news() -> None:
     inventory = Inventory(NODES)
-    assert inventory.watched("ADDED", _raw(_node("1", "2026-01-01T00:00:00Z")))
-    assert inventory.watched("MODIFIED", _raw(_node("2", "2026-01-01T00:05:00Z"))) == []
+    assert _watched(inventory, "ADDED", _raw(_node("1", "2026-01-01T00:00:00Z")))
+    assert _watched(inventory, "MODIFIED", _raw(_node("2", "2026-01-01T00:05:00Z"))) == []
 
 
 def test_a_condition_of_a_node_that_changed_is_news() -> None:
     inventory = Inventory(NODES)
-    inventory.watched("ADDED", _raw(_node("1", "2026-01-01T00:00:00Z")))
+    _watched(inventory, "ADDED", _raw(_node("1", "2026-01-01T00:00:00Z")))
     changed = _node("2", "2026-01-01T00:05:00Z", status="False")
-    assert [news.change for news in inventory.watched("MODIFIED", _raw(changed))] == ["MODIFIED"]
+    assert [news.change for news in _watched(inventory, "MODIFIED", _raw(changed))] == ["MODIFIED"]
 
 
 def test_a_field_of_a_pod_that_is_not_kept_is_no_news() -> None:
     inventory = Inventory(PODS)
-    inventory.watched("ADDED", _raw(pod("a", "1")))
+    _watched(inventory, "ADDED", _raw(pod("a", "1")))
     other = pod("a", "2", podIP="10.0.0.1")
     other["metadata"]["managedFields"] = [{"manager": "kubelet"}]
     other["spec"]["containers"][0]["env"] = []
-    assert inventory.watched("MODIFIED", _raw(other)) == []
+    assert _watched(inventory, "MODIFIED", _raw(other)) == []
 
 
 def test_news_is_compared_with_the_last_news_and_not_with_the_last_event() -> None:
     inventory = Inventory(PODS)
     phases = ["Pending", "Running", "Pending"]
-    told = [inventory.watched("MODIFIED", _raw(pod("a", str(n), phase=phase))) for n, phase in enumerate(phases)]
+    told = [_watched(inventory, "MODIFIED", _raw(pod("a", str(n), phase=phase))) for n, phase in enumerate(phases)]
     assert [len(news) for news in told] == [1, 1, 1]
 
 
@@ -54,14 +62,14 @@ def test_every_version_of_an_event_is_news_but_no_version_twice() -> None:
     inventory = Inventory(EVENTS)
     thing = {"metadata": {"name": "e", "uid": "u", "resourceVersion": "1"}, "count": 1}
     again = {"metadata": {"name": "e", "uid": "u", "resourceVersion": "2"}, "count": 2}
-    assert [len(inventory.watched("MODIFIED", _raw(one))) for one in (thing, thing, again)] == [1, 0, 1]
+    assert [len(_watched(inventory, "MODIFIED", _raw(one))) for one in (thing, thing, again)] == [1, 0, 1]
 
 
 def test_deleted_is_always_news_and_the_same_pod_may_come_again() -> None:
     inventory = Inventory(PODS)
-    inventory.watched("ADDED", _raw(pod("a", "1")))
-    assert len(inventory.watched("DELETED", _raw(pod("a", "2")))) == 1
-    assert len(inventory.watched("ADDED", _raw(pod("a", "1")))) == 1
+    _watched(inventory, "ADDED", _raw(pod("a", "1")))
+    assert len(_watched(inventory, "DELETED", _raw(pod("a", "2")))) == 1
+    assert len(_watched(inventory, "ADDED", _raw(pod("a", "1")))) == 1
     assert len(inventory) == 1
 
 
@@ -70,7 +78,7 @@ def test_a_topology_whose_zones_are_the_same_is_no_news() -> None:
     first = {"metadata": {"name": "n", "uid": "u", "resourceVersion": "1"}, "zones": [{"name": "node-0"}]}
     same = {"zones": [{"name": "node-0"}], "metadata": {"name": "n", "uid": "u", "resourceVersion": "2"}}
     other = {"metadata": {"name": "n", "uid": "u", "resourceVersion": "3"}, "zones": []}
-    assert [len(inventory.watched("MODIFIED", _raw(one))) for one in (first, same, other)] == [1, 0, 1]
+    assert [len(_watched(inventory, "MODIFIED", _raw(one))) for one in (first, same, other)] == [1, 0, 1]
 
 
 def test_a_pod_of_a_shape_that_cannot_be_decoded_is_news_when_it_changes() -> None:
@@ -78,14 +86,14 @@ def test_a_pod_of_a_shape_that_cannot_be_decoded_is_news_when_it_changes() -> No
     broken = {"metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}, "spec": 5}
     again = {"metadata": {"name": "a", "uid": "u", "resourceVersion": "2"}, "spec": 5}
     worse = {"metadata": {"name": "a", "uid": "u", "resourceVersion": "3"}, "spec": 6}
-    assert [len(inventory.watched("MODIFIED", _raw(one))) for one in (broken, again, worse)] == [1, 0, 1]
+    assert [len(_watched(inventory, "MODIFIED", _raw(one))) for one in (broken, again, worse)] == [1, 0, 1]
 
 
 def test_pods_of_the_same_name_in_two_namespaces_are_two() -> None:
     inventory = Inventory(PODS)
     other = pod("a", "1")
     other["metadata"]["namespace"] = "kube-system"
-    keys = [inventory.listed(_raw(thing))[0] for thing in (pod("a", "1"), other)]
-    assert len(set(keys)) == 2
-    assert [news.change for news in inventory.vanished([keys[0]], "9")] == ["DELETED"]
+    found = [inventory.read(_raw(thing)) for thing in (pod("a", "1"), other)]
+    assert [len(inventory.listed(each)) for each in found] == [1, 1]
+    assert [news.change for news in inventory.vanished([Key.of(found[0].metadata)], "9")] == ["DELETED"]
     assert len(inventory) == 1

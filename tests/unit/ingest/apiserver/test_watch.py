@@ -14,7 +14,10 @@ from fakes.clock import FakeClock
 from ingest.apiserver.changes import Seen
 from ingest.apiserver.watch import ABSENT_SECONDS, Watch
 from ingest.model.reports import Tally
-from ingest.model.resources import EVENTS, NODE_RESOURCE_TOPOLOGIES, PODS, Resource
+from ingest.resources.events import EVENTS
+from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES
+from ingest.resources.pods import PODS
+from ingest.resources.resource import ApiResource
 
 pytestmark = pytest.mark.asyncio
 
@@ -31,12 +34,12 @@ class Stage:
         self.tally: Tally = Counter()
         self.heard: list[str] = []
 
-    async def steps(self, count: int, resource: Resource = PODS, **options: Any) -> list[Seen]:
+    async def steps(self, count: int, resource: ApiResource[Any] = PODS, **options: Any) -> list[Seen]:
         """The first steps of a new watch."""
         return await self.until(lambda taken: len(taken) == count, resource, **options)
 
     async def until(
-        self, enough: Callable[[list[Seen]], bool], resource: Resource = PODS, **options: Any
+        self, enough: Callable[[list[Seen]], bool], resource: ApiResource[Any] = PODS, **options: Any
     ) -> list[Seen]:
         """The steps of a new watch until `enough` says so of them."""
         taken: list[Seen] = []

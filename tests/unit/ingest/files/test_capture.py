@@ -19,7 +19,8 @@ from ingest.files.capture import ERROR_TYPES, CaptureWriter, SourceError, read_c
 from ingest.files.compression import Compression, zstd
 from ingest.files.envelope import encode_line
 from ingest.files.lines import KEPT_BYTES, LINE_LIMIT_BYTES, SourceFile
-from ingest.model.observation import RESOURCES, Observation, Observed, Unreadable
+from ingest.model.observation import Observation, Observed, Unreadable
+from ingest.resources.table import BY_NAME
 from paths import NODE_PRESSURE
 
 TS = datetime(2026, 11, 21, 4, 17, 7, 289239, tzinfo=UTC)
@@ -420,7 +421,7 @@ OBSERVATIONS = st.builds(
     ts=st.datetimes(datetime(1970, 1, 1), datetime(2199, 12, 31), timezones=st.just(UTC)),  # noqa: DTZ001 - bounds are naive there
     cluster=st.text(max_size=20),
     source=st.sampled_from(["list", "watch", "kubelet", "agent"]),
-    resource=st.sampled_from(sorted(RESOURCES)),
+    resource=st.sampled_from(sorted(BY_NAME)),
     type=st.sampled_from(["ADDED", "MODIFIED", "DELETED", "SNAPSHOT", "ERROR"]),
     node=st.text(max_size=20),
     object=JSON.map(lambda value: msgspec.Raw(json.dumps(value, indent=1).encode())),

@@ -145,7 +145,7 @@ def test_nodes_are_found_in_nodes_pods_and_kubelet_answers(tmp_path: Path) -> No
     inspection = inspected(
         tmp_path,
         line(0, "nodes", **api, object=node),
-        line(1, "pods", **api, object={"spec": {"nodeName": "b"}}),
+        line(1, "pods", **api, object={"metadata": {"name": "p"}, "spec": {"nodeName": "b"}}),
         line(2, "pods", **api, object={"spec": 5}),
         line(3, node="c"),
         line(4, node="a"),

@@ -15,6 +15,7 @@ from ingest.kubelet.access import Address, kubelet_address
 from ingest.kubelet.poll import Kubelets, offset_seconds
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally
+from ingest.normalize.received import Received
 
 pytestmark = pytest.mark.asyncio
 
@@ -72,8 +73,8 @@ class Run:
     async def until(self, count: int, *nodes: str, **options: Any) -> list[Observation]:
         enough = asyncio.Event()
 
-        async def emit(observation: Observation) -> None:
-            self.observations.append(observation)
+        async def emit(received: Received) -> None:
+            self.observations.append(received.redacted())
             self.at.append(self.clock.seconds)
             self.after(len(self.observations))
             if len(self.observations) >= count:

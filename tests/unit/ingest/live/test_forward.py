@@ -19,7 +19,7 @@ from ingest.kubelet.settings import KubeletSettings
 from ingest.live.forward import Watching
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
-from ingest.model.observation import Observation
+from ingest.normalize.received import Received
 from leadsman.run.watch import ElectionRefusedError, lead
 from waiting import until
 
@@ -32,13 +32,13 @@ class Memory:
     """A publisher whose messages a test acknowledges."""
 
     def __init__(self, messages: int = 2, *, at_once: bool = True) -> None:
-        self.seen: list[Observation] = []
+        self.seen: list[Received] = []
         self.out: list[list[asyncio.Future[None]]] = []
         self._messages = messages
         self._at_once = at_once
 
-    async def publish(self, observation: Observation) -> Sequence[asyncio.Future[None]]:
-        self.seen.append(observation)
+    async def publish(self, received: Received) -> Sequence[asyncio.Future[None]]:
+        self.seen.append(received)
         self.out.append([asyncio.get_running_loop().create_future() for _ in range(self._messages)])
         if self._at_once:
             self.acknowledge(len(self.out) - 1)
@@ -50,7 +50,7 @@ class Memory:
 
     @property
     def names(self) -> list[str]:
-        return [str(msgspec.json.decode(one.object)["metadata"]["name"]) for one in self.seen]
+        return [str(msgspec.json.decode(one.redacted().object)["metadata"]["name"]) for one in self.seen]
 
 
 @asynccontextmanager
@@ -173,7 +173,7 @@ async def test_secrets_are_not_handed_to_the_publisher() -> None:
         server.script["/api/v1/pods"] = [listing("7", [canary]), watching()]
         async with _running(Watching(_live(server), memory.publish)):
             await until(lambda: memory.seen)
-    assert b"canary" not in bytes(memory.seen[0].object)
+    assert b"canary" not in msgspec.json.encode(memory.seen[0].records()) + bytes(memory.seen[0].redacted().object)
 
 
 class _Work:

@@ -16,9 +16,8 @@ from common.errors import BadRecord
 from components.captures import CLUSTER, Json, about_pod, at, configz, event, node, observation, pod, records, summary
 from ingest.files.sources import read_sources
 from ingest.model.objects import Event
-from ingest.model.observation import RESOURCES, Observation, Observed
+from ingest.model.observation import Observation, Observed
 from ingest.model.records import (
-    AnyRecord,
     CpuManagerRecord,
     CpuTopologyRecord,
     EventRecord,
@@ -27,12 +26,16 @@ from ingest.model.records import (
     NodeResourceTopologyRecord,
     PodPlacement,
     PodRecord,
+    PublishedRecord,
     Record,
     SettingsRecord,
     SourceErrorRecord,
     SummaryRecord,
 )
-from ingest.normalize.normalize import event_node, normalize, parse_metrics
+from ingest.normalize.normalize import normalize
+from ingest.resources.events import event_node
+from ingest.resources.metrics import parse_metrics
+from ingest.resources.table import BY_NAME
 from paths import NODE_PRESSURE
 
 OF_A_KUBELET = {"type_": "SNAPSHOT", "source": "kubelet", "node": "n"}
@@ -254,7 +257,7 @@ _json = st.recursive(
 )
 
 
-@given(st.sampled_from(sorted(RESOURCES)), st.sampled_from(["ADDED", "DELETED", "SNAPSHOT", "ERROR"]), _json)
+@given(st.sampled_from(sorted(BY_NAME)), st.sampled_from(["ADDED", "DELETED", "SNAPSHOT", "ERROR"]), _json)
 def test_any_json_gives_records_or_is_refused(resource: str, change: str, object_: object) -> None:
     with contextlib.suppress(BadRecord):
         assert normalize(raw(resource, json.dumps(object_).encode(), node_name="n", change=change))
@@ -262,7 +265,7 @@ def test_any_json_gives_records_or_is_refused(resource: str, change: str, object
 
 def test_every_record_of_the_recording_is_the_same_after_a_round_trip_as_json() -> None:
     kinds = set()
-    decode = msgspec.json.Decoder(AnyRecord).decode
+    decode = msgspec.json.Decoder(PublishedRecord).decode
     for item in read_sources([NODE_PRESSURE]):
         assert isinstance(item, Observed)
         for record in normalize(item.observation):

@@ -10,12 +10,13 @@ import pytest
 from fakes.apiserver import pod
 from fakes.clock import START
 from ingest.apiserver.replica import new_identity
-from ingest.kafka.replay import Feed, publish_with
+from ingest.kafka.replay import Feed
 from ingest.kafka.settings import KafkaSettings
 from ingest.live.settings import ElectionSettings, LiveSettings
 from ingest.model.observation import Observation
 from ingest.model.topics import Headers
 from ingest.normalize.dead_letters import read_headers
+from ingest.normalize.received import Received
 from leadsman.run.watch import _lease
 
 pytestmark = pytest.mark.asyncio
@@ -38,8 +39,8 @@ async def _sent(thing: Any, resource: str = "pods") -> _Sent:
     sent = _Sent()
     raw = msgspec.Raw(json.dumps(thing).encode())
     observation = Observation(ts=START, cluster="lab", source="watch", resource=resource, type="ADDED", object=raw)
-    publish = publish_with(Feed(sent, KAFKA.topics()))  # type: ignore[arg-type]  # all that a Feed asks of it
-    acknowledgements = await publish(observation)
+    publish = Feed(sent, KAFKA.topics()).publish  # type: ignore[arg-type]  # all that a Feed asks of it
+    acknowledgements = await publish(Received(observation))
     assert len(acknowledgements) == len(sent.messages)
     return sent
 

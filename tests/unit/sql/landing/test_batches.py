@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from components.rows import T0, row, summary
+from components.rows import T0, add_sample, row, summary
 from sql.database.open import Database
 from sql.landing import batches as landing
 from sql.landing.batches import Lander
@@ -39,7 +39,7 @@ def test_what_is_drained_is_stored_and_of_equal_keys_the_last(database: Database
     with Lander(database) as sink:
         for pods in (1, 2, 3):
             made = batch(row(NodeEvent, name=f"e{pods}"), row(NodeFit, node="n", resource="pods", pods=pods))
-            made.add_summary(summary(T0, f"n{pods}", [{"uid": "a"}, {"uid": "b"}]))
+            add_sample(made, summary(T0, f"n{pods}", [{"uid": "a"}, {"uid": "b"}]))
             sink.write(made)
         sink.drain()
         counted = (

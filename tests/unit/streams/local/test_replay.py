@@ -12,7 +12,7 @@ from common.errors import BadValue
 from components.captures import Json, configz, event, node, observed, pod, pod_stats, summary
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Position, Unreadable
-from ingest.model.records import PodPlacement, PodRecord, Record, SummaryRecord
+from ingest.model.records import PodPlacement, PodRecord, Record, SampleRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.decoded import decode
 from ingest.normalize.normalize import normalize
@@ -290,12 +290,12 @@ def test_a_record_that_a_reducer_gives_is_folded_on_the_log_of_the_cluster() -> 
 
 
 def test_a_sample_that_a_reducer_refuses_is_a_dead_letter_with_all_that_it_told() -> None:
-    def refuse(_: Seen, record: SummaryRecord) -> tuple[Seen, Sequence[Output]]:
+    def refuse(_: Seen, record: SampleRecord) -> tuple[Seen, Sequence[Output]]:
         raise BadValue(f"{record.node} makes no sense")
 
     database = MemoryDatabase()
     (told,) = observed([summary("12:00:00", "n", pods=[pod_stats("p", memory=7), pod_stats("q")])])
-    reducers = (Reducer("refuse", 1, "node", (SummaryRecord,), Seen, refuse),)
+    reducers = (Reducer("refuse", 1, "node", (SampleRecord,), Seen, refuse),)
     Replay(reducers, database, database.checkpoints).run([decode(told)])
     (letter,) = database.of(DeadLetter)
     (record,) = normalize(told.observation)

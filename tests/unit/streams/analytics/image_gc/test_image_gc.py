@@ -13,7 +13,8 @@ TOO_LITTLE = (
 
 def rows(*observations: Json) -> list[ImageGc]:
     fold, log = Fold([image_gc.REDUCER]), LogState()
-    return [each for one in records(*observations) for each in fold.step(log, one) if isinstance(each, ImageGc)]
+    folded = [record.folded() for record in records(*observations)]
+    return [each for one in folded for each in fold.step(log, one) if isinstance(each, ImageGc)]
 
 
 def failed(clock: str, reason: str, message: str, name: str = "e.1") -> Json:

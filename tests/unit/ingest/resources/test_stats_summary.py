@@ -12,12 +12,12 @@ from components.captures import GIB, filesystem, pod_stats
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed
 from ingest.model.records import NodeSample, PodColumns
-from ingest.normalize.summary import decode_summary, node_sample, pod_columns
+from ingest.resources.stats_summary import STATS_SUMMARY, node_sample, pod_columns
 from paths import NODE_PRESSURE
 
 
 def decoded(node: dict[str, Any] | None = None, *pods: dict[str, Any]) -> tuple[NodeSample, PodColumns]:
-    summary = decode_summary(json.dumps({"node": node or {}, "pods": list(pods)}).encode())
+    summary = STATS_SUMMARY.decode(json.dumps({"node": node or {}, "pods": list(pods)}).encode())
     return node_sample(summary.node), pod_columns(summary.pods or [])
 
 
@@ -27,7 +27,7 @@ def test_the_first_summary_of_the_recording_is_read_as_the_kubelet_wrote_it() ->
         for item in read_sources([NODE_PRESSURE])
         if isinstance(item, Observed) and item.observation.resource == "stats/summary"
     )
-    summary = decode_summary(observation.object)
+    summary = STATS_SUMMARY.decode(observation.object)
     sample, pods = node_sample(summary.node), pod_columns(summary.pods or [])
     assert summary.node.node_name == "real-node-1"
     assert (sample.memory_available_bytes, sample.memory_working_set_bytes) == (22029869056, 3246645248)
@@ -54,7 +54,7 @@ def test_what_a_summary_does_not_say_is_none() -> None:
 
 
 def test_a_summary_without_pods_has_empty_columns() -> None:
-    summary = decode_summary(b'{"node":{"nodeName":"n"}}')
+    summary = STATS_SUMMARY.decode(b'{"node":{"nodeName":"n"}}')
     assert summary.pods is None
     assert pod_columns([]).uid == []
 
@@ -110,7 +110,7 @@ def test_a_number_that_no_column_holds_is_refused(value: object) -> None:
 @pytest.mark.parametrize("text", [b"", b"[]", b"{}", b'{"node":[]}', b'{"node":{}', b'{"node":{},"pods":[{}]}'])
 def test_what_is_no_summary_is_refused(text: bytes) -> None:
     with pytest.raises(msgspec.MsgspecError):
-        decode_summary(text)
+        STATS_SUMMARY.decode(text)
 
 
 @given(st.lists(st.lists(st.integers(0, 2**40), max_size=4), max_size=4))

@@ -1,160 +1,38 @@
-"""The kubelet's `/stats/summary`, decoded into columns: one record a node and sample.
+"""The kubelet's `/stats/summary` in columns: one record a node and sample."""
 
-Only the fields that some table keeps are decoded (msgspec skips the rest), and a part that the answer lacks is one
-shared empty part, so that no field needs a test of its own.
-"""
-
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Any, Final
 
 import msgspec
 
-from ingest.model.records import NodeSample, PodColumns
+from ingest.model.observation import Observation
+from ingest.model.records import NodeSample, PodColumns, Record, SummaryRecord
+from ingest.model.summary import (
+    ContainerStats,
+    Filesystem,
+    MemoryStats,
+    NodeStats,
+    PodStats,
+    Psi,
+    Rlimit,
+    Runtime,
+    Summary,
+    Swap,
+    Volume,
+)
+from ingest.resources.resource import Fields, KubeletResource, node_of
 
-Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-"""What a column of 64 bits holds; a kubelet's number beyond it makes no sense."""
-
-
-class _Part(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """Base of the parts of a summary."""
-
-
-class _PsiTotals(_Part, frozen=True):
-    total: Count | None = None
-    avg10: float | None = None
-
-
-class _Psi(_Part, frozen=True):
-    some: _PsiTotals = _PsiTotals()
-    full: _PsiTotals = _PsiTotals()
-
-
-class _Cpu(_Part, frozen=True):
-    usage_nano_cores: Count | None = None
-    usage_core_nano_seconds: Count | None = None
-    psi: _Psi = _Psi()
-
-
-class _Memory(_Part, frozen=True):
-    available_bytes: Count | None = None
-    usage_bytes: Count | None = None
-    working_set_bytes: Count | None = None
-    rss_bytes: Count | None = None
-    page_faults: Count | None = None
-    major_page_faults: Count | None = None
-    psi: _Psi = _Psi()
-
-
-class _Io(_Part, frozen=True):
-    psi: _Psi = _Psi()
-
-
-class _Filesystem(_Part, frozen=True):
-    available_bytes: Count | None = None
-    capacity_bytes: Count | None = None
-    used_bytes: Count | None = None
-    inodes_free: Count | None = None
-    inodes: Count | None = None
-    inodes_used: Count | None = None
-
-
-class _Usage(_Part, frozen=True):
-    used_bytes: Count | None = None
-    inodes_used: Count | None = None
-
-
-class _Claim(_Part, frozen=True):
-    """That there is one is all that counts."""
-
-
-class _Volume(_Usage, frozen=True, rename="camel", gc=False):
-    name: str = ""
-    pvc_ref: _Claim | None = None
-
-
-class _Container(_Part, frozen=True):
-    rootfs: _Usage = _Usage()
-    logs: _Usage = _Usage()
-
-
-class _PodReference(_Part, frozen=True):
-    name: str
-    namespace: str
-    uid: str = ""
-
-
-class _Processes(msgspec.Struct, frozen=True, gc=False):
-    process_count: Count | None = None
-
-
-class _Swap(_Part, frozen=True):
-    swap_available_bytes: Count | None = None
-    swap_usage_bytes: Count | None = None
-
-
-class _Pod(_Part, frozen=True):
-    pod_ref: _PodReference
-    containers: list[_Container] = []
-    cpu: _Cpu = _Cpu()
-    memory: _Memory = _Memory()
-    io: _Io = _Io()
-    swap: _Swap = _Swap()
-    volume: list[_Volume] = []
-    ephemeral_storage: _Usage = msgspec.field(default=_Usage(), name="ephemeral-storage")
-    process_stats: _Processes = msgspec.field(default=_Processes(), name="process_stats")
-
-
-class _SystemContainer(_Part, frozen=True):
-    name: str
-    memory: _Memory = _Memory()
-
-
-class _Runtime(_Part, frozen=True):
-    image_fs: _Filesystem | None = None
-    container_fs: _Filesystem | None = None
-
-
-class _Rlimit(_Part, frozen=True):
-    maxpid: Count | None = None
-    curproc: Count | None = None
-
-
-class _Node(_Part, frozen=True):
-    node_name: str = ""
-    system_containers: list[_SystemContainer] = []
-    cpu: _Cpu = _Cpu()
-    memory: _Memory = _Memory()
-    io: _Io = _Io()
-    fs: _Filesystem | None = None
-    runtime: _Runtime | None = None
-    rlimit: _Rlimit | None = None
-    swap: _Swap | None = None
-
-
-class Summary(_Part, frozen=True):
-    """A kubelet's answer, as far as it is kept."""
-
-    node: _Node
-    pods: list[_Pod] | None = None
-
-
-_decoder: Final = msgspec.json.Decoder(Summary)
-_NO_FILESYSTEM: Final = _Filesystem()
+_NO_FILESYSTEM: Final = Filesystem()
 _SERVICE_ACCOUNT_VOLUME: Final = "kube-api-access-"
 """How the API server names the projected volume of a service account's token."""
 
 
-def decode_summary(data: bytes | msgspec.Raw) -> Summary:
-    """Decode the JSON text of a `/stats/summary`; raises msgspec.MsgspecError where it is none."""
-    return _decoder.decode(data)
-
-
-def node_sample(node: _Node) -> NodeSample:
+def node_sample(node: NodeStats) -> NodeSample:
     """The node's row of `node_samples`."""
     cpu, memory, io = node.cpu, node.memory, node.io
-    runtime = node.runtime or _Runtime()
-    rlimit = node.rlimit or _Rlimit()
-    swap = node.swap or _Swap()
-    pods_memory = next((c.memory for c in node.system_containers if c.name == "pods"), _Memory())
+    runtime = node.runtime or Runtime()
+    rlimit = node.rlimit or Rlimit()
+    swap = node.swap or Swap()
+    pods_memory = next((c.memory for c in node.system_containers if c.name == "pods"), MemoryStats())
     return NodeSample(
         cpu_usage_nanocores=cpu.usage_nano_cores,
         cpu_usage_core_nanoseconds=cpu.usage_core_nano_seconds,
@@ -179,7 +57,7 @@ def node_sample(node: _Node) -> NodeSample:
     )
 
 
-def _filesystem(prefix: str, filesystem: _Filesystem | None) -> dict[str, Any]:
+def _filesystem(prefix: str, filesystem: Filesystem | None) -> dict[str, Any]:
     fs = filesystem or _NO_FILESYSTEM
     return {
         f"{prefix}_available_bytes": fs.available_bytes,
@@ -191,7 +69,7 @@ def _filesystem(prefix: str, filesystem: _Filesystem | None) -> dict[str, Any]:
     }
 
 
-def _psi(prefix: str, psi: _Psi) -> dict[str, Any]:
+def _psi(prefix: str, psi: Psi) -> dict[str, Any]:
     return {
         f"{prefix}_psi_some_total_nanoseconds": psi.some.total,
         f"{prefix}_psi_some_avg10_percent": psi.some.avg10,
@@ -200,7 +78,7 @@ def _psi(prefix: str, psi: _Psi) -> dict[str, Any]:
     }
 
 
-def pod_columns(pods: list[_Pod]) -> PodColumns:
+def pod_columns(pods: list[PodStats]) -> PodColumns:
     """The pods' rows of `pod_samples` by column.
 
     `volumes_*` leave out the volumes of claims and the service account's token, which lie elsewhere or in memory
@@ -239,7 +117,7 @@ def pod_columns(pods: list[_Pod]) -> PodColumns:
     )
 
 
-def _written(containers: list[_Container]) -> tuple[int, int, int, int]:
+def _written(containers: list[ContainerStats]) -> tuple[int, int, int, int]:
     """Bytes and inodes of the writable layers, and of the logs."""
     rootfs_bytes = rootfs_inodes = logs_bytes = logs_inodes = 0
     for container in containers:
@@ -251,7 +129,7 @@ def _written(containers: list[_Container]) -> tuple[int, int, int, int]:
     return rootfs_bytes, rootfs_inodes, logs_bytes, logs_inodes
 
 
-def _in_volumes(volumes: list[_Volume]) -> tuple[int, int]:
+def _in_volumes(volumes: list[Volume]) -> tuple[int, int]:
     """Bytes and inodes of the volumes that the eviction manager counts (C4), as far as the summary alone tells."""
     used_bytes = inodes = 0
     for volume in volumes:
@@ -261,7 +139,7 @@ def _in_volumes(volumes: list[_Volume]) -> tuple[int, int]:
     return used_bytes, inodes
 
 
-def _psi_columns(prefix: str, psis: list[_Psi]) -> dict[str, Any]:
+def _psi_columns(prefix: str, psis: list[Psi]) -> dict[str, Any]:
     some, full = [p.some for p in psis], [p.full for p in psis]
     return {
         f"{prefix}_psi_some_total_nanoseconds": [p.total for p in some],
@@ -269,3 +147,41 @@ def _psi_columns(prefix: str, psis: list[_Psi]) -> dict[str, Any]:
         f"{prefix}_psi_full_total_nanoseconds": [p.total for p in full],
         f"{prefix}_psi_full_avg10_percent": [p.avg10 for p in full],
     }
+
+
+class _Node(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str = ""
+
+
+_node: Final = msgspec.json.Decoder(_Node).decode
+
+
+def _named_node(fields: Fields) -> str:
+    try:
+        return _node(fields["node"]).node_name
+    except (UnicodeDecodeError, msgspec.DecodeError):
+        return ""
+
+
+def _records(observation: Observation, summary: Summary) -> list[Record]:
+    return [
+        SummaryRecord(
+            ts=observation.ts,
+            cluster=observation.cluster,
+            node=observation.node or summary.node.node_name or node_of(observation),
+            sample=node_sample(summary.node),
+            pods=pod_columns(summary.pods or []),
+        )
+    ]
+
+
+STATS_SUMMARY: Final = KubeletResource(
+    name="stats/summary",
+    decode=msgspec.json.Decoder(Summary).decode,
+    records=_records,
+    secrets=False,
+    fields=lambda fields: "node" in fields and "pods" in fields,
+    node=_named_node,
+    sampled=True,
+    seconds=10.0,
+)

@@ -1,0 +1,34 @@
+"""What a live source received, secrets and all; what leaves it is without them."""
+
+from typing import Any
+
+from ingest.model.observation import Change, Observation
+from ingest.model.records import Record
+from ingest.normalize.normalize import normalize
+from ingest.normalize.redact import redact
+
+
+class Received:
+    """An observation and what was decoded of its object, where that was needed to receive it."""
+
+    __slots__ = ("_decoded", "_observation")
+
+    def __init__(self, observation: Observation, decoded: Any = None) -> None:
+        self._observation = observation
+        self._decoded = decoded
+
+    @property
+    def resource(self) -> str:
+        return self._observation.resource
+
+    @property
+    def type(self) -> Change:
+        return self._observation.type
+
+    def records(self) -> list[Record]:
+        """As `normalize`, without decoding again."""
+        return normalize(self._observation, self._decoded)
+
+    def redacted(self) -> Observation:
+        """As it was received, for a capture or a dead letter: many times the work of `records`."""
+        return redact(self._observation)

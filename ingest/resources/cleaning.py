@@ -1,0 +1,66 @@
+"""Whole objects without what may be secret: environments, commands, foreign annotations, credentials in texts.
+
+What is taken away is nothing that a rule reads: the types of `ingest.model.objects` have none of it.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from common.scrub import REDACTED, scrub
+
+_DROPPED_LISTS: Final = frozenset({"command", "args", "httpHeaders", "managedFields"})
+"""Commands, also of probes and hooks, and the headers that a probe sends."""
+_DROPPED_MAPS: Final = frozenset({"volumeAttributes", "options", "staticPodURLHeader"})
+"""What a volume's driver is given, and the headers with which a kubelet asks for static pods."""
+
+
+class Cleaner:
+    """Cleans decoded JSON; of annotations those stay that `keeps` names."""
+
+    def __init__(self, keeps: Callable[[str], bool]) -> None:
+        self._keeps = keeps
+        self._cleaners = {
+            "env": self._env,
+            "annotations": self._annotations,
+            "terminated": self._terminated,
+        }
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return scrub(value)
+        if isinstance(value, list):
+            return [self(each) for each in value]
+        if isinstance(value, dict):
+            return {
+                name: self._cleaners.get(name, self)(each)
+                for name, each in value.items()
+                if not _is_dropped(name, each)
+            }
+        return value
+
+    def _env(self, value: Any) -> Any:
+        """Names of variables stay, and where their values come from."""
+        if not isinstance(value, list):
+            return self(value)
+        return [
+            {name: self(part) for name, part in each.items() if name != "value"}
+            if isinstance(each, dict)
+            else REDACTED
+            for each in value
+        ]
+
+    def _annotations(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return None
+        return {name: self(text) for name, text in value.items() if self._keeps(name)}
+
+    def _terminated(self, value: Any) -> Any:
+        """A container's termination message is its own output, or the end of its log."""
+        if not isinstance(value, dict):
+            return self(value)
+        return {name: self(part) for name, part in value.items() if name != "message"}
+
+
+def _is_dropped(name: str, value: Any) -> bool:
+    """By name and shape: a label of one of these names is text, and stays."""
+    return (isinstance(value, list) and name in _DROPPED_LISTS) or (isinstance(value, dict) and name in _DROPPED_MAPS)

@@ -1,0 +1,53 @@
+"""Events of core/v1 and of events.k8s.io: every version of one is news, and none outlives its hour."""
+
+from typing import Final
+
+from ingest.model.objects import Event, EventAnnotations
+from ingest.model.observation import Observation
+from ingest.model.records import EventRecord, Record
+from ingest.resources.decoding import kept, names_of
+from ingest.resources.resource import ApiResource, change_of
+
+
+def event_node(event: Event) -> str:
+    """The node that an event concerns, or "" (F1): the node it is about, or whose kubelet reported it."""
+    about = event.involved_object or event.regarding
+    if about is not None and about.kind == "Node":
+        return about.name
+    source = event.source or event.deprecated_source
+    if source is not None and source.host:
+        return source.host
+    if "kubelet" in (event.reporting_component, event.reporting_controller):
+        return event.reporting_instance
+    return ""
+
+
+def _records(observation: Observation, event: Event) -> list[Record]:
+    return [
+        EventRecord(
+            ts=observation.ts,
+            cluster=observation.cluster,
+            node=event_node(event),
+            change=change_of(observation),
+            object=event,
+        )
+    ]
+
+
+def _version(event: Event) -> bytes:
+    return event.metadata.resource_version.encode()
+
+
+EVENTS: Final = ApiResource(
+    name="events",
+    decode=kept(Event),
+    records=_records,
+    annotations=names_of(EventAnnotations),
+    word="event",
+    kind="Event",
+    versions=r"v1|events\.k8s\.io/\w+",
+    paths=("/api/v1/events",),
+    compared=_version,
+    deletion_is_news=False,
+    must_gather=r"namespaces/[^/]+/core/events",
+)

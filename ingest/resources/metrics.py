@@ -1,0 +1,80 @@
+"""The kubelet's metrics about NUMA, eviction and image GC (A9), out of its Prometheus exposition."""
+
+import math
+import re
+from typing import Final
+
+import msgspec
+from prometheus_client.parser import text_string_to_metric_families
+
+from common.errors import BadRecord
+from ingest.model.observation import Observation
+from ingest.model.records import Metric, MetricsRecord, Record
+from ingest.resources.resource import KubeletResource, node_of
+
+KEPT: Final = re.compile(
+    r"kubelet_(?:cpu_manager|memory_manager|topology_manager|container_aligned|resource_manager|evictions|eviction_stats"
+    r"|preemptions|image_garbage_collected|admission_rejections)"
+)
+"""Those that an analytic reads."""
+LONGEST: Final = 4096
+"""Characters of a line; no kept one has a tenth of it, and the parser's time grows with the square of a label's."""
+_KEPT_LINE: Final = re.compile(rb"\n(%b[^\n]*)" % KEPT.pattern.encode())
+_STARTED_AT: Final = re.compile(rb"\nprocess_start_time_seconds (\S+)")
+"""Both begin with a line break because a text is searched for the beginning of a pattern much faster than for `^`."""
+
+
+class _Text(msgspec.Struct, frozen=True):
+    text: str
+
+
+_decode: Final = msgspec.json.Decoder(_Text).decode
+
+
+def parse_metrics(text: str) -> list[Metric]:
+    """The kept metrics of a Prometheus exposition; raises BadRecord where it is none, or one is no finite number."""
+    kept = [line for line in text.splitlines() if KEPT.match(line)]
+    if any(len(line) > LONGEST for line in kept):
+        raise BadRecord("too_long", f"metrics: a line of more than {LONGEST} characters")
+    try:
+        metrics = [
+            Metric(sample.name, dict(sample.labels), float(sample.value))
+            for family in text_string_to_metric_families("\n".join(kept) + "\n")
+            for sample in family.samples
+        ]
+    except (ValueError, IndexError, KeyError) as error:
+        raise BadRecord("wrong_type", f"metrics: not a Prometheus exposition: {error}") from None
+    if odd := next((each for each in metrics if not math.isfinite(each.value)), None):
+        raise BadRecord("wrong_value", f"metrics: {odd.name} is {odd.value}")
+    return metrics
+
+
+def _text(data: bytes | msgspec.Raw) -> str:
+    return _decode(data).text
+
+
+def _records(observation: Observation, text: str) -> list[Record]:
+    node = node_of(observation)
+    return [MetricsRecord(ts=observation.ts, cluster=observation.cluster, node=node, metrics=parse_metrics(text))]
+
+
+def _kept_lines(body: bytes) -> bytes:
+    lines = b"".join(line + b"\n" for line in _KEPT_LINE.findall(b"\n" + body))
+    return msgspec.json.encode({"text": lines.decode(errors="replace")})
+
+
+def _started_at(body: bytes) -> bytes:
+    found = _STARTED_AT.search(b"\n" + body)
+    return found[1] if found else b""
+
+
+METRICS: Final = KubeletResource(
+    name="metrics",
+    decode=_text,
+    records=_records,
+    secrets=False,
+    fields=lambda fields: fields.keys() == {"text"},
+    seconds=10.0,
+    read=_kept_lines,
+    started_at=_started_at,
+)

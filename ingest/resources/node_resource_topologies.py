@@ -1,0 +1,77 @@
+"""NodeResourceTopologies (v1alpha1, v1alpha2, crane's): kept as JSON, since only the rule that reads one knows it."""
+
+import re
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from ingest.model.observation import Observation
+from ingest.model.records import NodeResourceTopologyRecord, Record
+from ingest.resources.cleaning import Cleaner
+from ingest.resources.resource import ApiResource, Metadata, change_of
+
+_ANNOTATION: Final = re.compile(r"([a-z0-9-]+\.)*(koordinator\.sh|crane\.io|node\.k8s\.io)/")
+"""Written by node agents about CPUs and memory (domain-reference A5)."""
+
+
+class _Topology(NamedTuple):
+    metadata: Metadata
+    document: dict[str, Any]
+
+
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def _is_kept(annotation: str) -> bool:
+    return _ANNOTATION.match(annotation) is not None
+
+
+_clean: Final = Cleaner(_is_kept)
+
+
+def _decoded(data: bytes | msgspec.Raw) -> _Topology:
+    document = _decode(data)
+    metadata = msgspec.convert({"metadata": document.get("metadata", {})}, _Identified).metadata
+    return _Topology(metadata, _clean(document))
+
+
+class _Identified(msgspec.Struct, frozen=True):
+    metadata: Metadata
+
+
+def _records(observation: Observation, topology: _Topology) -> list[Record]:
+    return [
+        NodeResourceTopologyRecord(
+            ts=observation.ts,
+            cluster=observation.cluster,
+            node=topology.metadata.name,
+            change=change_of(observation),
+            object=_encode(topology.document).decode(),
+        )
+    ]
+
+
+def _compared(topology: _Topology) -> bytes:
+    document = topology.document
+    unversioned = {name: value for name, value in document["metadata"].items() if name != "resourceVersion"}
+    return msgspec.json.encode({**document, "metadata": unversioned}, order="sorted")
+
+
+NODE_RESOURCE_TOPOLOGIES: Final = ApiResource(
+    name="noderesourcetopologies",
+    decode=_decoded,
+    records=_records,
+    annotations=_is_kept,
+    word="topolog",
+    kind="NodeResourceTopology",
+    versions=r"topology\.(?:node\.k8s|crane)\.io/\w+",
+    paths=(
+        "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
+        "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies",
+        "/apis/topology.crane.io/v1alpha1/noderesourcetopologies",
+    ),
+    compared=_compared,
+    optional=True,
+    must_gather=r"cluster-scoped-resources/topology\.[^/]+/noderesourcetopologies(?:/[^/]+)?",
+)

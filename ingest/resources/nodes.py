@@ -1,0 +1,30 @@
+"""Nodes: on their own log, and on their cluster's."""
+
+from typing import Final
+
+from ingest.model.objects import Node, NodeAnnotations
+from ingest.model.observation import Observation
+from ingest.model.records import NodeRecord, Record
+from ingest.resources.decoding import kept, names_of, without_version
+from ingest.resources.resource import ApiResource, change_of
+
+
+def _records(observation: Observation, node: Node) -> list[Record]:
+    change = change_of(observation)
+    return [
+        NodeRecord(ts=observation.ts, cluster=observation.cluster, node=name, change=change, object=node)
+        for name in (node.metadata.name, "")
+    ]
+
+
+NODES: Final = ApiResource(
+    name="nodes",
+    decode=kept(Node),
+    records=_records,
+    annotations=names_of(NodeAnnotations),
+    kind="Node",
+    versions=r"v1",
+    paths=("/api/v1/nodes",),
+    compared=without_version,
+    must_gather=r"cluster-scoped-resources/core/nodes(?:/[^/]+)?",
+)

@@ -1,0 +1,46 @@
+"""Pods: a bound one on its node's log, and what the scheduler's view of it needs on its cluster's."""
+
+from typing import Final
+
+from ingest.model.objects import Pod, PodAnnotations
+from ingest.model.observation import Observation
+from ingest.model.records import PodPlacement, PodRecord, Record
+from ingest.resources.decoding import kept, names_of, without_version
+from ingest.resources.resource import ApiResource, change_of
+
+
+def _records(observation: Observation, pod: Pod) -> list[Record]:
+    change = change_of(observation)
+    target = pod.spec.node_name
+    record = PodRecord(ts=observation.ts, cluster=observation.cluster, node=target, change=change, object=pod)
+    if not target:
+        return [record]
+    scheduled = next((c for c in pod.status.conditions or () if c.type == "PodScheduled"), None)
+    owner = next((o for o in pod.metadata.owner_references or () if o.controller), None)
+    placement = PodPlacement(
+        ts=observation.ts,
+        cluster=observation.cluster,
+        change=change,
+        target=target,
+        namespace=pod.metadata.namespace,
+        pod=pod.metadata.name,
+        uid=pod.metadata.uid,
+        phase=pod.status.phase,
+        created_at=pod.metadata.creation_timestamp,
+        bound_at=scheduled.last_transition_time if scheduled else None,
+        owner_kind=owner.kind if owner else "",
+    )
+    return [record, placement]
+
+
+PODS: Final = ApiResource(
+    name="pods",
+    decode=kept(Pod),
+    records=_records,
+    annotations=names_of(PodAnnotations),
+    kind="Pod",
+    versions=r"v1",
+    paths=("/api/v1/pods",),
+    compared=without_version,
+    must_gather=r"namespaces/[^/]+/(?:core/pods|pods/[^/]+/[^/]+)",
+)

@@ -1,0 +1,130 @@
+"""What a resource of the capture format is: all that differs from one to the next."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeAlias, TypeVar, cast
+
+import msgspec
+
+from common.errors import BadRecord
+from ingest.model.observation import Observation, Origin
+from ingest.model.records import ObjectChange, Record
+
+T = TypeVar("T")
+Fields: TypeAlias = Mapping[str, msgspec.Raw]
+"""An object's fields by their names."""
+
+
+class Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """Which object of the API it is, and which version."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Identified(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+    @property
+    def resource_version(self) -> str: ...
+
+
+class Object(Protocol):
+    """What is kept of an object of the API."""
+
+    @property
+    def metadata(self) -> _Identified: ...
+
+
+Kept = TypeVar("Kept", bound=Object)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource(Generic[T]):
+    name: str
+    """As in a capture."""
+    decode: Callable[[bytes | msgspec.Raw], T]
+    """What is kept of an object, without credentials. Raises UNDECODABLE."""
+    records: Callable[[Observation, T], list[Record]]
+    """At most one for each log. Raises BadRecord for what makes no sense."""
+    secrets: bool = True
+    """An object can hold secrets: it is redacted before it is written anywhere as it was received."""
+    annotations: Callable[[str], bool] = lambda _: False
+    """Whether an annotation stays where an object is redacted."""
+    word: str = ""
+    """In the names of files that hold it; the last of its name where there is no other."""
+
+    @property
+    def file_name(self) -> str:
+        """A pattern of what a file is named for it: `stats-summary`, `stats.summary` or `summary`."""
+        *before, last = self.name.split("/")
+        return "".join(f"(?:{part}[._-])?" for part in before) + last
+
+    def is_named(self, file: str) -> bool:
+        """Whether a file's name says that it holds this."""
+        return (self.word or self.name.rpartition("/")[2]) in file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiResource(Resource[Kept]):
+    """Objects of the API, which are listed and watched."""
+
+    kind: str
+    versions: str
+    """A pattern of the apiVersion."""
+    paths: tuple[str, ...]
+    """Where the API server has it; the first path that is there is taken."""
+    compared: Callable[[Kept], bytes]
+    """What of an object is news when it changes: JSON that decodes again where deletions are news."""
+    deletion_is_news: bool = True
+    """The DELETED of an Event is its time to live."""
+    optional: bool = False
+    """A custom resource that a cluster need not have."""
+    must_gather: str = ""
+    """A pattern of the YAML files that `oc adm must-gather` writes of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeResource(Resource[T]):
+    """What a kubelet answers, or lies on its node."""
+
+    fields: Callable[[Fields], bool]
+    """Whether an object with these fields is one; nothing else in a dump says so."""
+    origin: Origin = "kubelet"
+    """Of one in a dump."""
+    node: Callable[[Fields], str] = lambda _: ""
+    """Its node, where it names that itself."""
+    sampled: bool = False
+    """It comes at a steady pace, and has its own time."""
+    file: str = ""
+    """Where the node has it as a JSON file, below the root; the agent reads it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletResource(NodeResource[T]):
+    """What a kubelet is asked for, at the path that is the resource's name."""
+
+    seconds: float
+    """Between two answers."""
+    read: Callable[[bytes], bytes] = lambda body: body
+    """The object that an answer becomes."""
+    started_at: Callable[[bytes], bytes] = lambda _: b""
+    """When the kubelet's process began, by an answer; empty where it does not say."""
+    after_restart: bool = False
+    """It is asked for at once after a restart or a failure."""
+
+
+def change_of(observation: Observation) -> ObjectChange:
+    """What happened to the object; one of a snapshot is there."""
+    return "ADDED" if observation.type == "SNAPSHOT" else cast("ObjectChange", observation.type)
+
+
+def node_of(observation: Observation) -> str:
+    """The node that was asked; raises BadRecord where the observation does not have it."""
+    if not observation.node:
+        raise BadRecord("no_node", f"{observation.resource}: the observation does not say which node was asked")
+    return observation.node

@@ -1,0 +1,41 @@
+"""The resources of the capture format. A source that is not in TABLE does not exist.
+
+In a dump, whose objects all have the same time, what explains comes before what it explains: in this order.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ingest.resources.checkpoints import CPU_MANAGER_STATE, MEMORY_MANAGER_STATE
+from ingest.resources.configz import CONFIGZ
+from ingest.resources.cpu_topology import CPU_TOPOLOGY
+from ingest.resources.events import EVENTS
+from ingest.resources.metrics import METRICS
+from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES
+from ingest.resources.nodes import NODES
+from ingest.resources.podresources import PODRESOURCES
+from ingest.resources.pods import PODS
+from ingest.resources.resource import ApiResource, KubeletResource, NodeResource, Resource
+from ingest.resources.stats_summary import STATS_SUMMARY
+
+TABLE: Final[tuple[Resource[Any], ...]] = (
+    NODES,
+    CONFIGZ,
+    CPU_MANAGER_STATE,
+    MEMORY_MANAGER_STATE,
+    CPU_TOPOLOGY,
+    NODE_RESOURCE_TOPOLOGIES,
+    PODS,
+    EVENTS,
+    STATS_SUMMARY,
+    METRICS,
+    PODRESOURCES,
+)
+
+BY_NAME: Final[Mapping[str, Resource[Any]]] = {resource.name: resource for resource in TABLE}
+WATCHED: Final[tuple[ApiResource[Any], ...]] = tuple(each for each in TABLE if isinstance(each, ApiResource))
+OF_NODES: Final[tuple[NodeResource[Any], ...]] = tuple(each for each in TABLE if isinstance(each, NodeResource))
+POLLED: Final[tuple[KubeletResource[Any], ...]] = tuple(
+    sorted((each for each in TABLE if isinstance(each, KubeletResource)), key=lambda each: each.seconds)
+)
+"""What is asked for most often comes first: a kubelet's restart is known before its settings are due."""
