@@ -1,103 +1,169 @@
-"""Alerts: rules over the findings of a log, firing and resolved in its event time: table `alerts`.
+"""Alerts over the findings of a log, firing and resolved in its event time: table `alerts`.
 
-They are reducers over the rows that the other reducers of the same log conclude, so both runtimes give the same.
-What each rule looks at is in `streams.alerting`, what a person can set in `streams/alerting/defaults.yaml`.
+They are reducers over the rows that the other reducers of the same log conclude, so both runtimes give the same. What
+each alert looks at and when it is raised is in its own file in `streams.alerting.alerts`.
 """
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
-from ingest.model.records import DeadLetterRecord
-from streams.alerting.holding import State
-from streams.fold.findings import (
-    Alert,
-    Eviction,
-    EvictionSignal,
-    ImageGc,
-    KubeletSetting,
-    LateJoiners,
-    NodeEvent,
-    NodeFit,
-    NodeRow,
-    NumaSkew,
-    PressureChange,
-    Row,
-    SchedulerBlindSpot,
-    SourceError,
-)
+import msgspec
+
+from ingest.model.records import Record
+from streams.alerting.definition import Nothing, Now
+from streams.alerting.holding import Origin, State, changed, fired, resolved, resolved_all
+from streams.alerting.registry import ALERTS, AnyAlert
+from streams.alerting.rules import AlertRules
+from streams.alerting.rules_file import default_rules
+from streams.fold.findings import Alert, NodeRow
 from streams.fold.reducer import Concluded, Reducer
 
-if TYPE_CHECKING:
-    from streams.alerting.rules import AlertRules
+VERSION: Final = 2
+"""Of the shape of a log's state: raise it when an alert changes the shape of what it remembers."""
+_MOMENT: Final = timedelta(microseconds=1)
+_Log: TypeAlias = Literal["node", "cluster"]
 
-_Judge = Callable[[Any, State, Concluded], tuple[State, Sequence[Alert]]]
-_OF_A_NODE: Final[tuple[type[Row], ...]] = (
-    EvictionSignal,
-    NodeFit,
-    Eviction,
-    PressureChange,
-    ImageGc,
-    KubeletSetting,
-    NodeEvent,
-    NodeRow,
-    NumaSkew,
-    SourceError,
+LogState: Final = cast(
+    type[State],
+    msgspec.defstruct(
+        "LogState",
+        [(alert.name, alert.state | None, None) for alert in ALERTS if alert.state is not Nothing],
+        bases=(State,),
+        frozen=True,
+        omit_defaults=True,
+    ),
 )
-_OF_A_CLUSTER: Final[tuple[type[Row], ...]] = (NumaSkew, LateJoiners, SchedulerBlindSpot, SourceError)
+"""The active alerts of a log, and what each condition remembers, by the alert's name."""
 
 
-def step(rules: "AlertRules | None", state: State, concluded: Concluded) -> tuple[State, Sequence[Alert]]:
-    """What the findings of one record change about the alerts of a log."""
-    judge, packaged = _parts()
-    return judge(rules or packaged, state, concluded)
+class _Enabled(NamedTuple):
+    """An alert that is enabled, with its settings."""
+
+    alert: AnyAlert
+    settings: Any
+    runbook_url: str
+    initial: msgspec.Struct
+    """What its condition remembers of a log never seen."""
 
 
-def cluster_step(
-    rules: "AlertRules | None", state: State, concluded: Concluded | DeadLetterRecord
-) -> tuple[State, Sequence[Alert]]:
-    """As `step`, by the minute: records of many nodes come in no fixed order."""
-    if isinstance(concluded, DeadLetterRecord):
-        concluded = Concluded(concluded.ts, "", new_minute=False, rows=(concluded,))
-    return step(rules, state, concluded._replace(at=concluded.at.replace(second=0, microsecond=0)))
+class Engine:
+    """The alerts of one kind of log under one set of rules."""
+
+    def __init__(self, log: _Log, rules: AlertRules) -> None:
+        self._log = log
+        self._enabled = {
+            alert.name: _Enabled(alert, rules.of(alert.name), rules.runbook_url(alert.name), alert.state())
+            # those that heed others come after them, so that they know what the same record did to these
+            for alert in sorted(ALERTS, key=lambda each: bool(each.heeds))
+            if rules.of(alert.name).enabled
+        }
+        self._takers: dict[frozenset[type], list[tuple[_Enabled, frozenset[type]]]] = {}
+        """The alerts that look at rows of some types, each with those of the types that it looks at."""
+
+    def step(self, state: State, concluded: Concluded | Record) -> tuple[State, Sequence[Alert]]:
+        """What the findings of one record change about the alerts of a log."""
+        if isinstance(concluded, Record):
+            concluded = Concluded(concluded.ts, concluded.node, new_minute=False, rows=(concluded,))
+        at, rows = concluded.at, concluded.rows
+        if self._log == "cluster":  # by the minute: records of many nodes come in no fixed order
+            at = at.replace(second=0, microsecond=0)
+        emitted: list[Alert] = []
+        if state.active:
+            # what was quiet for long enough before this moment was over then, although it may be true again now
+            state, emitted = resolved(state, at - _MOMENT, self._lasting(state))
+        if not state.cluster and rows:
+            state = msgspec.structs.replace(state, cluster=rows[0].cluster, node=concluded.node)
+        deletion = next((number for number, row in enumerate(rows) if type(row) is NodeRow and row.deleted), None)
+        if deletion is not None:
+            state, gone = resolved_all(state, at)
+            emitted += gone
+            rows = rows[deletion + 1 :]
+        state = self._judged(state, rows, at)
+        if state.active:
+            state, over = resolved(self._without_disabled(state, at), at, self._lasting(state))
+            state, firing = fired(state, at, repeat=concluded.new_minute)
+            emitted += over + firing
+        return state, emitted
+
+    def _judged(self, state: State, rows: Sequence[Any], at: datetime) -> State:
+        """After each alert's condition saw the rows that it looks at. This runs for every sample of every node."""
+        by_type: dict[type, list[Any]] = {}
+        for row in rows:
+            by_type.setdefault(type(row), []).append(row)
+        types = frozenset(by_type)
+        if types not in self._takers:
+            every = [(each, types.intersection(_rows(each.alert, self._log))) for each in self._enabled.values()]
+            self._takers[types] = [(each, taken) for each, taken in every if taken]
+        for enabled, taken in self._takers[types]:
+            if len(taken) == 1:
+                (seen,) = (by_type[each] for each in taken)
+            else:
+                seen = [row for row in rows if type(row) in taken]
+            state = _stepped(state, enabled, seen, at)
+        return state
+
+    def _lasting(self, state: State) -> frozenset[str]:
+        """Names of alerts that go on although nothing happened."""
+        return frozenset(
+            name
+            for name, (alert, *_) in self._enabled.items()
+            if alert.lasts and (own := getattr(state, name)) is not None and alert.lasts(own)
+        )
+
+    def _without_disabled(self, state: State, at: datetime) -> State:
+        """What was active under other rules, and is not enabled under these, ends."""
+        disabled = state.active.keys() - self._enabled.keys()
+        if not disabled:
+            return state
+        ended = {name: {key: each.ended(at) for key, each in state.active[name].items()} for name in disabled}
+        return msgspec.structs.replace(state, active={**state.active, **ended})
 
 
-@cache
-def _parts() -> tuple[_Judge, "AlertRules"]:
-    """Only now: pydantic takes long to import, and most commands fold nothing."""
-    from streams.alerting.judge import judge  # noqa: PLC0415  # as said
-    from streams.alerting.rules_file import default_rules  # noqa: PLC0415  # as said
-
-    return judge, default_rules()
+def _rows(alert: AnyAlert, log: _Log) -> tuple[type[Any], ...]:
+    """The types that an alert looks at in a log."""
+    return alert.node_rows if log == "node" else alert.cluster_rows
 
 
-def expire(state: State, _watermark: datetime) -> tuple[State | None, Sequence[Alert]]:
-    """Forget a log without alerts; what time alone fires or resolves is told with the first record of a minute."""
-    return (None if state == State(state.cluster, state.node) else state), ()
+def _stepped(state: State, enabled: _Enabled, rows: Sequence[Any], at: datetime) -> State:
+    """After one alert's condition saw its rows."""
+    alert, settings, runbook_url, initial = enabled
+    active = state.active.get(alert.name, {})
+    before = getattr(state, alert.name, None) or initial
+    heeded = [name for name in alert.heeds if name in state.active] if alert.heeds else ()
+    own, changes = alert.step(settings, before, rows, Now(at, active, heeded))
+    if own is not before and own != before:
+        state = msgspec.structs.replace(state, **{alert.name: None if own == initial else own})
+    if changes:
+        origin = Origin(alert.name, settings, runbook_url, state.cluster, state.node)
+        found = changed(active, changes, at, origin)
+        if found != active:
+            state = msgspec.structs.replace(state, active={**state.active, alert.name: found})
+    return state
 
 
-def alert_reducers(rules: "AlertRules | None" = None) -> tuple[Reducer[State], Reducer[State]]:
-    """Of nodes' and clusters' logs, with rules of your own or the packaged ones; they go after all other reducers."""
-    return (
-        Reducer(
-            name="alerts",
-            version=1,
-            log="node",
-            takes=(),
-            over=_OF_A_NODE,
-            state=State,
-            step=partial(step, rules),
-            expire=expire,
-        ),
-        Reducer(
-            name="cluster_alerts",
-            version=1,
-            log="cluster",
-            takes=(DeadLetterRecord,),
-            over=_OF_A_CLUSTER,
-            state=State,
-            step=partial(cluster_step, rules),
-            expire=expire,
-        ),
+def _expire(state: State, _watermark: datetime) -> tuple[State | None, Sequence[Alert]]:
+    """Forget a log without alerts. What time alone fires or resolves comes with the first record of a minute."""
+    return (None if state == LogState(state.cluster, state.node) else state), ()
+
+
+def _reducer(name: str, log: _Log, rules: AlertRules) -> Reducer[State]:
+    types = dict.fromkeys(each for alert in ALERTS for each in _rows(alert, log))
+    if log == "node":
+        types[NodeRow] = None
+    return Reducer(
+        name=name,
+        version=VERSION,
+        log=log,
+        takes=tuple(each for each in types if issubclass(each, Record)),
+        over=tuple(each for each in types if not issubclass(each, Record)),
+        state=LogState,
+        step=Engine(log, rules).step,
+        expire=_expire,
     )
+
+
+def alert_reducers(rules: AlertRules | None = None) -> tuple[Reducer[State], Reducer[State]]:
+    """Of nodes' and clusters' logs, with rules of your own or the packaged ones; they go after all other reducers."""
+    rules = rules or default_rules()
+    return _reducer("alerts", "node", rules), _reducer("cluster_alerts", "cluster", rules)

@@ -1,24 +1,34 @@
-"""Rules of alerts from a YAML file; what is wrong with one is told with its line and what is allowed."""
+"""The rules of alerts from a YAML file; a mistake in one is reported with its line and what is allowed."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import pydantic
 import yaml
 
 from common.errors import WrongUsage
 from common.text import plain
-from streams.alerting.rules import AlertRules
+from streams.alerting.registry import DEFAULTS
+from streams.alerting.rules import MODEL, AlertRules
 
-DEFAULTS: Final = Path(__file__).with_name("defaults.yaml")
 _FIRST_LINE: Final = 1
-_Place = tuple[str | int, ...]
+_Place: TypeAlias = tuple[str | int, ...]
+_MOVED: Final[Mapping[str, _Place]] = {
+    "every_invalid_disk_capacity": ("alerts", "ImageGCInvalidCapacity", "every_invalid_disk_capacity"),
+}
+"""Settings that once were at the top of the file, and are still accepted there."""
 
 
 class BadRules(WrongUsage):
     """The rules cannot be used; the message names file, line, setting and what is allowed."""
+
+
+class _Settings(NamedTuple):
+    values: dict[str, Any]
+    lines: Mapping[_Place, int]
+    """Of every setting, counted from 1."""
 
 
 @cache
@@ -28,11 +38,11 @@ def default_rules() -> AlertRules:
 
 
 def read_rules(file: Path) -> AlertRules:
-    """The rules of a file; what it does not say is as in the packaged one. Raises BadRules."""
-    values, lines = _read(file)
+    """The rules of a file; what it does not set is as in the packaged one. Raises BadRules."""
+    values, lines = _moved(_read(file), file)
     base = {} if file == DEFAULTS else _packaged()
     try:
-        return AlertRules.model_validate(_merged(base, values))
+        return MODEL.model_validate(_merged(base, values))
     except pydantic.ValidationError as error:
         problems = [_problem(each, lines) for each in error.errors(include_url=False)]
         raise BadRules(f"{plain(file)}: {'; '.join(problems)}") from None
@@ -40,10 +50,10 @@ def read_rules(file: Path) -> AlertRules:
 
 @cache
 def _packaged() -> dict[str, Any]:
-    return _read(DEFAULTS)[0]
+    return _read(DEFAULTS).values
 
 
-def _read(file: Path) -> tuple[dict[str, Any], Mapping[_Place, int]]:
+def _read(file: Path) -> _Settings:
     try:
         text = file.read_text("utf-8")
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -58,11 +68,28 @@ def _read(file: Path) -> tuple[dict[str, Any], Mapping[_Place, int]]:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise BadRules(f"{plain(file)}: no YAML: {plain(error)}") from None
     if values is None:
-        return {}, {}
+        return _Settings({}, {})
     if not isinstance(values, dict):
         raise BadRules(f"{plain(file)}: line 1: rules are `name: value`, this is a {type(values).__name__}")
     _refuse_doubles(tree, file)
-    return values, dict(_lines(tree, ()))
+    return _Settings(values, dict(_lines(tree, ())))
+
+
+def _moved(settings: _Settings, file: Path) -> _Settings:
+    """With each setting in its place of today."""
+    values, lines = settings
+    for name, place in _MOVED.items():
+        if name not in values:
+            continue
+        line = lines.get((name,), _FIRST_LINE)
+        if place in lines:
+            raise BadRules(f"{plain(file)}: line {line}: {name} is there twice, also in line {lines[place]}")
+        moved: Any = values[name]
+        for part in reversed(place):
+            moved = {part: moved}
+        values = _merged(moved, {other: value for other, value in values.items() if other != name})
+        lines = {**lines, place: line}
+    return _Settings(values, lines)
 
 
 def _merged(base: Any, over: Any) -> Any:
@@ -72,7 +99,6 @@ def _merged(base: Any, over: Any) -> Any:
 
 
 def _lines(node: Any, place: _Place) -> Iterator[tuple[_Place, int]]:
-    """The line of every setting, counted from 1."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             below = (*place, key.value)
@@ -85,7 +111,7 @@ def _lines(node: Any, place: _Place) -> Iterator[tuple[_Place, int]]:
 
 
 def _refuse_doubles(node: Any, file: Path) -> None:
-    """YAML would take the last of two settings of one name, and say nothing."""
+    """YAML would take the last of two settings of one name without a word."""
     if not isinstance(node, yaml.MappingNode):
         return
     seen: set[str] = set()
@@ -108,7 +134,7 @@ def _problem(error: Any, lines: Mapping[_Place, int]) -> str:
 
 
 def _settings_at(place: _Place) -> list[str]:
-    model: type[pydantic.BaseModel] = AlertRules
+    model: type[pydantic.BaseModel] = MODEL
     for name in place:
         found = model.model_fields[str(name)].annotation
         if not (isinstance(found, type) and issubclass(found, pydantic.BaseModel)):

@@ -12,6 +12,18 @@ _HOUR: Final = 3600
 SHOWN: Final = 3
 NAME: Final = 120
 """Characters of a name that are shown."""
+_SENTENCE: Final = 1000
+"""Characters of an explanation that are shown."""
+EVICTION_ADVICE: Final = {
+    "memory": "The pod whose working set exceeds its memory request the most goes first, lower priority before that",
+    "ephemeral-storage": (
+        "Free space on the node's file system: logs, emptyDir volumes, images, and what lies outside of pods; pods "
+        "over their ephemeral-storage request go first"
+    ),
+    "inodes": "Find what makes many small files on the node; pods with most inodes go first within a priority",
+    "pids": "Find what forks: pods of low priority with most processes go first",
+}
+"""What to do about a resource that runs out, and which pods the kubelet evicts first."""
 
 
 def name(text: str) -> str:
@@ -53,3 +65,16 @@ def some(names: Iterable[str]) -> str:
 
 def pods(count: int) -> str:
     return "1 pod" if count == 1 else f"{count} pods"
+
+
+def place(cluster: str, node: str) -> str:
+    """The node, or the cluster where an alert is about no single node."""
+    return f"Node {name(node)}" if node else f"Cluster {name(cluster)}"
+
+
+def sentence(text: str) -> str:
+    """An explanation as a sentence with a space after it; empty for an empty one."""
+    if not text:
+        return ""
+    shown = plain(text, _SENTENCE)
+    return f"{shown[0].upper()}{shown[1:].rstrip('.')}. "

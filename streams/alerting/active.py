@@ -1,0 +1,125 @@
+"""One alert from its first sign until it is resolved: pending while it must still hold, then firing. Event time."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final, Self
+
+import msgspec
+
+REPEAT_EVERY: Final = timedelta(hours=1)
+"""A firing alert is emitted again so often, so that a reader of only the last days of the topic knows it."""
+
+
+class Group(msgspec.Struct, frozen=True, array_like=True):
+    """What one alert gathers, such as the pods of an eviction storm."""
+
+    members: dict[str, int] = {}
+    """How often each was seen, in the order in which they first were."""
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+
+    @property
+    def count(self) -> int:
+        return sum(self.members.values())
+
+    @property
+    def seconds(self) -> float:
+        """From the first to the last; 0 for an empty group."""
+        return (self.last_at - self.first_at).total_seconds() if self.first_at and self.last_at else 0.0
+
+    def plus(self, member: str, at: datetime) -> "Group":
+        return Group(
+            members={**self.members, member: self.members.get(member, 0) + 1},
+            first_at=min(at, self.first_at or at),
+            last_at=max(at, self.last_at or at),
+        )
+
+
+class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
+    """An alert that is pending or firing."""
+
+    labels: dict[str, str]
+    """All of them: the alert's identity."""
+    summary: str
+    description: str
+    since: datetime
+    """When its condition began to be true, or the first occurrence was observed."""
+    ended_at: datetime | None
+    """When the condition stopped being true, or the last occurrence; None while it is true."""
+    happens: bool
+    """It is an occurrence (an eviction), not a state that lasts (a skew)."""
+    for_seconds: float
+    keep_seconds: float
+    runbook_url: str
+    starts_at: datetime | None = None
+    """When it fired; None while it is pending."""
+    emitted_at: datetime | None = None
+    emitted_summary: str = ""
+    group: Group = Group()
+    wanted: int = 1
+    """It stays pending while its group has members, but fewer than this."""
+
+    @property
+    def keep(self) -> timedelta:
+        return timedelta(seconds=self.keep_seconds)
+
+    @property
+    def resolved_at(self) -> datetime | None:
+        """When it will have been quiet for long enough; None while its condition is true, or if it never fired."""
+        return (
+            None
+            if self.ended_at is None or self.starts_at is None
+            else max(self.ended_at + self.keep, self.starts_at)
+        )
+
+    def is_quiet(self, at: datetime) -> bool:
+        """It has been quiet for long enough, and is not about to fire."""
+        if self.ended_at is None or (self.starts_at is None and (not self.happens or self._is_enough)):
+            return False
+        return at >= self.ended_at + self.keep
+
+    def is_forgotten(self, at: datetime) -> bool:
+        """It ended before it fired. In one moment, as a cluster's minute, it can end and be true again."""
+        return not self.happens and self.starts_at is None and self.ended_at is not None and at > self.ended_at
+
+    def ended(self, at: datetime) -> Self:
+        """Its condition is no longer true, or its occurrence no longer news."""
+        if self.ended_at is None or (self.happens and self.ended_at > at):
+            return msgspec.structs.replace(self, ended_at=at)
+        return self
+
+    def kept_until(self, at: datetime) -> Self:
+        """Quiet for exactly long enough at `at`."""
+        return msgspec.structs.replace(self, ended_at=at - self.keep)
+
+    def started(self, at: datetime) -> Self:
+        """Firing, where it has been true for long enough."""
+        fires_at = self.since + timedelta(seconds=self.for_seconds)
+        has_ended = self.ended_at is not None and not self.happens
+        if self.starts_at is not None or has_ended or not self._is_enough or at < fires_at:
+            return self
+        return msgspec.structs.replace(self, starts_at=fires_at)
+
+    def emitted(self, at: datetime, *, repeat: bool) -> Self | None:
+        """As it is after it is emitted as firing; None where there is nothing to emit. With `repeat`, an alert that
+        reads differently now, or was last emitted an hour ago, is emitted again. When it was emitted does not depend
+        on which record came next.
+        """
+        if self.starts_at is None:
+            return None
+        emitted_at = self.starts_at
+        if self.emitted_at is not None:
+            is_reworded = self.summary != self.emitted_summary
+            if not repeat or not (is_reworded or at - self.emitted_at >= REPEAT_EVERY):
+                return None
+            emitted_at = at if is_reworded else self.emitted_at + REPEAT_EVERY
+        return msgspec.structs.replace(self, emitted_at=emitted_at, emitted_summary=self.summary)
+
+    @property
+    def _is_enough(self) -> bool:
+        return not self.group.members or self.group.count >= self.wanted
+
+
+def key_of(labels: Mapping[str, str]) -> str:
+    """How an alert is found among the active ones of its name, by the labels that its condition gives it."""
+    return repr(sorted(labels.items()))

@@ -1,0 +1,1 @@
+"""One file an alert, with the alert's name in snake case: `streams.alerting.registry` finds them."""

@@ -1,0 +1,96 @@
+"""EvictionThresholdNear: a signal meets an eviction threshold, or soon will; pods are evicted next."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pydantic
+
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
+from streams.alerting.rule_settings import RuleSettings, Seconds
+from streams.alerting.words import EVICTION_ADVICE, amount, lasting, name
+from streams.fold.findings import EvictionSignal
+from streams.rules.eviction.signals import RESOURCES
+
+_RESOURCES: Final = tuple(sorted(set(RESOURCES.values())))
+
+
+class Settings(RuleSettings):
+    within_seconds: Seconds = pydantic.Field(alias="within")
+    wait_for_image_gc: bool
+
+
+def step(
+    settings: Settings, state: Nothing, rows: Sequence[EvictionSignal], now: Now
+) -> tuple[Nothing, Sequence[Change]]:
+    """The signals of one sample. Called for every sample of every node: mostly no threshold is near."""
+    within = settings.within_seconds
+    near = [
+        row
+        for row in rows
+        if (row.seconds_to_hard is not None and row.seconds_to_hard <= within)
+        or (row.seconds_to_soft is not None and row.seconds_to_soft <= within)
+    ]
+    if not near and not now.active:
+        return state, ()
+    if settings.wait_for_image_gc and not now.heeded:
+        near = [row for row in near if row.hard_met or row.soft_met or not row.gc_first]
+    nearest: dict[str, EvictionSignal] = {}
+    for row in sorted(near, key=_seconds_left):
+        nearest.setdefault(RESOURCES[row.signal], row)
+    return state, [
+        _near(nearest[resource], resource, settings) if resource in nearest else Ends({"resource": resource})
+        for resource in _RESOURCES
+    ]
+
+
+def _seconds_left(row: EvictionSignal) -> float:
+    """Until a threshold is met; of a soft one, until its grace period is over as well."""
+    hard = 0.0 if row.hard_met else row.seconds_to_hard
+    soft = 0.0 if row.soft_met else row.seconds_to_soft
+    grace = row.soft_grace_seconds or 0.0
+    return min(float("inf") if hard is None else hard, float("inf") if soft is None else soft + grace)
+
+
+def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
+    is_hard, when = _first(row)
+    threshold = row.hard_threshold if is_hard else row.soft_threshold
+    kind = "hard" if is_hard else "soft"
+    left = amount(row.available, resource)
+    limit = "" if threshold is None else f", threshold {amount(threshold, resource)}"
+    grace = ""
+    if not is_hard and row.soft_grace_seconds:
+        grace = f" Its grace period is {lasting(row.soft_grace_seconds)}."
+    assumed = " No /configz was seen: the threshold is the default of that kubelet." if row.thresholds_assumed else ""
+    return Holds(
+        {"resource": resource},
+        f"Node {name(row.node)}: {row.signal} {when} its {kind} eviction threshold ({left} left{limit})",
+        f"The kubelet evicts pods, one after the other, once {row.signal} is below the threshold.{grace} "
+        f"{EVICTION_ADVICE[resource]}. Who goes first: leadsman query next_eviction.{assumed}",
+        at_once=row.hard_met or row.soft_met or _seconds_left(row) < settings.for_seconds,
+    )
+
+
+def _first(row: EvictionSignal) -> tuple[bool, str]:
+    """Whether the hard threshold is the one to name, and when it is met."""
+    if row.hard_met:
+        return True, "is below"
+    if row.soft_met:
+        return False, "is below"
+    hard, soft = row.seconds_to_hard, row.seconds_to_soft
+    if soft is None or (hard is not None and hard <= soft):
+        return True, f"meets in {lasting(hard or 0.0)}"
+    return False, f"meets in {lasting(soft)}"
+
+
+ALERT: Final = AlertDefinition(
+    name="EvictionThresholdNear",
+    settings=Settings,
+    needs=(
+        Need("samples", "no signal is known: it cannot fire"),
+        Need("configz", "the thresholds are assumed to be the defaults of that kubelet", required=False),
+    ),
+    node_rows=(EvictionSignal,),
+    step=step,
+    heeds=("ImageGCInvalidCapacity", "ImageGCInsufficientFreed", "ImageGCRestartLoop"),
+    foretells=True,
+)

@@ -1,0 +1,82 @@
+"""ImageGCInsufficientFreed: image GC runs and frees too little."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from streams.alerting.definition import AlertDefinition, Change, Need, Now
+from streams.alerting.image_gc import is_too_little, on_verdict, times
+from streams.alerting.rule_settings import RuleSettings
+from streams.alerting.words import name, size
+from streams.fold.findings import EvictionSignal, ImageGc, KubeletSetting
+
+_IMAGEFS: Final = "imagefs.available"
+
+
+class State(msgspec.Struct, frozen=True):
+    """Kept only while the alert is active."""
+
+    high_percent: int | None = None
+    """From which usage on image GC begins."""
+    used_percent: int | None = None
+
+
+_NOTHING: Final = State()
+
+
+def step(
+    settings: RuleSettings, state: State, rows: Sequence[ImageGc | KubeletSetting | EvictionSignal], now: Now
+) -> tuple[State, Sequence[Change]]:
+    """Called for every sample of every node: mostly image GC does not fail."""
+    changes: list[Change] = []
+    high, used = state.high_percent, state.used_percent
+    for row in rows:
+        if isinstance(row, EvictionSignal):
+            if row.signal == _IMAGEFS and row.capacity > 0:
+                used = _used_percent(row)
+        elif isinstance(row, KubeletSetting):
+            high = row.image_gc_high_percent
+        else:
+            is_ours = row.verdict in {"persistent", "insufficient_freed"} and is_too_little(row)
+            found = on_verdict(row, settings, now, is_ours=is_ours, summary=_summary)
+            changes += found
+            if row.verdict == "recovered" and now.of({"reason": row.reason}):
+                high = None  # usage does not keep active what has recovered
+            elif found:
+                high = row.high_percent
+    return (State(high, used) if now.active or changes else _NOTHING), changes
+
+
+def is_full(state: State) -> bool:
+    """Usage is still at or above the threshold, whatever became of the kubelet's events: they expire."""
+    return (
+        state.used_percent is not None and state.high_percent is not None and state.used_percent >= state.high_percent
+    )
+
+
+def _used_percent(row: EvictionSignal) -> int:
+    """How full the image file system is, counted as image GC does."""
+    return 100 - min(row.available, row.capacity) * 100 // row.capacity
+
+
+def _summary(row: ImageGc) -> str:
+    used = "" if row.usage_percent is None else f" at {row.usage_percent} % used (limit {row.high_percent} %)"
+    wanted = "" if row.wanted_bytes is None else f" of {size(row.wanted_bytes)}"
+    freed = "too little" if row.freed_bytes is None else f"{size(row.freed_bytes)}{wanted}"
+    return f"Node {name(row.node)}: image GC freed {freed}{used}, {times(row)}"
+
+
+ALERT: Final = AlertDefinition(
+    name="ImageGCInsufficientFreed",
+    settings=RuleSettings,
+    needs=(
+        Need("events", "only events tell it: it cannot fire"),
+        Need("configz", "the thresholds are assumed to be 85 and 80 percent", required=False),
+    ),
+    node_rows=(ImageGc, KubeletSetting, EvictionSignal),
+    state=State,
+    step=step,
+    lasts=is_full,
+    exhausts=frozenset({"ephemeral-storage", "inodes"}),
+)

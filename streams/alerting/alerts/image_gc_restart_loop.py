@@ -1,0 +1,34 @@
+"""ImageGCRestartLoop: the kubelet restarts again and again, and image GC fails at each start."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from streams.alerting.definition import AlertDefinition, Change, Need, Nothing, Now
+from streams.alerting.image_gc import on_verdict, times
+from streams.alerting.rule_settings import RuleSettings
+from streams.alerting.words import name
+from streams.fold.findings import ImageGc
+
+
+def step(
+    settings: RuleSettings, state: Nothing, rows: Sequence[ImageGc], now: Now
+) -> tuple[Nothing, Sequence[Change]]:
+    changes: list[Change] = []
+    for row in rows:
+        changes += on_verdict(row, settings, now, is_ours=row.verdict == "restart_loop", summary=_summary)
+    return state, changes
+
+
+def _summary(row: ImageGc) -> str:
+    return (
+        f"Node {name(row.node)}: the kubelet restarts again and again, and image GC failed at the start {times(row)}"
+    )
+
+
+ALERT: Final = AlertDefinition(
+    name="ImageGCRestartLoop",
+    settings=RuleSettings,
+    needs=(Need("events", "only events tell it: it cannot fire"),),
+    node_rows=(ImageGc,),
+    step=step,
+)

@@ -1,0 +1,44 @@
+"""NUMAFragmented: enough exclusive CPUs are free for a request, but no NUMA node has them together."""
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
+from streams.alerting.rule_settings import RuleSettings, Count
+from streams.alerting.words import name, place
+from streams.fold.findings import NumaSkew
+
+
+class Settings(RuleSettings):
+    request_cpus: Count
+    scopes: list[Literal["node", "cluster"]]
+
+
+def step(settings: Settings, state: Nothing, rows: Sequence[NumaSkew], _now: Now) -> tuple[Nothing, Sequence[Change]]:
+    return state, [_fragmented(row, settings) for row in rows]
+
+
+def _fragmented(row: NumaSkew, settings: Settings) -> Change:
+    labels = {"scope": row.scope}
+    free, fit, request = row.free_cpus, row.largest_fit_cpus, settings.request_cpus
+    is_looked_at = row.scope in settings.scopes and row.cpu_manager_policy != "none"
+    if not is_looked_at or free is None or fit is None or not fit < request <= free:
+        return Ends(labels)
+    return Holds(
+        labels,
+        f"{place(row.cluster, row.node)}: {free} CPUs are free, but no NUMA node has more than {fit} together",
+        f"A pod that asks for {request} exclusive CPUs on one NUMA node fits nowhere, although there are "
+        "enough. Move pods so that one NUMA node gets free; which placement would have kept room: leadsman query "
+        f"numa_whatif. What fits now: leadsman fit --cpu {request} --exclusive. "
+        f"By {name(row.source)}, fidelity {row.fidelity}.",
+    )
+
+
+ALERT: Final = AlertDefinition(
+    name="NUMAFragmented",
+    settings=Settings,
+    needs=(Need("numa", "no source tells its NUMA nodes: it cannot fire"),),
+    node_rows=(NumaSkew,),
+    cluster_rows=(NumaSkew,),
+    step=step,
+)

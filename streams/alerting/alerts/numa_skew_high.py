@@ -1,0 +1,67 @@
+"""NUMASkewHigh: exclusive CPUs pile up on some NUMA nodes of a node, or on some nodes of the cluster."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now
+from streams.alerting.rule_settings import RuleSettings, Count, Ratio
+from streams.alerting.words import name, place, sentence
+from streams.fold.findings import LateJoiners, NumaSkew
+
+
+class Settings(RuleSettings):
+    node_skew_ratio: Ratio
+    cluster_skew_ratio: Ratio
+    exclusive_cpus: Count
+
+
+class State(msgspec.Struct, frozen=True):
+    late_joiners: str = ""
+    """Why nodes that joined late are emptier; empty where they are not."""
+
+
+def step(
+    settings: Settings, state: State, rows: Sequence[NumaSkew | LateJoiners], _now: Now
+) -> tuple[State, Sequence[Change]]:
+    """A row comes with each change of the numbers; late joiners explain the skew of a cluster."""
+    changes: list[Change] = []
+    for row in rows:
+        if isinstance(row, LateJoiners):
+            state = State(row.explanation if row.verdict == "late_joiners_emptier" else "")
+        else:
+            changes.append(_skew(row, settings, state))
+    return state, changes
+
+
+def _skew(row: NumaSkew, settings: Settings, state: State) -> Change:
+    labels = {"scope": row.scope}
+    limit = settings.node_skew_ratio if row.scope == "node" else settings.cluster_skew_ratio
+    if row.skew_ratio is None or row.skew_ratio < limit or (row.exclusive_cpus or 0) < settings.exclusive_cpus:
+        return Ends(labels)
+    between = "its NUMA nodes" if row.scope == "node" else f"its {row.nodes} nodes"
+    return Holds(
+        labels,
+        f"{place(row.cluster, row.node)}: exclusive CPUs differ by {100 * row.skew_ratio:.0f} % between {between} "
+        f"({_count(row.free_cpus)} CPUs free, at most {_count(row.largest_fit_cpus)} of them on one NUMA node)",
+        f"Pods with exclusive CPUs pile up. {sentence(row.explanation)}{sentence(state.late_joiners)}"
+        "Move some to where CPUs are free, or let the scheduler place by NUMA node. The map: leadsman query "
+        "numa_map; other strategies: leadsman query numa_whatif. "
+        f"By {name(row.source)}, fidelity {row.fidelity}.",
+    )
+
+
+def _count(number: int | None) -> str:
+    return "an unknown number of" if number is None else str(number)
+
+
+ALERT: Final = AlertDefinition(
+    name="NUMASkewHigh",
+    settings=Settings,
+    needs=(Need("numa", "no source tells its NUMA nodes: it cannot fire"),),
+    node_rows=(NumaSkew,),
+    cluster_rows=(NumaSkew, LateJoiners),
+    state=State,
+    step=step,
+)

@@ -1,0 +1,89 @@
+"""PodsEvicted: pods were evicted or rejected; one alert for each cause and resource, however many pods."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from streams.alerting.active import Group, key_of
+from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
+from streams.alerting.rule_settings import RuleSettings, Count
+from streams.alerting.words import EVICTION_ADVICE, amount, lasting, name, pods, some
+from streams.fold.findings import Eviction
+
+MAX_MEMBERS: Final = 1000
+"""Pods of one alert that are kept apart; of a larger storm, the rest are counted by row."""
+_UNEXPLAINED: Final = 0.1
+
+
+class Settings(RuleSettings):
+    pods_pressure: Count
+    pods_admission: Count
+    pods_limit: Count
+
+
+def step(settings: Settings, state: Nothing, rows: Sequence[Eviction], now: Now) -> tuple[Nothing, Sequence[Change]]:
+    """Each pod counts once, whichever witnesses report it."""
+    groups = {key: alert.group for key, alert in now.active.items()}
+    changes: list[Change] = []
+    for row in rows:
+        labels = {"cause": row.cause, "resource": row.resource or "unknown"}
+        group = groups.get(key_of(labels), Group())
+        pod = f"{row.namespace}/{row.pod} {row.uid}"
+        if now.is_old(row.ts, settings) or pod in group.members:
+            continue
+        group = groups[key_of(labels)] = group.plus(pod if len(group.members) < MAX_MEMBERS else "", row.ts)
+        wanted = {"pressure": settings.pods_pressure, "admission": settings.pods_admission}
+        changes.append(
+            Happened(
+                labels,
+                *_words(row, group),
+                until=row.ts,
+                group=group,
+                wanted=wanted.get(row.cause, settings.pods_limit),
+            )
+        )
+    return state, changes
+
+
+def _words(row: Eviction, group: Group) -> tuple[str, str]:
+    within = f" within {lasting(group.seconds)}" if group.count > 1 else ""
+    which = some(pod.rpartition(" ")[0] for pod in group.members if pod)
+    node, resource = name(row.node), name(row.resource) or "an unknown resource"
+    match row.cause:
+        case "admission":
+            summary = f"Node {node}: {pods(group.count)} rejected at admission{within} ({resource})"
+            return summary, (
+                f"The node is under pressure, so its kubelet rejects pods that were bound to it: {which}. A "
+                "ReplicaSet that makes them anew is rejected again. End the pressure, or cordon the node: leadsman "
+                "query admission_storms."
+            )
+        case "limit":
+            summary = f"Node {node}: {pods(group.count)} evicted{within} for a limit of their own"
+            return summary, f"{which}: {name(row.message)} Raise the limit, or find what fills the pod."
+        case _:
+            outside = ""
+            if row.pods_usage_ratio is not None and row.pods_usage_ratio < _UNEXPLAINED:
+                outside = " No pod explains it: what fills the node lies outside of pods."
+            summary = f"Node {node}: {pods(group.count)} evicted{within}, low on {resource}{_left(row)}"
+            return summary, (
+                f"{which}.{outside} {EVICTION_ADVICE.get(row.resource, 'See what uses it')}. Each eviction with the "
+                "rank that was predicted: leadsman query evicted_pods."
+            )
+
+
+def _left(row: Eviction) -> str:
+    if row.available is None or row.threshold is None:
+        return ""
+    return f" ({amount(row.available, row.resource)} left, threshold {amount(row.threshold, row.resource)})"
+
+
+ALERT: Final = AlertDefinition(
+    name="PodsEvicted",
+    settings=Settings,
+    needs=(
+        Need("pods or events", "there is no witness: it cannot fire"),
+        Need("pods", "an eviction whose event is lost is not seen", required=False),
+        Need("events", "threshold and cause of an eviction can be missing", required=False),
+    ),
+    node_rows=(Eviction,),
+    step=step,
+)

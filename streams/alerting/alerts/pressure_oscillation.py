@@ -1,0 +1,66 @@
+"""PressureOscillation: a pressure condition comes and goes."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Final
+
+import msgspec
+import pydantic
+
+from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Now
+from streams.alerting.rule_settings import RuleSettings, Seconds
+from streams.alerting.words import lasting, name
+from streams.fold.findings import PressureChange
+
+MAX_BEGINNINGS: Final = 1000
+"""Of one condition within the window."""
+
+
+class Settings(RuleSettings):
+    times: Annotated[int, pydantic.Field(ge=2)]
+    window_seconds: Seconds = pydantic.Field(alias="window")
+
+
+class State(msgspec.Struct, frozen=True):
+    begun: dict[str, tuple[datetime, ...]] = {}
+    """When each condition began within the window, in order."""
+
+
+def step(
+    settings: Settings, state: State, rows: Sequence[PressureChange], now: Now
+) -> tuple[State, Sequence[Change]]:
+    """How often pressure began within the window. What a restarted kubelet reports anew did not begin."""
+    window = timedelta(seconds=settings.window_seconds)
+    changes: list[Change] = []
+    for row in rows:
+        if not row.status or row.kubelet_restart or now.at >= row.ts + window:
+            continue
+        every = sorted({*state.begun.get(row.condition, ()), row.ts})
+        begun = tuple(ts for ts in every if ts > every[-1] - window)[-MAX_BEGINNINGS:]
+        if begun == state.begun.get(row.condition):
+            continue
+        state = State({**state.begun, row.condition: begun})
+        if len(begun) >= settings.times:
+            changes.append(
+                Happened(
+                    {"condition": row.condition},
+                    f"Node {name(row.node)}: {row.condition} began {len(begun)} times within "
+                    f"{lasting((begun[-1] - begun[0]).total_seconds())}",
+                    "Each time pods are evicted and new ones come, until the next time. Find what fills the node "
+                    "again, or make evictionMinimumReclaim larger so that an eviction frees enough; a longer "
+                    "evictionPressureTransitionPeriod keeps new pods away in between. See leadsman query "
+                    "pressure_oscillation.",
+                    until=begun[-settings.times] + window,
+                )
+            )
+    return state, changes
+
+
+ALERT: Final = AlertDefinition(
+    name="PressureOscillation",
+    settings=Settings,
+    needs=(Need("nodes", "no condition is known: it cannot fire"),),
+    node_rows=(PressureChange,),
+    state=State,
+    step=step,
+)

@@ -1,0 +1,102 @@
+"""StreamStalled: a stream of a live cluster is silent, or cannot be read."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from streams.alerting.definition import AlertDefinition, Change, Ends, Happened, Now
+from streams.alerting.rule_settings import RuleSettings, Count
+from streams.alerting.words import name, place
+from streams.fold.findings import EvictionSignal, SourceError
+
+IN_A_ROW: Final = timedelta(minutes=15)
+"""A source that is asked every ten minutes fails twice in a row within this."""
+_SUMMARY: Final = "stats/summary"
+"""The source of every eviction signal."""
+
+
+class Settings(RuleSettings):
+    failures: Count
+
+
+class Failures(msgspec.Struct, frozen=True, array_like=True):
+    """Those of one source, in a row."""
+
+    since: datetime
+    last_at: datetime
+    count: int = 0
+
+
+class State(msgspec.Struct, frozen=True):
+    failures: dict[str, Failures] = {}
+    """By source."""
+
+
+def step(
+    settings: Settings, state: State, rows: Sequence[SourceError | EvictionSignal], now: Now
+) -> tuple[State, Sequence[Change]]:
+    """A silence, or one more failure. A gap is over when it is reported."""
+    changes: list[Change] = []
+    is_read = False
+    for row in rows:
+        if isinstance(row, EvictionSignal):
+            is_read = True
+        elif row.kind == "silent":
+            changes += _silent(row, settings)
+        elif row.kind == "unreadable" and not now.is_old(row.ts, settings):
+            state, found = _failed(row, settings, state)
+            changes += found
+    if is_read and (state.failures or now.active or changes):
+        state = State({source: failures for source, failures in state.failures.items() if source != _SUMMARY})
+        changes.append(Ends({"resource": _SUMMARY}))
+    return state, changes
+
+
+def _silent(row: SourceError, settings: Settings) -> list[Change]:
+    silence = timedelta(seconds=row.silent_seconds or 0.0)
+    if silence < timedelta(seconds=settings.for_seconds):
+        return []
+    # the next is reported when the silence has doubled: without it, the stream was heard
+    return [_stalled(row, f"is silent since {_time(row.ts - silence)}", row.ts + silence)]
+
+
+def _failed(row: SourceError, settings: Settings, state: State) -> tuple[State, list[Change]]:
+    before = state.failures.get(row.resource, Failures(row.ts, row.ts))
+    gap = row.ts - before.last_at
+    if gap > IN_A_ROW:
+        before = Failures(row.ts, row.ts)
+    found = Failures(before.since, max(before.last_at, row.ts), before.count + 1)
+    state = State({**state.failures, row.resource: found})
+    lasted = found.last_at - found.since
+    if found.count < settings.failures or lasted < timedelta(seconds=settings.for_seconds):
+        return state, []
+    return state, [_stalled(row, f"cannot be read since {_time(found.since)}", row.ts + min(gap, IN_A_ROW))]
+
+
+def _stalled(row: SourceError, what: str, until: datetime) -> Happened:
+    return Happened(
+        {"resource": row.resource},
+        f"{place(row.cluster, row.node)}: {name(row.resource)} {what}",
+        f"What Leadsman tells of it is as old as that: no news is not good news here. It said: {name(row.error)}. "
+        "See whether the API server or the kubelet answers and what Leadsman may read: leadsman query source_errors, "
+        "leadsman validate.",
+        until=until,
+        at_once=True,
+    )
+
+
+def _time(ts: datetime) -> str:
+    return f"{ts:%Y-%m-%d %H:%M:%S} UTC"
+
+
+ALERT: Final = AlertDefinition(
+    name="StreamStalled",
+    settings=Settings,
+    needs=(),
+    node_rows=(SourceError, EvictionSignal),
+    cluster_rows=(SourceError,),
+    state=State,
+    step=step,
+)

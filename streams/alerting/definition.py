@@ -1,0 +1,124 @@
+"""What an alert is: a pure condition over the findings of one log, with settings and a state of its own."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+
+import msgspec
+
+from ingest.model.records import DeadLetterRecord
+from streams.alerting.active import ActiveAlert, Group, key_of
+from streams.alerting.rule_settings import RuleSettings
+from streams.fold.findings import Row
+
+Input: TypeAlias = Literal["samples", "configz", "nodes", "numa", "requests", "pods", "events", "pods or events"]
+"""What the view `alert_coverage` knows to have been seen of a node."""
+
+
+class Need(NamedTuple):
+    """An input that an alert's condition rests on."""
+
+    input: Input
+    without_it: str
+    """What is so where it is missing, as a person reads it."""
+    required: bool = True
+    """Without it the alert cannot fire; otherwise it knows less."""
+
+
+class Holds(NamedTuple):
+    """The condition is true, and stays so until `Ends`."""
+
+    labels: Mapping[str, str]
+    """What distinguishes it from other alerts of its name on the same log: never a measured value or a time."""
+    summary: str
+    description: str
+    at_once: bool = False
+    """Fire now, without waiting for `for`."""
+
+
+class Ends(NamedTuple):
+    """The condition is no longer true; means nothing where it was not."""
+
+    labels: Mapping[str, str]
+
+
+class Happened(NamedTuple):
+    """Something occurred, or is news, until a time; it is resolved when `keep_firing` has passed since."""
+
+    labels: Mapping[str, str]
+    summary: str
+    description: str
+    until: datetime
+    at_once: bool = False
+    group: Group = Group()
+    """What the alert has gathered so far, with this occurrence."""
+    wanted: int = 1
+    """With fewer members in its group it does not fire."""
+
+
+class Recovered(NamedTuple):
+    """It is over for good: resolved without waiting for `keep_firing`."""
+
+    labels: Mapping[str, str]
+
+
+Change: TypeAlias = Holds | Ends | Happened | Recovered
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """The state of a condition that remembers nothing."""
+
+
+class Now(NamedTuple):
+    """What a condition knows beside the rows."""
+
+    at: datetime
+    """The log's event time."""
+    active: Mapping[str, ActiveAlert]
+    """Alerts of its own name on this log that are pending or firing, by `key_of` their labels."""
+    heeded: Collection[str]
+    """Names of those alerts in `heeds` that are pending or firing on this log."""
+
+    def of(self, labels: Mapping[str, str]) -> ActiveAlert | None:
+        """Its own active alert with these labels."""
+        return self.active.get(key_of(labels))
+
+    def is_old(self, happened_at: datetime, settings: RuleSettings) -> bool:
+        """Whether an alert about what happened then would be resolved by now, as where a list repeats old things."""
+        return self.at >= happened_at + timedelta(seconds=settings.keep_firing_seconds)
+
+
+Settings = TypeVar("Settings", bound=RuleSettings)
+State = TypeVar("State", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True)
+class AlertDefinition(Generic[Settings, State]):
+    """An alert, whole: `streams.alerting.engine` needs nothing else to raise it.
+
+    `step` reads no clock, does no I/O and never mutates what it is given; rows come in their order. It is called for
+    each record that leads to rows it looks at, but not while the alert is disabled.
+    """
+
+    name: str
+    """PascalCase; its module, in snake_case, is named for it, and so are its settings and its runbook."""
+    settings: type[Settings]
+    needs: tuple[Need, ...]
+    step: Callable[[Settings, State, Sequence[Any], Now], tuple[State, Sequence[Change]]]
+    node_rows: tuple[type[Row], ...] = ()
+    """What it looks at in the log of a node."""
+    cluster_rows: tuple[type[Row | DeadLetterRecord], ...] = ()
+    """What it looks at in the log of a cluster."""
+    state: type[State] = Nothing  # type: ignore[assignment]  # the default goes with the default of State
+    """A frozen msgspec Struct whose fields all have defaults. No other alert reads it."""
+    lasts: Callable[[State], bool] | None = None
+    """Whether its alerts are kept from being resolved although nothing new happened."""
+    heeds: tuple[str, ...] = ()
+    """Names of alerts whose being active its condition depends on; these heed none themselves."""
+    foretells: bool = False
+    """It announces that the resource in its label `resource` will run out: a backtest counts it as a false alarm
+    where no eviction followed.
+    """
+    exhausts: frozenset[str] = frozenset()
+    """Resources that run out because of it: a backtest counts it among what announced their evictions."""
