@@ -25,6 +25,11 @@ class Rotation(NamedTuple):
     keep: int | None = None
     """How many files are kept; None keeps all."""
 
+    @property
+    def suffix(self) -> str:
+        """Of a file's name."""
+        return _SUFFIX[self.compression]
+
 
 class Writer(Protocol):
     def write(self, observation: Observation) -> None: ...
@@ -46,20 +51,14 @@ class RotatingCapture:
         stem: str,
         *,
         now: Callable[[], datetime],
-        limit_bytes: int = 256 * 1024 * 1024,
-        limit_seconds: float = 3600.0,
-        compression: Compression = "none",
-        keep: int | None = None,
+        rotation: Rotation,
     ) -> None:
         """Raises OSError where the folder cannot be made, SourceError where the file cannot be opened."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._stem = stem
         self._now = now
-        self._limit_bytes = limit_bytes
-        self._limit_seconds = limit_seconds
-        self._compression = compression
-        self._keep = keep
+        self._rotation = rotation
         self._began_at: datetime | None = None
         self._begin()
 
@@ -90,12 +89,12 @@ class RotatingCapture:
         if self._began_at is None:
             return False
         age_seconds = (self._now() - self._began_at).total_seconds()
-        return size >= self._limit_bytes or age_seconds >= self._limit_seconds
+        return size >= self._rotation.limit_bytes or age_seconds >= self._rotation.limit_seconds
 
     def _begin(self) -> None:
         self._began_at = None
         self.path = self._free_path()
-        self._writer = CaptureWriter(self.path, self._compression)
+        self._writer = CaptureWriter(self.path, self._rotation.compression)
         self._drop_oldest()
 
     def _free_path(self) -> Path:
@@ -103,14 +102,14 @@ class RotatingCapture:
         start = f"{self._stem}-{self._now().strftime('%Y%m%dT%H%M%SZ')}-"
         taken = [path.name.removeprefix(start)[:4] for path in self._folder.glob(f"{glob.escape(start)}*")]
         number = max((int(text) for text in taken if text.isdecimal()), default=-1) + 1
-        return self._folder / f"{start}{number:04d}{_SUFFIX[self._compression]}"
+        return self._folder / f"{start}{number:04d}{self._rotation.suffix}"
 
     def _drop_oldest(self) -> None:
-        if self._keep is None:
+        if self._rotation.keep is None:
             return
-        ours = re.compile(re.escape(self._stem) + r"-\d{8}T\d{6}Z-\d{4}" + re.escape(_SUFFIX[self._compression]))
+        ours = re.compile(re.escape(self._stem) + r"-\d{8}T\d{6}Z-\d{4}" + re.escape(self._rotation.suffix))
         files = sorted(path for path in self._folder.iterdir() if ours.fullmatch(path.name))
-        for path in files[: -self._keep]:
+        for path in files[: -self._rotation.keep]:
             path.unlink()
 
 
@@ -123,12 +122,4 @@ def open_capture(out: Path, name: str, rotation: Rotation, clock: Clock = SYSTEM
     if ".jsonl" in out.suffixes[-2:]:
         return CaptureWriter(out, _COMPRESSIONS.get(out.suffix, "none"))
     stem = "".join(letter if letter.isalnum() else "-" for letter in name)
-    return RotatingCapture(
-        out,
-        stem,
-        now=clock.now,
-        limit_bytes=rotation.limit_bytes,
-        limit_seconds=rotation.limit_seconds,
-        compression=rotation.compression,
-        keep=rotation.keep,
-    )
+    return RotatingCapture(out, stem, now=clock.now, rotation=rotation)

@@ -17,7 +17,7 @@ from ingest.model.observation import Observed, Position, Unreadable
 from ingest.model.records import DeadLetterRecord, Record
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of, kind_of
 from ingest.normalize.dead_letters import EPOCH, PAYLOAD_BYTES, Buried, kept
-from ingest.normalize.identity import Repeated, digest
+from ingest.normalize.identity import Digests, digest
 from ingest.normalize.normalize import normalize
 from ingest.normalize.received import Received
 
@@ -136,15 +136,17 @@ async def replay_into_kafka(
     """
     feed = Feed(publisher, topics)
     pace = _Pace(speed, clock)
-    repeated = Repeated()
+    seen = Digests()
     for item in items:
-        ts = item.ts if isinstance(item, Unreadable) else item.observation.ts
+        told = item if isinstance(item, Unreadable) else item.observation
+        ts = told.ts
         if isinstance(item, Observed) and ts and ((since and ts < since) or (until and ts >= until)):
             feed.published.outside += 1
             continue
-        if repeated(item):
+        if not seen.add(told.cluster, ts, digest(told)):
             feed.published.repeated += 1
             continue
+        seen.forget_past()
         await pace.wait_for(ts)
         await feed.send(item)
     await publisher.flush()

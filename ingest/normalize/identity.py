@@ -1,12 +1,13 @@
 """What tells an observation from every other, so that the same one is not taken twice."""
 
 from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final
 
 import xxhash
 
-from ingest.model.observation import Observation, Observed, Unreadable
+from ingest.model.observation import Observation, Unreadable
 
 _HOURS: Final = 4
 _SECONDS_PER_HOUR: Final = 3600
@@ -20,27 +21,36 @@ def digest(item: Observation | Unreadable) -> int:
     return xxhash.xxh3_64_intdigest(memoryview(item.object), seed=xxhash.xxh3_64_intdigest(envelope.encode()))
 
 
-class Repeated:
-    """Knows what came already, within the last hours of event time: a capture may hold a line twice."""
+def hour_of(ts: datetime | None) -> str:
+    """The hour of event time that digests are kept by; empty for what has no time."""
+    return str(int(ts.timestamp()) // _SECONDS_PER_HOUR) if ts else ""
 
-    def __init__(self) -> None:
-        self._hours: OrderedDict[tuple[str, int], set[int]] = OrderedDict()
 
-    def __call__(self, item: Observed | Unreadable) -> bool:
-        """Whether the item came before; it is remembered."""
-        if isinstance(item, Unreadable):
-            return self._known(item.cluster, item.ts, digest(item))
-        observation = item.observation
-        return self._known(observation.cluster, observation.ts, digest(observation))
+class Digests:
+    """Digests of what came already, by cluster and hour; `load` gives those of an hour that is not in memory."""
 
-    def _known(self, cluster: str, ts: datetime | None, value: int) -> bool:
-        hour = (cluster, int(ts.timestamp()) // _SECONDS_PER_HOUR if ts else 0)
-        if hour not in self._hours:
-            self._hours[hour] = set()
-            if len(self._hours) > _HOURS:
-                self._hours.popitem(last=False)
-        known = self._hours[hour]
+    def __init__(self, load: Callable[[str, str], Iterable[int]] = lambda _cluster, _hour: ()) -> None:
+        self._load = load
+        self._hours: OrderedDict[tuple[str, str], set[int]] = OrderedDict()
+
+    def add(self, cluster: str, ts: datetime | None, value: int) -> bool:
+        """Remember a digest; False where it was known already."""
+        known = self.of(cluster, hour_of(ts))
         if value in known:
-            return True
+            return False
         known.add(value)
-        return False
+        return True
+
+    def of(self, cluster: str, hour: str) -> set[int]:
+        """All of an hour."""
+        key = (cluster, hour)
+        if key not in self._hours:
+            self._hours[key] = set(self._load(cluster, hour))
+        elif len(self._hours) > 1:
+            self._hours.move_to_end(key)
+        return self._hours[key]
+
+    def forget_past(self) -> None:
+        """Keep in memory only the hours that were needed last."""
+        while len(self._hours) > _HOURS:
+            self._hours.popitem(last=False)

@@ -1,7 +1,7 @@
 """`leadsman capture`: a live cluster into files."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import click
 
@@ -10,6 +10,8 @@ from ingest.live.record import record
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_NO_SOURCE, fail, say
 from leadsman.cli.live import live_settings, run_served, watch_flags
+
+ROTATION: Final = Rotation()
 
 
 @click.command(
@@ -29,18 +31,25 @@ from leadsman.cli.live import live_settings, run_served, watch_flags
 @options.watched
 @click.option("--seconds", type=click.FloatRange(0), metavar="SECONDS", help="Stop after so long.")
 @click.option(
-    "--rotate-mib", type=click.IntRange(1), metavar="MIB", default=256, help="Begin a new file at this size."
+    "--rotate-mib",
+    type=click.IntRange(1),
+    metavar="MIB",
+    default=ROTATION.limit_bytes >> 20,
+    help="Begin a new file at this size.",
 )
 @click.option(
     "--rotate-seconds",
     type=click.FloatRange(1),
-    default=3600.0,
+    default=ROTATION.limit_seconds,
     metavar="SECONDS",
     help="Begin a new file after so long.",
 )
 @click.option("--keep", type=click.IntRange(1), metavar="N", help="Keep so many files; by default all.")
 @click.option(
-    "--compress", type=click.Choice(["none", "gzip", "zstd"]), default="none", help="Of the files of a folder."
+    "--compress",
+    type=click.Choice(["none", "gzip", "zstd"]),
+    default=ROTATION.compression,
+    help="Of the files of a folder.",
 )
 @options.quiet
 def command(

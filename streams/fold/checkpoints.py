@@ -7,13 +7,13 @@ last one ended goes on with its states; one that lies before it starts from noth
 
 import sys
 from array import array
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
+from ingest.normalize.identity import Digests, hour_of
 from streams.fold.fold import LogState
 from streams.fold.reducer import Reducer
 
@@ -23,8 +23,6 @@ else:
     from backports import zstd
 
 _LEVEL: Final = 1
-_LOADED_HOURS: Final = 4
-_SECONDS_PER_HOUR: Final = 3600
 
 
 class Entry(NamedTuple):
@@ -59,39 +57,28 @@ class Seen:
 
     def __init__(self, store: Checkpoints) -> None:
         self._store = store
-        self._hours: OrderedDict[tuple[str, str], set[int]] = OrderedDict()
+        self._digests = Digests(self._load)
         self._unsaved: set[tuple[str, str]] = set()
 
     def add(self, cluster: str, ts: datetime | None, value: int) -> bool:
         """Remember a digest; False where it was known already."""
-        hour = str(int(ts.timestamp()) // _SECONDS_PER_HOUR) if ts else ""
-        known = self._hour(cluster, hour)
-        if value in known:
-            return False
-        known.add(value)
-        self._unsaved.add((cluster, hour))
-        return True
+        is_new = self._digests.add(cluster, ts, value)
+        if is_new:
+            self._unsaved.add((cluster, hour_of(ts)))
+        return is_new
 
     def entries(self) -> list[Entry]:
         """What `save` must store for all that was added since the last call; frees the hours that are past."""
         entries = [
-            Entry(cluster, "seen", hour, array("Q", sorted(self._hours[cluster, hour])).tobytes())
+            Entry(cluster, "seen", hour, array("Q", sorted(self._digests.of(cluster, hour))).tobytes())
             for cluster, hour in sorted(self._unsaved)
         ]
         self._unsaved.clear()
-        while len(self._hours) > _LOADED_HOURS:
-            self._hours.popitem(last=False)
+        self._digests.forget_past()
         return entries
 
-    def _hour(self, cluster: str, hour: str) -> set[int]:
-        key = (cluster, hour)
-        if key in self._hours:
-            if len(self._hours) > 1:
-                self._hours.move_to_end(key)
-            return self._hours[key]
-        stored = self._store.load(cluster, "seen", hour).get(hour, b"")
-        self._hours[key] = set(array("Q", stored))
-        return self._hours[key]
+    def _load(self, cluster: str, hour: str) -> Iterable[int]:
+        return array("Q", self._store.load(cluster, "seen", hour).get(hour, b""))
 
 
 class _StoredLog(msgspec.Struct, array_like=True):

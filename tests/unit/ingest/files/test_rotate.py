@@ -11,7 +11,7 @@ import pytest
 from fakes.clock import FakeClock
 from ingest.files.capture import read_capture
 from ingest.files.lines import SourceFile
-from ingest.files.rotate import RotatingCapture
+from ingest.files.rotate import RotatingCapture, Rotation
 from ingest.model.observation import Observation, Observed
 
 
@@ -32,7 +32,7 @@ def _numbers(path: Path) -> list[int]:
 
 def test_a_full_file_is_followed_by_another_and_their_names_sort_in_order(tmp_path: Path) -> None:
     fake = FakeClock()
-    with RotatingCapture(tmp_path, "lab", now=fake.now, limit_bytes=250) as capture:
+    with RotatingCapture(tmp_path, "lab", now=fake.now, rotation=Rotation(limit_bytes=250)) as capture:
         for number in range(7):
             capture.write(_observation(fake, number))
     files = sorted(tmp_path.iterdir())
@@ -43,7 +43,7 @@ def test_a_full_file_is_followed_by_another_and_their_names_sort_in_order(tmp_pa
 
 def test_an_old_file_is_followed_by_another_but_an_empty_one_is_not(tmp_path: Path) -> None:
     fake = FakeClock()
-    with RotatingCapture(tmp_path, "lab", now=fake.now, limit_seconds=60) as capture:
+    with RotatingCapture(tmp_path, "lab", now=fake.now, rotation=Rotation(limit_seconds=60)) as capture:
         fake.seconds = 100
         capture.write(_observation(fake, 0))
         fake.seconds = 159
@@ -57,7 +57,7 @@ def test_only_the_newest_files_are_kept(tmp_path: Path) -> None:
     fake = FakeClock()
     other = tmp_path / "lab-east-20250101T000000Z-0000.jsonl"
     other.touch()
-    with RotatingCapture(tmp_path, "lab", now=fake.now, limit_bytes=1, keep=2) as capture:
+    with RotatingCapture(tmp_path, "lab", now=fake.now, rotation=Rotation(limit_bytes=1, keep=2)) as capture:
         for number in range(5):
             capture.write(_observation(fake, number))
     assert [_numbers(path) for path in sorted(tmp_path.glob("lab-2026*"))] == [[3], [4]]
@@ -67,14 +67,14 @@ def test_only_the_newest_files_are_kept(tmp_path: Path) -> None:
 def test_a_second_process_never_appends_to_the_file_of_the_first(tmp_path: Path) -> None:
     fake = FakeClock()
     for number in range(2):
-        with RotatingCapture(tmp_path, "lab", now=fake.now) as capture:
+        with RotatingCapture(tmp_path, "lab", now=fake.now, rotation=Rotation()) as capture:
             capture.write(_observation(fake, number))
     assert [_numbers(path) for path in sorted(tmp_path.iterdir())] == [[0], [1]]
 
 
 def test_a_file_that_someone_removed_is_followed_by_another(tmp_path: Path) -> None:
     fake = FakeClock()
-    with RotatingCapture(tmp_path, "lab", now=fake.now) as capture:
+    with RotatingCapture(tmp_path, "lab", now=fake.now, rotation=Rotation()) as capture:
         capture.write(_observation(fake, 0))
         capture.path.unlink()
         capture.write(_observation(fake, 1))
@@ -89,9 +89,10 @@ sys.path[:0] = {[*sys.path]!r}
 from pathlib import Path
 from test_rotate import _observation
 from fakes.clock import FakeClock
-from ingest.files.rotate import RotatingCapture
+from ingest.files.rotate import RotatingCapture, Rotation
 fake = FakeClock()
-capture = RotatingCapture(Path({str(tmp_path)!r}), "lab", now=fake.now, compression={compression!r}, limit_bytes=5000)
+rotation = Rotation(compression={compression!r}, limit_bytes=5000)
+capture = RotatingCapture(Path({str(tmp_path)!r}), "lab", now=fake.now, rotation=rotation)
 for number in range(10**9):
     capture.write(_observation(fake, number))
     print(number, flush=True)
