@@ -2,15 +2,15 @@
 
 import io
 import os
-import re
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stdout, suppress
 from typing import Final
 from unittest.mock import patch
 
 from leadsman.__main__ import main
+from leadsman.cli.main import SECTIONS
 
-_NAME: Final = re.compile(r"^  ([a-z-]+)  ", re.MULTILINE)
 _HEAD: Final = """# Commands
 
 Written by `make generate` from the commands' own help; do not edit.
@@ -19,12 +19,15 @@ Written by `make generate` from the commands' own help; do not edit.
 
 def commands() -> str:
     """The whole page."""
-    top = _help()
-    helps = {name: _help(name) for name in _NAME.findall(top.partition("\nCommands:\n")[2])}
-    rows = [f"| [`leadsman {name}`](#leadsman-{name}) | {_summary(text)} |" for name, text in helps.items()]
-    parts = [f"## leadsman {name}\n\n```text\n{text}```\n" for name, text in helps.items()]
-    table = "\n".join(["| command | what it does |", "|---|---|", *rows])
-    return "\n".join([_HEAD, f"{table}\n", f"## All commands\n\n```text\n{top}```\n", *parts])
+    tables = [f"## {heading}\n\n{_table(lines)}\n" for heading, lines in SECTIONS.items()]
+    names = [name for lines in SECTIONS.values() for name in lines]
+    parts = [f"## leadsman {name}\n\n```text\n{_help(name)}```\n" for name in names]
+    return "\n".join([_HEAD, *tables, f"## All commands\n\n```text\n{_help()}```\n", *parts])
+
+
+def _table(lines: Mapping[str, str]) -> str:
+    rows = [f"| [`leadsman {name}`](#leadsman-{name}) | {line} |" for name, line in lines.items()]
+    return "\n".join(["| command | what it does |", "|---|---|", *rows])
 
 
 def _help(*command: str) -> str:
@@ -39,8 +42,3 @@ def _help(*command: str) -> str:
     ):
         main()
     return "\n".join(line.rstrip() for line in shown.getvalue().strip().splitlines()) + "\n"
-
-
-def _summary(text: str) -> str:
-    """The first paragraph of a help below its usage, on one line."""
-    return " ".join(text.split("\n\n")[1].split()).replace("|", "\\|")
