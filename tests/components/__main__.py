@@ -22,17 +22,14 @@ NEEDED: Final[Mapping[str, Callable[[], Path]]] = {
     "etcd": etcd_program,
     "containerd": containerd_programs,
     "worker-image": worker_archive,
+    "toxiproxy": toxiproxy_program,
+    "alertmanager": alertmanager_program,
     "kubernetes": kubernetes_programs,
 }
 """What `make test` provides; the ones that take long are last."""
 
-ON_REQUEST: Final[Mapping[str, Callable[[], Path]]] = {
-    "toxiproxy": toxiproxy_program,
-    "alertmanager": alertmanager_program,
-    "kwok": kwok_program,
-}
-
-ALL: Final = {**NEEDED, **ON_REQUEST}
+ALL: Final = {**NEEDED, "kwok": kwok_program}
+"""Also what is provided on request."""
 
 
 def prepare(names: list[str]) -> int:

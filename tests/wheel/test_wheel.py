@@ -12,10 +12,9 @@ from typing import Final, NamedTuple
 
 import pytest
 
-ROOT: Final = Path(__file__).parents[2]
+from paths import FLOORS, NODE_PRESSURE, ROOT
+
 BIN: Final = Path(sys.executable).parent
-EXAMPLE: Final = ROOT / "examples/node-pressure-k8s-1.36.jsonl.gz"
-PACKAGES: Final = ("common", "ingest", "leadsman", "sql", "streams")
 WRONG_USAGE: Final = 2
 
 
@@ -70,7 +69,7 @@ def complete(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environme
 
 
 def test_the_wheel_holds_the_tracked_files_of_the_packages_and_no_others(wheel: Path) -> None:
-    tracked = _checked("git", "ls-files", "-z", *PACKAGES).split("\0")
+    tracked = _checked("git", "ls-files", "-z", *FLOORS).split("\0")
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert held == {name for name in tracked if name}
@@ -79,10 +78,10 @@ def test_the_wheel_holds_the_tracked_files_of_the_packages_and_no_others(wheel: 
 def test_a_replay_from_the_wheel_stores_the_same_rows_as_one_from_the_checkout(
     complete: Environment, tmp_path: Path
 ) -> None:
-    complete.run("replay", str(EXAMPLE), "--quiet", "--db", f"chdb://{tmp_path}/wheel")
+    complete.run("replay", str(NODE_PRESSURE), "--quiet", "--db", f"chdb://{tmp_path}/wheel")
     told = complete.run("digest", "--db", f"chdb://{tmp_path}/wheel")
     checkout = f"chdb://{tmp_path}/checkout"
-    _checked(BIN / "leadsman", "replay", EXAMPLE, "--quiet", "--db", checkout)
+    _checked(BIN / "leadsman", "replay", NODE_PRESSURE, "--quiet", "--db", checkout)
     assert told == _checked(BIN / "leadsman", "digest", "--db", checkout)
     rows = {name: int(count) for name, count, _ in map(str.split, told.splitlines())}
     assert rows["evictions"] > 0
@@ -90,7 +89,7 @@ def test_a_replay_from_the_wheel_stores_the_same_rows_as_one_from_the_checkout(
 
 
 def test_the_page_finds_its_templates_and_questions_in_the_wheel(complete: Environment, tmp_path: Path) -> None:
-    complete.run("replay", str(EXAMPLE), "--quiet", "--db", f"chdb://{tmp_path}/db")
+    complete.run("replay", str(NODE_PRESSURE), "--quiet", "--db", f"chdb://{tmp_path}/db")
     complete.run("report", "--output", f"{tmp_path}/report.html", "--db", f"chdb://{tmp_path}/db")
     assert "hog-775668d95b-wcnzb" in (tmp_path / "report.html").read_text()
 
@@ -104,7 +103,7 @@ def test_without_extras_the_live_commands_are_there(bare: Environment, command: 
     ("arguments", "extra"),
     [
         (("agent", "--node", "n", "--once"), "leadsman[agent]"),
-        (("replay", str(EXAMPLE), "--db", "chdb://nowhere"), "leadsman[embedded]"),
+        (("replay", str(NODE_PRESSURE), "--db", "chdb://nowhere"), "leadsman[embedded]"),
         (("migrate", "--db", "chdb://nowhere"), "leadsman[embedded]"),
     ],
 )
