@@ -10,7 +10,8 @@ from unittest.mock import patch
 
 from leadsman.__main__ import main
 
-_NAME: Final = re.compile(r"^  ([a-z-]+)  ", re.MULTILINE)
+_COMMAND: Final = re.compile(r"^  ([a-z][a-z-]*) {2,}(\S.*)$", re.MULTILINE)
+"""A command and what it does, in any section of the help of all."""
 _HEAD: Final = """# Commands
 
 Written by `make generate` from the commands' own help; do not edit.
@@ -20,9 +21,9 @@ Written by `make generate` from the commands' own help; do not edit.
 def commands() -> str:
     """The whole page."""
     top = _help()
-    helps = {name: _help(name) for name in _NAME.findall(top.partition("\nCommands:\n")[2])}
-    rows = [f"| [`leadsman {name}`](#leadsman-{name}) | {_summary(text)} |" for name, text in helps.items()]
-    parts = [f"## leadsman {name}\n\n```text\n{text}```\n" for name, text in helps.items()]
+    found = _COMMAND.findall(top)
+    rows = [f"| [`leadsman {name}`](#leadsman-{name}) | {summary} |" for name, summary in found]
+    parts = [f"## leadsman {name}\n\n```text\n{_help(name)}```\n" for name, _ in found]
     table = "\n".join(["| command | what it does |", "|---|---|", *rows])
     return "\n".join([_HEAD, f"{table}\n", f"## All commands\n\n```text\n{top}```\n", *parts])
 
@@ -39,8 +40,3 @@ def _help(*command: str) -> str:
     ):
         main()
     return "\n".join(line.rstrip() for line in shown.getvalue().strip().splitlines()) + "\n"
-
-
-def _summary(text: str) -> str:
-    """The first paragraph of a help below its usage, on one line."""
-    return " ".join(text.split("\n\n")[1].split()).replace("|", "\\|")
