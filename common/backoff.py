@@ -1,4 +1,4 @@
-"""Waiting longer after each failure, as client-go's reflector does (delivery, Watches)."""
+"""Waiting longer after each failure, as client-go's reflector does (delivery.md#watching)."""
 
 from common.clock import Clock
 

@@ -1,6 +1,6 @@
 """What is news about an object: a node's heartbeat is none, nor is a change of a field that nobody reads.
 
-Also what was there before: after a list that starts anew, what vanished must be told (F4).
+Also what was there before: after a list that starts anew, what vanished must be told (rules: list-and-watch).
 """
 
 from collections.abc import Iterable

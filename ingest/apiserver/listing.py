@@ -33,7 +33,7 @@ _LIST: Final = msgspec.json.Decoder(_List)
 
 
 async def pages(client: ApiClient, path: str, version: str, match: str = "") -> AsyncGenerator[Page, None]:
-    """List a resource at a version in pages of 500, with client-go's rules (delivery, Watches).
+    """List a resource at a version in pages of 500, with client-go's rules (delivery.md#watching).
 
     `version` is "" (most recent), "0" (whatever is cached) or a version; `match` is resourceVersionMatch. Where the
     rest of a list has expired the whole list is asked for at once, so an object may come twice.

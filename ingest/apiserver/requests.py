@@ -64,7 +64,7 @@ class ApiError(Exception):
 
     @property
     def expired(self) -> bool:
-        """The version is too old (F4)."""
+        """The version is too old (rules: list-and-watch)."""
         return self.code == GONE or self._status.reason in {"Expired", "Gone"}
 
     @property

@@ -1,4 +1,4 @@
-"""Where a stream goes on after a restart: the version up to which all is acknowledged (delivery, Watches)."""
+"""Where a stream goes on after a restart: the version up to which all is acknowledged (delivery.md#watching)."""
 
 import os
 from collections import deque

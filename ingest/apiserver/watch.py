@@ -1,4 +1,4 @@
-"""List and watch one resource for ever, as client-go's reflector does (delivery, Watches; domain-reference F4).
+"""List and watch one resource for ever, as client-go's reflector does (delivery.md#watching, rules: list-and-watch).
 
 Three nested generators: for ever; list then watch; one HTTP call.
 """
@@ -45,7 +45,7 @@ ABSENT_SECONDS: Final = 300.0
 """How often a custom resource is looked for that the cluster does not have."""
 
 EVENT_TTL_SECONDS: Final = 3600.0
-"""How long the API server keeps an Event after its last write (F2)."""
+"""How long the API server keeps an Event after its last write (rules: event-counts)."""
 
 _RELIST_CODES: Final = frozenset({BAD_REQUEST, NOT_FOUND})
 
@@ -224,7 +224,7 @@ class Watch:
     def _nothing_was_missed(self, told: int) -> bool:
         """Events outlive a short gap, so a list of them that tells nothing new shows that there was nothing.
 
-        Their stream has no bookmarks, and while no event comes its version grows too old (F4).
+        Their stream has no bookmarks, and while no event comes its version grows too old (rules: list-and-watch).
         """
         silent_seconds = self._clock.monotonic() - self._heard_at
         return not told and not self.resource.deletion_is_news and silent_seconds < EVENT_TTL_SECONDS

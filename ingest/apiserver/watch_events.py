@@ -1,4 +1,4 @@
-"""The lines of a watch's body (domain-reference F4)."""
+"""The lines of a watch's body (rules: list-and-watch)."""
 
 import re
 from typing import Final, NamedTuple

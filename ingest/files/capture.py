@@ -1,4 +1,4 @@
-"""Capture files (contract 1), read and written: JSON Lines, plain or compressed with gzip or zstd."""
+"""Capture files (capture-format.md), read and written: JSON Lines, plain or compressed with gzip or zstd."""
 
 import contextlib
 import os

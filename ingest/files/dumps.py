@@ -32,7 +32,7 @@ class Snapshot(NamedTuple):
     at: datetime | None
     """When it was taken."""
     skipped: Counter[str]
-    """Counts what the dump holds beyond the resources of contract 1, by kind."""
+    """Counts what the dump holds beyond the resources of a capture, by kind."""
 
 
 def read_dump(files: Sequence[Path], root: Path, meter: Meter, snapshot: Snapshot) -> Iterator[Observed | Unreadable]:

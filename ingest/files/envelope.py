@@ -1,4 +1,4 @@
-"""The lines of a capture file (contract 1): decoded to observations, and encoded."""
+"""The lines of a capture file (capture-format.md): decoded to observations, and encoded."""
 
 import re
 from datetime import UTC, datetime

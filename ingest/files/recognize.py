@@ -12,7 +12,7 @@ from ingest.resources.table import OF_NODES, WATCHED
 
 
 class Thing(NamedTuple):
-    """An object by the names of contract 1."""
+    """An object by the names of a capture."""
 
     source: Origin
     resource: str
@@ -43,7 +43,7 @@ _NODE_IN_NAME: Final = re.compile(
 
 
 def recognize(found: Found) -> Thing | None:
-    """Tell what an object of a dump is; None where it is none of the resources of contract 1."""
+    """Tell what an object of a dump is; None where it is none of the resources of a capture."""
     change = _WATCH_TYPES.get(text_of(found.fields, "type"))
     if change and "object" in found.fields:
         return _watched(found, change)

@@ -1,4 +1,6 @@
-"""Kubelets' statistics, settings and metrics, asked for at a steady pace (domain-reference A9, G)."""
+"""Kubelets' statistics, settings and metrics, asked for at a steady pace (rules: kubelet-metrics,
+recorded-behaviour).
+"""
 
 import asyncio
 import zlib

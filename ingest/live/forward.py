@@ -1,4 +1,6 @@
-"""From the live sources of a cluster into Kafka; nothing is acknowledged before Kafka has it (delivery, Watches)."""
+"""From the live sources of a cluster into Kafka; nothing is acknowledged before Kafka has it
+(delivery.md#publishing).
+"""
 
 import asyncio
 from contextlib import aclosing

@@ -1,4 +1,4 @@
-"""What the live sources of a cluster see, into a capture file (contract 1)."""
+"""What the live sources of a cluster see, into a capture file (capture-format.md)."""
 
 import asyncio
 from collections.abc import Callable

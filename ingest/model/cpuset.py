@@ -1,4 +1,4 @@
-"""Linux CPU lists, the text form of a CPU set: `0-3,8,10-11` (domain-reference A1)."""
+"""Linux CPU lists, the text form of a CPU set: `0-3,8,10-11` (rules: cpu-lists)."""
 
 import re
 from collections.abc import Iterable

@@ -2,7 +2,7 @@
 
 Decoding into these types drops every other field: environment variables, commands, foreign annotations
 and managed fields never get past this point. Attribute names are the API's in snake case. Shapes are those of
-Kubernetes 1.15 to 1.36 (domain-reference A to F); what a version lacks has a default.
+Kubernetes 1.15 to 1.36 (kubernetes-rules.md); what a version lacks has a default.
 """
 
 from datetime import datetime
@@ -151,7 +151,9 @@ class Pod(_Object, frozen=True):
 
 
 class NodeLabels(_Object, frozen=True, rename=None):
-    """The labels that a rule reads: the zone key (E1) and koordinator's NUMA policies (A5)."""
+    """The labels that a rule reads: the zone key (rules: zone-key) and koordinator's NUMA policies
+    (rules: koordinator).
+    """
 
     region: str | None = msgspec.field(default=None, name="topology.kubernetes.io/region")
     zone: str | None = msgspec.field(default=None, name="topology.kubernetes.io/zone")
@@ -251,7 +253,9 @@ class EventMetadata(_Object, frozen=True):
 
 
 class Event(_Object, frozen=True):
-    """An Event of core/v1 or of events.k8s.io/v1; each API's names for the same fields are both here (F1)."""
+    """An Event of core/v1 or of events.k8s.io/v1; each API's names for the same fields are both here
+    (rules: event-fields).
+    """
 
     metadata: EventMetadata
     type: str = ""

@@ -1,4 +1,4 @@
-"""The observation: one thing as it was received, and when (contract 1, the capture file)."""
+"""The observation: one thing as it was received, and when (capture-format.md)."""
 
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias

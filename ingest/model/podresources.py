@@ -1,4 +1,4 @@
-"""What the kubelet's podresources service tells, less what is of no use here (domain-reference A3).
+"""What the kubelet's podresources service tells, less what is of no use here (rules: podresources).
 
 The names are the service's own; `numa_nodes` are the ids of its `topology.nodes`. It names no pod's uid, and no CPU's
 NUMA node.

@@ -57,7 +57,7 @@ class PodPlacement(Record, frozen=True, tag="pod_placement"):
 
 
 class EventRecord(Record, frozen=True, tag="event"):
-    """An Event; `node` is the node that it concerns, or empty (F1)."""
+    """An Event; `node` is the node that it concerns, or empty (rules: event-fields)."""
 
     change: ObjectChange
     object: Event
@@ -75,7 +75,7 @@ class NodeSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     memory_page_faults: int | None = None
     memory_major_page_faults: int | None = None
     pods_memory_available_bytes: int | None = None
-    """Of the system container `pods`: the allocatable view (C1)."""
+    """Of the system container `pods`: the allocatable view (rules: eviction-signals)."""
     pods_memory_working_set_bytes: int | None = None
     nodefs_available_bytes: int | None = None
     nodefs_capacity_bytes: int | None = None
@@ -116,7 +116,8 @@ class NodeSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 class PodColumns(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The pods of one sample by column: index i of every list is one pod. The names are the columns'.
 
-    `ephemeral_*`, `rootfs_*`, `logs_*` and `volumes_*` are bytes or inodes as the eviction manager adds them up (C4).
+    `ephemeral_*`, `rootfs_*`, `logs_*` and `volumes_*` are bytes or inodes as the eviction manager adds them up
+    (rules: eviction-order).
     """
 
     namespace: list[str]
@@ -165,7 +166,9 @@ class SummaryRecord(Record, frozen=True, tag="summary"):
 
 
 class PodUsages(msgspec.Struct, frozen=True, gc=False):
-    """Of the pods of one sample what an analytic reads: their names, and what evicts them in their order (C4)."""
+    """Of the pods of one sample what an analytic reads: their names, and what evicts them in their order
+    (rules: eviction-order).
+    """
 
     namespace: list[str]
     pod: list[str]
@@ -204,13 +207,13 @@ class Metric(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class MetricsRecord(Record, frozen=True, tag="metrics"):
-    """The kubelet's metrics about NUMA, eviction and image GC (A9); no other is kept."""
+    """The kubelet's metrics about NUMA, eviction and image GC (rules: kubelet-metrics); no other is kept."""
 
     metrics: list[Metric]
 
 
 class CpuManagerRecord(Record, frozen=True, tag="cpu_manager_state"):
-    """The kubelet's checkpoint as its JSON text; its checksum is checked by the rule (A1)."""
+    """The kubelet's checkpoint as its JSON text; its checksum is checked by the rule (rules: cpu-checkpoint)."""
 
     checkpoint: str
 
@@ -231,7 +234,7 @@ class CpuTopologyRecord(Record, frozen=True, tag="cpu_topology"):
 
 
 class PodResourcesRecord(Record, frozen=True, tag="podresources"):
-    """What the kubelet's podresources service says (A3)."""
+    """What the kubelet's podresources service says (rules: podresources)."""
 
     pods: tuple[PodResources, ...]
     allocatable: AllocatableResources | None = None

@@ -1,6 +1,7 @@
 """The on-node agent: the kubelet's checkpoints, the CPU topology and the podresources service, as observations.
 
-It reads what a DaemonSet mounts read-only (domain-reference A1, A2, A3, A7), and nothing of environments or volumes.
+It reads what a DaemonSet mounts read-only (rules: cpu-checkpoint, memory-checkpoint, podresources, cpu-topology), and
+nothing of environments or volumes.
 """
 
 import sys

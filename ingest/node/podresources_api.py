@@ -1,4 +1,4 @@
-"""The kubelet's podresources service, asked over its unix socket (domain-reference A3).
+"""The kubelet's podresources service, asked over its unix socket (rules: podresources).
 
 Only the messages and fields that are used are described, by the numbers of the public API
 (k8s.io/kubelet pkg/apis/podresources/v1); protobuf skips all others.

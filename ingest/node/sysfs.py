@@ -1,4 +1,4 @@
-"""The machine's CPUs as sysfs tells them (domain-reference A7)."""
+"""The machine's CPUs as sysfs tells them (rules: cpu-topology)."""
 
 import re
 from pathlib import Path

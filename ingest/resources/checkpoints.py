@@ -1,4 +1,6 @@
-"""The kubelet's checkpoints of CPUs and memory, kept as their very text: a checksum is over it (A1)."""
+"""The kubelet's checkpoints of CPUs and memory, kept as their very text: a checksum is over it
+(rules: cpu-checkpoint).
+"""
 
 from typing import Final
 

@@ -10,7 +10,9 @@ from ingest.resources.resource import ApiResource, change_of
 
 
 def event_node(event: Event) -> str:
-    """The node that an event concerns, or "" (F1): the node it is about, or whose kubelet reported it."""
+    """The node that an event concerns, or "" (rules: event-fields): the node it is about, or whose kubelet
+    reported it.
+    """
     about = event.involved_object or event.regarding
     if about is not None and about.kind == "Node":
         return about.name

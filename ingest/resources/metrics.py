@@ -1,4 +1,6 @@
-"""The kubelet's metrics about NUMA, eviction and image GC (A9), out of its Prometheus exposition."""
+"""The kubelet's metrics about NUMA, eviction and image GC (rules: kubelet-metrics), out of its Prometheus
+exposition.
+"""
 
 import math
 import re

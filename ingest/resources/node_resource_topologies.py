@@ -11,7 +11,7 @@ from ingest.resources.cleaning import Cleaner
 from ingest.resources.resource import ApiResource, Metadata, change_of
 
 _ANNOTATION: Final = re.compile(r"([a-z0-9-]+\.)*(koordinator\.sh|crane\.io|node\.k8s\.io)/")
-"""Written by node agents about CPUs and memory (domain-reference A5)."""
+"""Written by node agents about CPUs and memory (rules: koordinator)."""
 
 
 class _Topology(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the kubelet's podresources service gives out, as the agent asks it (A3)."""
+"""What the kubelet's podresources service gives out, as the agent asks it (rules: podresources)."""
 
 from typing import Final
 

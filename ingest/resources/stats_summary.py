@@ -82,7 +82,8 @@ def pod_columns(pods: list[PodStats]) -> PodColumns:
     """The pods' rows of `pod_samples` by column.
 
     `volumes_*` leave out the volumes of claims and the service account's token, which lie elsewhere or in memory
-    (C4). A summary does not tell a Secret or a memory-backed emptyDir from a local volume, so these are counted.
+    (rules: eviction-order). A summary does not tell a Secret or a memory-backed emptyDir from a local volume, so
+    these are counted.
     """
     references = [pod.pod_ref for pod in pods]
     cpus = [pod.cpu for pod in pods]
@@ -130,7 +131,9 @@ def _written(containers: list[ContainerStats]) -> tuple[int, int, int, int]:
 
 
 def _in_volumes(volumes: list[Volume]) -> tuple[int, int]:
-    """Bytes and inodes of the volumes that the eviction manager counts (C4), as far as the summary alone tells."""
+    """Bytes and inodes of the volumes that the eviction manager counts (rules: eviction-order), as far as the
+    summary alone tells.
+    """
     used_bytes = inodes = 0
     for volume in volumes:
         if volume.pvc_ref is None and not volume.name.startswith(_SERVICE_ACCOUNT_VOLUME):

@@ -1,4 +1,6 @@
-"""The order in which the kubelet would evict the pods of a node, and why each stands where (domain-reference C4)."""
+"""The order in which the kubelet would evict the pods of a node, and why each stands where
+(rules: eviction-order).
+"""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Rows and samples as Arrow tables: the columns of each table in contract 2, derived from its Python type."""
+"""Rows and samples as Arrow tables: the columns of each table, derived from its Python type."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -60,7 +60,7 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
     NODE_SAMPLES: _sample_schema(get_type_hints(NodeSample)),
     POD_SAMPLES: _sample_schema({name: get_args(hint)[0] for name, hint in get_type_hints(PodColumns).items()}),
 }
-"""Of each table of contract 2 that is stored; columns in the table's own order."""
+"""Of each table that is stored (tables.md); columns in the table's own order."""
 
 
 def to_arrow(row_type: type[Row], rows: Sequence[Row]) -> pa.Table:

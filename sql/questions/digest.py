@@ -19,7 +19,7 @@ class TableDigest(NamedTuple):
 
 
 def digest(db: Database) -> list[TableDigest]:
-    """Row count and hash of each stored table of contract 2, by name; doubles count once.
+    """Row count and hash of each stored table, by name; doubles count once.
 
     The hash is the sum of every row's SipHash, so it does not depend on the order of rows, nor of a map's keys.
     """

@@ -19,7 +19,7 @@ from streams.rules.values.version import is_at_least
 MAX_NAMES: Final = 1_000
 """Names whose counts are remembered, past their DELETED too; the longest unseen is forgotten first."""
 TYPES_TOLD_APART_SINCE: Final = 32
-"""The minor version; the API server's and the controllers' are taken to be the kubelet's (F3)."""
+"""The minor version; the API server's and the controllers' are taken to be the kubelet's (rules: dropped-events)."""
 _Value = TypeVar("_Value")
 
 
@@ -27,7 +27,7 @@ class State(msgspec.Struct, frozen=True):
     counters: dict[str, Counted] = {}
     """By namespace/name."""
     buckets: dict[str, Bucket] = {}
-    """By source and object, and by type where the recorder tells types apart (F3)."""
+    """By source and object, and by type where the recorder tells types apart (rules: dropped-events)."""
     kubelet_version: str = ""
 
 

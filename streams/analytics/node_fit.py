@@ -1,6 +1,7 @@
 """What each node has, what is asked of it and what is used: table `node_fit`.
 
-Requests are counted as `kubectl describe node` does: pods that Succeeded or Failed do not count (D2).
+Requests are counted as `kubectl describe node` does: pods that Succeeded or Failed do not count
+(rules: pod-requests).
 """
 
 from collections.abc import Mapping, Sequence

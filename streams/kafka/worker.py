@@ -1,8 +1,8 @@
 """Faust agents over the logs: fold, publish what was concluded, keep the state, acknowledge, in that order.
 
-Faust's own acknowledgements lose records when an agent fails (`delivery.md`), so this is the only loop that takes
-from a stream, and it acknowledges by hand and strictly in order. A record whose offset the state has seen is skipped;
-what was published for it before a crash is published again with the same natural keys.
+Faust's own acknowledgements lose records when an agent fails (delivery.md#folding), so this is the only loop that
+takes from a stream, and it acknowledges by hand and strictly in order. A record whose offset the state has seen is
+skipped; what was published for it before a crash is published again with the same natural keys.
 """
 
 import asyncio

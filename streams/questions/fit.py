@@ -1,4 +1,6 @@
-"""How many pods of a kind fit a cluster now, where, and by which placement they would (domain-reference A8, D5)."""
+"""How many pods of a kind fit a cluster now, where, and by which placement they would (rules: exclusive-cpus,
+scheduler-fit).
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -118,7 +120,7 @@ def question(
 
 
 def pod_of(asked: Question) -> PodRequest:
-    """An exclusive pod is Guaranteed, so that the memory manager pins its memory too (A8)."""
+    """An exclusive pod is Guaranteed, so that the memory manager pins its memory too (rules: exclusive-cpus)."""
     amounts = {"cpu": asked.cpu_millicores, "memory": asked.memory_bytes, **asked.devices}
     pinned = {name: size for name, size in amounts.items() if name.startswith(_MEMORY_TYPES)}
     container = Request(

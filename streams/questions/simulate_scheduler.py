@@ -1,4 +1,4 @@
-"""What a scheduler of some version would have seen of a cluster's nodes, arrival by arrival (domain-reference E1)."""
+"""What a scheduler of some version would have seen of a cluster's nodes, arrival by arrival (rules: node-tree)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

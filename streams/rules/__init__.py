@@ -1,1 +1,1 @@
-"""Rules of Kubernetes as pure functions; each cites the section of the domain reference it follows."""
+"""Rules of Kubernetes as pure functions; each cites its section of `docs/kubernetes-rules.md`."""

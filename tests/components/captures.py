@@ -35,7 +35,7 @@ def observation(
     node: str = "",
     cluster: str = CLUSTER,
 ) -> Json:
-    """A line of contract 1, as a dict."""
+    """A line of a capture, as a dict."""
     line = {"ts": at(clock), "cluster": cluster, "source": source, "resource": resource, "type": type_}
     return line | ({"node": node} if node else {}) | {"object": object_}
 

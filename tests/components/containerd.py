@@ -45,7 +45,7 @@ state = "{folder}/state"
   Root = "{folder}/runc"
   SystemdCgroup = false
 """
-# restrict_oom_score_adj: without CAP_SYS_RESOURCE every sandbox fails otherwise (real-components.md)
+# restrict_oom_score_adj: without CAP_SYS_RESOURCE every sandbox fails otherwise (contributing.md#real-components)
 
 
 def containerd_programs() -> Path:

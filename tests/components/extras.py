@@ -12,7 +12,7 @@ def toxiproxy_program() -> Path:
 
 
 def alertmanager_program() -> Path:
-    """Alertmanager 0.27.0, the last whose module has its built web assets (real-components.md)."""
+    """Alertmanager 0.27.0, the last whose module has its built web assets (contributing.md#real-components)."""
     return _installed("alertmanager", "github.com/prometheus/alertmanager/cmd/alertmanager", "v0.27.0")
 
 

@@ -1,4 +1,6 @@
-"""Apache Kafka as one KRaft node that is broker and controller (real-components.md), from Maven Central."""
+"""Apache Kafka as one KRaft node that is broker and controller (contributing.md#real-components), from Maven
+Central.
+"""
 
 import shutil
 import socket
@@ -37,7 +39,7 @@ POM: Final = f"""\
 """
 
 MESSAGE_BYTES_AT_MOST: Final = 8 * 1024 * 1024
-"""Of one message: an object of 3 MB from the API server has to fit (issue 5, what it must show 4)."""
+"""Of one message: an object of 3 MB from the API server has to fit."""
 
 
 def kafka_libraries() -> Path:

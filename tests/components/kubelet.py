@@ -1,4 +1,4 @@
-"""A real node: the kubelet of `kubernetes`, with containerd and real containers (real-components.md)."""
+"""A real node: the kubelet of `kubernetes`, with containerd and real containers (contributing.md#real-components)."""
 
 import contextlib
 import json
@@ -159,7 +159,7 @@ class RealNode:
         return self.pod(name)
 
     def cpu_manager_state(self) -> Any:
-        """The CPU manager's checkpoint: domain-reference A1."""
+        """The CPU manager's checkpoint (rules: cpu-checkpoint)."""
         return json.loads((self.folder / "kubelet" / "cpu_manager_state").read_text())
 
     def await_free_cpus(self) -> None:

@@ -1,4 +1,4 @@
-"""Nothing is lost and nothing is doubled, whatever breaks (delivery.md: the faults that the promise is tested with).
+"""Nothing is lost and nothing is doubled, whatever breaks (delivery.md#faults).
 
 The short form is in `make test`; `make faults` is the long one, with the times of the table, and writes the report.
 """

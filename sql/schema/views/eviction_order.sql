@@ -1,4 +1,5 @@
--- The ranking of domain-reference C4 for every signal of each node's latest sample; agrees with streams/rules/eviction/order.py.
+-- The eviction order for every signal of each node's latest sample (rules: eviction-order); agrees with
+-- streams/rules/eviction/order.py.
 -- column uid: UID of the pod
 -- column ts: The last sample of the node
 -- column signal: Eviction signal, as memory.available

@@ -1,4 +1,4 @@
--- domain-reference B1; agrees with streams/rules/image_gc/thresholds.py.
+-- rules: image-gc-loop; agrees with streams/rules/image_gc/thresholds.py.
 -- column decision: disabled, invalid_capacity, below_high or free
 -- column usage_percent: Disk usage of the image filesystem in percent; null where its capacity is 0
 -- column high_percent: Usage in percent at which image GC begins

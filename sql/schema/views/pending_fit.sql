@@ -1,6 +1,7 @@
--- domain-reference A8, D5, E2; agrees with streams/rules/scheduling/fit.py. Left out: node selectors, affinity, topology spread,
--- volumes and ports of the pod; of the NUMA verdict memory and devices, options of the policies, CPUs of several
--- containers (all are taken to be one container's), and that several pending pods compete.
+-- rules: exclusive-cpus, scheduler-fit, scheduler-messages; agrees with streams/rules/scheduling/fit.py. Left out:
+-- node selectors, affinity, topology spread, volumes and ports of the pod; of the NUMA verdict memory and devices,
+-- options of the policies, CPUs of several containers (all are taken to be one container's), and that several pending
+-- pods compete.
 -- column node: The node that is judged
 -- column fits: 1 it fits, 0 it does not, null where taints or unknown NUMA numbers decide
 -- column reasons: Why the scheduler refuses the node, in its words

@@ -1,4 +1,4 @@
-"""The rank that an eviction was to have: its order over the last sample before it (domain-reference C4)."""
+"""The rank that an eviction was to have: its order over the last sample before it (rules: eviction-order)."""
 
 from array import array
 from collections.abc import Mapping

@@ -1,7 +1,8 @@
 """When a node's pressure conditions changed: table `pressure_changes`.
 
 Two witnesses: the node's conditions, and the kubelet's events. Whichever comes first writes the row, the other
-confirms it. The "no pressure" trio that every kubelet start emits is no recovery (C5): its rows say so.
+confirms it. The "no pressure" trio that every kubelet start emits is no recovery (rules: eviction-messages): its rows
+say so.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,6 @@
-"""One trouble of a node's image garbage collection, from its first failure on, and what to think of it (B3)."""
+"""One trouble of a node's image garbage collection, from its first failure on, and what to think of it
+(rules: invalid-capacity).
+"""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -32,7 +34,7 @@ class Failure(msgspec.Struct, frozen=True):
     delta: int
     lower_bound: bool
     consecutive: bool
-    """ImageGCFailed: the kubelet speaks so only from the second failure in a row on (B1)."""
+    """ImageGCFailed: the kubelet speaks so only from the second failure in a row on (rules: image-gc-loop)."""
 
 
 class Settings(msgspec.Struct, frozen=True, array_like=True):
@@ -88,7 +90,7 @@ def extend(episode: Episode, failure: Failure, settings: Settings, decision: Ima
     same_run = failure.consecutive and abs(failure.at - episode.last_at) <= SAME_RUN
     restarted = failure.start is not None and failure.start > episode.last_at
     counted = episode.occurrences + (0 if same_run else failure.delta)
-    # ImageGCFailed itself says that there were two (B1).
+    # ImageGCFailed itself says that there were two (rules: image-gc-loop).
     occurrences = max(counted, 2) if failure.consecutive else counted
     return msgspec.structs.replace(
         episode,
@@ -110,7 +112,8 @@ def extend(episode: Episode, failure: Failure, settings: Settings, decision: Ima
 def is_run_after_run(first: datetime, last: datetime, count: int) -> bool:
     """Whether an event that is first seen with a count tells of failures in a row.
 
-    One process of the kubelet counted them under one name (F2), and they are as near to each other as its runs.
+    One process of the kubelet counted them under one name (rules: event-counts), and they are as near to each other
+    as its runs.
     """
     return last - first >= APART and last - first <= NEXT_RUN * (count - 1)
 

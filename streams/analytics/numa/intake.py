@@ -148,7 +148,7 @@ def take_node(state: State, record: NodeRecord) -> State:
     taints = {taint.key for taint in node.spec.taints or ()}
     allocatable: Mapping[str, str | int | float] = node.status.allocatable or {}
     if annotations and annotations.koordinator_raw_allocatable:
-        # Amplified by koordinator, allocatable can exceed what the machine has (A5).
+        # Amplified by koordinator, allocatable can exceed what the machine has (rules: koordinator).
         allocatable = _raw_allocatable(annotations.koordinator_raw_allocatable)
     machine = Machine(
         created_at=node.metadata.creation_timestamp,

@@ -1,4 +1,4 @@
-"""How unevenly exclusive CPUs lie on the NUMA nodes of each node (domain-reference A; design).
+"""How unevenly exclusive CPUs lie on the NUMA nodes of each node (glossary.md#numa, rules: numa-sources).
 
 Tables `numa_allocations`, `numa_pods`, `numa_skew`, `numa_whatif`, `numa_disagreements`, `numa_resources` and
 `numa_admission_failures`.

@@ -134,7 +134,7 @@ def admission_failure(record: Record, pod: Pod, state: State) -> NumaAdmissionFa
 
 
 def stale_gauge_rows(record: Record, state: State) -> list[NumaDisagreement]:
-    """Gauges of the kubelet that contradict its own total (A9)."""
+    """Gauges of the kubelet that contradict its own total (rules: kubelet-metrics)."""
     view = state.gauges
     if view is None or not view.quirk:
         return []

@@ -35,7 +35,7 @@ class PinnedPod(NamedTuple):
     namespace: str
     pod: str
     cpus: int
-    """By its spec (A8)."""
+    """By its spec (rules: exclusive-cpus)."""
     arrived_at: datetime
     group: str
     koordinator_cpus: frozenset[int]

@@ -49,7 +49,7 @@ def _bin(best: Account, numbers: NumaNumbers) -> NumaBin:
 
 
 def _claims(state: State, best: Account | None) -> list[NumaClaim]:
-    """What each pod holds: of its containers those CPUs that none before it in size holds (A1)."""
+    """What each pod holds: of its containers those CPUs that none before it in size holds (rules: cpu-checkpoint)."""
     if best is None:
         return []
     if best.view.fidelity != "exact":

@@ -1,4 +1,4 @@
-"""What the analytic `scheduling` concludes when a minute of the cluster's log is over (domain-reference E3)."""
+"""What the analytic `scheduling` concludes when a minute of the cluster's log is over (rules: blind-spots)."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -39,7 +39,9 @@ def conclude(state: State, watermark: datetime, scheduler_version: str) -> tuple
 
 
 def _judge(state: State, failure: OpenFailure, cluster: Cluster, told: AbstractSet[str]) -> Iterator[Row]:
-    """`told` are the pods that a witness told of: an event says no more than the condition of its pod (E3.6)."""
+    """`told` are the pods that a witness told of: an event says no more than the condition of its pod
+    (rules: blind-spots).
+    """
     row = failure.row
     known = existing_for(state.nodes, row.ts, YOUNG)
     if known != row.nodes_known:

@@ -29,7 +29,7 @@ class NodeRow(NamedTuple):
 class NodeEvent(NamedTuple):
     cluster: str
     ts: datetime
-    """When it last occurred, by the event's own times (F1)."""
+    """When it last occurred, by the event's own times (rules: event-fields)."""
     observed_at: datetime
     node: str
     namespace: str
@@ -40,7 +40,7 @@ class NodeEvent(NamedTuple):
     reason: str
     type: str
     message: str
-    count: int  # type: ignore[assignment]  # contract 2 names the column so; tuple.count is not used
+    count: int  # type: ignore[assignment]  # the column's public name; tuple.count is not used
     occurrences: int
     occurrences_lower_bound: bool
     component: str

@@ -18,7 +18,7 @@ class PodBinding(NamedTuple):
     qos_class: str
     priority: int
     critical: bool
-    """Static, mirror, or priority of at least 2,000,000,000: never evicted under pressure (C3)."""
+    """Static, mirror, or priority of at least 2,000,000,000: never evicted under pressure (rules: eviction-loop)."""
     cpu_request_millicores: int
     cpu_limit_millicores: int | None
     """None where a container has no limit."""
@@ -26,11 +26,11 @@ class PodBinding(NamedTuple):
     memory_limit_bytes: int | None
     ephemeral_request_bytes: int
     eviction_memory_request_bytes: int
-    """What the ranking compares with: overhead only where the request is not zero (C4)."""
+    """What the ranking compares with: overhead only where the request is not zero (rules: eviction-order)."""
     eviction_ephemeral_request_bytes: int
     exclusive_cpus: int
     requests: dict[str, int]
-    """Every requested resource, effective (D2)."""
+    """Every requested resource, effective (rules: pod-requests)."""
     phase: str
     reason: str
     owner_kind: str

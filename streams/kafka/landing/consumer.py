@@ -1,4 +1,4 @@
-"""From topics to a store, exactly once as far as a query can see: intent, insert, commit (`delivery.md`).
+"""From topics to a store, exactly once as far as a query can see: intent, insert, commit (delivery.md#landing).
 
 Before a range of a partition is stored, its end is committed as the metadata of its first offset. Whoever takes up
 the partition after a crash reads that, and stores exactly this range again, under the same token, before anything

@@ -1,4 +1,4 @@
-"""How often an Event occurred, from the counts of its object (domain-reference F1, F2, F3)."""
+"""How often an Event occurred, from the counts of its object (rules: event-fields, event-counts, dropped-events)."""
 
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -7,7 +7,7 @@ from ingest.model.objects import Event
 
 BURST: Final = 25.0
 REFILL_SECONDS: Final = 300.0
-"""The recorder's token bucket of each source and object (F3)."""
+"""The recorder's token bucket of each source and object (rules: dropped-events)."""
 COMBINED: Final = "(combined from similar events): "
 
 
@@ -34,7 +34,7 @@ class Occurrences(NamedTuple):
 
 
 def event_time(event: Event) -> datetime | None:
-    """When it last occurred: the first of its times that is set (F1)."""
+    """When it last occurred: the first of its times that is set (rules: event-fields)."""
     series = event.series.last_observed_time if event.series else None
     return (
         series
@@ -54,7 +54,8 @@ def event_count(event: Event) -> int:
 
 
 def occurrences(event: Event, *, added: bool, before: Counted | None, now: Counted) -> Occurrences:
-    """How many occurrences a version of an Event adds to those counted `before` of the same name (F2).
+    """How many occurrences a version of an Event adds to those counted `before` of the same name
+    (rules: event-counts).
 
     0 for a repeated delivery, a relist, or a version older than the one before.
     """
@@ -71,7 +72,9 @@ def occurrences(event: Event, *, added: bool, before: Counted | None, now: Count
 
 
 def _first(event: Event, *, added: bool, now: Counted, vague: bool) -> Occurrences:
-    """An Event never seen before: a count above 1 may have been counted in a life before this object's (F2)."""
+    """An Event never seen before: a count above 1 may have been counted in a life before this object's
+    (rules: event-counts).
+    """
     first = event.first_timestamp or event.deprecated_first_timestamp
     last = event.last_timestamp or event.deprecated_last_timestamp
     if now.total == 1 or (added and first is not None and first == last):

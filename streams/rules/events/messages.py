@@ -1,7 +1,9 @@
-"""What the kubelet's texts about a node and about admission say (domain-reference A8, C5), and what all share.
+"""What the kubelet's texts about a node and about admission say (rules: admission-failures, eviction-messages), and
+what all share.
 
 The texts come from a cluster and may be anything: nothing here raises, and what is not one of the known texts is
-None, never a guess. Texts of eviction and of image GC are in `messages_eviction` and `messages_image_gc`.
+None, never a guess. Texts of eviction and of image GC are in `streams.rules.eviction.messages` and
+`streams.rules.image_gc.messages`.
 """
 
 import re
@@ -18,7 +20,7 @@ _REJECTED: Final = ("Pod was rejected: ", "Pod ")
 
 
 def is_combined(message: str) -> bool:
-    """Whether one event stands for several like it (F3), so its text tells only the first."""
+    """Whether one event stands for several like it (rules: dropped-events), so its text tells only the first."""
     return message.startswith(_COMBINED)
 
 
@@ -124,7 +126,7 @@ def parse_admission_failure(reason: str, message: str) -> AdmissionFailure | Non
     """Why a kubelet did not admit a pod, by reason; the message, of event or status, adds numbers where it can.
 
     None for a reason that is no admission failure. Rejection under pressure has the reason Evicted: see
-    `messages_eviction.parse_evicted`.
+    `streams.rules.eviction.messages.parse_evicted`.
     """
     text = without_rejection(plain(message))
     if reason == "TopologyAffinityError":

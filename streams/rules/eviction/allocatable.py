@@ -1,4 +1,6 @@
-"""What a node offers to pods, and percentages as the kubelet computes them (domain-reference D4, C2)."""
+"""What a node offers to pods, and percentages as the kubelet computes them (rules: allocatable,
+eviction-thresholds).
+"""
 
 import re
 import struct
@@ -50,7 +52,8 @@ def with_reserved_cpus(
 
 
 def percent_of(capacity: int, text: str) -> int:
-    """Return a percentage of a capacity, of which the kubelet keeps the fraction in 32 bits only (C2).
+    """Return a percentage of a capacity, of which the kubelet keeps the fraction in 32 bits only
+    (rules: eviction-thresholds).
 
     Raises InvalidQuantity for what is no percentage of 0 to 100.
     """
@@ -70,7 +73,8 @@ def _reserved(name: str, *reservations: Mapping[str, str]) -> int:
 
 def _withheld(name: str, capacity: int, eviction_hard: Mapping[str, str]) -> int:
     text = eviction_hard.get(_HARD_EVICTION.get(name, ""))
-    if text is None or text == "100%":  # the kubelet takes it as no threshold at all (C2), like 0%
+    # the kubelet takes it as no threshold at all (rules: eviction-thresholds), like 0%
+    if text is None or text == "100%":
         return 0
     return percent_of(capacity, text) if text.endswith("%") else base_units(text)
 

@@ -1,4 +1,4 @@
-"""What the kubelet's texts about evictions say (domain-reference C5), over all versions.
+"""What the kubelet's texts about evictions say (rules: eviction-messages), over all versions.
 
 Texts are hostile: nothing here raises, and an unknown text is None. Amounts are exact, in base units: bytes for
 memory and ephemeral-storage, else inodes or processes.

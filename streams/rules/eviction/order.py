@@ -1,4 +1,4 @@
-"""The order in which the kubelet would evict the pods of a node (domain-reference C3, C4).
+"""The order in which the kubelet would evict the pods of a node (rules: eviction-loop, eviction-order).
 
 QoS class is never compared. The kubelet's own sort is unstable, so which of two equal pods it takes is open;
 here ties are broken by namespace, name and uid, for one answer only.
@@ -15,7 +15,8 @@ SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
 
 
 class RankedPod(NamedTuple):
-    """What the ranking compares of a pod: bytes, inodes and processes in use; requests as in C4.
+    """What the ranking compares of a pod: bytes, inodes and processes in use; requests as the ranking counts them
+    (rules: eviction-order).
 
     Without stats (`has_stats` false) the used amounts are not looked at.
     """
@@ -36,7 +37,7 @@ class RankedPod(NamedTuple):
     volumes_inodes_used: int = 0
     processes: int = 0
     critical: bool = False
-    """Static, mirror, or of system-critical priority: never evicted under pressure (C3)."""
+    """Static, mirror, or of system-critical priority: never evicted under pressure (rules: eviction-loop)."""
 
 
 class Standing(NamedTuple):
@@ -120,7 +121,8 @@ def _measures(layout: Layout) -> dict[str, _Measure]:
     for signal, usage in zip(_BYTES, _BYTES_USED[layout], strict=True):
         measures[signal] = _Measure(usage, _ephemeral_request, _ephemeral_request)
     for signal, usage in zip(_INODES, _INODES_USED[layout], strict=True):
-        # Any inode exceeds, yet the comparison takes the ephemeral-storage request's bytes from it (C4).
+        # Any inode exceeds, yet the comparison takes the ephemeral-storage request's bytes from it
+        # (rules: eviction-order).
         measures[signal] = _Measure(usage, _no_request, _ephemeral_request)
     return measures
 

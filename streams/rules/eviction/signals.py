@@ -1,4 +1,4 @@
-"""Eviction signals as the kubelet observes them (domain-reference C1)."""
+"""Eviction signals as the kubelet observes them (rules: eviction-signals)."""
 
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -26,7 +26,9 @@ SIGNALS: Final[tuple[str, ...]] = (
     CONTAINERFS_INODES_FREE,
     PID_AVAILABLE,
 )
-"""Every signal. The kubelet acts on memory first (C3); the order of the others is ours, for it sorts no further."""
+"""Every signal. The kubelet acts on memory first (rules: eviction-loop); the order of the others is ours, for it
+sorts no further.
+"""
 
 CONDITIONS: Final[dict[str, str]] = {
     MEMORY_AVAILABLE: "MemoryPressure",
@@ -52,11 +54,13 @@ RESOURCES: Final[dict[str, str]] = {
     CONTAINERFS_INODES_FREE: "inodes",
     PID_AVAILABLE: "pids",
 }
-"""The starved resource, as events and messages name it (C5)."""
+"""The starved resource, as events and messages name it (rules: eviction-messages)."""
 
 
 class Layout(StrEnum):
-    """How a node's file systems are shared between pods' data, images and writable layers (C3, C4)."""
+    """How a node's file systems are shared between pods' data, images and writable layers (rules: eviction-loop,
+    eviction-order).
+    """
 
     SINGLE = "single"
     """One file system for all."""
@@ -76,7 +80,7 @@ class Observed(NamedTuple):
 def observe(sample: NodeSample) -> dict[str, Observed]:
     """The signals that the sample supports, in the order of `SIGNALS`.
 
-    A signal of which any input is missing is not observed and so never met (C1).
+    A signal of which any input is missing is not observed and so never met (rules: eviction-signals).
     """
     left_and_whole = {
         MEMORY_AVAILABLE: _memory(sample.memory_available_bytes, sample.memory_working_set_bytes),

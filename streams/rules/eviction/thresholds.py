@@ -1,4 +1,4 @@
-"""Eviction thresholds that are in force on a node (domain-reference C2)."""
+"""Eviction thresholds that are in force on a node (rules: eviction-thresholds)."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,5 @@
-"""What the kubelet's texts about image garbage collection say (domain-reference B1 to B3), over all versions.
+"""What the kubelet's texts about image garbage collection say (rules: image-gc-loop, image-gc-messages,
+invalid-capacity), over all versions.
 
 Texts are hostile: nothing here raises, and no number is given that the text does not tell. Words for result and
 reason are those of KEP-6053.

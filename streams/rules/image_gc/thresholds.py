@@ -1,4 +1,4 @@
-"""The arithmetic of the kubelet's image garbage collection (domain-reference B1)."""
+"""The arithmetic of the kubelet's image garbage collection (rules: image-gc-loop)."""
 
 from typing import Final, Literal, NamedTuple, TypeAlias
 

@@ -1,4 +1,6 @@
-"""What is left of a machine when its kubelet admitted containers (domain-reference A1, A2, A8)."""
+"""What is left of a machine when its kubelet admitted containers (rules: cpu-checkpoint, memory-checkpoint,
+exclusive-cpus).
+"""
 
 from collections.abc import Iterable, Mapping
 
@@ -40,7 +42,9 @@ def _taken(available: Mapping[int, int], count: int, affinity: Affinity) -> dict
 
 
 def _pinned(memory: Mapping[int, MemoryNode], group: Affinity, wanted: Mapping[str, int]) -> dict[int, MemoryNode]:
-    """A block on each NUMA node of the group, which belong together from then on (A2, `cells`)."""
+    """A block on each NUMA node of the group, which belong together from then on (rules: memory-checkpoint,
+    `cells`).
+    """
     pinned = {
         numa: node._replace(assignments=node.assignments + len(wanted), cells=tuple(sorted(group)))
         if numa in group

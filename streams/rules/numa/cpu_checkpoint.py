@@ -1,4 +1,4 @@
-"""`/var/lib/kubelet/cpu_manager_state`: read, verify, write (domain-reference A1).
+"""`/var/lib/kubelet/cpu_manager_state`: read, verify, write (rules: cpu-checkpoint).
 
 Kubernetes: pkg/kubelet/cm/cpumanager/state/checkpoint.go.
 """
@@ -16,7 +16,7 @@ Version: TypeAlias = Literal[1, 2, 3]
 _FNV_OFFSET: Final = 2166136261
 _FNV_PRIME: Final = 16777619
 _V3_TYPES: Final = ("CPUManagerCheckpointV3", "CPUManagerCheckpoint")
-"""A1 gives V3 the name of V2; the kubelet's own test vectors (2284712151) hash it as `CPUManagerCheckpointV3`."""
+"""The kubelet's own test vector 2284712151 hashes V3 under this name (rules: cpu-checkpoint)."""
 
 
 class BadCheckpoint(BadValue):
@@ -37,7 +37,9 @@ class CpuManagerState(NamedTuple):
     version: Version
 
     def exclusive_cpus(self) -> frozenset[int]:
-        """The union of all entries: CPUs of a finished init container stand under two keys (A1)."""
+        """The union of all entries: CPUs of a finished init container stand under two keys
+        (rules: cpu-checkpoint).
+        """
         lists = [cpus for containers in self.entries.values() for cpus in containers.values()]
         return frozenset().union(*map(parse_cpuset, [*lists, *self.pod_entries.values()]))
 

@@ -1,4 +1,5 @@
-"""Hints of the kubelet's CPU, memory and device managers, and how the Topology Manager merges them (A2, A8).
+"""Hints of the kubelet's CPU, memory and device managers, and how the Topology Manager merges them
+(rules: memory-checkpoint, topology-manager).
 
 Kubernetes: pkg/kubelet/cm/{cpumanager/policy_static,memorymanager/policy_static,devicemanager/topology_hints,
 topologymanager/policy}.go. A NUMA affinity is a set of NUMA node ids; None is "any will do".

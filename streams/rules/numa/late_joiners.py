@@ -1,4 +1,4 @@
-"""The late-joiner effect: nodes that joined later hold fewer exclusive CPUs (design, failure 1)."""
+"""The late-joiner effect: nodes that joined later hold fewer exclusive CPUs (glossary.md#numa)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

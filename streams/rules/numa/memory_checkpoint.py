@@ -1,4 +1,4 @@
-"""`/var/lib/kubelet/memory_manager_state`: read, verify, write (domain-reference A2).
+"""`/var/lib/kubelet/memory_manager_state`: read, verify, write (rules: memory-checkpoint).
 
 Kubernetes: pkg/kubelet/cm/memorymanager/state/{checkpoint,state}.go.
 """

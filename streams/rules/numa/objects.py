@@ -1,5 +1,6 @@
 """API objects and annotations that tell about NUMA nodes: NodeResourceTopology, koordinator, Volcano, Crane
-(domain-reference A4, A5, A6). Every function raises BadRecord for what it cannot read.
+(rules: noderesourcetopology, koordinator, crane-and-volcano). Every function raises BadRecord for what it cannot
+read.
 """
 
 from collections import Counter
@@ -63,7 +64,7 @@ def parse_topology_object(text: str) -> NumaView:
 
 
 def koordinator_cpus(annotations: PodAnnotations) -> frozenset[int]:
-    """The CPUs that koordinator's scheduler gave a pod (A5); empty where it gave none."""
+    """The CPUs that koordinator's scheduler gave a pod (rules: koordinator); empty where it gave none."""
     if not annotations.koordinator_resource_status:
         return frozenset()
     status = decoded(annotations.koordinator_resource_status, KoordinatorStatus, "resource-status")
@@ -71,8 +72,8 @@ def koordinator_cpus(annotations: PodAnnotations) -> frozenset[int]:
 
 
 def crane_cpus(annotations: PodAnnotations) -> dict[int, int]:
-    """Exclusive CPUs by NUMA node that Crane's scheduler gave a pod (A6): its counts, unless the pod's policy shares
-    them (`none`, `numa`, `immovable`).
+    """Exclusive CPUs by NUMA node that Crane's scheduler gave a pod (rules: crane-and-volcano): its counts, unless
+    the pod's policy shares them (`none`, `numa`, `immovable`).
     """
     if not annotations.crane_topology_result or annotations.crane_cpu_policy not in {"", "exclusive"}:
         return {}

@@ -1,4 +1,5 @@
-"""What if: the same pods placed again, in the order of their arrival, by another strategy (domain-reference A5, A8).
+"""What if: the same pods placed again, in the order of their arrival, by another strategy (rules: koordinator,
+exclusive-cpus).
 
 Counts of whole physical cores and loose hyper-threads stand for the CPUs: which core it is makes no difference to
 any number that is asked for.

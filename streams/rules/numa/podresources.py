@@ -1,4 +1,6 @@
-"""The kubelet's podresources service as a source of exclusive CPUs and of devices (domain-reference A3, A10)."""
+"""The kubelet's podresources service as a source of exclusive CPUs and of devices (rules: podresources,
+numa-sources).
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -19,8 +21,8 @@ def podresources_view(pods: Sequence[PodResources], allocatable: AllocatableReso
     """What containers hold, and the devices of each NUMA node where the kubelet tells what it can give.
 
     The service names no uids. Its holders are not all: what a finished init container keeps from the shared pool is
-    only in the checkpoint (A1). A device that lies on no NUMA node, or on several, is none of any zone's. Raises
-    BadRecord.
+    only in the checkpoint (rules: cpu-checkpoint). A device that lies on no NUMA node, or on several, is none of any
+    zone's. Raises BadRecord.
     """
     containers = [(pod, container) for pod in pods for container in pod.containers]
     holders = (

@@ -1,4 +1,4 @@
-"""From what the sources say to one account of a node's NUMA nodes: the best fidelity wins (domain-reference A10)."""
+"""From what the sources say to one account of a node's NUMA nodes: the best fidelity wins (rules: numa-sources)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -97,7 +97,7 @@ def disagreements(best: Account, others: Sequence[Account]) -> dict[tuple[int, s
     """Where others tell another number of exclusive CPUs than the best: by NUMA node (`WHOLE_NODE` where only that
     can be compared) and source the best's number and the other's. What pods ask for is no witness of what they hold,
     and that podresources tells fewer CPUs than the checkpoint is as it has to be: not those of finished init
-    containers (A3).
+    containers (rules: podresources).
     """
     found: dict[tuple[int, str], tuple[int, int]] = {}
     for other in others:

@@ -1,4 +1,4 @@
-"""The numbers of NUMA skew (design, "Definitions for NUMA"; domain-reference A10).
+"""The numbers of NUMA skew (glossary.md#numa, rules: numa-sources).
 
 A number is None where its source does not tell it: never a guess.
 """

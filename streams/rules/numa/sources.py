@@ -1,7 +1,8 @@
-"""The one shape of what tells where exclusive CPUs lie, and the kubelet's metrics (domain-reference A9, A10).
+"""The one shape of what tells where exclusive CPUs lie, and the kubelet's metrics (rules: kubelet-metrics,
+numa-sources).
 
-The parsers of API objects are in `numa_objects`, of podresources in `numa_podresources`; the checkpoint's is
-`checkpoint`.
+The parsers of API objects are in `streams.rules.numa.objects`, of podresources in `streams.rules.numa.podresources`;
+the checkpoint's is `streams.rules.numa.cpu_checkpoint`.
 """
 
 from collections.abc import Sequence
@@ -71,7 +72,7 @@ class NumaView(NamedTuple):
     fidelity: Fidelity
     """The best that this source can give; a CPU id is exact only together with a topology."""
     producer: str = ""
-    """Who wrote it, where it says: exporters do not agree (A4)."""
+    """Who wrote it, where it says: exporters do not agree (rules: noderesourcetopology)."""
     cpus: tuple[Cpu, ...] = ()
     """The topology, where the source tells it."""
     reserved: frozenset[int] | None = None
@@ -98,9 +99,9 @@ def numa_id(text: str, prefixes: tuple[str, ...] = ("",)) -> int:
 def metrics_view(metrics: Sequence[Metric]) -> NumaView | None:
     """The kubelet's gauges of exclusive CPUs, or None where it has none (before 1.33).
 
-    A gauge keeps its last value when its NUMA node lets go of the last pinned CPU (A9): where the gauges together
-    exceed `exclusive_cpu_allocation_count`, those that must be stale count as 0, and where that is not clear none
-    is believed. A NUMA node without a gauge holds nothing. Raises BadRecord.
+    A gauge keeps its last value when its NUMA node lets go of the last pinned CPU (rules: kubelet-metrics): where the
+    gauges together exceed `exclusive_cpu_allocation_count`, those that must be stale count as 0, and where that is
+    not clear none is believed. A NUMA node without a gauge holds nothing. Raises BadRecord.
     """
     gauges = {numa_id(m.labels.get("numa_node", "")): _count(m.value) for m in metrics if m.name == GAUGE}
     total = next((_count(m.value) for m in metrics if m.name == TOTAL), None)

@@ -1,4 +1,4 @@
-"""Which CPUs, physical cores and NUMA nodes a machine has (domain-reference A1, A7)."""
+"""Which CPUs, physical cores and NUMA nodes a machine has (rules: cpu-checkpoint, cpu-topology)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -77,8 +77,8 @@ def _numa_node(numa_node: int, cores: Sequence[frozenset[int]]) -> NumaNode:
 
 
 def lowest_cpus(topology: NumaTopology, count: int) -> frozenset[int]:
-    """The CPUs that the kubelet reserves where only an amount is configured (A1): whole cores from the lowest
-    NUMA node, package and core on, then single threads of the next core.
+    """The CPUs that the kubelet reserves where only an amount is configured (rules: cpu-checkpoint): whole cores from
+    the lowest NUMA node, package and core on, then single threads of the next core.
 
     Kubernetes: pkg/kubelet/cm/cpumanager/{policy_static,cpu_assignment}.go, on a machine with nothing allocated.
     """
@@ -91,7 +91,7 @@ def lowest_cpus(topology: NumaTopology, count: int) -> frozenset[int]:
 
 def reserved_cpus(topology: NumaTopology, reserved_system_cpus: str, reserved_millicores: int) -> frozenset[int]:
     """The online CPUs that no container gets exclusively: `reservedSystemCPUs` where set, else those of the system
-    and kube reservations together, rounded up to whole CPUs (A1).
+    and kube reservations together, rounded up to whole CPUs (rules: cpu-checkpoint).
 
     Raises `cpuset.InvalidCpuSet`.
     """

@@ -1,4 +1,5 @@
-"""Would the kubelet admit a pod with exclusive CPUs, and if not, in which words would it fail (domain-reference A8).
+"""Would the kubelet admit a pod with exclusive CPUs, and if not, in which words would it fail
+(rules: topology-manager).
 
 Kubernetes: pkg/kubelet/cm/topologymanager/{scope_container,scope_pod,policy_*,policy_options,topology_manager}.go,
 pkg/kubelet/cm/cpumanager/{policy_static,cpu_assignment}.go.

@@ -1,5 +1,5 @@
 """The part that Leadsman reads of the API objects and annotations that tell about NUMA nodes, with their own names
-(domain-reference A4, A5, A6).
+(rules: noderesourcetopology, koordinator, crane-and-volcano).
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""The cgroup values that the kubelet gives a pod, and CPU shares as weights (domain-reference D3)."""
+"""The cgroup values that the kubelet gives a pod, and CPU shares as weights (rules: cgroup-values)."""
 
 import math
 from typing import Final, NamedTuple
@@ -32,7 +32,7 @@ def pod_cgroup(
     cpu_limit_millicores: int | None,
     memory_limit_bytes: int | None,
 ) -> PodCgroup:
-    """Return a pod's cgroup values from its effective requests and limits (D2).
+    """Return a pod's cgroup values from its effective requests and limits (rules: pod-requests).
 
     A limit is None unless every container declares one: see `requests.cpu_limit` and `requests.memory_limit`.
     """

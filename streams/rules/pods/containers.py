@@ -1,4 +1,4 @@
-"""What a container of a pod's spec asks for, as the API server completes it (domain-reference D1, D2)."""
+"""What a container of a pod's spec asks for, as the API server completes it (rules: qos-class, pod-requests)."""
 
 from collections.abc import Iterator
 

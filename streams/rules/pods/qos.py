@@ -1,4 +1,4 @@
-"""The QoS class of a pod (domain-reference D1)."""
+"""The QoS class of a pod (rules: qos-class)."""
 
 from collections import Counter
 from collections.abc import Iterable

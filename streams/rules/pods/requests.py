@@ -1,4 +1,5 @@
-"""What a pod asks a node for: effective requests and limits (domain-reference D2, C4, A8, C3).
+"""What a pod asks a node for: effective requests and limits (rules: pod-requests, eviction-order, exclusive-cpus,
+eviction-loop).
 
 Amounts come out in base units, cpu in millicores, each rounded up once from the exact sum. Every function raises
 `quantity.InvalidQuantity`. What they return is shared: it is not to be changed.
@@ -28,13 +29,13 @@ class _Reported(NamedTuple):
 
 @alike
 def effective_requests(pod: Pod) -> dict[str, int]:
-    """Return what the scheduler reserves for a pod, overhead included, sorted by resource (D2)."""
+    """Return what the scheduler reserves for a pod, overhead included, sorted by resource (rules: pod-requests)."""
     return _in_units(_sum(_requests_without_overhead(pod), _nanos(pod.spec.overhead)))
 
 
 @alike
 def effective_limits(pod: Pod) -> dict[str, int]:
-    """Return the sum of the limits that are declared, overhead added to each that is not zero (D2).
+    """Return the sum of the limits that are declared, overhead added to each that is not zero (rules: pod-requests).
 
     A container without a limit counts as zero here; `cpu_limit` and `memory_limit` tell whether the pod has one.
     """
@@ -44,26 +45,32 @@ def effective_limits(pod: Pod) -> dict[str, int]:
 
 @alike
 def eviction_requests(pod: Pod) -> dict[str, int]:
-    """Return the requests that the eviction ranking compares usage with: overhead only where one is asked (C4)."""
+    """Return the requests that the eviction ranking compares usage with: overhead only where one is asked
+    (rules: eviction-order).
+    """
     requests = _requests_without_overhead(pod)
     return _in_units(_sum(requests, _where_present(_nanos(pod.spec.overhead), requests)))
 
 
 @alike
 def cpu_limit(pod: Pod) -> int | None:
-    """Return the pod's cpu limit in millicores, None where a container has none and the pod itself neither (D3)."""
+    """Return the pod's cpu limit in millicores, None where a container has none and the pod itself neither
+    (rules: cgroup-values).
+    """
     return _declared_everywhere(pod, "cpu")
 
 
 @alike
 def memory_limit(pod: Pod) -> int | None:
-    """Return the pod's memory limit in bytes, None where a container has none and the pod itself neither (D3)."""
+    """Return the pod's memory limit in bytes, None where a container has none and the pod itself neither
+    (rules: cgroup-values).
+    """
     return _declared_everywhere(pod, "memory")
 
 
 @alike
 def exclusive_cpus(pod: Pod) -> int:
-    """Return how many CPUs the static CPU Manager pins for a pod, were it that node's policy (A8).
+    """Return how many CPUs the static CPU Manager pins for a pod, were it that node's policy (rules: exclusive-cpus).
 
     Only containers of Guaranteed pods that ask for a whole number of CPUs count, and no pod with resources of its
     own (but for an alpha gate of 1.36). CPUs of an init container that finished are taken over by those that
@@ -77,7 +84,7 @@ def exclusive_cpus(pod: Pod) -> int:
 
 
 def is_critical(pod: Pod) -> bool:
-    """Tell whether pressure never evicts a pod: static, mirror, or of a system priority (C3)."""
+    """Tell whether pressure never evicts a pod: static, mirror, or of a system priority (rules: eviction-loop)."""
     annotations = pod.metadata.annotations
     if annotations is not None and (annotations.config_mirror or annotations.config_source not in {"", "api"}):
         return True

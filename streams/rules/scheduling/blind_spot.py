@@ -1,4 +1,4 @@
-"""Whether a scheduler works with a wrong list of nodes, judged from outside (domain-reference E3).
+"""Whether a scheduler works with a wrong list of nodes, judged from outside (rules: blind-spots).
 
 Nothing here is sure by itself: every verdict carries its evidence in words and numbers, and where the version, the
 zones or missing data do not allow one it is `inconclusive` and says why.
@@ -43,7 +43,7 @@ class Cluster(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure to find a node, as `scheduling_message.parse` took it apart."""
+    """A failure to find a node, as `streams.rules.scheduling.message.parse` took it apart."""
 
     nodes_total: int
     reasons: Mapping[str, int]
@@ -86,7 +86,9 @@ def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
 
 
 def judge_evaluated(failure: Failure, cluster: Cluster) -> Finding | None:
-    """Were all nodes looked at? Fewer reasons than nodes, or none for the pinned node, mean a loss (E3.2, E3.3)."""
+    """Were all nodes looked at? Fewer reasons than nodes, or none for the pinned node, mean a loss
+    (rules: blind-spots).
+    """
     missing = failure.nodes_total - failure.reason_sum
     if not failure.reasons or not cluster.nodes:
         return None
@@ -133,7 +135,7 @@ def _doubt(failure: Failure, cluster: Cluster) -> str:
 
 
 def judge_counted(nodes_total: int, counted: Counted) -> Finding | None:
-    """Is the scheduler's number of nodes that of the cluster (E3.1)?"""
+    """Is the scheduler's number of nodes that of the cluster (rules: blind-spots)?"""
     if not counted.highest and nodes_total:
         return Finding("inconclusive", f"the scheduler counts {nodes_total} nodes, but no Node was observed")
     if nodes_total < counted.lowest:
@@ -165,7 +167,9 @@ class Placement(NamedTuple):
 
 
 def can_be_starved(cluster: Cluster) -> bool:
-    """Only a version that keeps a wrong list until the next change can starve a node for minutes (E1)."""
+    """Only a version that keeps a wrong list until the next change can starve a node for minutes
+    (rules: node-tree).
+    """
     try:
         return affected(cluster.version) == "persistent" and len(cluster.zones) > 1
     except UnknownVersion:
@@ -173,7 +177,7 @@ def can_be_starved(cluster: Cluster) -> bool:
 
 
 def judge_placement(placement: Placement, cluster: Cluster) -> Finding | None:
-    """Does an open node get no pods while most others do (E3.4)? Asked only where `can_be_starved`."""
+    """Does an open node get no pods while most others do (rules: blind-spots)? Asked only where `can_be_starved`."""
     if not placement.others_with_pods or 2 * placement.others_with_pods < placement.others:
         return None
     evidence = (

@@ -1,4 +1,5 @@
-"""Does a node take a pod now, and why not: the scheduler judges, then the kubelet (domain-reference A8, D5, E2).
+"""Does a node take a pod now, and why not: the scheduler judges, then the kubelet (rules: exclusive-cpus,
+scheduler-fit, scheduler-messages).
 
 The scheduler's judgement here is that of unschedulable nodes, taints (the pod tolerates none) and resources. Left
 out: affinity, topology spread, volumes, ports, and plugins that are not Kubernetes' own.
@@ -23,7 +24,7 @@ _NO_HINT: Final = Hint(None, preferred=True)
 class PodRequest(NamedTuple):
     containers: tuple[Request, ...]
     requests: dict[str, int]
-    """Effective requests of the pod (D2) in base units, cpu in millicores."""
+    """Effective requests of the pod (rules: pod-requests) in base units, cpu in millicores."""
 
     @property
     def exclusive_cpus(self) -> int:
@@ -97,7 +98,9 @@ def rooms(node: NodeState, pod: PodRequest) -> list[NumaRoom]:
 
 
 def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
-    """Why the scheduler does not place the pod there, in its words of that version (D5, E2)."""
+    """Why the scheduler does not place the pod there, in its words of that version (rules: scheduler-fit,
+    scheduler-messages).
+    """
     reasons = ["node(s) were unschedulable"] if node.unschedulable else []
     for taint in node.taints:
         key, _, value = taint.rpartition(":")[0].partition("=")
@@ -111,8 +114,8 @@ def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) ->
 
 
 def untolerated(key: str, value: str, scheduler_minor: int) -> str:
-    """The words for a taint that a pod does not tolerate (E2)."""
-    if scheduler_minor < 18:  # noqa: PLR2004  these three: E2's own versions
+    """The words for a taint that a pod does not tolerate (rules: scheduler-messages)."""
+    if scheduler_minor < 18:  # noqa: PLR2004  these three: versions of its words
         return "node(s) had taints that the pod didn't tolerate"
     if scheduler_minor < 24:  # noqa: PLR2004
         return f"node(s) had taint {{{key}: {value}}}, that the pod didn't tolerate"

@@ -1,4 +1,6 @@
-"""A node's machine and its kubelet's settings, from what sources of any fidelity tell (domain-reference A8, A10)."""
+"""A node's machine and its kubelet's settings, from what sources of any fidelity tell (rules: exclusive-cpus,
+numa-sources).
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, cast, get_args

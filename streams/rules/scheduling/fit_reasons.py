@@ -1,4 +1,4 @@
-"""Why a pod does not fit a node, in the scheduler's own words (domain-reference D5)."""
+"""Why a pod does not fit a node, in the scheduler's own words (rules: scheduler-fit)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,9 +18,9 @@ def fit_reasons(
 ) -> list[str]:
     """Return the reasons against one more pod on a node that has `pods` of them; the empty list where it fits.
 
-    `requested` is the sum of their effective requests (D2). Amounts are in base units, cpu in millicores.
-    `minor_version` is that of who judges, scheduler or kubelet: 28 for Kubernetes 1.28. Resources other than cpu,
-    memory and ephemeral-storage come last and by name, for the scheduler has no order for them.
+    `requested` is the sum of their effective requests (rules: pod-requests). Amounts are in base units, cpu in
+    millicores. `minor_version` is that of who judges, scheduler or kubelet: 28 for Kubernetes 1.28. Resources other
+    than cpu, memory and ephemeral-storage come last and by name, for the scheduler has no order for them.
     """
     reasons = ["Too many pods"] if pods + 1 > allocatable_pods else []
     others = sorted(name for name in pod_requests if name not in {*_NATIVE, "pods"})

@@ -1,4 +1,6 @@
-"""What the scheduler says when it finds no node for a pod, in the words of every version (domain-reference E2, G)."""
+"""What the scheduler says when it finds no node for a pod, in the words of every version
+(rules: scheduler-messages, recorded-behaviour).
+"""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The list of nodes that a scheduler of each version works with, and how it loses some (domain-reference E1).
+"""The list of nodes that a scheduler of each version works with, and how it loses some (rules: node-tree).
 
 The tree files nodes by zone. To 1.18.6 a snapshot asks it for as many nodes as it has, and the tree goes on where
 the last snapshot ended: with zones of uneven size a snapshot then has nodes twice and others not at all.
@@ -57,7 +57,7 @@ def affected(version: str) -> Affected:
         return "transient"
     if release == (1, 18):
         tke = _TKE.match(build)
-        vendor_fix = patch == 4 and tke is not None and int(tke[1]) >= _FIXED_TKE_OF_1_18_4  # noqa: PLR2004 - E1 names 1.18.4
+        vendor_fix = patch == 4 and tke is not None and int(tke[1]) >= _FIXED_TKE_OF_1_18_4  # noqa: PLR2004
         return "none" if patch >= _FIXED_PATCH_OF_1_18 or vendor_fix else "persistent"
     if release == (1, 19) and patch == 0 and build.startswith("-"):
         candidate = _RC.match(build)

@@ -1,4 +1,4 @@
-"""What a pod and an event tell of a failure to find a node (domain-reference E3.3, E3.6, F2)."""
+"""What a pod and an event tell of a failure to find a node (rules: blind-spots, event-counts)."""
 
 from datetime import datetime
 from typing import Final
@@ -19,13 +19,17 @@ def condition_text(pod: Pod) -> str:
 
 
 def text_time(event: Event) -> datetime | None:
-    """When the text of an event was written: in a series the note stays that of the first occurrence (F2)."""
+    """When the text of an event was written: in a series the note stays that of the first occurrence
+    (rules: event-counts).
+    """
     last = event.last_timestamp or event.deprecated_last_timestamp
     return (None if event.series else last) or event.event_time or last or event.metadata.creation_timestamp
 
 
 def pinned_node(pod: Pod) -> str:
-    """The only node that a pod may go to by the field metadata.name (E3.3); empty where there are others."""
+    """The only node that a pod may go to by the field metadata.name (rules: blind-spots); empty where there are
+    others.
+    """
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     terms = affinity.required.node_selector_terms if affinity and affinity.required else None
     names: set[str] = set()

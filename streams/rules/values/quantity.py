@@ -1,4 +1,4 @@
-"""Kubernetes resource quantities, exact (domain-reference C5, D2).
+"""Kubernetes resource quantities, exact (rules: quantities, pod-requests).
 
 A quantity is a multiple of 10^-9, so it is kept as a whole number of nano-units; a finer text is rounded up, away
 from zero, as the API server does.
@@ -110,7 +110,7 @@ def canonical(text: Quantity) -> str:
 
 
 def format_quantity(value: Fraction | int, format_: Format) -> str:
-    """Print a value as Kubernetes does (domain-reference C5).
+    """Print a value as Kubernetes does (rules: quantities).
 
     Of BinarySI only a value of at least 1024 gets a binary suffix, and only so much of one as loses nothing: 17348Ki,
     but 2722654248. A value finer than 10^-9 is rounded up.

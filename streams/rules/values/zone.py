@@ -1,4 +1,4 @@
-"""The zone that the scheduler's node tree files a node under (domain-reference E1)."""
+"""The zone that the scheduler's node tree files a node under (rules: zone-key)."""
 
 from ingest.model.objects import NodeLabels
 

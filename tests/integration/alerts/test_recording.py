@@ -1,4 +1,6 @@
-"""Alerts on the recording of a real kubelet (domain-reference G): what fires, what stays quiet, and `backtest`."""
+"""Alerts on the recording of a real kubelet (rules: recorded-behaviour): what fires, what stays quiet, and
+`backtest`.
+"""
 
 import json
 from collections.abc import Sequence

@@ -53,7 +53,7 @@ def restored(node: RealNode) -> Iterator[None]:
 
 
 def pin(node: RealNode) -> None:
-    """A Guaranteed pod of one whole CPU (domain-reference A8), with secrets in its environment and annotations."""
+    """A Guaranteed pod of one whole CPU (rules: exclusive-cpus), with secrets in its environment and annotations."""
     container = {
         "name": "w",
         "image": IMAGE,
@@ -112,7 +112,7 @@ def check_story(db: Database, node: RealNode, threshold_bytes: int) -> None:
         (GROWER, "Burstable", 0, 16 * mib, 0),
     ]
 
-    # CPU 0 is reserved, the pinned pod holds another one (A1, A9)
+    # CPU 0 is reserved, the pinned pod holds another one (rules: cpu-checkpoint, kubelet-metrics)
     exclusive = dicts(
         db,
         f"SELECT max(exclusive_cpus) AS most, max(reserved_cpus) AS reserved FROM numa_allocations WHERE {of_node}",
@@ -126,7 +126,8 @@ def check_story(db: Database, node: RealNode, threshold_bytes: int) -> None:
         f"FROM evictions WHERE {of_node}",
         **names,
     )
-    # it alone is above its request, so it goes first (C4); the other pod of the node is the pinned one
+    # it alone is above its request, so it goes first (rules: eviction-order); the other pod of the node is the pinned
+    # one
     assert eviction == {
         "namespace": "default",
         "pod": GROWER,

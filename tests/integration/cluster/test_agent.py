@@ -1,4 +1,6 @@
-"""The on-node agent beside a real kubelet: its files, its socket and the machine's own sysfs (A1, A2, A3, A7)."""
+"""The on-node agent beside a real kubelet: its files, its socket and the machine's own sysfs
+(rules: cpu-checkpoint, memory-checkpoint, podresources, cpu-topology).
+"""
 
 import tempfile
 from collections.abc import Iterator

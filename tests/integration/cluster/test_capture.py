@@ -1,4 +1,4 @@
-"""A real node, captured live and replayed (issue 5, what it must show 1, without Kafka; contract 1)."""
+"""A real node, captured live and replayed (without Kafka)."""
 
 from collections.abc import Iterator
 from contextlib import suppress

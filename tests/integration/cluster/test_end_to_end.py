@@ -1,4 +1,4 @@
-"""A real node, end to end: API server, scheduler, kubelet, Kafka, all parts of Leadsman, SQL (issue 5, to show 1)."""
+"""A real node, end to end: API server, scheduler, kubelet, Kafka, all parts of Leadsman, SQL."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Kubelets asked directly: TLS against the real API server, and a real kubelet (domain-reference G)."""
+"""Kubelets asked directly: TLS against the real API server, and a real kubelet (rules: recorded-behaviour)."""
 
 import asyncio
 import subprocess

@@ -1,4 +1,4 @@
-"""The watch loop against a real kube-apiserver (issue 5, 4; delivery "Watches"; domain-reference F4)."""
+"""The watch loop against a real kube-apiserver (delivery.md#watching)."""
 
 import asyncio
 import dataclasses

@@ -1,6 +1,6 @@
-"""What bad input gets, as a user meets it (issue 3, "What bad input gets"; style.md 13).
+"""What bad input gets, as a user meets it (capture-format.md#damage, writing.md#messages).
 
-The expected exit statuses are those of `leadsman --help` and README.md.
+The expected exit statuses are those of `leadsman --help` (commands.md).
 """
 
 import gzip

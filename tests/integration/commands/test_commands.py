@@ -1,7 +1,7 @@
-"""The commands as a user types them (issue 3, "Commands" and "What it must show"; style.md 22).
+"""The commands as a user types them (commands.md).
 
-What the recording holds is told by domain-reference G and issue 3, "What it must show" 1; `test_replay` looks at the
-rows of it, this at how the commands behave.
+The recording is documented (rules: recorded-behaviour). `test_replay` looks at its rows, this at how the
+commands behave.
 """
 
 import csv

@@ -1,4 +1,4 @@
-"""`leadsman fit` and `pending_fit` on the late-joiner case of issue 4, as a user types them.
+"""`leadsman fit` and `pending_fit` on the late-joiner case, as a user types them.
 
 Expected numbers are reasoned from `tests/bench/late_joiners.py`: workers have two NUMA nodes of 16 CPUs less the two
 reserved ones of NUMA node 0; node-5 and node-6 hold 8 + 10 exclusive CPUs (6 and 6 are free), node-1, node-2 and

@@ -1,6 +1,6 @@
-"""The recording of a real incident through the real command: what issue 3 says that it must show (1 and 2).
+"""The recording of a real incident through the real command: the rows that it must give.
 
-The expected findings are those of the domain reference, section G, and of the recording itself.
+The expected findings are those of the recorded behaviour (rules: recorded-behaviour) and of the recording itself.
 """
 
 import json
@@ -20,7 +20,7 @@ from integration.commands.recording import EVICTED
 from paths import NODE_PRESSURE
 
 CUTS = (500,)
-"""In the middle of its disk pressure; `test_embedded` cuts in many places."""
+"""In the middle of its disk pressure; `tests/unit/streams/local/test_replay.py` cuts in many places."""
 Rows: TypeAlias = dict[str, list[dict[str, Any]]]
 
 

@@ -1,4 +1,4 @@
-"""`leadsman config`, `validate` and `replay --into kafka` as a user types them (issue 5)."""
+"""`leadsman config`, `validate` and `replay --into kafka` as a user types them."""
 
 import time
 import uuid

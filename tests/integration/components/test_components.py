@@ -187,7 +187,8 @@ def test_a_real_node_pins_a_pod_and_leaves_nothing(own_cluster: Cluster) -> None
         node.start()
         node.run_pod("pinned", "wait", requests=ONE_CPU, limits=ONE_CPU)
         uid = node.await_phase("pinned", "Running")["metadata"]["uid"]
-        # domain-reference A1, A8: CPU 0 is reserved, so a Guaranteed pod of one whole CPU has another one, alone
+        # rules: cpu-checkpoint, exclusive-cpus: CPU 0 is reserved, so a Guaranteed pod of one whole CPU has another
+        # one, alone
         cpu = node.cpu_manager_state()["entries"][uid]["w"]
         assert cpu != "0"
         assert cpu.isdecimal()

@@ -1,4 +1,4 @@
-"""`leadsman watch` between a real API server and a real Kafka: replicas, permissions, secrets (issue 5)."""
+"""`leadsman watch` between a real API server and a real Kafka: replicas, permissions, secrets."""
 
 import json
 import uuid

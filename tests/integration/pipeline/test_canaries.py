@@ -1,4 +1,4 @@
-"""Secrets of a cluster are found nowhere behind a source: no log, topic, capture, dead letter or table (issue 6).
+"""Secrets of a cluster are found nowhere behind a source: no log, topic, capture, dead letter or table.
 
 They stand where people put them: in variables, arguments, probes, annotations, URLs and termination messages.
 """

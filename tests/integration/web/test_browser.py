@@ -1,4 +1,4 @@
-"""The report and the page in a real Chromium, of a recording with hostile names (issue 7, "Report and page").
+"""The report and the page in a real Chromium, of a recording with hostile names.
 
 The names of a real recording are replaced by markup; what the browser does with them is what a reader's would.
 """

@@ -1,4 +1,4 @@
-"""client-go's reflector backoff: 800 ms doubled to 30 s, jitter 1.0, reset after 2 minutes (delivery, Watches)."""
+"""client-go's reflector backoff: 800 ms doubled to 30 s, jitter 1.0, reset after 2 minutes (delivery.md#watching)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Kubeconfig and service account; tokens are read again for each request (delivery, Watches)."""
+"""Kubeconfig and service account; tokens are read again for each request (delivery.md#watching)."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is news about an object (domain-reference F4: heartbeats)."""
+"""What is news about an object (rules: list-and-watch: heartbeats)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Versions are kept only behind what is acknowledged (delivery, Watches)."""
+"""Versions are kept only behind what is acknowledged (delivery.md#watching)."""
 
 import itertools
 from pathlib import Path

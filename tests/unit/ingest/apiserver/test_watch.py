@@ -1,4 +1,4 @@
-"""The list-and-watch loop against a fake API server; rules: delivery "Watches", domain-reference F4."""
+"""The list-and-watch loop against a fake API server; delivery.md#watching, rules: list-and-watch."""
 
 import asyncio
 from collections import Counter
@@ -400,7 +400,7 @@ async def test_a_restart_after_the_history_is_gone_tells_the_gap() -> None:
 
 
 async def test_an_events_410_without_any_change_is_no_gap() -> None:
-    """A quiet events stream has no bookmarks and its version is compacted after 5 minutes (F4)."""
+    """A quiet events stream has no bookmarks and its version is compacted after 5 minutes (rules: list-and-watch)."""
     thing = {"metadata": {"name": "e", "namespace": "default", "uid": "u", "resourceVersion": "3"}}
     async with _stage() as stage:
         stage.server.script[EVENTS_PATH] = [listing("7", [thing]), _too_old(), listing("20", [thing]), watching()]

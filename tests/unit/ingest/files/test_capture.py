@@ -1,4 +1,4 @@
-"""Capture files read and written (contract 1 of the design; issue 3, "What bad input gets")."""
+"""Capture files read and written (capture-format.md)."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""What people already have, as observations (issue 3, "Sources"; domain-reference F1 for both APIs of events)."""
+"""What people already have, as observations (rules: event-fields)."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""What files hold (`leadsman inspect`, issue 3), and hostile names made safe to show."""
+"""What files hold (`leadsman inspect`), and hostile names made safe to show."""
 
 import io
 import json

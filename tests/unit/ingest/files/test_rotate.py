@@ -1,4 +1,4 @@
-"""Captures that rotate (contract 1)."""
+"""Captures that rotate (capture-format.md)."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Polling kubelets (issue 5, Watchers; domain-reference A9, G)."""
+"""Polling kubelets (rules: kubelet-metrics, recorded-behaviour)."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The CPU-list grammar of domain-reference A1."""
+"""The CPU-list grammar (rules: cpu-lists)."""
 
 import re
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The podresources service's answers, decoded and asked for over a socket (domain-reference A3)."""
+"""The podresources service's answers, decoded and asked for over a socket (rules: podresources)."""
 
 import tempfile
 from collections.abc import Iterator
@@ -76,7 +76,9 @@ def test_numbers_that_are_not_packed_are_read_as_well() -> None:
 
 
 def test_fields_of_newer_versions_are_skipped() -> None:
-    """Dynamic resources, and the pod's own CPUs of after 1.36, which overlap its containers' (A3)."""
+    """Dynamic resources, and the pod's own CPUs of after 1.36, which overlap its containers'
+    (rules: podresources).
+    """
     container = fake.container("c", [1]) + fake.message(5, fake.text(2, "claim"))
     pod = fake.pod("n", "p", container) + fake.packed(4, [1, 2])
     assert decode_pods(fake.pods(pod))[0].containers == (ContainerResources(name="c", cpu_ids=(1,)),)

@@ -1,4 +1,6 @@
-"""The on-node agent over a folder that stands in for the machine (domain-reference A1, A2, A3, A7)."""
+"""The on-node agent over a folder that stands in for the machine (rules: cpu-checkpoint, memory-checkpoint,
+podresources, cpu-topology).
+"""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The CPU topology that sysfs tells (domain-reference A7)."""
+"""The CPU topology that sysfs tells (rules: cpu-topology)."""
 
 import tempfile
 from pathlib import Path

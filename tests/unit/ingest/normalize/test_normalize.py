@@ -47,7 +47,7 @@ def raw(resource: str, object_: bytes, *, node_name: str = "", change: str = "SN
         cluster=CLUSTER,
         source="kubelet",
         resource=resource,
-        type=change,  # type: ignore[arg-type]  # one of contract 1
+        type=change,  # type: ignore[arg-type]  # one of a capture's
         node=node_name,
         object=msgspec.Raw(object_),
     )

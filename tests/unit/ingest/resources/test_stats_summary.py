@@ -1,4 +1,4 @@
-"""What is kept of a `/stats/summary` (domain-reference C1, C4, C6)."""
+"""What is kept of a `/stats/summary` (rules: eviction-signals, eviction-order, psi-and-swap)."""
 
 import json
 from typing import Any
@@ -80,7 +80,7 @@ def test_filesystems_are_kept_apart() -> None:
 
 
 def test_use_is_added_up_over_containers_and_local_volumes() -> None:
-    """Volumes of claims lie elsewhere, and the service account's token in memory (C4)."""
+    """Volumes of claims lie elsewhere, and the service account's token in memory (rules: eviction-order)."""
     containers = [{"name": n, "rootfs": {"usedBytes": 10, "inodesUsed": 1}, "logs": {"usedBytes": 3}} for n in "ab"]
     volumes = [
         {"name": "cache", "usedBytes": 100, "inodesUsed": 7},

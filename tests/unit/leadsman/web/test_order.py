@@ -1,4 +1,4 @@
-"""The eviction order with its reasons (domain-reference C4), and that it agrees with the view `eviction_order`."""
+"""The eviction order with its reasons (rules: eviction-order), and that it agrees with the view `eviction_order`."""
 
 from datetime import timedelta
 from typing import Any
@@ -61,7 +61,7 @@ def found(db: Database, *signals: str) -> dict[str, list[tuple[str, str]]]:
 
 
 def test_each_place_has_its_reason(database: Database) -> None:
-    """C4: no stats first, then over the request by priority, then within it."""
+    """No stats first, then over the request by priority, then within it (rules: eviction-order)."""
     fill(database)
     assert found(database, "memory.available") == {
         "memory.available": [

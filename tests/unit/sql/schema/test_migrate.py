@@ -74,7 +74,7 @@ def test_every_table_and_view_says_what_it_holds(database: Database) -> None:
 
 
 def test_every_table_that_takes_inserts_remembers_them(database: Database) -> None:
-    # delivery.md: without the window, and on targets of materialized views, a retried insert doubles.
+    # Without the window, and on targets of materialized views, a retried insert doubles (delivery.md#landing).
     found = database.query(
         "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree' "
         "AND name != 'schema_migrations' AND NOT engine_full LIKE '%non_replicated_deduplication_window = 10000%'"

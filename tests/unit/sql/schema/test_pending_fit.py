@@ -139,7 +139,7 @@ def test_a_taint_keeps_away_who_does_not_tolerate_it(
 
 
 def test_before_1_28_an_overcommitted_cpu_fails_a_pod_that_asks_for_none(database: Database) -> None:
-    # domain-reference D5.
+    # rules: scheduler-fit.
     store(database, pending("p", 0, requests={"memory": 0, "cpu": 0, "example.com/card": 1}))
     store(database, *node("old", used=17, kubelet_version="v1.27.9"))
     assert verdicts(database)["old"][1] == ["Insufficient cpu", "Insufficient example.com/card"]
@@ -167,7 +167,7 @@ def test_before_1_28_an_overcommitted_cpu_fails_a_pod_that_asks_for_none(databas
 def test_the_kubelets_verdict_follows_the_policy(
     exclusive: int, told: dict[str, Any], verdict: str, database: Database
 ) -> None:
-    # domain-reference A8; 4 and 4 of 8 and 8 CPUs are free.
+    # rules: exclusive-cpus; 4 and 4 of 8 and 8 CPUs are free.
     store(database, pending("p", exclusive, exclusive), *node("n"), *numa("n", [4, 4], **told))
     assert verdicts(database)["n"][2] == verdict
 

@@ -55,7 +55,7 @@ MEMORY = {"memory_available_bytes": GIB, "memory_working_set_bytes": 3 * GIB}
 
 
 def test_memory_order_is_exceeding_then_priority_then_excess(database: Database) -> None:
-    # domain-reference C4: exceeding its request, then lower priority, then the larger usage above the request.
+    # rules: eviction-order: exceeding its request, then lower priority, then the larger usage above the request.
     store(
         database,
         binding("within", eviction_memory_request_bytes=2 * GIB),
@@ -115,7 +115,7 @@ def test_eviction_order_leaves_out_pods_that_ended_or_came_after_the_sample(data
 
 
 def test_eviction_order_has_only_the_signals_that_the_sample_observes(database: Database) -> None:
-    # C1: a signal with any missing input is not observed.
+    # A signal with any missing input is not observed (rules: eviction-signals).
     store(database, binding("a"))
     store_samples(database, summary(T0, "n", [pod("a")], memory_available_bytes=1, pids_max=9, pids_current=1))
     assert [one["signal"] for one in dicts(database, "SELECT signal FROM eviction_order")] == ["pid.available"]
@@ -232,7 +232,8 @@ def test_pod_cgroups_agree_with_the_rule(database: Database) -> None:
 
 
 def test_pod_cgroups_of_the_reference(database: Database) -> None:
-    # D3 [V]: 100m is weight 4 by the kubelet and 17 by new runtimes, 1 CPU 39 and 100, 4 CPU 157 and 303.
+    # rules: cgroup-values: 100m is weight 4 by the kubelet and 17 by new runtimes, 1 CPU 39 and 100, 4 CPU 157 and
+    # 303.
     store(
         database,
         *(binding(f"{m}m", qos_class="Burstable", cpu_request_millicores=m) for m in (100, 1000, 4000)),
@@ -418,7 +419,7 @@ def test_a_soft_and_a_hard_threshold_are_judged_apart(database: Database) -> Non
 
 
 def test_an_eviction_shows_that_its_threshold_was_met_where_no_sample_does(database: Database) -> None:
-    """The kubelet hears of a lack of memory at once, and evicts between two samples (C1)."""
+    """The kubelet hears of a lack of memory at once, and evicts between two samples (rules: eviction-signals)."""
     thresholds: dict[str, Any] = {"hard_threshold": 100, "soft_threshold": 200}
     store(database, forecast(0, 25.0, **thresholds), forecast(10, 20.0, seconds_to_soft=5.0, **thresholds))
     store(database, evicted(24, "a", None)._replace(threshold=100), forecast(40, None, **thresholds))
@@ -451,7 +452,7 @@ def test_a_rank_is_right_when_all_before_it_had_gone(database: Database) -> None
 
 
 def test_a_rank_behind_pods_that_tie_could_be_next(database: Database) -> None:
-    # Three of three tie and the last of them goes first: the kubelet's sort is unstable (C4).
+    # Three of three tie and the last of them goes first: the kubelet's sort is unstable (rules: eviction-order).
     store(database, evicted(1, "a", 3)._replace(tied_pods=3), evicted(2, "b", 3)._replace(signal="x", tied_pods=1))
     found = dicts(database, "SELECT uid, was_next, could_be_next FROM rank_accuracy ORDER BY ts")
     assert [tuple(one.values()) for one in found] == [("a", 0, 1), ("b", 0, 0)]

@@ -112,7 +112,7 @@ def test_a_forecast_that_is_gone_before_it_fired_is_forgotten() -> None:
 def test_with_less_time_left_than_it_should_hold_it_fires_at_once() -> None:
     assert Log()(0, signal(seconds_to_hard=29.0)) == ["firing EvictionThresholdNear"]
     assert Log()(0, signal(hard_met=True, seconds_to_hard=0.0)) == ["firing EvictionThresholdNear"]
-    # a soft threshold evicts after its grace period (C2)
+    # a soft threshold evicts after its grace period (rules: eviction-thresholds)
     assert Log()(0, signal(seconds_to_soft=29.0, soft_grace_seconds=30.0, soft_threshold=2 * GIB)) == []
 
 

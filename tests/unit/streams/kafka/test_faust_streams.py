@@ -1,4 +1,6 @@
-"""Only the wrapper takes from Faust's streams: every other way acknowledges what was not done (delivery.md)."""
+"""Only the wrapper takes from Faust's streams: every other way acknowledges what was not done
+(delivery.md#folding).
+"""
 
 import ast
 from collections.abc import Iterator

@@ -51,7 +51,7 @@ def judged(node: NodeState, of: Question) -> Judgement:
 
 
 def test_a_resource_that_does_not_suffice_is_told_in_the_schedulers_words() -> None:
-    # domain-reference D5: "Too many pods", "Insufficient cpu|memory|ephemeral-storage|<name>".
+    # rules: scheduler-fit: "Too many pods", "Insufficient cpu|memory|ephemeral-storage|<name>".
     node = state(None)._replace(requested={"cpu": 60_000, "memory": 250 * GIB}, pods=110)
     want = ("Too many pods", "Insufficient cpu", "Insufficient memory", "Insufficient example.com/gpu")
     found = judged(node, Question(5000, 8 * GIB, devices={"example.com/gpu": 1}))
@@ -79,13 +79,13 @@ def test_a_taint_that_only_prefers_keeps_no_pod_away() -> None:
     ],
 )
 def test_a_taint_is_told_in_the_words_of_the_schedulers_version(minor: int, words: str) -> None:
-    # domain-reference E2, the table of reasons.
+    # The table of reasons (rules: scheduler-messages).
     assert untolerated("gpu", "yes", minor) == words
     node = state(machine(4), taints=("gpu=yes:NoExecute", "gpu=yes:NoSchedule"))
     assert judge(node, pod_of(asked(1)), minor).reasons == (words,)
 
 
-# The kubelet (domain-reference A8).
+# The kubelet (rules: exclusive-cpus).
 
 
 def test_single_numa_node_refuses_what_no_numa_node_has_free_although_the_node_does() -> None:
@@ -339,7 +339,9 @@ def test_a_pod_that_cannot_be_is_refused(cpu: str, memory_: str, devices: tuple[
 
 @st.composite
 def crowded_machines(draw: st.DrawFn) -> tuple[Machine, bool]:
-    """A machine some of whose cores, or threads, are taken; under full-pcpus-only always whole cores are (A8)."""
+    """A machine some of whose cores, or threads, are taken; under full-pcpus-only always whole cores are
+    (rules: exclusive-cpus).
+    """
     threads = draw(st.sampled_from([1, 2, 4]))
     full = draw(st.booleans())
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))

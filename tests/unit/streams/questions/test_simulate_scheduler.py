@@ -1,4 +1,4 @@
-"""Replaying node arrivals for a scheduler of some version (issue 4, domain-reference E1)."""
+"""Replaying node arrivals for a scheduler of some version (rules: node-tree)."""
 
 import json
 from datetime import UTC, datetime, timedelta

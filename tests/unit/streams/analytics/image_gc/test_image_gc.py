@@ -58,7 +58,7 @@ def test_the_explanation_says_that_the_settings_are_assumed() -> None:
 
 
 def test_a_single_failure_long_after_the_start_that_was_not_heard_again_has_passed() -> None:
-    """No ImageGCFailed for eleven minutes, and nothing else either (B3)."""
+    """No ImageGCFailed for eleven minutes, and nothing else either (rules: invalid-capacity)."""
     early = [started("11:00:00"), invalid("12:00:00"), other("12:10:00")]
     assert not rows(*early)
     [row] = rows(*early, other("12:11:00"))

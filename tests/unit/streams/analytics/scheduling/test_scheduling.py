@@ -1,4 +1,4 @@
-"""Failures to find a node, and the verdicts about the scheduler's list of nodes (domain-reference E3)."""
+"""Failures to find a node, and the verdicts about the scheduler's list of nodes (rules: blind-spots)."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -226,7 +226,7 @@ def test_only_the_reason_unschedulable_is_a_failure_to_find_a_node(reason: str) 
 
 
 def test_the_event_is_a_row_of_its_own_and_its_time_is_that_of_its_first_note() -> None:
-    """F2: in a series the note stays the first one's."""
+    """In a series the note stays the first one's (rules: event-counts)."""
     records = [
         *nodes(),
         event("a", 400, text(4, cpu=4), text_at=130, series=5),
@@ -245,7 +245,7 @@ def test_the_event_s_text_is_judged_only_where_the_condition_of_its_pod_is_unkno
 
 
 def test_fewer_reasons_than_nodes_mean_a_lost_node_with_the_numbers_as_evidence() -> None:
-    """The text of issue 91601: 0/13 nodes with 12 reasons."""
+    """The text of kubernetes issue 91601: 0/13 nodes with 12 reasons."""
     zones = {f"n{i}": "1" if i < 10 else "2" for i in range(13)}
     [row] = spots([*nodes(zones), pod("a", 130, text(13, selector=12)), tick(200)])
     assert (row.verdict, row.test, row.node, row.pod) == ("lost_node", "nodes_evaluated", "", "a")

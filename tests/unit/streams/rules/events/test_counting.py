@@ -1,4 +1,4 @@
-"""How often events occurred, against a model of the recorder (domain-reference F2, F3)."""
+"""How often events occurred, against a model of the recorder (rules: event-counts, dropped-events)."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

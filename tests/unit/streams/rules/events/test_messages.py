@@ -1,4 +1,6 @@
-"""Every text of the reference about nodes, image GC and eviction, and those of the real recording (A8, B2, C5, G)."""
+"""Every text of the reference about nodes, image GC and eviction, and those of the real recording
+(rules: admission-failures, image-gc-messages, eviction-messages, recorded-behaviour).
+"""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Allocatable by domain-reference D4 and the percentages of C2; [V] values are those of real nodes."""
+"""Allocatable and its percentages, verified on real nodes (rules: allocatable, eviction-thresholds)."""
 
 import pytest
 from hypothesis import given
@@ -40,7 +40,7 @@ def test_a_real_node_of_1_36_offers_what_it_said() -> None:
 
 
 def test_a_percentage_is_taken_of_a_32_bit_fraction() -> None:
-    """D4 [V]: an exact tenth would leave 76063116903."""
+    """An exact tenth would leave 76063116903 (rules: allocatable)."""
     capacity = {"ephemeral-storage": 82533764 * KI}
     assert allocatable(capacity, {}, {}, {"nodefs.available": "10%"}) == {"ephemeral-storage": 76063116777}
 

@@ -1,4 +1,6 @@
-"""The eviction order, against a naive model that compares two pods at a time (domain-reference C3, C4)."""
+"""The eviction order, against a naive model that compares two pods at a time (rules: eviction-loop,
+eviction-order).
+"""
 
 from collections.abc import Callable
 from functools import cmp_to_key
@@ -226,7 +228,7 @@ def _in_use(signal: str, layout: Layout, pod: RankedPod) -> int:
 
 
 def _model(signal: str, layout: Layout) -> list[Comparator]:
-    """The comparators of C4 in their order, then the tie-break that is ours."""
+    """The comparators in their order, then the tie-break that is ours (rules: eviction-order)."""
 
     def used(pod: RankedPod) -> int:
         return _in_use(signal, layout, pod)

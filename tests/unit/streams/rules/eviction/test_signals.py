@@ -1,4 +1,4 @@
-"""Signals and layouts from a summary (domain-reference C1, C3)."""
+"""Signals and layouts from a summary (rules: eviction-signals, eviction-loop)."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from streams.rules.eviction.signals import CONDITIONS, RESOURCES, SIGNALS, Layou
 
 GI = 2**30
 
-# Of the recording's first summary, 04:17:07 (domain-reference G).
+# Of the recording's first summary, 04:17:07 (rules: recorded-behaviour).
 RECORDED = NodeSample(
     memory_available_bytes=22029869056,
     memory_working_set_bytes=3246645248,
@@ -27,7 +27,7 @@ RECORDED = NodeSample(
 
 
 def test_memory_capacity_is_available_plus_working_set() -> None:
-    # Both views add up to the machine's memory, 24684096Ki (domain-reference G).
+    # Both views add up to the machine's memory, 24684096Ki (rules: recorded-behaviour).
     observed = observe(RECORDED)
     assert observed["memory.available"] == Observed(22029869056, 24684096 * 1024)
     assert observed["allocatableMemory.available"] == Observed(25042997248, 24684096 * 1024)

@@ -1,4 +1,4 @@
-"""Effective eviction thresholds (domain-reference C2, D4)."""
+"""Effective eviction thresholds (rules: eviction-thresholds, allocatable)."""
 
 import pytest
 from hypothesis import given
@@ -112,7 +112,7 @@ def test_a_merged_default_does_not_come_back_where_the_user_switched_it_off() ->
 
 
 def test_a_soft_threshold_comes_with_its_grace_and_reclaim() -> None:
-    # Of the recording's middle part (domain-reference G), with a minimum reclaim added.
+    # Of the recording's middle part (rules: recorded-behaviour), with a minimum reclaim added.
     config = KubeletConfiguration(
         eviction_hard={"memory.available": "15Gi"},
         eviction_soft={"memory.available": "17Gi"},
@@ -232,10 +232,11 @@ def test_a_setting_with_which_no_kubelet_starts_is_refused(config: KubeletConfig
 
 
 def test_a_percent_goes_through_float32() -> None:
-    # Recomputed on a real node (D4 [V]): capacity 82533764Ki at 10 % leaves 76063116777, where 0.1 would give ...903.
+    # Of a real node (rules: allocatable): capacity 82533764Ki at 10 % leaves 76063116777, where 0.1 would give
+    # ...903.
     capacity = 82533764 * 1024
     assert capacity - threshold_value("10%", capacity) == 76063116777
-    # The recording's node (G): 264212084Ki at 5 % leaves 257025515114.
+    # The recording's node (rules: recorded-behaviour): 264212084Ki at 5 % leaves 257025515114.
     assert 264212084 * 1024 - threshold_value("5%", 264212084 * 1024) == 257025515114
 
 

@@ -1,4 +1,4 @@
-"""The arithmetic of image GC (domain-reference B1, G)."""
+"""The arithmetic of image GC (rules: image-gc-loop, recorded-behaviour)."""
 
 import pytest
 from hypothesis import given

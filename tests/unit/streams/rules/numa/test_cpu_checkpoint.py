@@ -1,4 +1,6 @@
-"""Checkpoints of the CPU and memory managers (domain-reference A1, A2, G; vectors of Kubernetes' own tests)."""
+"""Checkpoints of the CPU and memory managers (rules: cpu-checkpoint, memory-checkpoint, recorded-behaviour;
+vectors of Kubernetes' own tests).
+"""
 
 import gzip
 import json

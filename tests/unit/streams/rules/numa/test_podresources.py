@@ -1,4 +1,4 @@
-"""What the podresources service tells of NUMA nodes (domain-reference A3, A10)."""
+"""What the podresources service tells of NUMA nodes (rules: podresources, numa-sources)."""
 
 from collections.abc import Iterable, Sequence
 
@@ -100,7 +100,7 @@ def held(source: str, *cpus: int) -> NumaView:
 def test_only_more_cpus_than_the_checkpoint_has_are_a_disagreement(
     told: tuple[int, ...], found: dict[tuple[int, str], tuple[int, int]]
 ) -> None:
-    """Fewer are as it has to be: a finished init container's are not told (A3)."""
+    """Fewer are as it has to be: a finished init container's are not told (rules: podresources)."""
     facts = NodeFacts(topology=TOPOLOGY, reserved=frozenset({0}))
     best, other = account(held(CHECKPOINT, 1, 2), facts), account(held(PODRESOURCES, *told), facts)
     assert disagreements(best, [best, other]) == found

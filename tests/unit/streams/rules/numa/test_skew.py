@@ -1,4 +1,4 @@
-"""Skew, largest fit and stranded CPUs equal a brute-force computation (design, "Definitions for NUMA")."""
+"""Skew, largest fit and stranded CPUs equal a brute-force computation (glossary.md#numa)."""
 
 from fractions import Fraction
 

@@ -1,4 +1,6 @@
-"""What NUMA sources say, and which of them is believed (domain-reference A4 to A6, A9, A10)."""
+"""What NUMA sources say, and which of them is believed (rules: noderesourcetopology, koordinator,
+crane-and-volcano, kubelet-metrics, numa-sources).
+"""
 
 import json
 from typing import Any

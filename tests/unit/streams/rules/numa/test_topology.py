@@ -1,4 +1,4 @@
-"""NUMA nodes, physical cores and reserved CPUs of a machine (domain-reference A1, A7)."""
+"""NUMA nodes, physical cores and reserved CPUs of a machine (rules: cpu-checkpoint, cpu-topology)."""
 
 import pytest
 

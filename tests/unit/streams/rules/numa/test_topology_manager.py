@@ -1,6 +1,6 @@
-"""Hints, their merging and the kubelet's admission (domain-reference A2, A8).
+"""Hints, their merging and the kubelet's admission (rules: memory-checkpoint, topology-manager).
 
-Expected hints follow the kubelet's own rules as A8 and the cited files tell them, worked out by hand.
+Expected hints follow the kubelet's own rules (rules: topology-manager) and the cited files, worked out by hand.
 """
 
 from itertools import product

@@ -1,4 +1,4 @@
-"""Cgroup values by domain-reference D3."""
+"""Cgroup values (rules: cgroup-values)."""
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,7 @@ def test_shares_of_a_cpu_request(millicores: int, shares: int) -> None:
     ("millicores", "kubelet", "runtime"), [(0, 1, 1), (100, 4, 17), (1000, 39, 100), (4000, 157, 303)]
 )
 def test_the_two_weight_formulas_differ(millicores: int, kubelet: int, runtime: int) -> None:
-    """D3 [V] for 100m, 1 and 4 CPUs."""
+    """Verified for 100m, 1 and 4 CPUs (rules: cgroup-values)."""
     assert weight_of_shares(shares_of(millicores)) == kubelet
     assert runtime_weight_of_shares(shares_of(millicores)) == runtime
 

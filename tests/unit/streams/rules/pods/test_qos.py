@@ -1,4 +1,4 @@
-"""QoS classes by domain-reference D1."""
+"""QoS classes (rules: qos-class)."""
 
 from typing import Any
 

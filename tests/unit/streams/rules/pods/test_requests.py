@@ -1,4 +1,6 @@
-"""Effective requests and limits by domain-reference D2, pinned CPUs by A8, ranking by C4, critical pods by C3."""
+"""Effective requests and limits, pinned CPUs, ranking, critical pods (rules: pod-requests, exclusive-cpus,
+eviction-order, eviction-loop).
+"""
 
 from typing import Any
 
@@ -117,7 +119,7 @@ def test_overhead_is_added_to_requests_always_and_to_limits_where_there_is_one()
 
 
 def test_the_ranking_adds_overhead_only_to_a_request_that_is_not_zero() -> None:
-    """C4, seen in 1.36: a pod that asks for no memory exceeds its request with its first byte."""
+    """A pod that asks for no memory exceeds its request with its first byte (rules: eviction-order)."""
     overhead = {"memory": "10Mi", "cpu": "250m"}
     assert eviction_requests(pod_of({"containers": [container(memory="1Mi")], "overhead": overhead})) == {
         "memory": 11 * MI

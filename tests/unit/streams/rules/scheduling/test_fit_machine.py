@@ -98,7 +98,7 @@ def test_memory_is_taken_from_the_numa_nodes_of_the_hint() -> None:
     assert free_memory(left) == {0: 8, 1: 5}
     assert left.memory[1].assignments == 1
     assert left.free == machine.free - {0, 1}
-    # domain-reference A2: free = allocatable - reserved.
+    # rules: memory-checkpoint: free = allocatable - reserved.
     table = left.memory[1].tables["memory"]
     assert table.free == table.allocatable - table.reserved
     assert free_memory(machine) == {0: 8, 1: 8}, "the machine before is not changed"

@@ -1,4 +1,4 @@
-"""The scheduler's reasons by domain-reference D5."""
+"""The scheduler's reasons (rules: scheduler-fit)."""
 
 from streams.rules.scheduling.fit_reasons import fit_reasons
 

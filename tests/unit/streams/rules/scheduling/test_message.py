@@ -1,4 +1,4 @@
-"""FailedScheduling texts; expected values follow domain-reference E2 and the recording of section G."""
+"""FailedScheduling texts; expected values follow the rules (rules: scheduler-messages, recorded-behaviour)."""
 
 import time
 
@@ -41,7 +41,7 @@ def histogram_text(histogram: dict[str, int]) -> str:
 
 
 def text_of(minor: int, nodes: int, reasons: dict[str, int], preemption: dict[str, int] | str, prefilter: str) -> str:
-    """A text as Kubernetes 1.`minor` writes it, from the description in E2 and G."""
+    """A text as Kubernetes 1.`minor` writes it, by its rule (rules: scheduler-messages)."""
     text = f"0/{nodes} nodes are available:"
     if prefilter and minor >= 26:
         text += f" {prefilter}."
@@ -151,7 +151,7 @@ def test_full_stops_at_the_end_belong_to_no_reason(end: str) -> None:
 
 
 def test_no_reasons_at_all_is_an_empty_histogram() -> None:
-    """1.31.13 prints nothing for nodes that are no candidates (E2)."""
+    """1.31.13 prints nothing for nodes that are no candidates (rules: scheduler-messages)."""
     message = parse("0/4 nodes are available: . preemption: 0/4 nodes are available: 4 Preemption is not helpful.")
     assert message is not None
     assert (message.reasons, message.reason_sum, message.prefilter) == ({}, 0, "")

@@ -1,4 +1,4 @@
-"""The node tree against the known cases and a direct model of what domain-reference E1 says."""
+"""The node tree against the known cases and a direct model of the rule (rules: node-tree)."""
 
 from collections import Counter
 
@@ -21,7 +21,9 @@ def tree_of(**zones: list[str]) -> NodeTree:
 
 
 class Model:
-    """E1 word for word: a list of zones, an index that rotates over them, a cursor in each, none of them put back."""
+    """The rule word for word (rules: node-tree): a list of zones, an index that rotates over them, a cursor in
+    each, none of them put back.
+    """
 
     def __init__(self) -> None:
         self.zones: list[str] = []
@@ -135,7 +137,9 @@ def test_the_known_case_of_three_masters_and_a_worker_in_a_second_zone_loses_the
 
 
 def test_a_loss_changes_with_every_rebuild_as_the_cursors_go_on() -> None:
-    """1.17 rebuilds in every cycle, so its loss is transient (E1): cursors are [2, 1] and it is zone 2's turn."""
+    """1.17 rebuilds in every cycle, so its loss is transient (rules: node-tree): cursors are [2, 1] and it is zone
+    2's turn.
+    """
     tree, _ = node_tree.snapshot(tree_of(masters=MASTERS))
     tree, _ = node_tree.snapshot(node_tree.add(tree, "worker", "workers"))
     _, third = node_tree.snapshot(tree)

@@ -1,4 +1,4 @@
-"""The grammar and the printing of apimachinery's quantities; C5 for what a kubelet printed."""
+"""The grammar and the printing of apimachinery's quantities (rules: quantities)."""
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -195,7 +195,7 @@ def test_integers_are_rounded_away_from_zero_within_64_bits(text: str, base: int
     ],
 )
 def test_bytes_print_as_the_kubelet_prints_them(value: int, printed: str) -> None:
-    """C5: the first three were seen in messages of real kubelets."""
+    """The first three were seen in messages of real kubelets (rules: quantities)."""
     assert format_quantity(value, "BinarySI") == printed
 
 

@@ -1,4 +1,4 @@
-"""The zone key of domain-reference E1."""
+"""The zone key (rules: zone-key)."""
 
 import msgspec
 import pytest
