@@ -122,3 +122,6 @@ class AlertDefinition(Generic[Settings, State]):
     """
     exhausts: frozenset[str] = frozenset()
     """Resources that run out because of it: a backtest counts it among what announced their evictions."""
+
+
+AnyAlert: TypeAlias = AlertDefinition[Any, Any]

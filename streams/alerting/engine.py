@@ -11,9 +11,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 import msgspec
 
 from ingest.model.records import Record
-from streams.alerting.definition import Nothing, Now
+from streams.alerting.definition import AnyAlert, Nothing, Now
 from streams.alerting.holding import Origin, State, changed, fired, resolved, resolved_all
-from streams.alerting.registry import ALERTS, AnyAlert
+from streams.alerting.registry import ALERTS
 from streams.alerting.rules import AlertRules
 from streams.alerting.rules_file import default_rules
 from streams.fold.findings import Alert, NodeRow

@@ -3,15 +3,14 @@
 import re
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import yaml
 
 from streams.alerting import alerts
-from streams.alerting.definition import AlertDefinition
+from streams.alerting.definition import AnyAlert
 
 DEFAULTS: Final = Path(__file__).with_name("defaults.yaml")
-AnyAlert: TypeAlias = AlertDefinition[Any, Any]
 _WORD_BEGINS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from streams.alerting.registry import ALERTS
 from streams.fold.findings import Alert, Eviction
 
 GAP: Final = timedelta(minutes=1)
@@ -14,10 +15,8 @@ _OF_CONDITION: Final = {
     "MemoryPressure": frozenset({"memory"}),
     "PIDPressure": frozenset({"pids"}),
 }
-FORECASTS: Final = frozenset({"EvictionThresholdNear"})
-"""Alerts that say what will happen."""
-CAUSES: Final = frozenset({"ImageGCInvalidCapacity", "ImageGCInsufficientFreed"})
-"""Alerts about what leads to evictions for want of disk."""
+FORECASTS: Final = frozenset(alert.name for alert in ALERTS if alert.foretells)
+EXHAUSTS: Final = {alert.name: alert.exhausts for alert in ALERTS}
 
 
 class Episode(NamedTuple):
@@ -126,7 +125,7 @@ def _is_about(alert: Episode, incident: Incident) -> bool:
     resources = _resources(incident)
     if alert.alertname in FORECASTS:
         return alert.labels.get("resource", "") in resources
-    return alert.alertname in CAUSES and bool(resources & DISK)
+    return bool(resources & EXHAUSTS.get(alert.alertname, frozenset()))
 
 
 def _resources(incident: Incident) -> frozenset[str]:

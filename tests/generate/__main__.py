@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
+from generate.alert_coverage import VIEW, alert_coverage
 from generate.alert_list import alert_list
 from generate.commands import commands
 from generate.pictures import floors, observation
@@ -24,6 +25,7 @@ def tables() -> str:
 
 FILES: Final[Mapping[str, Callable[[], str]]] = {
     **{f"streams/kafka/schemas/{name}.json": partial(schema, name) for name in MODELS},
+    VIEW: alert_coverage,
     "docs/tables.md": tables,
     "docs/commands.md": commands,
     "docs/alert-list.md": alert_list,

@@ -1,4 +1,4 @@
--- Which alerts can fire at all; agrees with streams/alerting: what each condition reads.
+-- Which alerts can fire at all. `make generate` writes what each needs from streams/alerting/alerts.
 -- column alertname: Name of the alert
 -- column input: What it needs: samples, configz, nodes, numa, requests, pods or events; empty where it needs nothing
 -- column required: 1 where it cannot fire without it

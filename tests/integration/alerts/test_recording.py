@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from components.alert_log import changed
 from components.command import leadsman, succeeds
 from components.rows import dicts
 from ingest.files.sources import read_sources
@@ -22,7 +23,6 @@ from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
 from streams.alerting.engine import alert_reducers
 from streams.alerting.rules import ALERT_NAMES
-from streams.alerting.rules_file import default_rules
 from streams.analytics.registry import ANALYTICS, REDUCERS
 from streams.local.replay import Replay
 
@@ -74,7 +74,7 @@ def test_evictions_are_announced_before_they_happen(database: Database) -> None:
 
 
 def test_who_wants_every_invalid_disk_capacity_hears_of_the_start_too(database: Database) -> None:
-    every = default_rules().model_copy(update={"every_invalid_disk_capacity": True})
+    every = changed(ImageGCInvalidCapacity={"every_invalid_disk_capacity": True})
     replay(database, items(), (*ANALYTICS, *alert_reducers(every)))
     rows = [row for row in alerts(database) if row["alertname"] == "ImageGCInvalidCapacity"]
     assert [row["status"] for row in rows] == ["firing"]  # two minutes before the end of the recording

@@ -1,0 +1,119 @@
+"""EvictionThresholdNear: how near a threshold is, which signal counts, and what image GC does about it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.alert_log import GIB, AlertLog, at, changed, image_gc, signal
+
+FIRING = ["firing EvictionThresholdNear"]
+
+
+def test_a_forecast_must_hold_before_it_fires() -> None:
+    log = AlertLog()
+    assert log(0, signal(seconds_to_hard=600.0)) == []
+    assert log(20, signal(seconds_to_hard=580.0)) == []
+    assert log(30, signal(seconds_to_hard=570.0)) == FIRING
+    assert log(40, signal(seconds_to_hard=560.0)) == []
+
+
+def test_a_forecast_that_is_gone_before_it_fired_is_forgotten() -> None:
+    log = AlertLog()
+    log(0, signal(seconds_to_hard=600.0))
+    assert log(30, signal()) == []
+    assert log(40, signal()) == []
+    assert log.state.active == {}
+    assert log(50, signal(seconds_to_hard=600.0)) == []
+    assert log(79, signal(seconds_to_hard=600.0)) == []
+    assert log(80, signal(seconds_to_hard=600.0)) == FIRING
+
+
+def test_with_less_time_left_than_it_should_hold_it_fires_at_once() -> None:
+    assert AlertLog()(0, signal(seconds_to_hard=29.0)) == FIRING
+    assert AlertLog()(0, signal(hard_met=True, seconds_to_hard=0.0)) == FIRING
+    # a soft threshold evicts after its grace period (rules: eviction-thresholds)
+    assert AlertLog()(0, signal(seconds_to_soft=29.0, soft_grace_seconds=30.0, soft_threshold=2 * GIB)) == []
+
+
+def test_a_threshold_far_ahead_raises_nothing() -> None:
+    log = AlertLog()
+    for seconds in range(0, 600, 10):
+        assert log(seconds, signal(seconds_to_hard=901.0)) == []
+    assert log.state.active == {}
+
+
+def test_signals_of_one_resource_are_one_alert_that_names_the_nearest() -> None:
+    log = AlertLog()
+    log(
+        0,
+        signal("nodefs.available", seconds_to_hard=25.0),
+        signal("containerfs.available", seconds_to_hard=20.0),
+        signal("nodefs.inodesFree", seconds_to_hard=10.0, available=5, hard_threshold=4),
+    )
+    assert [labels["resource"] for labels in log.labels] == ["ephemeral-storage", "inodes"]
+    assert "containerfs.available meets in 20 s its hard eviction threshold" in log.summaries[0]
+    assert "5 inodes left, threshold 4 inodes" in log.summaries[1]
+
+
+def test_where_image_gc_acts_first_it_is_quiet_until_the_threshold_is_met() -> None:
+    log = AlertLog()
+    near = signal("nodefs.available", seconds_to_hard=1.0, gc_first=True)
+    assert log(0, near) == []
+    assert log(60, near) == []
+    assert log(70, near._replace(hard_met=True, seconds_to_hard=0.0)) == FIRING
+
+
+def test_where_image_gc_is_known_to_fail_nothing_waits_for_it() -> None:
+    log = AlertLog()
+    log(0, image_gc(0, "insufficient_freed", "insufficient_freed"))
+    near = signal("nodefs.available", seconds_to_hard=1.0, gc_first=True)
+    assert log(10, near) == FIRING
+
+
+def test_that_image_gc_fails_is_known_from_the_same_record_on() -> None:
+    near = signal("nodefs.available", seconds_to_hard=1.0, gc_first=True)
+    failure = image_gc(0, "persistent", "invalid_capacity")
+    assert FIRING[0] in AlertLog()(0, near, failure)
+
+
+def test_waiting_for_image_gc_can_be_switched_off() -> None:
+    log = AlertLog(changed(EvictionThresholdNear={"wait_for_image_gc": False}))
+    near = signal("nodefs.available", seconds_to_hard=1.0, gc_first=True)
+    assert log(0, near) == FIRING
+
+
+def test_it_is_resolved_after_no_threshold_was_near_for_so_long() -> None:
+    log = AlertLog()
+    log(0, signal(seconds_to_hard=1.0))
+    assert log(10, signal()) == []
+    assert log(100, signal(seconds_to_hard=1.0)) == []
+    assert log(110, signal()) == []
+    assert log(229, signal()) == []
+    assert log(230, signal()) == ["resolved EvictionThresholdNear"]
+    fired, resolved = log.emitted
+    assert (fired.ts, fired.starts_at, fired.ends_at) == (at(0), at(0), None)
+    assert (resolved.ts, resolved.starts_at, resolved.ends_at) == (at(230), at(0), at(230))
+    assert fired.fingerprint == resolved.fingerprint
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(0, 8), st.integers(0, 8))
+def test_it_holds_as_a_naive_reading_of_the_samples_expects(near: list[bool], wait: int, keep: int) -> None:
+    """Samples every ten seconds; `wait` and `keep` are in samples."""
+    log = AlertLog(changed(EvictionThresholdNear={"for": f"{wait * 10}s", "keep_firing": f"{keep * 10}s"}))
+    found = []
+    for number, is_near in enumerate(near):
+        emitted = log(number * 10, signal(seconds_to_hard=600.0) if is_near else signal())
+        found += [(number, each.split()[0]) for each in emitted]
+
+    expected, firing = [], False
+    for number, is_near in enumerate(near):
+        if firing and not is_near:
+            quiet = next((n for n in range(number, -1, -1) if near[n]), -1) + 1
+            if number - quiet >= keep:
+                expected.append((number, "resolved"))
+                firing = False
+        if not firing and is_near:
+            begun = next((n for n in range(number, -1, -1) if not near[n]), -1) + 1
+            if number - begun >= wait:
+                expected.append((number, "firing"))
+                firing = True
+    assert found == expected
