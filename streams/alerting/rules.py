@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 import pydantic
 
 from streams.alerting.registry import ALERTS
-from streams.alerting.rule_settings import RuleSettings, Model
+from streams.alerting.rule_settings import Model, RuleSettings
 
 
 class AlertRules(Model):

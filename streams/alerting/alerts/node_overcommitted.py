@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
-from streams.alerting.rule_settings import RuleSettings, Percent
+from streams.alerting.rule_settings import Percent, RuleSettings
 from streams.alerting.words import amount, name
 from streams.fold.findings import NodeFit
 

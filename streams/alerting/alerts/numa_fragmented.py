@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
-from streams.alerting.rule_settings import RuleSettings, Count
+from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name, place
 from streams.fold.findings import NumaSkew
 

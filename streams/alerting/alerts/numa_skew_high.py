@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now
-from streams.alerting.rule_settings import RuleSettings, Count, Ratio
+from streams.alerting.rule_settings import Count, Ratio, RuleSettings
 from streams.alerting.words import name, place, sentence
 from streams.fold.findings import LateJoiners, NumaSkew
 

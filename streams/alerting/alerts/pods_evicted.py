@@ -5,7 +5,7 @@ from typing import Final
 
 from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
-from streams.alerting.rule_settings import RuleSettings, Count
+from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import EVICTION_ADVICE, amount, lasting, name, pods, some
 from streams.fold.findings import Eviction
 

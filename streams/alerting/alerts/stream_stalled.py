@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from streams.alerting.definition import AlertDefinition, Change, Ends, Happened, Now
-from streams.alerting.rule_settings import RuleSettings, Count
+from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name, place
 from streams.fold.findings import EvictionSignal, SourceError
 
