@@ -36,7 +36,9 @@ class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
 
 _METADATA: Final = msgspec.json.Decoder(_Metadata)
 _WATCH_TYPES: Final[dict[str, Change]] = {"ADDED": "ADDED", "MODIFIED": "MODIFIED", "DELETED": "DELETED"}
-_API_VERSIONS: Final = tuple((resource, re.compile(resource.versions)) for resource in WATCHED)
+_KINDS: Final = {
+    kind: (re.compile(versions), resource.name) for resource in WATCHED for kind, versions in resource.kinds.items()
+}
 _NODE_IN_NAME: Final = re.compile(
     rf"(?P<node>[a-z0-9][a-z0-9.-]*?)\.(?:{'|'.join(each.file_name for each in OF_NODES)})(?:\.\w+)*"
 )
@@ -81,10 +83,8 @@ def _watched(found: Found, change: Change) -> Thing | None:
 
 
 def _api_resource(found: Found) -> str:
-    for resource, versions in _API_VERSIONS:
-        if found.kind == resource.kind and versions.fullmatch(found.api_version or "v1"):
-            return resource.name
-    return ""
+    versions, name = _KINDS.get(found.kind, (None, ""))
+    return name if versions is not None and versions.fullmatch(found.api_version or "v1") else ""
 
 
 def _api_object(source: Origin, resource: str, change: Change, found: Found) -> Thing:

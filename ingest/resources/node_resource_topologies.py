@@ -31,9 +31,8 @@ _clean: Final = Cleaner(_is_kept)
 
 
 def _decoded(data: bytes | msgspec.Raw) -> _Topology:
-    document = _decode(data)
-    metadata = msgspec.convert({"metadata": document.get("metadata", {})}, _Identified).metadata
-    return _Topology(metadata, _clean(document))
+    document = _clean(_decode(data))
+    return _Topology(msgspec.convert(document, _Identified).metadata, document)
 
 
 class _Identified(msgspec.Struct, frozen=True):
@@ -64,8 +63,10 @@ NODE_RESOURCE_TOPOLOGIES: Final = ApiResource(
     records=_records,
     annotations=_is_kept,
     word="topolog",
-    kind="NodeResourceTopology",
-    versions=r"topology\.(?:node\.k8s|crane)\.io/\w+",
+    kinds={
+        "NodeResourceTopology": r"topology\.(?:node\.k8s|crane)\.io/\w+",
+        "Numatopology": r"nodeinfo\.volcano\.sh/\w+",
+    },
     paths=(
         "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
         "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies",
@@ -73,5 +74,6 @@ NODE_RESOURCE_TOPOLOGIES: Final = ApiResource(
     ),
     compared=_compared,
     optional=True,
-    must_gather=r"cluster-scoped-resources/topology\.[^/]+/noderesourcetopologies(?:/[^/]+)?",
+    must_gather=r"cluster-scoped-resources/"
+    r"(?:topology\.[^/]+/noderesourcetopologies|nodeinfo\.volcano\.sh/numatopologies)(?:/[^/]+)?",
 )

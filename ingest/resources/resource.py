@@ -73,9 +73,8 @@ class Resource(Generic[T]):
 class ApiResource(Resource[Kept]):
     """Objects of the API, which are listed and watched."""
 
-    kind: str
-    versions: str
-    """A pattern of the apiVersion."""
+    kinds: Mapping[str, str]
+    """What its objects are called, each with a pattern of their apiVersion."""
     paths: tuple[str, ...]
     """Where the API server has it; the first path that is there is taken."""
     compared: Callable[[Kept], bytes]
