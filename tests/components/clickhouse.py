@@ -28,6 +28,7 @@ from urllib.parse import parse_qsl, urlsplit
 import chdb
 from backports import zstd
 
+from components.processes import ends_with_parent
 from paths import IMPORTS
 from waiting import NotReady
 
@@ -255,6 +256,7 @@ class ClickHouseHttp:
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
             [
+                *ends_with_parent(),
                 sys.executable,
                 "-m",
                 __name__,

@@ -56,7 +56,7 @@ class Process:
         """Start the program in a session of its own; started by the main thread it ends with it, even by SIGKILL."""
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                [*_ends_with_parent(), *self._argv],
+                [*ends_with_parent(), *self._argv],
                 env=self._env,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -124,7 +124,8 @@ class Process:
         return self.log.read_bytes()[-LAST_BYTES:].decode(errors="replace")
 
 
-def _ends_with_parent() -> list[str]:
+def ends_with_parent() -> list[str]:
+    """Before a command that is started now by the main thread: it ends with this process, even by SIGKILL."""
     setpriv = shutil.which("setpriv")
     in_main_thread = threading.current_thread() is threading.main_thread()  # the signal comes when the thread ends
     return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv and in_main_thread else []
