@@ -1,20 +1,25 @@
 """`leadsman fit`: where a pod would fit now."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
 
 import click
+import msgspec
 
+from common.errors import WrongUsage
 from leadsman.cli import options
 from leadsman.cli.console import out, wide
 from leadsman.cli.database import existing_database
-from leadsman.cli.exits import EXIT_NO_FIT
-from leadsman.cli.present.fit import fit_json, fit_lines, fit_table
-from sql.questions.fit import read_known
-from streams.questions.fit import answer, question
+from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_FIT
+from leadsman.cli.present.fit import fit_document, fit_json, fit_lines, fit_table
+from sql.questions.fit import Known, read_known
+from sql.questions.queries import BadParameter
+from streams.questions.fit import BadQuestion, answer, asked_line, line_id, question
 
 
 @click.command("fit", epilog="Example: leadsman fit --cpu 8 --exclusive --memory 16Gi --count 3")
-@click.option("--cpu", required=True, metavar="QUANTITY", help="CPUs of each container, as 8 or 500m.")
+@click.option("--cpu", metavar="QUANTITY", help="CPUs of each container, as 8 or 500m.")
 @click.option("--memory", default="0", metavar="QUANTITY", help="Memory of each container, as 16Gi.")
 @click.option("--device", "devices", multiple=True, metavar="NAME=COUNT", help="Another resource of each container.")
 @click.option("--exclusive", is_flag=True, help="Guaranteed QoS, with whole CPUs that the CPU Manager pins.")
@@ -24,11 +29,17 @@ from streams.questions.fit import answer, question
 @click.option(
     "--cluster", default="", show_default=False, metavar="NAME", help="The cluster, where the database holds several."
 )
+@click.option(
+    "--questions",
+    type=click.File("rb"),
+    metavar="FILE",
+    help='Answer each line of this file, as {"id": 7, "cpu": "8", "exclusive": true}; - reads standard input.',
+)
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to print.")
 @options.db
 def command(
     *,
-    cpu: str,
+    cpu: str | None,
     memory: str,
     devices: Sequence[str],
     exclusive: bool,
@@ -36,6 +47,7 @@ def command(
     count: int,
     node: str,
     cluster: str,
+    questions: Iterable[bytes] | None,
     format_: str,
     db: str,
 ) -> None:
@@ -43,8 +55,24 @@ def command(
 
     The pod tolerates no taint and selects no node. Exit status 1 where it, or one of --count, does not fit; what is
     not known for sure does not count as fitting.
+
+    With --questions, each line of JSON is a question with the keys id, cpu, memory, containers, exclusive, count,
+    devices and node, all but cpu optional; each answer is a line of JSON with the same id, in the same order. A line
+    that is not a question is answered with its error, and the exit status is 3.
     """
-    asked = question(cpu, memory, devices, exclusive=exclusive, containers=containers, count=count)
+    if (cpu is None) == (questions is None):
+        raise WrongUsage("ask one pod with --cpu, or many with --questions")
+    if questions is not None:
+        with existing_database(db) as database:
+            known = read_known(database, cluster)
+        bad = False
+        for line in _answers(questions, known, node):
+            bad = bad or "error" in line
+            click.echo(msgspec.json.encode(line))
+        if bad:
+            click.get_current_context().exit(EXIT_BAD_INPUT)
+        return
+    asked = question(cpu or "", memory, devices, exclusive=exclusive, containers=containers, count=count)
     with existing_database(db) as database:
         known = read_known(database, cluster, node)
     found = answer(asked, known.candidates, known.strategies, known.scheduler_minor)
@@ -56,3 +84,20 @@ def command(
         wide.print(fit_table(found))
     if not found.fits:
         click.get_current_context().exit(EXIT_NO_FIT)
+
+
+def _answers(lines: Iterable[bytes], known: Known, node: str) -> Iterator[dict[str, Any]]:
+    """The answer to each line that is not blank; `node` is asked where a line names none."""
+    of = cache(known.of)
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            wanted = asked_line(line)
+            about = of(wanted.node or node) if wanted.node or node else known
+            asked = wanted.question()
+        except (BadQuestion, BadParameter) as error:
+            yield {"id": line_id(line), "error": f"line {number}: {error}"}
+            continue
+        found = answer(asked, about.candidates, about.strategies, about.scheduler_minor)
+        yield {"id": wanted.id, **fit_document(about, asked, found)}

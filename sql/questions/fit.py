@@ -64,12 +64,26 @@ class Known(NamedTuple):
     """All that a database knows of where pods of a cluster could go."""
 
     cluster: str
-    as_of: datetime | None
-    """The newest row that was read."""
+    read_at: dict[str, datetime]
+    """The newest row that was read of each node."""
     candidates: list[Candidate]
     strategies: dict[str, int]
     scheduler_minor: int
     """Taken to be that of the newest kubelet: no kubelet may be newer than the control plane."""
+
+    @property
+    def as_of(self) -> datetime | None:
+        """The newest row that was read."""
+        return max(self.read_at.values(), default=None)
+
+    def of(self, node: str) -> "Known":
+        """What is known of one node. Raises BadParameter for one that is not known."""
+        if node not in self.read_at:
+            raise BadParameter(
+                f"no node {node!r} is known in cluster {self.cluster!r}: leadsman query nodes lists them"
+            )
+        only = [each for each in self.candidates if each.state.node == node]
+        return self._replace(read_at={node: self.read_at[node]}, candidates=only)
 
 
 def read_known(database: Database, cluster: str = "", node: str = "") -> Known:
@@ -80,24 +94,21 @@ def read_known(database: Database, cluster: str = "", node: str = "") -> Known:
     """
     cluster = _cluster(database, cluster)
     nodes = _rows(database, _NODES, cluster)
-    if node and node not in {row["node"] for row in nodes}:
-        raise BadParameter(f"no node {node!r} is known in cluster {cluster!r}: leadsman query nodes lists them")
     made_at = {row["node"]: row["created_at"] for row in nodes}
     whatif = _rows(database, _WHATIF, cluster)
     tables = [
         _by_node(rows, made_at)
         for rows in (*(_rows(database, sql, cluster) for sql in (_SETTINGS, _SKEW, _ALLOCATIONS, _RESOURCES)), whatif)
     ]
-    found = [
-        NodeRows(row, *(table.get(row["node"], []) for table in tables)) for row in nodes if node in {"", row["node"]}
-    ]
-    return Known(
+    found = [NodeRows(row, *(table.get(row["node"], []) for table in tables)) for row in nodes]
+    known = Known(
         cluster=cluster,
-        as_of=max((ts for rows in found for ts in _times(rows)), default=None),
+        read_at={rows.node["node"]: max(_times(rows)) for rows in found},
         candidates=[candidate(rows) for rows in found],
         strategies={row["strategy"]: row["largest_fit_cpus"] for row in whatif if row["scope"] == "cluster"},
         scheduler_minor=_scheduler_minor(nodes),
     )
+    return known.of(node) if node else known
 
 
 def _cluster(database: Database, cluster: str) -> str:

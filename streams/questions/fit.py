@@ -3,7 +3,7 @@ scheduler-fit).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
@@ -102,6 +102,53 @@ class Answer(msgspec.Struct, frozen=True):
     """Of the nodes whose NUMA nodes are known and whose CPU Manager pins."""
     largest_free_cpus: int
     """Of these on one NUMA node."""
+
+
+class AskedLine(msgspec.Struct, forbid_unknown_fields=True):
+    """A question as a line of JSON: quantities as in a manifest, as text or number."""
+
+    cpu: str | int | float
+    id: Any = None
+    """Whatever the asker finds the answer by."""
+    memory: str | int | float = "0"
+    containers: Annotated[int, msgspec.Meta(ge=1, le=100)] = 1
+    exclusive: bool = False
+    count: Annotated[int, msgspec.Meta(ge=1)] = 1
+    devices: dict[str, str | int] = {}
+    node: str = ""
+    """Empty asks all nodes."""
+
+    def question(self) -> Question:
+        """Raises BadQuestion."""
+        devices = [f"{name}={amount}" for name, amount in self.devices.items()]
+        return question(
+            str(self.cpu),
+            str(self.memory),
+            devices,
+            exclusive=self.exclusive,
+            containers=self.containers,
+            count=self.count,
+        )
+
+
+_read_line: Final = msgspec.json.Decoder(AskedLine).decode
+
+
+def asked_line(line: bytes | str) -> AskedLine:
+    """Raises BadQuestion for what is not a question."""
+    try:
+        return _read_line(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise BadQuestion(f"not a question: {error}") from None
+
+
+def line_id(line: bytes | str) -> Any:
+    """The id of a line that may not be a question; None where there is none."""
+    try:
+        found = msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return found.get("id") if isinstance(found, dict) else None
 
 
 def question(

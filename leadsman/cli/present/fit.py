@@ -23,13 +23,17 @@ SURE: Final = {
 
 def fit_json(known: Known, asked: Question, found: Answer) -> str:
     """One object: cluster, as_of, the request, and the fields of `Answer`."""
-    document: dict[str, Any] = {
+    return msgspec.json.format(msgspec.json.encode(fit_document(known, asked, found)), indent=2).decode()
+
+
+def fit_document(known: Known, asked: Question, found: Answer) -> dict[str, Any]:
+    """What `fit_json` prints, before it is encoded."""
+    return {
         "cluster": known.cluster,
         "as_of": known.as_of,
         "request": asked._asdict(),
         **msgspec.structs.asdict(found),
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 
 
 def fit_lines(known: Known, asked: Question, found: Answer) -> Iterator[str]:

@@ -124,3 +124,41 @@ def test_a_database_without_nodes_takes_nothing(tmp_path: Path) -> None:
     done = leadsman("fit", "--cpu", "1", db=tmp_path / "db")
     assert (done.returncode, done.stderr) == (1, "")
     assert "no node takes" in done.stdout
+
+
+def test_many_questions_are_answered_as_each_by_itself_in_their_order(late_joiners: Path, tmp_path: Path) -> None:
+    asked = [
+        {"id": "a", "cpu": "8", "memory": "16Gi", "exclusive": True},
+        {"id": 7, "cpu": 6, "exclusive": True, "node": "node-5"},
+    ]
+    file = tmp_path / "questions.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in asked))
+    lines = succeeds("fit", "--questions", file, db=late_joiners).splitlines()
+    alone = [
+        fit(late_joiners, "--cpu", "8", "--memory", "16Gi")[1],
+        fit(late_joiners, "--cpu", "6", "--node", "node-5")[1],
+    ]
+    assert [json.loads(line) for line in lines] == [
+        {"id": each["id"], **answer} for each, answer in zip(asked, alone, strict=True)
+    ]
+
+
+def test_a_line_that_is_no_question_is_answered_with_its_error(late_joiners: Path, tmp_path: Path) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_text(
+        '{"id": 1}\n\nno JSON\n{"id": 2, "cpu": "1", "node": "nonesuch"}\n{"id": 3, "cpu": "1", "node": "node-1"}\n'
+    )
+    done = leadsman("fit", "--questions", file, db=late_joiners)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 3
+    assert [each["id"] for each in answers] == [1, None, 2, 3]
+    assert [each["error"].split(":")[0] for each in answers[:3]] == ["line 1", "line 3", "line 4"]
+    assert "no node 'nonesuch'" in answers[2]["error"]
+    assert answers[3]["fits"] is True
+
+
+@pytest.mark.parametrize("arguments", [[], ["--cpu", "1", "--questions", "-"]])
+def test_fit_takes_one_pod_or_many(late_joiners: Path, arguments: list[str]) -> None:
+    done = leadsman("fit", *arguments, db=late_joiners)
+    assert done.returncode == 2
+    assert "ask one pod with --cpu, or many with --questions" in done.stderr
