@@ -6,6 +6,8 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from common.tasks import tasks
+
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -28,13 +30,5 @@ async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, None], *, sec
 
     Raises what the work raises.
     """
-    working = asyncio.ensure_future(work)
-    stopped = asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait({working, stopped}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in (working, stopped):
-            task.cancel()
-        await asyncio.gather(working, stopped, return_exceptions=True)
-    if not working.cancelled():
-        working.result()
+    async with tasks() as begin:
+        await asyncio.wait({begin(work), begin(stop.wait())}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
