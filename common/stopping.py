@@ -2,11 +2,11 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
-from common.tasks import tasks
+from common.tasks import Tasks
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -30,5 +30,18 @@ async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, None], *, sec
 
     Raises what the work raises.
     """
-    async with tasks() as begin:
+    async with Tasks() as begin:
         await asyncio.wait({begin(work), begin(stop.wait())}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+
+
+@asynccontextmanager
+async def grace(stop: asyncio.Event, seconds: float) -> AsyncIterator[None]:
+    """A block that has so long to end once `stop` is set; raises TimeoutError where it does not."""
+    async with asyncio.timeout(None) as limit, Tasks() as begin:
+
+        async def set_limit() -> None:
+            await stop.wait()
+            limit.reschedule(asyncio.get_running_loop().time() + seconds)
+
+        begin(set_limit())
+        yield

@@ -15,7 +15,7 @@ import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.clock import Clock
-from common.tasks import tasks
+from common.tasks import Tasks
 from ingest.apiserver.requests import (
     FORBIDDEN,
     NOT_FOUND,
@@ -104,7 +104,7 @@ class LeaderElection:
         Raises LeadershipLostError when it is lost; the work is cancelled before that. What `work` raises is raised.
         """
         try:
-            async with tasks() as begin:
+            async with Tasks() as begin:
                 await asyncio.wait({begin(work()), begin(self._keep())}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             await self._give_back()

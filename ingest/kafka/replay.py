@@ -9,12 +9,13 @@ from typing import Final, TypeAlias
 
 from common.clock import SYSTEM, Clock
 from common.errors import BadRecord
-from ingest.kafka.metrics import DEAD_LETTERS, RECORDS
+from ingest.kafka.dead_letters import bury
+from ingest.kafka.metrics import RECORDS
 from ingest.kafka.publish import Publisher
 from ingest.model.observation import Observation, Observed, Position, Unreadable
-from ingest.model.records import DeadLetterRecord, Record
+from ingest.model.records import Record
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of, kind_of
-from ingest.normalize.dead_letters import EPOCH, PAYLOAD_BYTES, Buried, kept
+from ingest.normalize.dead_letters import PAYLOAD_BYTES, Buried, kept
 from ingest.normalize.identity import Repeated, digest
 from ingest.normalize.normalize import normalize
 
@@ -52,7 +53,7 @@ class Feed:
         self.published.read += 1
         if isinstance(item, Unreadable):
             error = BadRecord(item.error_type, item.reason)
-            return await self._bury(Buried.of(item.cluster, item.ts, item.position, error), item.raw)
+            return await self._bury(Buried.of(item.cluster, item.ts, item.position, error, kept(item.raw)))
         try:
             records = normalize(item.observation)
         except BadRecord as error:
@@ -72,19 +73,17 @@ class Feed:
 
     async def _bury_observed(self, item: Observed, error: BadRecord) -> list["asyncio.Future[None]"]:
         observation = item.observation
-        return await self._bury(Buried.of(observation.cluster, observation.ts, item.position, error), item.raw)
+        letter = Buried.of(observation.cluster, observation.ts, item.position, error, kept(item.raw))
+        return await self._bury(letter)
 
-    async def _bury(self, buried: Buried, raw: bytes) -> list["asyncio.Future[None]"]:
+    async def _bury(self, letter: Buried) -> list["asyncio.Future[None]"]:
         sent = []
-        self.published.dead_letters[buried.error_type] += 1
-        DEAD_LETTERS.labels(buried.error_type).inc()
-        if buried.ts != EPOCH:
-            told = DeadLetterRecord(ts=buried.ts, cluster=buried.cluster, error_type=buried.error_type)
-            headers = headers_of(told, f"{buried.position}#dead_letter")
+        self.published.dead_letters[letter.error_type] += 1
+        if (told := letter.record()) is not None:
+            headers = headers_of(told, f"{letter.position}#dead_letter")
             topic = self._topics.of(told).name
             sent.append(await self._publisher.send(topic, key_of(told.cluster, ""), encode_record(told), headers))
-        letters, key = self._topics.dead_letters.name, key_of(buried.cluster, "")
-        return [*sent, await self._publisher.send(letters, key, kept(raw), buried.headers())]
+        return [*sent, await bury(self._publisher, self._topics, letter)]
 
 
 def publish_with(feed: Feed) -> Publish:

@@ -8,7 +8,7 @@ import structlog
 
 from common.clock import SYSTEM, Clock
 from common.scrub import scrub
-from common.tasks import tasks
+from common.tasks import Tasks
 from common.telemetry import STAGE_SECONDS
 from ingest.kafka.replay import Publish
 from ingest.live.run import Delivery, Live
@@ -38,7 +38,7 @@ class Watching:
 
         Raises what a source, or `publish`, was not made to handle.
         """
-        async with self._live.deliveries() as deliveries, tasks() as begin:
+        async with self._live.deliveries() as deliveries, Tasks() as begin:
             begin(self._forward_all(deliveries, stop))
             begin(self._report())
             begin(self._failing())

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from common.clock import SYSTEM, Clock
 from common.scrub import scrub
 from common.stopping import run_until, stop_on_signals
-from common.tasks import tasks
+from common.tasks import Tasks
 from ingest.files.rotate import Rotation, Writer, open_capture
 from ingest.live.run import Live
 from ingest.model.settings import LiveSettings
@@ -45,7 +45,7 @@ class Capturing:
         Raises OSError where a line cannot be written, and what a source was not made to handle.
         """
         try:
-            async with tasks() as begin:
+            async with Tasks() as begin:
                 begin(self._tell_now_and_then())
                 await run_until(stop, self._take(), seconds=seconds)
         finally:

@@ -12,7 +12,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import SYSTEM, Clock
-from common.tasks import Begin, tasks
+from common.tasks import Begin, Tasks
 from common.telemetry import Figure, Values, telling
 from common.text import plain
 from ingest.apiserver.connect import configuration
@@ -111,7 +111,7 @@ class Live:
                 for resource in RESOURCES
                 if resource.name in self._settings.resources
             ]
-            self._begin = await stack.enter_async_context(tasks())
+            self._begin = await stack.enter_async_context(Tasks())
             for work in (*map(self._follow, watches), self._check_freshness()):
                 self._begin(work)
             if self._store:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from common.stopping import stop_on_signals
+from common.tls import FilesUnusable
 from ingest.apiserver.versions import VersionsError
 
 if TYPE_CHECKING:
@@ -94,10 +95,19 @@ def live_mistakes() -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        if files := _unusable_files(error):
+            fail(f"Kafka cannot be used: kafka.{files}", EXIT_NO_KAFKA)
         status = _status_of(error)
         if status is None:
             raise
         fail(str(error), status)
+
+
+def _unusable_files(error: BaseException | None) -> FilesUnusable | None:
+    """What a client of Kafka died of, however deep in it."""
+    while error is not None and not isinstance(error, FilesUnusable):
+        error = error.__cause__
+    return error
 
 
 def _status_of(error: Exception) -> int | None:

@@ -25,7 +25,7 @@ async def run_agent_into_kafka(
 ) -> None:
     """Send what changes on this machine until `stop`, or one look; returns when Kafka has it.
 
-    Raises TopicsUnusable and SettingsError.
+    Raises TopicsUnusable and FilesUnusable.
     """
     topics, options = kafka.topics(), kafka.client_options()
     await ensure_topics(kafka.bootstrap_servers, topics, replication_factor=kafka.replication_factor, options=options)

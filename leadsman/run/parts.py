@@ -19,7 +19,8 @@ from streams.alerting.rules_file import read_rules
 from streams.analytics.registry import ANALYTICS, REDUCERS
 from streams.fold.reducer import Reducer
 from streams.kafka.app import Worker
-from streams.kafka.landing.consumer import Landing, Limits
+from streams.kafka.landing.consumer import Landing
+from streams.kafka.landing.portion import Limits
 
 
 async def run_worker(settings: Settings, reducers: Sequence[Reducer[Any]] | None = None) -> None:

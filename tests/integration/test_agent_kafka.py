@@ -48,7 +48,7 @@ async def _messages(servers: str, topic: str) -> list[tuple[bytes, dict[str, Any
         for partition, end in ends.items():
             while await consumer.position(partition) < end:
                 found += (await consumer.getmany(partition, timeout_ms=1000)).get(partition, [])
-    return [(bytes(each.key), msgspec.json.decode(each.value)) for each in found]
+    return [(bytes(each.key or b""), msgspec.json.decode(each.value or b"")) for each in found]
 
 
 def test_one_look_is_on_the_log_of_its_node(kafka: Kafka, config: tuple[Path, str], root: Path) -> None:

@@ -78,7 +78,7 @@ async def _messages(servers: str, topic: str) -> list[bytes]:
         for partition, end in ends.items():
             while await consumer.position(partition) < end:
                 found += (await consumer.getmany(partition, timeout_ms=1000)).get(partition, [])
-    return [bytes(message.value) for message in found]
+    return [bytes(message.value or b"") for message in found]
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 
 import pytest
 
-from common.tasks import tasks, together
+from common.tasks import Tasks, together
 
 pytestmark = pytest.mark.asyncio
 
@@ -30,7 +30,7 @@ class Endless:
 
 async def beside(block: Coroutine[None, None, None], *works: Coroutine[None, None, None]) -> None:
     """The block with the works beside it."""
-    async with tasks() as begin:
+    async with Tasks() as begin:
         for work in works:
             begin(work)
         await block
@@ -44,7 +44,7 @@ async def fail(error: Exception, after: Endless | None = None) -> None:
 
 async def test_tasks_have_ended_when_the_block_has() -> None:
     work = Endless()
-    async with tasks() as begin:
+    async with Tasks() as begin:
         begin(work.run())
         await work.begun.wait()
     assert work.ended
@@ -82,7 +82,7 @@ async def test_what_is_raised_by_a_block_that_a_task_had_ended_does_not_hide_the
 
 async def test_a_task_that_is_cancelled_alone_ends_nothing_else() -> None:
     work, other = Endless(), Endless()
-    async with tasks() as begin:
+    async with Tasks() as begin:
         task = begin(work.run())
         begin(other.run())
         await other.begun.wait()

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[4]
 FLOORS = ("common", "ingest", "streams", "sql", "leadsman")
-WRAPPER = ROOT / "streams" / "kafka" / "worker.py"
+WRAPPER = ROOT / "streams" / "kafka" / "agent.py"
 LOSING = {"take", "take_with_timestamp", "events", "noack", "noack_take", "through", "group_by"}
 
 
