@@ -58,13 +58,13 @@ async def discard(producer: AIOKafkaProducer, within_seconds: float) -> None:
     """
     try:
         async with asyncio.timeout(within_seconds):
-            await producer._sender.close()  # noqa: SLF001
-            producer._message_accumulator.fail_all(KafkaError("stopped"))  # noqa: SLF001
+            await producer._sender.close()
+            producer._message_accumulator.fail_all(KafkaError("stopped"))
             await producer.stop()
     except Exception as error:  # noqa: BLE001  # it may also raise again what broke it
         log.warning("the broken producer did not stop in order", error=repr(error))
         await _close(producer.client)
-        producer._closed = True  # noqa: SLF001  # or it complains when it is forgotten
+        producer._closed = True  # or it complains when it is forgotten
 
 
 async def stop(consumer: AIOKafkaConsumer) -> None:
@@ -79,7 +79,7 @@ async def stop(consumer: AIOKafkaConsumer) -> None:
         await consumer.stop()
     except Exception as error:  # noqa: BLE001  # as in `discard`
         log.warning("the broken consumer did not stop in order", error=repr(error))
-        await _close(consumer._client)  # noqa: SLF001
+        await _close(consumer._client)
 
 
 async def probe(server: str, timeout_ms: int, options: Options) -> None:
@@ -94,16 +94,16 @@ async def probe(server: str, timeout_ms: int, options: Options) -> None:
 
 def _background(client: AIOKafkaProducer | AIOKafkaConsumer) -> "list[asyncio.Task[None]]":
     if isinstance(client, AIOKafkaProducer):
-        tasks = (client.client._sync_task, client._sender.sender_task)  # noqa: SLF001
+        tasks = (client.client._sync_task, client._sender.sender_task)
     else:
-        fetcher = client._fetcher  # noqa: SLF001
-        tasks = (client._client._sync_task, fetcher and fetcher.error_future)  # noqa: SLF001
+        fetcher = client._fetcher
+        tasks = (client._client._sync_task, fetcher and fetcher.error_future)
     return [task for task in tasks if task is not None]
 
 
 async def _close(client: AIOKafkaClient) -> None:
     """`close` raises again what ended its task, before it closes the connections."""
-    task, client._sync_task = client._sync_task, None  # noqa: SLF001
+    task, client._sync_task = client._sync_task, None
     if task is not None:
         task.cancel()
     await client.close()

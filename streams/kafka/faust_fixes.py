@@ -131,7 +131,7 @@ async def crash(app: faust.App) -> None:
 
     https://github.com/faust-streaming/mode/blob/v0.7.1/mode/services.py
     """
-    await app._crashed.wait()  # noqa: SLF001
+    await app._crashed.wait()
     raise WorkerCrashed(f"Faust stopped: {app.crash_reason!r}") from app.crash_reason
 
 
