@@ -1,7 +1,9 @@
 """Tasks beside a block: how they end, and whose error is raised."""
 
 import asyncio
+import re
 from collections.abc import Coroutine
+from pathlib import Path
 
 import pytest
 
@@ -119,3 +121,11 @@ async def test_together_waits_for_all() -> None:
 
 async def test_together_of_nothing_has_ended() -> None:
     await together([])
+
+
+@pytest.mark.parametrize("folder", ["common", "ingest", "streams", "sql", "leadsman"])
+async def test_nobody_begins_a_task_by_another_way(folder: str) -> None:
+    """One that nobody awaits dies unheard."""
+    other_ways = re.compile(r"ensure_future|create_task|TaskGroup")
+    files = (Path(__file__).parents[3] / folder).rglob("*.py")
+    assert {file.name for file in files if other_ways.search(file.read_text())} <= {"tasks.py"}
