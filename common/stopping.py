@@ -2,9 +2,11 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
+
+from common.tasks import Tasks
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -28,13 +30,18 @@ async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, None], *, sec
 
     Raises what the work raises.
     """
-    working = asyncio.ensure_future(work)
-    stopped = asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait({working, stopped}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in (working, stopped):
-            task.cancel()
-        await asyncio.gather(working, stopped, return_exceptions=True)
-    if not working.cancelled():
-        working.result()
+    async with Tasks() as begin:
+        await asyncio.wait({begin(work), begin(stop.wait())}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+
+
+@asynccontextmanager
+async def grace(stop: asyncio.Event, seconds: float) -> AsyncIterator[None]:
+    """A block that has so long to end once `stop` is set; raises TimeoutError where it does not."""
+    async with asyncio.timeout(None) as limit, Tasks() as begin:
+
+        async def set_limit() -> None:
+            await stop.wait()
+            limit.reschedule(asyncio.get_running_loop().time() + seconds)
+
+        begin(set_limit())
+        yield

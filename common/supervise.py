@@ -15,6 +15,7 @@ from common import with_parent
 from common.backoff import Backoff
 from common.clock import SYSTEM, Clock
 from common.stopping import run_until
+from common.tasks import together
 from common.telemetry import Figure, telling
 
 GRACE_SECONDS: Final = 30.0
@@ -76,7 +77,7 @@ class Supervisor:
         """
         with telling({PART_STARTS: lambda: self._starts}, self._why_not):
             try:
-                await run_until(stop, self._keep_all())
+                await run_until(stop, together(self._keep(part) for part in self._parts))
             finally:
                 await self._end_all()
 
@@ -84,15 +85,6 @@ class Supervisor:
         for part in self._parts:
             if part.name not in self._running:
                 yield f"{part.name} ended and is started again soon"
-
-    async def _keep_all(self) -> None:
-        keeping = [asyncio.ensure_future(self._keep(part)) for part in self._parts]
-        try:
-            await asyncio.gather(*keeping)
-        finally:
-            for task in keeping:
-                task.cancel()
-            await asyncio.gather(*keeping, return_exceptions=True)
 
     async def _keep(self, part: Part) -> None:
         backoff = Backoff(
@@ -127,18 +119,17 @@ class Supervisor:
         return process
 
     async def _end_all(self) -> None:
-        processes = dict(self._running)
-        for process in processes.values():
-            _signal(process, signal.SIGTERM)
-        ending = {name: asyncio.ensure_future(process.wait()) for name, process in processes.items()}
-        if ending:
-            await asyncio.wait(ending.values(), timeout=self._grace_seconds)
-        for name, ended in ending.items():
-            if not ended.done():
-                log.warning("a part did not end in time and is killed", part=name)
-                _signal(processes[name], signal.SIGKILL)
-        await asyncio.gather(*ending.values())
+        await together(self._end(name, process) for name, process in self._running.items())
         self._running.clear()
+
+    async def _end(self, name: str, process: asyncio.subprocess.Process) -> None:
+        _signal(process, signal.SIGTERM)
+        try:
+            await asyncio.wait_for(process.wait(), self._grace_seconds)
+        except TimeoutError:
+            log.warning("a part did not end in time and is killed", part=name)
+            _signal(process, signal.SIGKILL)
+            await process.wait()
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:

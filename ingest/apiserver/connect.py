@@ -1,24 +1,17 @@
 """Where the API server is and who we are: kubeconfig or service account, with tokens as they are now."""
 
-import asyncio
 import os
-import time
 from pathlib import Path
 from typing import Final
 
 from kubernetes_asyncio.client.configuration import Configuration
-from kubernetes_asyncio.config.kube_config import KubeConfigLoader, load_kube_config
+from kubernetes_asyncio.config.kube_config import load_kube_config
 
 from common.errors import SourceUnusable
 from common.text import plain
+from ingest.apiserver.client_fixes import KubeconfigToken
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-EXEC_WITHOUT_EXPIRY_SECONDS: Final = 60.0
-"""How often a credential plugin is asked that does not say how long its token lasts."""
-
-
-class CredentialsError(ConnectionError):
-    """The token of now cannot be read; the request is tried again."""
 
 
 class KubeconfigError(SourceUnusable):
@@ -40,7 +33,7 @@ async def configuration(kubeconfig: Path | None = None, context: str | None = No
     except Exception as error:
         # the loader raises whatever it meets in the file
         raise KubeconfigError(f"kubeconfig {plain(path)}: {plain(error) or 'is none'}: check the file") from error
-    result.refresh_api_key_hook = _KubeconfigToken(loader)
+    result.refresh_api_key_hook = KubeconfigToken(loader)
     return result
 
 
@@ -76,34 +69,3 @@ class _ServiceAccountToken:
 
     def __call__(self, target: Configuration) -> None:
         target.api_key["BearerToken"] = "Bearer " + self._path.read_text(encoding="ascii").strip()
-
-
-class _KubeconfigToken:
-    """Reads the token again before each request: a token file, a credential plugin or OIDC may have a new one."""
-
-    def __init__(self, loader: KubeConfigLoader) -> None:
-        self._loader = loader
-        self._lock = asyncio.Lock()
-        self._read_at = time.monotonic()
-
-    async def __call__(self, target: Configuration) -> None:
-        async with self._lock:
-            if self._is_due():
-                await self._read()
-        if token := getattr(self._loader, "token", ""):
-            target.api_key["BearerToken"] = token.strip()
-
-    async def _read(self) -> None:
-        try:
-            # the loader has no public way to load only the credentials again
-            await self._loader._load_authentication()  # noqa: SLF001
-        except Exception as error:
-            # a credential plugin may raise anything, and time heals most of it
-            raise CredentialsError(f"credentials of the kubeconfig: {plain(error)}") from error
-        self._read_at = time.monotonic()
-
-    def _is_due(self) -> bool:
-        user = self._loader._user  # noqa: SLF001
-        if user is not None and "exec" in user and not hasattr(self._loader, "exec_plugin_expiry"):
-            return time.monotonic() - self._read_at > EXEC_WITHOUT_EXPIRY_SECONDS
-        return True

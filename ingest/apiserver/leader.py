@@ -5,16 +5,17 @@ duration.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import datetime
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import aiohttp
 import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.clock import Clock
+from common.tasks import Tasks
 from ingest.apiserver.requests import (
     FORBIDDEN,
     NOT_FOUND,
@@ -60,6 +61,9 @@ class LeaseName(NamedTuple):
     name: str
 
 
+Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+
+
 class LeadershipLostError(Exception):
     """The Lease could not be renewed in time, or another has it: stop at once."""
 
@@ -89,27 +93,20 @@ class LeaderElection:
         self._renewed_at = 0.0
         self.leads = False
 
-    async def run(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def run(self, work: Work) -> None:
         """Wait for the Lease, then `hold` it."""
         await self.acquire()
         await self.hold(work)
 
-    async def hold(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def hold(self, work: Work) -> None:
         """Work while the Lease, which is acquired, is ours, and give it back at the end.
 
         Raises LeadershipLostError when it is lost; the work is cancelled before that. What `work` raises is raised.
         """
-        working = asyncio.ensure_future(work())
-        renewing = asyncio.ensure_future(self._keep())
         try:
-            await asyncio.wait({working, renewing}, return_when=asyncio.FIRST_COMPLETED)
-            if renewing.done():
-                renewing.result()
-            working.result()
+            async with Tasks() as begin:
+                await asyncio.wait({begin(work()), begin(self._keep())}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (renewing, working):
-                task.cancel()
-            await asyncio.gather(renewing, working, return_exceptions=True)
             await self._give_back()
 
     async def acquire(self) -> None:

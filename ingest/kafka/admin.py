@@ -8,6 +8,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
 from common.errors import KafkaUnusable
+from common.tls import FilesUnusable
 from ingest.kafka.reaching import explain, why_unreachable
 from ingest.model.topics import Topic
 
@@ -33,7 +34,7 @@ async def ensure_topics(
     try:
         await admin.start()
         return await _ensure(admin, topics, replication_factor if make else None)
-    except (KafkaError, OSError) as error:
+    except (KafkaError, OSError, FilesUnusable) as error:
         why = await why_unreachable(bootstrap_servers, options or {}) or explain(error)
         raise TopicsUnusable(f"Kafka at {bootstrap_servers} cannot be used: {why}") from None
     finally:

@@ -3,30 +3,29 @@
 import asyncio
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
-from aiokafka.partitioner import murmur2
 
+from common.tasks import Tasks
 from common.telemetry import Figure, Values, telling
-from ingest.kafka import metrics
+from ingest.kafka import aiokafka_fixes, metrics
 from ingest.model.topics import MAX_MESSAGE_BYTES
 
 MAX_UNACKNOWLEDGED: Final = 10_000
 """Messages that wait for Kafka; more make the sender wait."""
 FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 10.0
-KEYS: Final = 100_000
-"""Whose hash is kept."""
 STOP_SECONDS: Final = 5.0
 SENT: Final = "sent"
 """The header that tells a message that was sent again from one that says the same later."""
 
+_ENDED: Final = "nothing is sent to Kafka any more: {}"
 log = structlog.get_logger(__name__)
 
 
@@ -46,14 +45,8 @@ class Sent(NamedTuple):
         return cls(publisher, int(number))
 
 
-def partition(key: bytes, partitions: Sequence[int], _: Sequence[int]) -> int:
-    """The partition of a key, as every client of Kafka chooses it."""
-    positive: int = _hash(key) & 0x7FFFFFFF
-    return partitions[positive % len(partitions)]
-
-
-_hash = lru_cache(KEYS)(murmur2)
-"""aiokafka computes it in Python, and the keys are few."""
+class PublisherEnded(Exception):
+    """The publisher cannot go on; what it was given and Kafka has not acknowledged is not sent."""
 
 
 class _Message:
@@ -71,14 +64,16 @@ class _Message:
 
 
 class Publisher:
-    """Sends in order, each key's messages to one partition. An async context manager; leaving it does not flush.
+    """Sends in order, each key's messages to one partition. A block; leaving it does not flush.
+
+    What it was not made to handle, as a CA file that cannot be used, ends the block and is raised by it.
 
     A producer that Kafka refuses for good (an out-of-order sequence, a time-out) is replaced, and what was not
     acknowledged is sent again in its order: a message may arrive twice, never not at all. Its header SENT tells.
     """
 
     def __init__(
-        self, bootstrap_servers: str, options: Mapping[str, Any] | None = None, limit: int = MAX_UNACKNOWLEDGED
+        self, bootstrap_servers: str, options: aiokafka_fixes.Options | None = None, limit: int = MAX_UNACKNOWLEDGED
     ) -> None:
         """`options` are aiokafka's; `limit` is how many messages wait for Kafka before `send` does."""
         self._limit = limit
@@ -90,7 +85,7 @@ class Publisher:
             "linger_ms": 5,
             "max_batch_size": 256 * 1024,
             "max_request_size": MAX_MESSAGE_BYTES,
-            "partitioner": partition,
+            "partitioner": aiokafka_fixes.partition,
             **(options or {}),
         }
         self._name = uuid.uuid4().hex[:16]
@@ -103,24 +98,27 @@ class Publisher:
         self._order = asyncio.Lock()
         self._broken = asyncio.Event()
         self._backoff = FIRST_BACKOFF_SECONDS
-        self._supervisor: asyncio.Task[None] | None = None
-        self._telling = ExitStack()
         self._breaks = 0
         self._refusal = ""
         """Why Kafka takes nothing now."""
+        self._ended: BaseException | None = None
+        """Why nothing is sent any more."""
+        self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        self._telling.enter_context(telling(self._figures(), self._why_not))
-        self._broken.set()
-        self._supervisor = asyncio.create_task(self._supervise())
+        async with AsyncExitStack() as stack:
+            stack.enter_context(telling(self._figures(), self._why_not))
+            stack.push_async_callback(self._discard_producer)
+            begin = await stack.enter_async_context(Tasks())
+            self._broken.set()
+            begin(self._supervise())
+            self._stack = stack.pop_all()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        self._telling.close()
-        if self._supervisor is not None:
-            self._supervisor.cancel()
-            await asyncio.gather(self._supervisor, return_exceptions=True)
-        await self._stop_producer()
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._stack.__aexit__(kind, error, trace)
 
     async def send(
         self,
@@ -133,10 +131,13 @@ class Publisher:
         """Hand a message over; the future is done when Kafka has acknowledged it. The key chooses the partition
         where none is given.
 
-        It raises MessageSizeTooLargeError for a message that no Kafka of ours takes; nothing else fails it.
+        The future raises MessageSizeTooLargeError for a message that no Kafka of ours takes; nothing else fails it.
+        Raises PublisherEnded.
         """
         await self._room.acquire()
         async with self._order:
+            if self._ended is not None:
+                raise PublisherEnded(_ENDED.format(self._ended)) from self._ended
             self._sent += 1
             self._of_key[topic, key] += 1
             sent = (SENT, Sent(self._name, self._of_key[topic, key]).header())
@@ -153,6 +154,8 @@ class Publisher:
         }
 
     def _why_not(self) -> Iterator[str]:
+        if self._ended is not None:
+            yield _ENDED.format(self._ended)
         if self._refusal:
             yield f"Kafka does not answer: {self._refusal}"
         if self._room.locked():
@@ -204,21 +207,39 @@ class Publisher:
             self._broken.set()
 
     async def _supervise(self) -> None:
-        while True:
+        try:
+            while True:
+                await self._until_broken()
+                async with self._order:
+                    await self._discard_producer()
+                    await self._start_producer()
+                if self._broken.is_set():
+                    await asyncio.sleep(self._backoff)
+                    self._backoff = min(2 * self._backoff, LONGEST_BACKOFF_SECONDS)
+        except BaseException as error:
+            self._ended = error
+            raise
+
+    async def _until_broken(self) -> None:
+        async with Tasks() as begin:
+            if self._producer is not None:
+                begin(self._watch(self._producer))
             await self._broken.wait()
-            async with self._order:
-                await self._stop_producer()
-                await self._start_producer()
-            if self._broken.is_set():
-                await asyncio.sleep(self._backoff)
-                self._backoff = min(2 * self._backoff, LONGEST_BACKOFF_SECONDS)
+
+    async def _watch(self, producer: AIOKafkaProducer) -> None:
+        try:
+            await aiokafka_fixes.failure(producer)
+        except Exception as error:  # noqa: BLE001  # whatever broke it, another one may work
+            self._break(producer, error)
 
     async def _start_producer(self) -> None:
         producer = AIOKafkaProducer(**self._options)
         try:
             await producer.start()
-        except (KafkaError, OSError) as error:
-            await producer.stop()
+        except BaseException as error:
+            await aiokafka_fixes.discard(producer, STOP_SECONDS)
+            if not isinstance(error, KafkaError | OSError):
+                raise
             log.warning("Kafka does not answer", error=repr(error), again_in_seconds=self._backoff)
             self._refusal = repr(error)
             return
@@ -228,20 +249,8 @@ class Publisher:
         for number, message in list(self._unacknowledged.items()):
             await self._push(number, message)
 
-    async def _stop_producer(self) -> None:
-        """Afterwards the old producer cannot send: a late message of it would come after newer ones.
-
-        aiokafka's own `stop` first sends all that waits, also what stands behind the message that failed.
-        """
+    async def _discard_producer(self) -> None:
+        """Afterwards the old producer cannot send: a late message of it would come after newer ones."""
         producer, self._producer = self._producer, None
-        if producer is None:
-            return
-        try:
-            async with asyncio.timeout(STOP_SECONDS):
-                await producer._sender.close()  # noqa: SLF001  # see above; there is no public way
-                producer._message_accumulator.fail_all(KafkaError("stopped"))  # noqa: SLF001  # so that nothing is flushed
-                await producer.stop()
-        except (TimeoutError, KafkaError, OSError) as error:
-            log.warning("the broken producer did not stop in order", error=repr(error))
-            await producer.client.close()
-            producer._closed = True  # noqa: SLF001  # or it complains when it is forgotten
+        if producer is not None:
+            await aiokafka_fixes.discard(producer, STOP_SECONDS)

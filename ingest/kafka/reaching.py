@@ -1,10 +1,8 @@
 """Why no broker of Kafka can be used, and what to do: aiokafka's own error does not tell."""
 
 import ssl
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from aiokafka.conn import create_conn
 from aiokafka.errors import (
     KafkaError,
     SaslAuthenticationFailed,
@@ -14,6 +12,7 @@ from aiokafka.errors import (
 
 from common.text import plain
 from common.tls import FilesUnusable
+from ingest.kafka.aiokafka_fixes import Options, probe
 
 TIMEOUT_MS: Final = 5_000
 
@@ -35,15 +34,13 @@ _REFUSALS: Final[tuple[tuple[type[Exception], str], ...]] = (
 )
 
 
-async def why_unreachable(bootstrap_servers: str, options: Mapping[str, Any]) -> str:
+async def why_unreachable(bootstrap_servers: str, options: Options) -> str:
     """What the first broker that can be asked answers; empty where it answers well."""
     for server in bootstrap_servers.split(","):
-        host, _, port = server.rpartition(":")
         try:
-            connection = await create_conn(host, int(port), request_timeout_ms=TIMEOUT_MS, **options)
+            await probe(server, TIMEOUT_MS, options)
         except (KafkaError, OSError, TimeoutError, FilesUnusable) as error:
             return f"{plain(server)}: {explain(error)}"
-        connection.close()
     return ""
 
 

@@ -11,12 +11,13 @@ import xxhash
 
 from common.clock import SYSTEM, Clock
 from common.errors import BadRecord
-from ingest.kafka.metrics import DEAD_LETTERS, RECORDS
+from ingest.kafka.dead_letters import bury
+from ingest.kafka.metrics import RECORDS
 from ingest.kafka.publish import Publisher
 from ingest.model.observation import Observed, Position, Unreadable
-from ingest.model.records import DeadLetterRecord, Record
+from ingest.model.records import Record
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of, kind_of
-from ingest.normalize.dead_letters import EPOCH, PAYLOAD_BYTES, Buried, kept
+from ingest.normalize.dead_letters import PAYLOAD_BYTES, Buried, kept
 from ingest.normalize.identity import Digests, digest
 from ingest.normalize.normalize import normalize
 from ingest.normalize.received import Received
@@ -61,12 +62,13 @@ class Feed:
         self.published.read += 1
         if isinstance(item, Unreadable):
             error = BadRecord(item.error_type, item.reason)
-            return await self._bury(Buried.of(item.cluster, item.ts, item.position, error), item.raw)
+            return await self._bury(Buried.of(item.cluster, item.ts, item.position, error, kept(item.raw)))
         observation = item.observation
         try:
             messages = _messages(normalize(observation))
         except BadRecord as error:
-            return await self._bury(Buried.of(observation.cluster, observation.ts, item.position, error), item.raw)
+            letter = Buried.of(observation.cluster, observation.ts, item.position, error, kept(item.raw))
+            return await self._bury(letter)
         return await self._send(messages, item.position)
 
     async def publish(self, received: Received) -> Acknowledgements:
@@ -80,8 +82,8 @@ class Feed:
         except BadRecord as error:
             observation = received.redacted()
             position = Position(source, f"{digest(observation):016x}")
-            buried = Buried.of(observation.cluster, observation.ts, position, error)
-            return await self._bury(buried, bytes(observation.object))
+            raw = kept(bytes(observation.object))
+            return await self._bury(Buried.of(observation.cluster, observation.ts, position, error, raw))
         return await self._send(messages, Position(source, _place(messages)))
 
     async def _send(self, messages: Sequence[_Message], position: Position) -> Acknowledgements:
@@ -93,17 +95,14 @@ class Feed:
             sent.append(await self._publisher.send(self._topics.of(record).name, key, value, headers))
         return sent
 
-    async def _bury(self, buried: Buried, raw: bytes) -> Acknowledgements:
+    async def _bury(self, letter: Buried) -> Acknowledgements:
         sent = []
-        self.published.dead_letters[buried.error_type] += 1
-        DEAD_LETTERS.labels(buried.error_type).inc()
-        if buried.ts != EPOCH:
-            told = DeadLetterRecord(ts=buried.ts, cluster=buried.cluster, error_type=buried.error_type)
-            headers = headers_of(told, f"{buried.position}#dead_letter")
+        self.published.dead_letters[letter.error_type] += 1
+        if (told := letter.record()) is not None:
+            headers = headers_of(told, f"{letter.position}#dead_letter")
             topic = self._topics.of(told).name
             sent.append(await self._publisher.send(topic, key_of(told.cluster, ""), encode_record(told), headers))
-        letters, key = self._topics.dead_letters.name, key_of(buried.cluster, "")
-        return [*sent, await self._publisher.send(letters, key, kept(raw), buried.headers())]
+        return [*sent, await bury(self._publisher, self._topics, letter)]
 
 
 def _messages(records: Sequence[Record]) -> list[_Message]:

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import PositiveInt
 
-from common.settings import Section, SettingsError
-from common.tls import FilesUnusable, RotatingContext, RotatingPassword
+from common.settings import Section
+from common.tls import RotatingContext, RotatingPassword
 from ingest.model.topics import PARTITIONS, RETENTION_HOURS, Topics, topics
 
 
@@ -45,19 +45,16 @@ class KafkaSettings(Section):
         return topics(self.topic_prefix, partitions=self.partitions, retention_hours=self.retention_hours)
 
     def client_options(self) -> dict[str, Any]:
-        """What every client of aiokafka is told beside the servers. Raises SettingsError for an unusable file."""
+        """What every client of aiokafka is told beside the servers. Raises FilesUnusable."""
         options: dict[str, Any] = {"security_protocol": self.security_protocol}
-        try:
-            if self.security_protocol.endswith("SSL"):
-                options["ssl_context"] = RotatingContext.of(self.ca_file, self.certificate_file, self.key_file)
-            if self.security_protocol.startswith("SASL"):
-                options |= {
-                    "sasl_mechanism": self.sasl_mechanism,
-                    "sasl_plain_username": self.username,
-                    "sasl_plain_password": self._password(),
-                }
-        except FilesUnusable as error:
-            raise SettingsError(f"kafka.{error}") from None
+        if self.security_protocol.endswith("SSL"):
+            options["ssl_context"] = RotatingContext.of(self.ca_file, self.certificate_file, self.key_file)
+        if self.security_protocol.startswith("SASL"):
+            options |= {
+                "sasl_mechanism": self.sasl_mechanism,
+                "sasl_plain_username": self.username,
+                "sasl_plain_password": self._password(),
+            }
         return options
 
     def _password(self) -> str | None:

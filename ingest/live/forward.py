@@ -3,13 +3,14 @@
 """
 
 import asyncio
-from contextlib import aclosing
-from typing import Any, Final
+from collections.abc import AsyncIterator
+from typing import Final
 
 import structlog
 
 from common.clock import SYSTEM, Clock
 from common.scrub import scrub
+from common.tasks import Tasks
 from common.telemetry import STAGE_SECONDS
 from ingest.kafka.replay import Publish
 from ingest.live.run import Delivery, Live
@@ -39,28 +40,22 @@ class Watching:
 
         Raises what a source, or `publish`, was not made to handle.
         """
-        forwarding = asyncio.ensure_future(self._forward_all(stop))
-        reporting = asyncio.ensure_future(self._report())
-        stopped = asyncio.ensure_future(stop.wait())
-        tasks: tuple[asyncio.Future[Any], ...] = (forwarding, reporting, stopped)
-        try:
-            await asyncio.wait({*tasks, self._failed}, return_when=asyncio.FIRST_COMPLETED)
-            if stop.is_set():
-                await self._drain()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        for task in (*tasks, self._failed):
-            if task.done() and not task.cancelled():
-                task.result()
+        async with self._live.deliveries() as deliveries, Tasks() as begin:
+            begin(self._forward_all(deliveries, stop))
+            begin(self._report())
+            begin(self._failing())
+            await stop.wait()
+            await self._drain()
 
-    async def _forward_all(self, stop: asyncio.Event) -> None:
-        async with aclosing(self._live.deliveries()) as deliveries:
-            async for delivery in deliveries:
-                if stop.is_set():
-                    await asyncio.Event().wait()  # what comes now is seen again after a restart
-                await self._forward(delivery)
+    async def _forward_all(self, deliveries: AsyncIterator[Delivery], stop: asyncio.Event) -> None:
+        async for delivery in deliveries:
+            if stop.is_set():
+                return  # what comes now is seen again after a restart
+            await self._forward(delivery)
+
+    async def _failing(self) -> None:
+        """Raise what Kafka did not take for good."""
+        await self._failed
 
     async def _forward(self, delivery: Delivery) -> None:
         began = self._clock.monotonic()

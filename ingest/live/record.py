@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import aclosing
 from datetime import timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -10,6 +9,7 @@ from typing import Final, NamedTuple
 from common.clock import SYSTEM, Clock
 from common.scrub import scrub
 from common.stopping import run_until, stop_on_signals
+from common.tasks import Tasks
 from ingest.files.rotate import Rotation, Writer, open_capture
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
@@ -44,16 +44,16 @@ class Capturing:
 
         Raises OSError where a line cannot be written, and what a source was not made to handle.
         """
-        telling = asyncio.ensure_future(self._tell_now_and_then())
         try:
-            await run_until(stop, self._take(), seconds=seconds)
+            async with Tasks() as begin:
+                begin(self._tell_now_and_then())
+                await run_until(stop, self._take(), seconds=seconds)
         finally:
-            telling.cancel()
             self._writer.close()
         return self.captured
 
     async def _take(self) -> None:
-        async with aclosing(self._live.deliveries()) as deliveries:
+        async with self._live.deliveries() as deliveries:
             async for delivery in deliveries:
                 observation = delivery.observation
                 self._writer.write(observation)

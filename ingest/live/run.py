@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -12,6 +12,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import SYSTEM, Clock
+from common.tasks import Begin, Tasks
 from common.telemetry import Figure, Values, telling
 from common.text import plain
 from ingest.apiserver.connect import configuration
@@ -48,19 +49,6 @@ class Delivery(NamedTuple):
         return self.received.redacted()
 
 
-async def observe(settings: LiveSettings, *, clock: Clock = SYSTEM) -> AsyncGenerator[Observation, None]:
-    """Give what the live sources of a cluster see, for ever; asking for the next acknowledges the one before.
-
-    What cannot be read is an observation of type ERROR. Raises KubeconfigError, and VersionsError for a versions
-    file that is not this cluster's.
-    """
-    live = await Live.connect(settings, clock=clock)
-    async with aclosing(live.deliveries()) as deliveries:
-        async for delivery in deliveries:
-            yield delivery.observation
-            live.acknowledge(delivery)
-
-
 class Live:
     """The sources of one cluster; `tally` counts what happens, per stream."""
 
@@ -78,8 +66,8 @@ class Live:
         self._acknowledgements = Acknowledgements(self._saved)
         self._freshness = Freshness()
         self._queue: asyncio.Queue[Delivery] = asyncio.Queue(settings.queue_observations)
-        self._crashed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._begin: Begin
+        """While there are `deliveries`."""
         self._watches: dict[str, Watch] = {}
         self._fleet = Fleet(
             settings.cluster,
@@ -113,17 +101,33 @@ class Live:
         if delivery.ticket:
             self._acknowledgements.acknowledge(delivery.ticket)
 
-    async def deliveries(self) -> AsyncGenerator[Delivery, None]:
+    @asynccontextmanager
+    async def deliveries(self) -> AsyncIterator[AsyncIterator[Delivery]]:
         """Give observations for ever; what is not acknowledged is seen again after a restart.
 
-        The sources slow down while this is not asked. Raises what a source was not made to handle.
+        The sources slow down while this is not asked, and end with the block; the versions of what was acknowledged
+        are saved then. A source that fails ends the block, and what it was not made to handle is raised.
         """
         async with AsyncExitStack() as stack:
             stack.enter_context(telling(self._figures(), self._why_not))
-            stack.push_async_callback(self._stop)
-            await self._start(stack)
-            while True:
-                yield await self._next()
+            if self._store:
+                stack.push_async_callback(self._save, self._store)
+            await self._fleet.connect(self._access, stack)
+            watches = [
+                self._watch(resource, await stack.enter_async_context(ApiClient(self._access)))
+                for resource in WATCHED
+                if resource.name in self._settings.resources
+            ]
+            self._begin = await stack.enter_async_context(Tasks())
+            for work in (*map(self._follow, watches), self._check_freshness()):
+                self._begin(work)
+            if self._store:
+                self._begin(self._keep_versions(self._store))
+            yield self._deliver()
+
+    async def _deliver(self) -> AsyncIterator[Delivery]:
+        while True:
+            yield await self._queue.get()
 
     def _figures(self) -> dict[Figure, Callable[[], Values]]:
         return {
@@ -157,16 +161,6 @@ class Live:
                 yield f"{silence.stream} is silent for {silence.seconds:.0f} s"
         if self._queue.full():
             yield f"limit: watch.queue_observations, {self._settings.queue_observations} wait to be sent"
-
-    async def _start(self, stack: AsyncExitStack) -> None:
-        await self._fleet.connect(self._access, stack)
-        for resource in WATCHED:
-            if resource.name in self._settings.resources:
-                client = await stack.enter_async_context(ApiClient(self._access))
-                self._begin(self._follow(self._watch(resource, client)))
-        self._begin(self._check_freshness())
-        if self._store:
-            self._begin(self._keep_versions(self._store))
 
     def _watch(self, resource: ApiResource[Any], client: ApiClient) -> Watch:
         self._freshness.expect(resource.name, WATCH_SILENCE_SECONDS, self._clock.now())
@@ -235,40 +229,3 @@ class Live:
             self._save_failure = plain(error)
         else:
             self._saved, self._save_failure = versions, ""
-
-    async def _next(self) -> Delivery:
-        if self._crashed.done():
-            self._crashed.result()
-        if not self._queue.empty():
-            return self._queue.get_nowait()
-        waiting = asyncio.ensure_future(self._queue.get())
-        either: set[asyncio.Future[Any]] = {waiting, self._crashed}
-        try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if self._crashed.done():
-                self._crashed.result()
-            return waiting.result()
-        finally:
-            waiting.cancel()
-
-    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) and not self._crashed.done():
-            self._crashed.set_exception(error)
-
-    async def _stop(self) -> None:
-        """End all sources, and keep the versions of what was acknowledged until now."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if self._crashed.done():
-            self._crashed.exception()  # seen, also where nobody asked for another delivery
-        if self._store:
-            await self._save(self._store)

@@ -1,4 +1,7 @@
-"""Dead letters in Kafka: the value is what was received, its headers say where it came from and why it lies there."""
+"""Dead letters: what could not be used, where it came from, and why it lies there; in Kafka, and as a row.
+
+In Kafka the value is what was received, and the headers say the rest.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -6,16 +9,18 @@ from typing import Final, NamedTuple
 
 from common.errors import BadRecord
 from ingest.model.observation import Position
+from ingest.model.records import DeadLetterRecord
 from ingest.model.topics import Headers
 from ingest.normalize.redact import without_secrets
 
 EPOCH: Final = datetime.fromtimestamp(0, UTC)
 PAYLOAD_BYTES: Final = 64 * 1024
 """What is kept of the bytes that were received."""
+NOT_A_RECORD: Final = "not_a_record"
 
 
 class Buried(NamedTuple):
-    """Why and where something could not be used."""
+    """A dead letter."""
 
     cluster: str
     ts: datetime
@@ -23,11 +28,36 @@ class Buried(NamedTuple):
     position: Position
     error_type: str
     reason: str
+    payload: bytes
+    """PAYLOAD_BYTES at most."""
 
     @classmethod
-    def of(cls, cluster: str, ts: datetime | None, position: Position, error: BadRecord) -> "Buried":
+    def of(cls, cluster: str, ts: datetime | None, position: Position, error: BadRecord, payload: bytes) -> "Buried":
         """What a BadRecord says of it."""
-        return cls(cluster, ts or EPOCH, position, error.error_type, str(error))
+        return cls(cluster, ts or EPOCH, position, error.error_type, str(error), payload[:PAYLOAD_BYTES])
+
+    @classmethod
+    def undecodable(cls, position: Position, ts: datetime, payload: bytes, error: Exception) -> "Buried":
+        """A message that is no record. All who meet it say the same, so that it is one row."""
+        return cls.of("", ts, position, BadRecord(NOT_A_RECORD, str(error)), payload)
+
+    @classmethod
+    def read(cls, headers: Sequence[tuple[str, bytes]], payload: bytes) -> "Buried":
+        """From Kafka; what lacks or cannot be read is empty, and the epoch for a time."""
+        fields = {name: value.decode(errors="replace") for name, value in headers}
+        try:
+            ts = datetime.fromisoformat(fields.get("ts", ""))
+        except ValueError:
+            ts = EPOCH
+        position = Position(fields.get("source", ""), fields.get("place", ""))
+        return cls(
+            fields.get("cluster", ""),
+            ts if ts.tzinfo else EPOCH,
+            position,
+            fields.get("error_type", ""),
+            fields.get("reason", ""),
+            payload[:PAYLOAD_BYTES],
+        )
 
     def headers(self) -> Headers:
         """Everything but the payload; `kind` is `dead_letter`."""
@@ -42,34 +72,18 @@ class Buried(NamedTuple):
         }
         return [(name, value.encode(errors="replace")) for name, value in fields.items()]
 
+    def record(self) -> DeadLetterRecord | None:
+        """What the analytics count; None where it has no time."""
+        if self.ts == EPOCH:
+            return None
+        return DeadLetterRecord(ts=self.ts, cluster=self.cluster, error_type=self.error_type)
 
-def read_headers(headers: Sequence[tuple[str, bytes]]) -> Buried:
-    """What `headers` wrote; what lacks or cannot be read is empty, and the epoch for a time."""
-    fields = {name: value.decode(errors="replace") for name, value in headers}
-    try:
-        ts = datetime.fromisoformat(fields.get("ts", ""))
-    except ValueError:
-        ts = EPOCH
-    position = Position(fields.get("source", ""), fields.get("place", ""))
-    return Buried(
-        fields.get("cluster", ""),
-        ts if ts.tzinfo else EPOCH,
-        position,
-        fields.get("error_type", ""),
-        fields.get("reason", ""),
-    )
+    @property
+    def text(self) -> str:
+        """The payload as a row has it."""
+        return self.payload.decode(errors="replace")
 
 
 def kept(raw: bytes) -> bytes:
     """The payload of what was received: its beginning, without secrets."""
     return without_secrets(raw)[:PAYLOAD_BYTES]
-
-
-def payload_text(raw: bytes) -> str:
-    """What was received as a row of `dead_letters` has it."""
-    return stored_text(kept(raw))
-
-
-def stored_text(payload: bytes) -> str:
-    """The same of a payload that `kept` gave, or that nobody has looked at."""
-    return payload[:PAYLOAD_BYTES].decode(errors="replace")

@@ -1,12 +1,13 @@
 """What a command ends with: a status, and one sentence where it failed."""
 
 import sys
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 import click
 
 from common.errors import KafkaUnusable, SourceUnusable, WrongUsage
 from common.text import plain
+from common.tls import FilesUnusable
 from sql.database.errors import DatabaseError, QueryFailed, SchemaError
 
 EXIT_NO_FIT: Final = 1
@@ -39,9 +40,26 @@ _STATUSES: Final[tuple[tuple[type[Exception], int], ...]] = (
 """The first that an error is of."""
 
 
-def status_of(error: Exception) -> int | None:
-    """The status for an error that the user can mend; None for a defect of ours."""
-    return next((status for kind, status in _STATUSES if isinstance(error, kind)), None)
+class Mistake(NamedTuple):
+    """What the user can mend."""
+
+    message: str
+    status: int
+
+
+def mistake(error: Exception) -> Mistake | None:
+    """What a command says of an error, and its status; None for a defect of ours."""
+    if files := _unusable_files(error):
+        return Mistake(f"Kafka cannot be used: kafka.{files}", EXIT_NO_KAFKA)
+    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), None)
+    return None if status is None else Mistake(str(error), status)
+
+
+def _unusable_files(error: BaseException | None) -> FilesUnusable | None:
+    """What a client of Kafka died of, however deep in it; a database's are errors of the database."""
+    while error is not None and not isinstance(error, FilesUnusable):
+        error = error.__cause__
+    return error
 
 
 def say(line: str) -> None:

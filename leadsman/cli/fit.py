@@ -66,9 +66,9 @@ def command(
         with existing_database(db) as database:
             known = read_known(database, cluster)
         bad = False
-        for line in _answers(questions, known, node):
-            bad = bad or "error" in line
-            click.echo(msgspec.json.encode(line))
+        for each in _answers(questions, known, node):
+            bad = bad or "error" in each
+            click.echo(msgspec.json.encode(each))
         if bad:
             click.get_current_context().exit(EXIT_BAD_INPUT)
         return

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import click
 
-from leadsman.cli.exits import EXIT_INTERRUPTED, EXITS, fail, status_of
+from leadsman.cli.exits import EXIT_INTERRUPTED, EXITS, fail, mistake
 from leadsman.cli.lazy import LazyGroup
 
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -50,10 +50,10 @@ class Commands(LazyGroup):
         except KeyboardInterrupt:
             fail("interrupted; what is stored stays, and the same command again does the rest", EXIT_INTERRUPTED)
         except Exception as error:
-            status = status_of(error)
-            if status is None:
+            found = mistake(error)
+            if found is None:
                 raise
-            fail(str(error), status)
+            fail(*found)
 
 
 app: Final = Commands(

@@ -24,7 +24,7 @@ async def run_agent_into_kafka(
 ) -> None:
     """Send what changes on this machine until `stop`, or one look; returns when Kafka has it.
 
-    Raises TopicsUnusable and SettingsError.
+    Raises TopicsUnusable and FilesUnusable.
     """
     await make_topics(kafka)
     async with publisher(kafka) as opened:

@@ -1,9 +1,9 @@
 """`leadsman alert` as it runs: a consumer for each receiver, so that none waits for another."""
 
-import asyncio
 from collections.abc import Sequence
 
 from common.stopping import run_until, stop_on_signals
+from common.tasks import together
 from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings
 from streams.alerting.receivers.choose import group_of, receiver
@@ -26,10 +26,4 @@ async def run_alerts(settings: Settings, to: Sequence[str]) -> None:
     ]
     await make_topics(kafka)
     with stop_on_signals() as stop:
-        await run_until(stop, _all(consumers))
-
-
-async def _all(consumers: Sequence[AlertConsumer]) -> None:
-    async with asyncio.TaskGroup() as group:
-        for consumer in consumers:
-            group.create_task(consumer.run())
+        await run_until(stop, together(consumer.run() for consumer in consumers))

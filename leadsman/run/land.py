@@ -8,7 +8,8 @@ from leadsman.run.settings import Settings
 from sql.database.open import connect
 from sql.landing.portions import PortionStore
 from sql.schema.migrate import migrate
-from streams.kafka.landing.consumer import Landing, Limits
+from streams.kafka.landing.consumer import Landing
+from streams.kafka.landing.portion import Limits
 
 
 async def run_lander(settings: Settings) -> None:

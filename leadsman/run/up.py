@@ -19,7 +19,11 @@ PARTS: Final = ("land", "work", "watch")
 
 
 async def run_together(settings: Settings, lasting: frozenset[int], stop: asyncio.Event) -> None:
-    """Run all parts with these settings until `stop`; raises PartFailedError for a part that ends with `lasting`."""
+    """Run all parts with these settings until `stop`.
+
+    Raises FilesUnusable now, and PartFailedError for a part that ends with `lasting`.
+    """
+    settings.kafka.client_options()  # what no start of a part would heal; a file that is broken later may heal
     settings = with_identity(settings, new_identity())
     port = settings.telemetry.port
     parts = [

@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 from kubernetes_asyncio.client.api_client import ApiClient
 
-from common.settings import SettingsError
 from common.text import plain
+from common.tls import FilesUnusable
 from ingest.apiserver.connect import KubeconfigError, configuration
 from ingest.apiserver.listing import pages
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
+from ingest.kafka.reaching import explain
 from ingest.live.settings import LiveSettings
 from ingest.resources.table import WATCHED
 from leadsman.run.settings import Settings
@@ -39,8 +40,10 @@ async def _kafka(settings: Settings) -> Checked:
         missing = await ensure_topics(
             kafka.bootstrap_servers, kafka.topics(), options=kafka.client_options(), make=False
         )
-    except (TopicsUnusable, SettingsError) as error:
+    except TopicsUnusable as error:
         return Checked(what, str(error))
+    except FilesUnusable as error:
+        return Checked(what, explain(error))
     return Checked(what, "", f"will make {', '.join(missing)}" if missing else "")
 
 

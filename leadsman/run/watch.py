@@ -1,7 +1,6 @@
 """The process that watches a cluster into Kafka; of several replicas, the one that has the Lease."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 import structlog
@@ -13,7 +12,7 @@ from common.scrub import scrub
 from common.stopping import run_until
 from common.telemetry import Figure, telling
 from ingest.apiserver.connect import SERVICE_ACCOUNT, configuration
-from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName
+from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName, Work
 from ingest.apiserver.replica import new_identity
 from ingest.apiserver.requests import ApiError
 from ingest.kafka.replay import Feed
@@ -52,7 +51,7 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
             await lead(election, work, stop)
 
 
-async def lead(election: LeaderElection, work: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
+async def lead(election: LeaderElection, work: Work, stop: asyncio.Event) -> None:
     """Do the work whenever this replica leads, until `stop`; the work ends by itself then.
 
     Raises ElectionRefusedError, and what the work raises.

@@ -1,29 +1,30 @@
 """Messages into tables: facts from the summaries of the nodes' logs, findings, and dead letters."""
 
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 import msgspec
 
 from ingest.model.columns import pack
+from ingest.model.observation import UNDECODABLE
 from ingest.model.records import SummaryRecord
 from ingest.model.topics import Topics
-from ingest.normalize.dead_letters import read_headers, stored_text
+from ingest.normalize.dead_letters import Buried
 from sql.database.errors import DatabaseUnreachable, QueryFailed
 from sql.database.open import Database
 from sql.landing.arrow import from_columns
 from sql.landing.batches import land
 from streams.fold.batch import Batch
-from streams.fold.findings import DeadLetter
-from streams.kafka.landing.consumer import Portion, TransientFailure
+from streams.kafka.landing.portion import Portion
+from streams.kafka.landing.store import TransientFailure
+from streams.kafka.message import Message
 from streams.kafka.messages.findings import columns_of, decode_findings
 
 KIND: Final = "kind"
 SUMMARY: Final = b"summary"
 _decode_summary: Final = msgspec.json.Decoder(SummaryRecord).decode
 
-_Columns = dict[str, list[Any]]
+_Columns = Mapping[str, list[object]]
 
 
 class PortionStore:
@@ -31,7 +32,7 @@ class PortionStore:
 
     def __init__(self, database: Database, topics: Topics) -> None:
         self._database = database
-        self._readers: dict[str, Callable[[Any, _Rows], None]] = {
+        self._readers: dict[str, Callable[[Message, _Rows], None]] = {
             topics.nodes.name: _read_record,
             topics.findings.name: _read_findings,
             topics.dead_letters.name: _read_dead_letter,
@@ -60,15 +61,16 @@ class _Rows:
 
     def __init__(self) -> None:
         self.batch = Batch()
-        self.tables: dict[str, _Columns] = {}
+        self.tables: dict[str, dict[str, list[object]]] = {}
 
-    def read(self, reader: "Callable[[Any, _Rows], None]", messages: Iterable[Any]) -> None:
+    def read(self, reader: "Callable[[Message, _Rows], None]", messages: Iterable[Message]) -> None:
         """What a reader cannot decode becomes a dead letter."""
         for message in messages:
             try:
                 reader(message, self)
-            except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-                self.batch.add((_undecodable(message, error),))
+            except UNDECODABLE as error:
+                letter = Buried.undecodable(message.position, message.ts, message.value, error)
+                self.batch.add_dead_letter(letter)
 
     def add_columns(self, table: str, columns: _Columns) -> None:
         into = self.tables.setdefault(table, {name: [] for name in columns})
@@ -81,30 +83,17 @@ class _Rows:
         land(database, self.batch, token)
 
 
-def _read_record(message: Any, rows: _Rows) -> None:
+def _read_record(message: Message, rows: _Rows) -> None:
     """Samples are facts; what else a node's log says lands as findings. It is not even decoded."""
     if (KIND, SUMMARY) in message.headers:
-        summary = _decode_summary(message.value or b"")
+        summary = _decode_summary(message.value)
         rows.batch.add_sample(summary.folded(), pack(summary.pods))
 
 
-def _read_findings(message: Any, rows: _Rows) -> None:
-    for table, columns in columns_of(decode_findings(message.value or b"")).items():
+def _read_findings(message: Message, rows: _Rows) -> None:
+    for table, columns in columns_of(decode_findings(message.value)).items():
         rows.add_columns(table, columns)
 
 
-def _read_dead_letter(message: Any, rows: _Rows) -> None:
-    buried = read_headers(message.headers)
-    payload = stored_text(message.value or b"")
-    position = buried.position
-    letter = DeadLetter(
-        buried.cluster, buried.ts, position.source, str(position), buried.error_type, buried.reason, payload
-    )
-    rows.batch.add((letter,))
-
-
-def _undecodable(message: Any, error: Exception) -> DeadLetter:
-    """As the worker says it, which meets a record that cannot be decoded too: then both are one row."""
-    at = datetime.fromtimestamp(message.timestamp / 1000, UTC)
-    position = f"{message.topic}:{message.partition}@{message.offset}"
-    return DeadLetter("", at, message.topic, position, "not_a_record", str(error), stored_text(message.value or b""))
+def _read_dead_letter(message: Message, rows: _Rows) -> None:
+    rows.batch.add_dead_letter(Buried.read(message.headers, message.value))

@@ -7,7 +7,8 @@ from typing import Final, NamedTuple, Protocol
 
 from ingest.model.columns import TYPE_CODES, Packed
 from ingest.model.records import NodeSample, PodColumns, SampleRecord
-from streams.fold.findings import NodeFit, Row
+from ingest.normalize.dead_letters import Buried
+from streams.fold.findings import DeadLetter, NodeFit, Row
 
 PODS_A_ROW: Final = 8
 _TEXTS: Final = tuple(name for name in PodColumns.__struct_fields__ if name not in TYPE_CODES)
@@ -52,6 +53,13 @@ class Batch:
             else:
                 self.rows[type(row)].append(row)
                 self.size += 1
+
+    def add_dead_letter(self, letter: Buried) -> None:
+        place = str(letter.position)
+        row = DeadLetter(
+            letter.cluster, letter.ts, letter.position.source, place, letter.error_type, letter.reason, letter.text
+        )
+        self.add((row,))
 
     def _add_fit(self, row: NodeFit) -> None:
         """The row, in place of one that it replaces."""

@@ -51,3 +51,7 @@ class Reducer(Generic[State]):
     expire: Callable[[State, datetime], tuple[State | None, Sequence[Output]]] = lambda state, _: (state, ())
     over: tuple[type[Row], ...] = ()
     """Row types that it takes, as `Concluded`, of those reducers of its log that are over none."""
+
+
+AnyReducer: TypeAlias = Reducer[Any]
+"""Of whatever state: a runtime knows none of them."""

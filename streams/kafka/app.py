@@ -1,20 +1,22 @@
 """The Faust application of one worker: topics, tables and agents, how they are set, and how it ends."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, cast
 
 import faust
 import structlog
-from faust.assignor import PartitionAssignor
-from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, StreamT
 
+from common.tasks import Tasks
 from common.telemetry import Figure, Values, telling
+from ingest.kafka.aiokafka_fixes import Options
 from ingest.kafka.publish import MAX_UNACKNOWLEDGED, Publisher
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic, Topics
-from streams.fold.reducer import Reducer
-from streams.kafka import metrics
+from streams.fold.reducer import AnyReducer
+from streams.kafka import faust_fixes, metrics
+from streams.kafka.agent import Agent, Stream
+from streams.kafka.states import LogStates
 from streams.kafka.worker import LogFolder
 
 SESSION_SECONDS: Final = 20.0
@@ -27,99 +29,19 @@ GRACE_SECONDS: Final = 20.0
 log = structlog.get_logger(__name__)
 
 
-class WorkerCrashed(Exception):
-    """Faust gave up; its own log says why."""
-
-
-class _Consumer(driver.Consumer):
-    """Faust's consumer, which loses no message while a worker takes up its states.
-
-    Faust resumes the streams' partitions, seeks them to what was committed and then empties the streams' queues:
-    what was fetched in between was gone. Here partitions are resumed last of all, with the flow.
-    """
-
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._to_resume: set[TP] = set()
-
-    def pause_partitions(self, tps: Iterable[TP]) -> None:
-        self._to_resume.difference_update(tps)
-        super().pause_partitions(tps)
-
-    def resume_partitions(self, tps: Iterable[TP]) -> None:
-        self._to_resume.update(tps)
-
-    def resume_flow(self) -> None:
-        super().resume_flow()
-        super().resume_partitions(self._to_resume & self.assignment())
-        self._to_resume.clear()
-
-    async def seek_to_committed(self) -> Mapping[TP, int]:
-        """Also to the beginning, where nothing was committed: what was fetched in a suspended flow is dropped."""
-        committed = await super().seek_to_committed()
-        new = [tp for tp, offset in committed.items() if not offset and not self._is_changelog_tp(tp)]
-        if new:
-            await self._thread.seek_to_beginning(*new)
-        return committed
-
-    async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:  # noqa: ASYNC109  # Faust's
-        """Of these partitions: Faust's set changes meanwhile, and aiokafka takes one that is empty then for all."""
-        return await super()._getmany(active_partitions and set(active_partitions), timeout)
-
-    async def wait_first(self, *waited: Any, **more: Any) -> Any:
-        """Hand a message over without the four tasks that Faust makes for it, a third of what a message costs.
-
-        Faust waits for two only where it delivers: for that, or for the flow to be suspended. What is delivered into
-        a suspended flow is skipped, and a full queue empties when the running batch ends.
-        """
-        if len(waited) != 2:  # noqa: PLR2004  # see above
-            return await super().wait_first(*waited, **more)
-        delivery, suspension = waited
-        suspension.close()
-        return await delivery
-
-
-class _Transport(driver.Transport):
-    Consumer = _Consumer
-
-
-class _Metadata(NamedTuple):
-    """What an assignor asks of a cluster."""
-
-    cluster: Any
-    changelogs: Mapping[str, int]
-    """Their numbers of partitions."""
-
-    def partitions_for_topic(self, topic: str) -> set[int]:
-        return self.cluster.partitions_for_topic(topic) or set(range(self.changelogs.get(topic, 0)))
-
-
-class _Assignor(PartitionAssignor):
-    """Faust's, which never leaves out a changelog that is so new that this worker's metadata does not have it.
-
-    Kafka gives a worker that comes back under its own name the assignment that it had. A changelog that is not in it
-    is not read: the worker would begin with empty states.
-    """
-
-    def _perform_assignment(self, cluster: Any, member_metadata: Any) -> Any:
-        tables = self._table_manager.data.values()
-        changelogs = {table.changelog_topic.get_topic_name(): table.partitions or 0 for table in tables}
-        return super()._perform_assignment(_Metadata(cluster, changelogs), member_metadata)
-
-
 class Worker:
     """One worker: `run` until a signal, or until something fails."""
 
     def __init__(
         self,
-        reducers: Sequence[Reducer[Any]],
+        reducers: Sequence[AnyReducer],
         topics: Topics,
         bootstrap_servers: str,
         *,
         group: str = "leadsman-work",
         instance: str | None = None,
         replication_factor: int = 1,
-        client_options: Mapping[str, Any] | None = None,
+        client_options: Options | None = None,
         unacknowledged: int = MAX_UNACKNOWLEDGED,
     ) -> None:
         """Needs a running loop. `instance` names it among the group's workers, so that it takes up its partitions
@@ -127,7 +49,7 @@ class Worker:
         """
         self._app = _app(bootstrap_servers, group, instance, replication_factor, client_options or {})
         self._publisher = Publisher(bootstrap_servers, client_options, unacknowledged)
-        self._folders = {
+        self._agents = {
             source.name: self._agent(reducers, topics, source, table, within_seconds)
             for source, table, within_seconds in (
                 (topics.nodes, "node-logs", NODE_BATCH_SECONDS),
@@ -154,22 +76,24 @@ class Worker:
         self._app.finalize()
         await self._app.start()
         self._app.sensors.remove(self._app.monitor)  # nobody reads what it counts of each message
-        await self._first(stop)
+        await self._until(stop)
         await asyncio.wait_for(self._close(), GRACE_SECONDS)
 
     def _figures(self) -> dict[Figure, Callable[[], Values]]:
-        folders = self._folders
+        agents = self._agents
         return {
-            metrics.FOLDED: lambda: {(topic,): each.folded for topic, each in folders.items()},
-            metrics.FOLDED_AT: lambda: {(topic,): each.newest for topic, each in folders.items() if each.newest},
+            metrics.FOLDED: lambda: {(topic,): each.folded for topic, each in agents.items()},
+            metrics.FOLDED_AT: lambda: {
+                (topic,): each.newest_ms / 1000 for topic, each in agents.items() if each.newest_ms
+            },
             metrics.LAG: self._lag,
         }
 
     def _lag(self) -> Values:
         """In partitions that something was folded from since the last rebalance."""
         lag: dict[tuple[str, ...], float] = {}
-        for topic, folder in self._folders.items():
-            for partition, offset in folder.next_offsets.items():
+        for topic, agent in self._agents.items():
+            for partition, offset in agent.next_offsets.items():
                 end = self._app.consumer.highwater(TP(topic, partition)) or offset
                 lag[(topic,)] = lag.get((topic,), 0.0) + max(end - offset, 0)
         return lag
@@ -177,29 +101,21 @@ class Worker:
     def _why_not(self) -> Iterator[str]:
         if not self._app.flow_control.is_active():
             yield "partitions are being assigned, or states read"
-        for topic, folder in self._folders.items():
-            if folder.failed.done():
-                yield f"{topic} is folded no more: {folder.failed.exception()!r}"
+        for topic, agent in self._agents.items():
+            if agent.failure is not None:
+                yield f"{topic} is folded no more: {agent.failure!r}"
 
-    async def _first(self, stop: asyncio.Event) -> None:
+    async def _until(self, stop: asyncio.Event) -> None:
         """Return when `stop` is set; raise what failed before."""
-        crashed: Awaitable[Any] = self._app._crashed.wait()  # noqa: SLF001  # mode has no public way to await it
-        stopping, crash = asyncio.ensure_future(stop.wait()), asyncio.ensure_future(crashed)
-        failures = [folder.failed for folder in self._folders.values()]
-        try:
-            await asyncio.wait([stopping, crash, *failures], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stopping.cancel()
-            crash.cancel()
-        for failure in failures:
-            if failure.done():
-                failure.result()
-        if self._app.crashed:
-            raise WorkerCrashed(f"Faust stopped: {self._app.crash_reason!r}")
+        async with Tasks() as begin:
+            begin(faust_fixes.crash(self._app))
+            for agent in self._agents.values():
+                begin(agent.failing())
+            await stop.wait()
 
     async def _close(self) -> None:
-        for folder in self._folders.values():
-            await folder.close()
+        for agent in self._agents.values():
+            await agent.close()
         await self._app.consumer.commit()
 
     async def _stop(self) -> None:
@@ -208,25 +124,29 @@ class Worker:
         except TimeoutError:
             log.warning("Faust did not stop in time")
 
-    async def _rest(self, *_: Any, **__: Any) -> None:
+    async def _rest(self, *_: object, **__: object) -> None:
         """Before the partitions go to another worker."""
-        for folder in self._folders.values():
-            await folder.rest()
-            folder.next_offsets.clear()
+        for agent in self._agents.values():
+            await agent.rest()
+            agent.next_offsets.clear()
 
     def _agent(
-        self, reducers: Sequence[Reducer[Any]], topics: Topics, source: Topic, table: str, within_seconds: float
-    ) -> LogFolder:
+        self, reducers: Sequence[AnyReducer], topics: Topics, source: Topic, table: str, within_seconds: float
+    ) -> Agent:
         app = self._app
-        states = app.Table(table, key_type=bytes, value_type=bytes, partitions=source.partitions)
-        folder = LogFolder(reducers, states, self._publisher, topics, lambda: app.consumer_generation_id)
+        values = app.Table(table, key_type=bytes, value_type=bytes, partitions=source.partitions)
+        states = LogStates(reducers, faust_fixes.Table(values), self._publisher)
+        folder = LogFolder(reducers, states, self._publisher, topics)
+        agent = Agent(folder, lambda: app.consumer_generation_id, within_seconds)
 
-        async def fold(stream: StreamT[Any]) -> None:
-            await folder.run(stream, within_seconds)
+        async def fold(stream: StreamT[bytes]) -> None:
+            await agent.run(cast("Stream", stream))
 
-        raw: Any = faust.Schema(key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
+        raw: faust.Schema[bytes, bytes] = faust.Schema(
+            key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
+        )
         app.agent(app.topic(source.name, schema=raw, partitions=source.partitions), name=f"fold-{table}")(fold)
-        return folder
+        return agent
 
 
 def _app(
@@ -234,7 +154,7 @@ def _app(
     group: str,
     instance: str | None,
     replication_factor: int,
-    client_options: Mapping[str, Any],
+    client_options: Options,
 ) -> faust.App:
     app = faust.App(
         group,
@@ -245,7 +165,7 @@ def _app(
         value_serializer="raw",
         processing_guarantee="at_least_once",
         consumer_group_instance_id=instance,
-        PartitionAssignor=_Assignor,
+        PartitionAssignor=faust_fixes.Assignor,
         consumer_auto_offset_reset="earliest",
         consumer_max_fetch_size=MAX_MESSAGE_BYTES,
         broker_session_timeout=SESSION_SECONDS,
@@ -262,13 +182,13 @@ def _app(
         web_enabled=False,
         web_tables_enabled=False,
         web_router_enabled=False,
-        stream_wait_empty=False,  # LogFolder.rest waits, and for the batch alone
+        stream_wait_empty=False,  # Agent.rest waits, and for the batch alone
     )
-    app.transport = _Transport(app.conf.broker_consumer, app)
+    app.transport = faust_fixes.Transport(app.conf.broker_consumer, app)
     return app
 
 
-def credentials(client_options: Mapping[str, Any]) -> faust.SASLCredentials | faust.SSLCredentials | None:
+def credentials(client_options: Options) -> faust.SASLCredentials | faust.SSLCredentials | None:
     """What Faust's own clients prove themselves with: the same as aiokafka's with these options."""
     protocol, context = client_options.get("security_protocol", "PLAINTEXT"), client_options.get("ssl_context")
     if protocol.startswith("SASL"):

@@ -1,14 +1,14 @@
 """A log's state as the bytes that a table and its changelog keep."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from ingest.kafka.publish import Sent
 from streams.fold.checkpoints import StateCodec
 from streams.fold.fold import LogState
-from streams.fold.reducer import Reducer
+from streams.fold.reducer import AnyReducer
 
 NOTHING_FOLDED: Final = -1
 PUBLISHERS: Final = 16
@@ -47,22 +47,22 @@ class Folded(NamedTuple):
     died after emitting and before its state was stored emits the same again.
 
     Offsets count on when the topic is made anew: `shift` is what the state's are above Kafka's. Kafka begins at 0
-    again then, and what is skipped as known was folded before, so that nothing skipped is newer than `newest`.
+    again then, and what is skipped as known was folded before, so that nothing skipped is newer than `newest_ms`.
     """
 
     offset: int
     log: LogState
     emitted: Mapping[str, tuple[int, int]]
     shift: int = 0
-    newest: float | None = None
-    """Kafka's time, in seconds, of the newest message that was folded; None in a state of before it was kept."""
+    newest_ms: int | None = None
+    """Kafka's time of the newest message that was folded; None in a state of before it was kept."""
     sent: Mapping[str, Ranges] = {}
     """Which messages of each of the last PUBLISHERS publishers arrived: one that breaks sends some again."""
 
-    def placed(self, offset: int, time: float) -> tuple[int, int]:
+    def placed(self, offset: int, timestamp_ms: int) -> tuple[int, int]:
         """The state's offset of a message, and the shift from there on, by its offset and time in Kafka."""
         ours = offset + self.shift
-        if ours > self.offset or self.newest is None or time <= self.newest:
+        if ours > self.offset or self.newest_ms is None or timestamp_ms <= self.newest_ms:
             return ours, self.shift
         return self.offset + 1, self.offset + 1 - offset
 
@@ -105,13 +105,14 @@ class _Stored(msgspec.Struct, array_like=True):
     emitted: dict[str, tuple[int, int]] = {}
     shift: int = 0
     newest: float | None = None
+    """In seconds."""
     sent: dict[str, Ranges] = {}
 
 
 class TableCodec:
     """A log's state as the value of a table's key. A reducer's state of another version is dropped, never misread."""
 
-    def __init__(self, reducers: Sequence[Reducer[Any]]) -> None:
+    def __init__(self, reducers: Sequence[AnyReducer]) -> None:
         self._states = StateCodec(reducers)
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(_Stored).decode
@@ -119,7 +120,8 @@ class TableCodec:
     def encode(self, folded: Folded) -> bytes:
         log = self._states.encode(folded.log)
         emitted, sent = dict(folded.emitted), dict(folded.sent)
-        return self._encode(_Stored(folded.offset, log, emitted, folded.shift, folded.newest, sent))
+        newest = None if folded.newest_ms is None else folded.newest_ms / 1000
+        return self._encode(_Stored(folded.offset, log, emitted, folded.shift, newest, sent))
 
     def decode(self, value: bytes | None) -> Folded:
         """The state of a key; of one that was never seen where there is no value."""
@@ -127,4 +129,5 @@ class TableCodec:
             return Folded(NOTHING_FOLDED, LogState(), {})
         stored = self._decode(value)
         log = self._states.decode(stored.log)
-        return Folded(stored.offset, log, stored.emitted, stored.shift, stored.newest, stored.sent)
+        newest_ms = None if stored.newest is None else round(stored.newest * 1000)
+        return Folded(stored.offset, log, stored.emitted, stored.shift, newest_ms, stored.sent)

@@ -7,13 +7,14 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from common.cycles import rare_cycle_searches
-from ingest.model.records import DeadLetterRecord, Record, SampleRecord
+from common.errors import BadRecord
+from ingest.model.records import Record, SampleRecord
 from ingest.model.topics import encode_record
-from ingest.normalize.dead_letters import EPOCH, payload_text
+from ingest.normalize.dead_letters import Buried, kept
 from ingest.normalize.decoded import Decoded
 from streams.fold.batch import Batch, Sink
 from streams.fold.checkpoints import Checkpoints, Entry, Seen, StateCodec, packed, unpacked
-from streams.fold.findings import DeadLetter, Row
+from streams.fold.findings import Row
 from streams.fold.fold import Fold, LogKey, LogState, Rejected
 from streams.fold.reducer import Reducer
 
@@ -38,7 +39,7 @@ class ReplayReport:
     apart: set[str] = field(default_factory=set)
     rows: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
-    first_dead_letter: DeadLetter | None = None
+    first_dead_letter: Buried | None = None
 
 
 class Replay:
@@ -96,7 +97,7 @@ class Replay:
             self._take(record, item)
         if item.bad is not None:
             error_type, reason, raw = item.bad
-            self._dead_letter(item.cluster, item.ts or EPOCH, item, error_type, reason, raw)
+            self._bury(item.cluster, item.ts, item, BadRecord(error_type, reason), raw)
 
     def _advance(self, cluster: str, ts: datetime) -> None:
         if cluster not in self._until:
@@ -140,23 +141,18 @@ class Replay:
             if isinstance(output, Record):
                 self._take(output, item)
             elif isinstance(output, Rejected):
-                error = output.error
-                raw = encode_record(item.published(record))
-                self._dead_letter(record.cluster, record.ts, item, error.error_type, str(error), raw)
+                self._bury(record.cluster, record.ts, item, output.error, encode_record(item.published(record)))
             else:
                 rows.append(output)
         self._batch.add(rows)
 
-    def _dead_letter(
-        self, cluster: str, ts: datetime, item: Decoded, error_type: str, reason: str, raw: bytes
-    ) -> None:
-        position = item.position
-        letter = DeadLetter(cluster, ts, position.source, str(position), error_type, reason, payload_text(raw))
-        self.report.dead_letters[error_type] += 1
+    def _bury(self, cluster: str, ts: datetime | None, item: Decoded, error: BadRecord, raw: bytes) -> None:
+        letter = Buried.of(cluster, ts, item.position, error, kept(raw))
+        self.report.dead_letters[letter.error_type] += 1
         self.report.first_dead_letter = self.report.first_dead_letter or letter
-        self._batch.add((letter,))
-        if ts != EPOCH:
-            self._take(DeadLetterRecord(ts=ts, cluster=cluster, error_type=error_type), item)
+        self._batch.add_dead_letter(letter)
+        if (told := letter.record()) is not None:
+            self._take(told, item)
 
     def _write(self) -> None:
         if self._batch.size:

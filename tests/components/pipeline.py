@@ -227,7 +227,7 @@ def _seek_slowly() -> None:
     quick = AIOKafkaConsumer.seek_to_committed
 
     async def slow(self: AIOKafkaConsumer, *partitions: Any) -> Any:
-        found = await quick(self, *partitions)
+        found = await quick(self, *partitions)  # type: ignore[no-untyped-call]  # aiokafka's
         logs = [tp for tp in self.assignment() if not tp.topic.endswith("-changelog")]
         before = [await self.position(tp) for tp in logs]
 
@@ -239,7 +239,7 @@ def _seek_slowly() -> None:
         await asyncio.sleep(0.02)  # the fault itself: a part of it is delivered meanwhile
         return found
 
-    AIOKafkaConsumer.seek_to_committed = slow
+    AIOKafkaConsumer.seek_to_committed = slow  # type: ignore[method-assign]
 
 
 def _met() -> None:

@@ -18,7 +18,7 @@ from leadsman.run.work import run_worker
 from sql.database.open import Database
 from sql.landing.portions import PortionStore
 from streams.kafka.landing.consumer import Landing
-from streams.kafka.worker import LogFolder
+from streams.kafka.states import LogStates
 
 SURVIVED: Final = 2
 """Times that it passes the moment before it dies: it is in the middle of its work then."""
@@ -40,8 +40,8 @@ OF_A_LANDER: Final = {
     "after its commit": Moment("after", Landing, "_land"),
 }
 OF_A_WORKER: Final = {
-    "after its findings": Moment("before", LogFolder, "_keep"),
-    "between two states": Moment("after", LogFolder, "_keep"),
+    "after its findings": Moment("before", LogStates, "keep"),
+    "between two states": Moment("after", LogStates, "keep"),
 }
 
 

@@ -25,7 +25,7 @@ from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry
 from streams.fold.fold import Fold, LogState, Rejected
-from streams.kafka.worker import ORIGIN
+from streams.kafka.accept import ORIGIN
 from streams.local.replay import Replay
 
 OVER_A_CLUSTER: Final = frozenset(

@@ -50,13 +50,13 @@ can see within 2 minutes that pods cannot be read, and afterwards the pods that 
 - What a lander received between losing its partitions and getting them again displaced a range that was begun: rows
   were lost where connections to Kafka hung (`streams/kafka/landing/consumer.py`).
 - Faust empties queues after a recovery that hold what was fetched since: records were lost. A worker starts its
-  partitions last now, and ends where it sees a hole (`streams/kafka/app.py`, `streams/kafka/worker.py`).
+  partitions last now, and ends where it sees a hole (`streams/kafka/faust_fixes.py`, `streams/kafka/agent.py`).
 - Faust leaves out a changelog that the group's leader does not know yet: a worker that was killed right after its
-  first start began with empty states (`streams/kafka/app.py`).
-- A message that was sent again could count as known although it was not (`streams/kafka/worker.py`).
+  first start began with empty states (`streams/kafka/faust_fixes.py`).
+- A message that was sent again could count as known although it was not (`streams/kafka/accept.py`).
 - A newer lander stood still on messages of an older worker (`streams/kafka/messages/findings.py`).
 - A full TMPDIR ended a lander with an embedded database (`sql/database/open.py`).
-- A producer that hung complained when it was forgotten (`ingest/kafka/publish.py`).
+- A producer that hung complained when it was forgotten (`ingest/kafka/aiokafka_fixes.py`).
 """
 
 

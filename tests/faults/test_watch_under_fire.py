@@ -52,14 +52,15 @@ class Sky:
         self._watching = asyncio.ensure_future(self._watch())
 
     async def _watch(self) -> None:
-        async for delivery in self.live.deliveries():
-            seen = delivery.observation
-            if seen.type == "ERROR":
-                self.failed.add(seen.resource)
-            elif seen.resource == "pods":
-                uid = msgspec.json.decode(seen.object)["metadata"]["uid"]
-                (self.existing.discard if seen.type == "DELETED" else self.existing.add)(uid)
-            self.live.acknowledge(delivery)
+        async with self.live.deliveries() as deliveries:
+            async for delivery in deliveries:
+                seen = delivery.observation
+                if seen.type == "ERROR":
+                    self.failed.add(seen.resource)
+                elif seen.resource == "pods":
+                    uid = msgspec.json.decode(seen.object)["metadata"]["uid"]
+                    (self.existing.discard if seen.type == "DELETED" else self.existing.add)(uid)
+                self.live.acknowledge(delivery)
 
     async def request(self, method: str, path: str, body: object = None) -> object:
         return await asyncio.to_thread(self.cluster.request, method, path, body)

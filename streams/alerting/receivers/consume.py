@@ -18,8 +18,10 @@ from aiokafka.errors import KafkaError
 
 from common.backoff import Backoff
 from common.clock import SYSTEM
+from common.tasks import Tasks
 from common.telemetry import Figure, telling
 from common.text import plain
+from ingest.kafka import aiokafka_fixes
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
 from streams.alerting.receivers.choose import Receiver
 from streams.alerting.receivers.standing import Standing, Told
@@ -91,13 +93,15 @@ class AlertConsumer:
         )
         try:
             await consumer.start()
-            self._trouble = ""
-            committed = await self._read_committed(partitions)
-            await _Following(consumer, partitions, committed, self._receiver).run()
+            async with Tasks() as begin:
+                begin(aiokafka_fixes.failure(consumer))
+                self._trouble = ""
+                committed = await self._read_committed(partitions)
+                await _Following(consumer, partitions, committed, self._receiver).run()
         finally:
-            await consumer.stop()
+            await aiokafka_fixes.stop(consumer)
 
-    async def _read_committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
+    async def _read_committed(self, partitions: list[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
         admin = AIOKafkaAdminClient(**self._options)
         try:
             await admin.start()

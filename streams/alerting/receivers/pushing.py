@@ -11,6 +11,7 @@ import msgspec
 import structlog
 
 from common.clock import SYSTEM, Clock
+from common.tasks import together
 from common.text import plain
 from streams.alerting.receivers.posting import Poster, Refused, called
 from streams.alerting.receivers.standing import Standing, Told, time_text
@@ -44,9 +45,7 @@ class Pushed:
         for told in news:
             by_alert.setdefault(told.alert.fingerprint, []).append(told)
         room = asyncio.Semaphore(AT_ONCE)
-        async with asyncio.TaskGroup() as group:
-            for of_one in by_alert.values():
-                group.create_task(self._in_order(of_one, room))
+        await together(self._in_order(of_one, room) for of_one in by_alert.values())
 
     async def _in_order(self, every: Sequence[Told], room: asyncio.Semaphore) -> None:
         for told in every:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from types import NoneType
-from typing import Any, Final, get_args, get_origin, get_type_hints
+from typing import Final, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -27,12 +27,12 @@ def _columns(row_type: type[Row]) -> type[msgspec.Struct]:
     return msgspec.defstruct(row_type.__name__ + "Columns", fields, frozen=True, kw_only=True, omit_defaults=True)
 
 
-def _unknown(hint: Any) -> Any:
+def _unknown(hint: object) -> object:
     """What stands in a column of this type where nothing is known."""
     return None if NoneType in get_args(hint) else _EMPTY[get_origin(hint) or hint]
 
 
-_EMPTY: Final[dict[Any, Any]] = {str: "", int: 0, float: 0.0, bool: False, datetime: EPOCH, list: [], dict: {}}
+_EMPTY: Final[dict[object, object]] = {str: "", int: 0, float: 0.0, bool: False, datetime: EPOCH, list: [], dict: {}}
 _UNKNOWN: Final = {
     table: {name: _unknown(hint) for name, hint in get_type_hints(row_type).items()}
     for table, row_type in ROW_TYPES.items()
@@ -70,7 +70,7 @@ def encode_findings(cluster: str, node: str, ts: datetime, rows: Sequence[Row]) 
     return _encode({"kind": KIND, "cluster": cluster, "node": node, "ts": ts, "tables": tables})
 
 
-def _by_column(rows: Sequence[Row]) -> dict[str, tuple[Any, ...]]:
+def _by_column(rows: Sequence[Row]) -> dict[str, tuple[object, ...]]:
     return dict(zip(rows[0]._fields, zip(*rows, strict=True), strict=True))
 
 
@@ -84,9 +84,9 @@ def decode_findings(value: bytes) -> Findings:
     return _decoder.decode(value)
 
 
-def columns_of(findings: Findings) -> dict[str, dict[str, list[Any]]]:
+def columns_of(findings: Findings) -> dict[str, dict[str, list[object]]]:
     """By table and column; a column that the message lacks is None in every row, or empty or zero if it cannot be."""
-    found: dict[str, dict[str, list[Any]]] = {}
+    found: dict[str, dict[str, list[object]]] = {}
     for table, columns_type in COLUMNS.items():
         columns = getattr(findings.tables, table)
         if columns is None:

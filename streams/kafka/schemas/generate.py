@@ -1,7 +1,7 @@
 """JSON Schemas of what the topics carry, generated from the models: `make generate` writes them anew."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -11,7 +11,7 @@ from streams.kafka.messages.findings import Findings
 
 FOLDER: Final = Path(__file__).parent
 """`*.json` are of this version; `released/` holds those that messages in topics may still have."""
-MODELS: Final[dict[str, Any]] = {"record": PublishedRecord, "findings": Findings, "alert": AlertMessage}
+MODELS: Final[dict[str, object]] = {"record": PublishedRecord, "findings": Findings, "alert": AlertMessage}
 
 
 def schema(name: str) -> str:

@@ -174,7 +174,7 @@ async def _follow(cluster: Cluster, told: _Told) -> None:
         cluster="kwok", kubeconfig=cluster.kubeconfig("leadsman"), kubelet=KubeletSettings(access="off")
     )
     live = await Live.connect(settings)
-    async with aclosing(live.deliveries()) as deliveries:
+    async with live.deliveries() as deliveries:
         async for delivery in deliveries:
             told.add(delivery.observation)
             live.acknowledge(delivery)

@@ -2,7 +2,6 @@
 
 import asyncio
 import subprocess
-from contextlib import aclosing
 from pathlib import Path
 
 import aiohttp
@@ -72,7 +71,7 @@ async def test_a_real_kubelets_answers_can_be_normalized(real_node: RealNode) ->
     wanted = {"nodes", "stats/summary", "metrics", "configz"}
     seen: dict[str, Observation] = {}
     live = await Live.connect(settings)
-    async with aclosing(live.deliveries()) as deliveries, asyncio.timeout(60):
+    async with live.deliveries() as deliveries, asyncio.timeout(60):
         async for delivery in deliveries:
             one = delivery.observation
             if one.type != "ERROR" and real_node.name in (one.node, _name(one)):

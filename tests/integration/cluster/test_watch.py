@@ -309,7 +309,7 @@ async def test_without_permission_for_pods_the_nodes_are_still_seen(cluster: Clu
 async def _degraded_when_seen(live: Live, node: str) -> Mapping[str, str]:
     """What is degraded once the node was seen and the pods were refused."""
     told = set()
-    async with aclosing(live.deliveries()) as deliveries, asyncio.timeout(120):
+    async with live.deliveries() as deliveries, asyncio.timeout(120):
         async for delivery in deliveries:
             thing = msgspec.json.decode(delivery.observation.object)
             told.add((delivery.observation.resource, thing.get("error") or thing["metadata"]["name"]))

@@ -95,7 +95,7 @@ def test_kafka_answers_keeps_its_data_over_a_kill_and_leaves_no_process(tmp_path
 async def first_message(kafka: Kafka, topic: str) -> bytes:
     consumer = AIOKafkaConsumer(topic, bootstrap_servers=kafka.bootstrap_servers, auto_offset_reset="earliest")
     async with consumer:
-        return bytes((await asyncio.wait_for(consumer.getone(), 60)).value)
+        return bytes((await asyncio.wait_for(consumer.getone(), 60)).value or b"")
 
 
 async def send(kafka: Kafka, topic: str, value: bytes) -> None:

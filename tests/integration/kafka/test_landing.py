@@ -12,7 +12,9 @@ from components.kafka import Kafka
 from ingest.kafka.admin import ensure_topics, lag
 from ingest.kafka.publish import Publisher
 from ingest.model.topics import Topic
-from streams.kafka.landing.consumer import Landing, Limits, Portion, TransientFailure
+from streams.kafka.landing.consumer import Landing
+from streams.kafka.landing.portion import Limits, Portion
+from streams.kafka.landing.store import TransientFailure
 from waiting import until
 
 pytestmark = pytest.mark.xdist_group("kafka")

@@ -1,6 +1,9 @@
 """Kafka with TLS, SCRAM and client certificates: all of our clients, Faust's too, and what a wrong secret gets."""
 
 import asyncio
+import os
+import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,12 +12,15 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from components.command import leadsman, leadsman_process
+from common.supervise import Part, Supervisor
+from components.command import COMMAND, leadsman, leadsman_process
 from components.pipeline import embedded_digest, waiting
-from components.processes import Process
+from components.processes import HOST, Process, free_port
 from components.secured import PASSWORD, Authority, SecuredKafka
+from fakes.machine import Thread, write, write_checkpoints, write_sysfs
 from ingest.files.sources import read_sources
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
+from leadsman.cli.up import LASTING
 from leadsman.run.feed import feed
 from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings, load
@@ -27,6 +33,8 @@ pytestmark = pytest.mark.xdist_group("kafka")
 
 CAPTURE: Final = SCENARIOS / "evictions/capture.jsonl"
 NO_KAFKA: Final = 8
+CPU_STATE = '{"policyName":"static","defaultCpuSet":"0","entries":{"5f3a":{"w":"1"}},"checksum":2703986358}'
+MEMORY_STATE = '{"policyName":"None","machineState":{},"entries":{},"checksum":4236770233}'
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +148,64 @@ def test_a_certificate_authority_is_changed_without_a_restart_of_ours(secured: S
         asyncio.run(ensure_topics(servers, [], options=options))
     ca.write_text(secured.authority.ca_file.read_text())
     assert asyncio.run(ensure_topics(servers, [], options=options)) == []
+
+
+class Supervised:
+    """A part of `up`, with a port of its own for its telemetry."""
+
+    def __init__(self, folder: Path, kafka: dict[str, Any], name: str, *arguments: str) -> None:
+        self.port = free_port()
+        self.log = folder / f"{name}.log"
+        file = folder / f"{name}.yaml"
+        given = {"db": f"chdb://{folder / 'db'}", "kafka": kafka, "telemetry": {"port": self.port}}
+        file.write_text(yaml.safe_dump(given))
+        command = (COMMAND, name, f"--config={file}", *arguments)
+        self.part = Part(name, ("sh", "-c", f'exec "$@" >> {self.log} 2>&1', name, *command))
+
+    def is_ready(self) -> bool:
+        time.sleep(0.2)
+        try:
+            with urllib.request.urlopen(f"http://{HOST}:{self.port}/readyz", timeout=10) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    def said(self) -> str:
+        return self.log.read_text()
+
+
+@pytest.mark.asyncio
+async def test_a_ca_file_that_is_empty_for_a_moment_ends_every_part_which_says_why_and_is_started_again(
+    secured: SecuredKafka, tmp_path: Path
+) -> None:
+    """What they were made of a long time ago died in the background, and they called themselves ready for ever."""
+    ca, host = tmp_path / "ca.crt", tmp_path / "host"
+    ca.write_text(secured.authority.ca_file.read_text())
+    write_sysfs(host, [Thread(0, 0, 0, 0), Thread(1, 1, 0, 0)])
+    write_checkpoints(host, CPU_STATE, MEMORY_STATE)
+    kafka = secured.settings_of("SASL_SSL") | {"ca_file": str(ca), "topic_prefix": "empty-ca", "partitions": 2}
+    agent = ("--node=n", "--into=kafka", f"--root={host}", "--interval=1")
+    named = {"land": (), "work": (), "alert": ("--to=stdout",), "agent": agent}
+    parts = [Supervised(tmp_path, kafka, name, *arguments) for name, arguments in named.items()]
+    stop = asyncio.Event()
+    supervisor = Supervisor([each.part for each in parts], lasting=LASTING, environment=os.environ)
+    running = asyncio.ensure_future(supervisor.run(stop))
+    try:
+        await asyncio.to_thread(eventually, "all are ready", lambda: all(each.is_ready() for each in parts))
+        before = supervisor.pids
+        ca.write_text("")
+        await asyncio.to_thread(secured.kafka.restart)  # no connection of before is left
+        write(host / "sys/devices/system/cpu/online", "0\n")  # something to tell
+        why = f"Kafka cannot be used: kafka.ca_file: {ca} cannot be used"
+        await asyncio.to_thread(eventually, "all said why", lambda: all(why in each.said() for each in parts))
+        assert not any(each.is_ready() for each in parts)
+        ca.write_text(secured.authority.ca_file.read_text())
+        await asyncio.to_thread(eventually, "all are ready again", lambda: all(each.is_ready() for each in parts))
+        assert not before.items() & supervisor.pids.items()
+    finally:
+        stop.set()
+        await running
+    assert "Traceback" not in parts[-1].said()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ingest.apiserver.connect import CredentialsError, KubeconfigError, configuration, in_cluster
+from ingest.apiserver.client_fixes import CredentialsError
+from ingest.apiserver.connect import KubeconfigError, configuration, in_cluster
 
 pytestmark = pytest.mark.asyncio
 

@@ -1,13 +1,36 @@
-"""Which partition a key goes to."""
+"""A publisher that cannot go on: it says why, takes nothing more, and ends the block that it is used in."""
 
-from aiokafka.partitioner import DefaultPartitioner
-from hypothesis import given
-from hypothesis import strategies as st
+import asyncio
+from pathlib import Path
 
-from ingest.kafka.publish import partition
+import certifi
+import pytest
+import uvloop
+
+from common.telemetry import _TOLD
+from common.tls import FilesUnusable, RotatingContext
+from ingest.kafka.publish import Publisher, PublisherEnded
 
 
-@given(st.binary(max_size=40), st.integers(1, 50))
-def test_a_key_goes_where_any_client_of_kafka_sends_it(key: bytes, partitions: int) -> None:
-    ids = list(range(partitions))
-    assert partition(key, ids, ids) == DefaultPartitioner()(key, ids, ids)
+def test_a_ca_file_that_is_empty_for_a_moment_ends_the_publisher_loudly(tmp_path: Path) -> None:
+    ca = tmp_path / "ca.crt"
+    ca.write_text(Path(certifi.where()).read_text())
+    options = {"security_protocol": "SSL", "ssl_context": RotatingContext.of(ca, None, None)}
+    ca.write_text("")
+    reasons: list[str] = []
+
+    async def publish() -> None:
+        # what a connection can be opened to; it is no Kafka, and need not be one
+        async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0) as server:
+            address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            async with asyncio.timeout(10), Publisher(address, options) as publisher:
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    reasons.extend(_TOLD.why_not())
+                    with pytest.raises(PublisherEnded, match="nothing is sent to Kafka any more"):
+                        await publisher.send("topic", b"key", b"value")
+
+    with pytest.raises(FilesUnusable, match=r"ca_file: .*/ca\.crt cannot be used"):
+        uvloop.run(publish())
+    assert any("nothing is sent to Kafka any more" in each and "ca.crt" in each for each in reasons)

@@ -14,7 +14,7 @@ from ingest.kafka.replay import Published, replay_into_kafka
 from ingest.model.observation import Observation, Observed, Position, Unreadable
 from ingest.model.records import DeadLetterRecord
 from ingest.model.topics import decode_record, topics
-from ingest.normalize.dead_letters import read_headers
+from ingest.normalize.dead_letters import Buried
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 TOPICS = topics("t", partitions=2)
@@ -77,7 +77,7 @@ def test_a_node_goes_to_its_own_log_and_to_its_cluster_s() -> None:
 def test_what_cannot_be_read_is_a_dead_letter_with_its_line(item: Observed | Unreadable, error_type: str) -> None:
     recorded, published = replay(item)
     [told, (topic, key, value, headers)] = recorded.sent
-    buried = read_headers(headers)
+    buried = Buried.read(headers, b"")
     assert told[:2] == ("t.cluster", b"c")
     assert decode_record(told[2]) == DeadLetterRecord(ts=T0, cluster="c", error_type=error_type)
     assert (topic, key, value) == ("t.dead-letters", b"c", b"the line")

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal,
 from ingest.apiserver.versions import VersionFile
 from ingest.apiserver.watch import ABSENT_SECONDS
 from ingest.kubelet.settings import KubeletSettings
-from ingest.live.run import Delivery, Live, observe
+from ingest.live.run import Delivery, Live
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation
 from waiting import until
@@ -59,7 +59,7 @@ def _access(server: FakeApiServer) -> Configuration:
 async def _until(live: Live, enough: Any) -> list[Delivery]:
     """Deliveries until `enough` says so of all of them; each is acknowledged."""
     taken: list[Delivery] = []
-    async with aclosing(live.deliveries()) as deliveries, asyncio.timeout(10):
+    async with live.deliveries() as deliveries, asyncio.timeout(10):
         async for delivery in deliveries:
             taken.append(delivery)
             live.acknowledge(delivery)
@@ -106,7 +106,7 @@ async def test_a_node_that_is_gone_is_asked_no_more() -> None:
         both = listing("5", [_node("3"), _node("4", "n2")])
         server.script["/api/v1/nodes"] = [both, watching(event("DELETED", _node("6")))]
         live = Live(_settings(), _access(server), None)
-        async with aclosing(live.deliveries()) as deliveries, asyncio.timeout(10):
+        async with live.deliveries() as deliveries, asyncio.timeout(10):
             async for delivery in deliveries:
                 if delivery.observation.type == "DELETED":
                     break
@@ -121,7 +121,7 @@ async def test_versions_are_kept_behind_what_is_acknowledged_and_a_restart_goes_
     settings = _settings(resources=("pods",))
     async with _server() as server:
         live = Live(settings, _access(server), store)
-        async with aclosing(live.deliveries()) as deliveries, asyncio.timeout(10):
+        async with live.deliveries() as deliveries, asyncio.timeout(10):
             taken = [await anext(deliveries) for _ in range(3)]
             for delivery in (taken[0], taken[2]):
                 live.acknowledge(delivery)
@@ -181,7 +181,7 @@ async def test_a_silent_stream_is_told_but_not_a_custom_resource_that_does_not_e
 
         settings = _settings(resources=("pods", "noderesourcetopologies"))
         live = Live(settings, _access(server), None, SYSTEM._replace(sleep=sleep))
-        async with aclosing(live.deliveries()) as deliveries, asyncio.timeout(10):
+        async with live.deliveries() as deliveries, asyncio.timeout(10):
             for _ in range(3):
                 await anext(deliveries)
             await looked_everywhere.wait()
@@ -191,7 +191,7 @@ async def test_a_silent_stream_is_told_but_not_a_custom_resource_that_does_not_e
     assert msgspec.json.decode(silence.object)["error"].startswith("stream silent for ")
 
 
-async def test_observe_acknowledges_what_was_taken(tmp_path: Path) -> None:
+async def test_the_credentials_and_the_versions_file_of_the_settings_are_used(tmp_path: Path) -> None:
     async with _server() as server:
         config = {
             "current-context": "c",
@@ -202,11 +202,9 @@ async def test_observe_acknowledges_what_was_taken(tmp_path: Path) -> None:
         path = tmp_path / "config"
         path.write_bytes(msgspec.json.encode(config))
         settings = _settings(resources=("pods",), kubeconfig=path, versions_file=tmp_path / "versions.json")
-        async with aclosing(observe(settings)) as observations, asyncio.timeout(10):
-            names = [msgspec.json.decode((await anext(observations)).object)["metadata"]["name"] for _ in range(3)]
-        assert names == ["a", "b", "c"]
+        await _until(await Live.connect(settings), lambda seen: len(seen) == 3)
         assert {request.authorization for request in server.requests} == {"Bearer t"}
-    assert VersionFile(tmp_path / "versions.json", "lab").load() == {"pods": "8"}
+    assert VersionFile(tmp_path / "versions.json", "lab").load() == {"pods": "9"}
 
 
 async def test_an_unknown_resource_in_the_settings_says_which_there_are() -> None:

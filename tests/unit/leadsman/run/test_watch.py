@@ -15,7 +15,7 @@ from ingest.kafka.settings import KafkaSettings
 from ingest.live.settings import ElectionSettings, LiveSettings
 from ingest.model.observation import Observation
 from ingest.model.topics import Headers
-from ingest.normalize.dead_letters import read_headers
+from ingest.normalize.dead_letters import Buried
 from ingest.normalize.received import Received
 from leadsman.run.watch import _lease
 
@@ -66,7 +66,7 @@ async def test_an_object_of_a_shape_that_cannot_be_is_a_dead_letter_with_its_cau
     sent = await _sent(broken)
     (told_to, _, told, _, _), (topic, _, value, _, headers) = sent.messages
     assert (told_to, told["kind"], told["error_type"]) == ("Lead_1.x.cluster", "dead_letter", "wrong_type")
-    buried = read_headers(headers)
+    buried = Buried.read(headers, b"")
     assert topic == "Lead_1.x.dead-letters"
     assert value == broken
     assert (buried.cluster, buried.ts, buried.error_type) == ("lab", START, "wrong_type")

@@ -1,5 +1,6 @@
 """The state of a log as a worker keeps it: what was folded is not folded again."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,8 +56,35 @@ def test_the_header_origin_reads_back(origin: str, offset: int, number: int) -> 
 
 def test_a_state_reads_back_with_all_that_tells_what_was_folded() -> None:
     codec = TableCodec(REDUCERS)
-    folded = Folded(7, LogState(3), {"c/n": (5, 1)}, 2, 12.5).after(Sent("p", 4))
+    folded = Folded(7, LogState(3), {"c/n": (5, 1)}, 2, 12_500).after(Sent("p", 4))
     again = codec.decode(codec.encode(folded))
     assert again._replace(log=folded.log) == folded
     assert again.log.minute == 3
     assert codec.decode(None) == EMPTY
+
+
+@pytest.mark.parametrize("header", [b"", b"1 2", b"a b c", b"1.0 2 c", b"\xff \xff \xff"])
+def test_another_header_is_no_emission(header: bytes) -> None:
+    with pytest.raises(ValueError, match=r".*"):
+        Emission.parse(header)
+
+
+def test_what_was_emitted_is_known_by_its_log_its_offset_and_its_number() -> None:
+    folded = Folded(0, LogState(), {"c/n": (5, 1)})
+    assert folded.has(Emission("c/n", 5, 1))
+    assert folded.has(Emission("c/n", 5, 0))
+    assert folded.has(Emission("c/n", 4, 9))
+    assert not folded.has(Emission("c/n", 5, 2))
+    assert not folded.has(Emission("c/n", 6, 0))
+    assert not folded.has(Emission("c/m", 0, 0))
+
+
+def test_a_state_of_a_key_that_was_never_seen_has_nothing() -> None:
+    assert TableCodec(REDUCERS).decode(None) == Folded(NOTHING_FOLDED, LogState(), {})
+
+
+def test_a_state_is_read_as_it_was_written() -> None:
+    states = {reducer.name: reducer.state() for reducer in REDUCERS}
+    folded = Folded(7, LogState(minute=3, states=states), {"c/n": (5, 1)})
+    codec = TableCodec(REDUCERS)
+    assert codec.decode(codec.encode(folded)) == folded

@@ -10,7 +10,7 @@ import pytest
 
 from paths import FLOORS, ROOT
 
-WRAPPER = ROOT / "streams" / "kafka" / "worker.py"
+WRAPPER = ROOT / "streams" / "kafka" / "agent.py"
 LOSING = {"take", "take_with_timestamp", "events", "noack", "noack_take", "through", "group_by"}
 
 

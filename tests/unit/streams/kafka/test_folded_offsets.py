@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from streams.fold.fold import LogState
 from streams.kafka.codec import NOTHING_FOLDED, Folded
 
-Sent = tuple[int, float]
-"""Offset and time of a message in Kafka."""
+Sent = tuple[int, int]
+"""Offset and time, in ms, of a message in Kafka."""
 
 
 def fold(folded: Folded, messages: list[Sent]) -> tuple[Folded, list[Sent]]:
@@ -17,7 +17,7 @@ def fold(folded: Folded, messages: list[Sent]) -> tuple[Folded, list[Sent]]:
         ours, shift = folded.placed(offset, time)
         if ours > folded.offset:
             taken.append((offset, time))
-            folded = folded._replace(offset=ours, shift=shift, newest=max(time, folded.newest or 0.0))
+            folded = folded._replace(offset=ours, shift=shift, newest_ms=max(time, folded.newest_ms or 0))
     return folded, taken
 
 
@@ -26,9 +26,9 @@ def empty() -> Folded:
 
 
 @settings(max_examples=100)
-@given(st.lists(st.floats(1, 100), min_size=1, max_size=12), st.data())
+@given(st.lists(st.integers(1, 100), min_size=1, max_size=12), st.data())
 def test_what_is_delivered_again_is_folded_once_however_its_producers_clocks_go(
-    times: list[float], data: st.DataObject
+    times: list[int], data: st.DataObject
 ) -> None:
     sent = list(enumerate(times))
     folded, taken = empty(), list[Sent]()
@@ -46,21 +46,21 @@ def test_what_is_delivered_again_is_folded_once_however_its_producers_clocks_go(
 def test_all_of_a_topic_that_was_made_anew_is_folded_and_repeats_of_it_are_not(
     before: int, after: int, first: int
 ) -> None:
-    folded, _ = fold(empty(), [(offset, 10.0 + offset) for offset in range(before)])
-    sent = [(offset, 100.0 + offset) for offset in range(first, first + after)]
+    folded, _ = fold(empty(), [(offset, 10 + offset) for offset in range(before)])
+    sent = [(offset, 100 + offset) for offset in range(first, first + after)]
     folded, taken = fold(folded, sent)
     assert taken == sent
     assert fold(folded, sent)[1] == []
 
 
 def test_offsets_go_on_growing_so_that_what_a_log_emits_is_told_apart() -> None:
-    folded, _ = fold(empty(), [(0, 1.0), (1, 2.0), (2, 3.0)])
-    folded, _ = fold(folded, [(0, 50.0)])
+    folded, _ = fold(empty(), [(0, 1), (1, 2), (2, 3)])
+    folded, _ = fold(folded, [(0, 50)])
     assert folded.offset == 3
-    folded, _ = fold(folded, [(1, 51.0)])
+    folded, _ = fold(folded, [(1, 51)])
     assert folded.offset == 4
 
 
 def test_a_state_of_before_times_were_kept_skips_as_ever() -> None:
     old = Folded(7, LogState(), {})
-    assert fold(old, [(3, 99.0), (8, 99.0)])[1] == [(8, 99.0)]
+    assert fold(old, [(3, 99), (8, 99)])[1] == [(8, 99)]

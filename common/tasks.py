@@ -1,0 +1,62 @@
+"""Tasks that end loudly: none outlives the block that began it, and the first to fail ends all the others."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from types import TracebackType
+from typing import Any, TypeAlias
+
+Begin: TypeAlias = Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]]
+
+
+class Tasks:
+    """A block beside which tasks run. They are cancelled when it ends; it is cancelled when one of them fails.
+
+    What failed first is raised as it is, not in a group, with what failed after it as notes: this is the only place
+    that takes a group apart.
+    """
+
+    def __init__(self) -> None:
+        self._group = asyncio.TaskGroup()
+        self._running: set[asyncio.Task[object]] = set()
+        self._failed: list[BaseException] = []
+
+    async def __aenter__(self) -> Begin:
+        await self._group.__aenter__()
+        return self._begin
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            for task in list(self._running):
+                task.cancel()
+        elif not isinstance(error, asyncio.CancelledError) and error not in self._failed:
+            self._failed.append(error)
+        try:
+            await self._group.__aexit__(kind, error, trace)
+        except BaseExceptionGroup:
+            if not self._failed:
+                raise
+        if self._failed:
+            first, *others = self._failed
+            for other in others:
+                first.add_note(f"then: {other!r}")
+            raise first
+
+    def _begin(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        task = self._group.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[object]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self._failed.append(error)
+
+
+async def together(works: Iterable[Coroutine[Any, Any, object]]) -> None:
+    """Return when all have ended. The first that fails cancels the others, and its error is raised."""
+    async with Tasks() as begin:
+        if running := [begin(work) for work in works]:
+            await asyncio.wait(running)

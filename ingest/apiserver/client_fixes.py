@@ -1,0 +1,57 @@
+"""What is wrong in kubernetes-asyncio, and what is done instead: the only module of ours that uses its insides.
+
+It is pinned to one version, and a test compares the functions that this module relies on with what they were when it
+was written.
+"""
+
+import asyncio
+import time
+from typing import Final
+
+from kubernetes_asyncio.client.configuration import Configuration
+from kubernetes_asyncio.config.kube_config import KubeConfigLoader
+
+from common.text import plain
+
+EXEC_WITHOUT_EXPIRY_SECONDS: Final = 60.0
+"""How often a credential plugin is asked that does not say how long its token lasts."""
+
+
+class CredentialsError(ConnectionError):
+    """The token of now cannot be read; the request is tried again."""
+
+
+class KubeconfigToken:
+    """Reads the token again before each request: a token file, a credential plugin or OIDC may have a new one.
+
+    The client loads them once, and its `refresh_token` knows no files. The loader has no public way to load the
+    credentials alone.
+
+    https://github.com/tomplus/kubernetes_asyncio/pull/258
+    """
+
+    def __init__(self, loader: KubeConfigLoader) -> None:
+        self._loader = loader
+        self._lock = asyncio.Lock()
+        self._read_at = time.monotonic()
+
+    async def __call__(self, target: Configuration) -> None:
+        async with self._lock:
+            if self._is_due():
+                await self._read()
+        if token := getattr(self._loader, "token", ""):
+            target.api_key["BearerToken"] = token.strip()
+
+    async def _read(self) -> None:
+        try:
+            await self._loader._load_authentication()
+        except Exception as error:
+            # a credential plugin may raise anything, and time heals most of it
+            raise CredentialsError(f"credentials of the kubeconfig: {plain(error)}") from error
+        self._read_at = time.monotonic()
+
+    def _is_due(self) -> bool:
+        user = self._loader._user
+        if user is not None and "exec" in user and not hasattr(self._loader, "exec_plugin_expiry"):
+            return time.monotonic() - self._read_at > EXEC_WITHOUT_EXPIRY_SECONDS
+        return True

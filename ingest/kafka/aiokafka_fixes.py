@@ -1,0 +1,109 @@
+"""What is wrong in aiokafka, and what is done instead: the only module of ours that uses its insides.
+
+aiokafka is pinned to one version, and a test compares the functions that this module relies on with what they were
+when it was written.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+import structlog
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.client import AIOKafkaClient
+from aiokafka.conn import create_conn
+from aiokafka.errors import KafkaError
+from aiokafka.partitioner import murmur2
+
+KEYS: Final = 100_000
+"""Whose hash is kept."""
+log = structlog.get_logger(__name__)
+
+Options: TypeAlias = Mapping[str, Any]
+"""What a client of aiokafka is given beside the servers."""
+
+_hash = lru_cache(KEYS)(murmur2)
+
+
+def partition(key: bytes, partitions: Sequence[int], _: Sequence[int]) -> int:
+    """The partition of a key, as every client of Kafka chooses it. aiokafka hashes in Python, for each message.
+
+    https://github.com/aio-libs/aiokafka/pull/554
+    """
+    positive: int = _hash(key) & 0x7FFFFFFF
+    return partitions[positive % len(partitions)]
+
+
+async def failure(client: AIOKafkaProducer | AIOKafkaConsumer) -> None:
+    """Raise what ended a background task of a client that was started; cancel it when the client is stopped.
+
+    Such a client looks as if nothing happened, for ever: it neither fetches nor sends, and raises nothing.
+
+    https://github.com/aio-libs/aiokafka/issues/983
+    """
+    ended, _ = await asyncio.wait(_background(client), return_when=asyncio.FIRST_COMPLETED)
+    for task in ended:
+        task.result()
+    raise KafkaError("a background task of the client ended")
+
+
+async def discard(producer: AIOKafkaProducer, within_seconds: float) -> None:
+    """End a producer that cannot be used; nothing that waits in it is sent any more.
+
+    aiokafka's `stop` first sends all that waits, also what stands behind a message that failed, and hangs while
+    Kafka is away.
+
+    https://github.com/aio-libs/aiokafka/issues/1101
+    """
+    try:
+        async with asyncio.timeout(within_seconds):
+            await producer._sender.close()
+            producer._message_accumulator.fail_all(KafkaError("stopped"))
+            await producer.stop()
+    except Exception as error:  # noqa: BLE001  # it may also raise again what broke it
+        log.warning("the broken producer did not stop in order", error=repr(error))
+        await _close(producer.client)
+        producer._closed = True  # or it complains when it is forgotten
+
+
+async def stop(consumer: AIOKafkaConsumer) -> None:
+    """Stop a consumer, also a broken one.
+
+    aiokafka's `stop` raises again what ended a background task, in place of a cancellation that is on its way, and
+    leaves the connections open.
+
+    https://github.com/aio-libs/aiokafka/issues/983
+    """
+    try:
+        await consumer.stop()
+    except Exception as error:  # noqa: BLE001  # as in `discard`
+        log.warning("the broken consumer did not stop in order", error=repr(error))
+        await _close(consumer._client)
+
+
+async def probe(server: str, timeout_ms: int, options: Options) -> None:
+    """Connect to one broker, `host:port`, and raise why that fails: a client says that none of them could be used.
+
+    https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/client.py
+    """
+    host, _, port = server.rpartition(":")
+    connection = await create_conn(host, int(port), request_timeout_ms=timeout_ms, **options)
+    connection.close()
+
+
+def _background(client: AIOKafkaProducer | AIOKafkaConsumer) -> "list[asyncio.Task[None]]":
+    if isinstance(client, AIOKafkaProducer):
+        tasks = (client.client._sync_task, client._sender.sender_task)
+    else:
+        fetcher = client._fetcher
+        tasks = (client._client._sync_task, fetcher and fetcher.error_future)
+    return [task for task in tasks if task is not None]
+
+
+async def _close(client: AIOKafkaClient) -> None:
+    """`close` raises again what ended its task, before it closes the connections."""
+    task, client._sync_task = client._sync_task, None
+    if task is not None:
+        task.cancel()
+    await client.close()

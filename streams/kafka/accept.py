@@ -1,0 +1,75 @@
+"""What becomes of a message by the state of its log: it is skipped, buried or folded. Pure."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Final, NamedTuple, TypeAlias, TypeVar
+
+from ingest.kafka.publish import SENT, Sent
+from ingest.model.observation import UNDECODABLE
+from ingest.model.records import AnyRecord
+from ingest.model.topics import decode_record
+from ingest.normalize.dead_letters import Buried
+from streams.kafka.codec import Emission, Folded
+from streams.kafka.message import Message
+
+ORIGIN: Final = "origin"
+"""The header of a record that a reducer emitted: see `Emission`."""
+Parsed = TypeVar("Parsed")
+
+
+class Skip(NamedTuple):
+    """It was folded before."""
+
+    folded: Folded
+    """The state afterwards, as in the others; the log itself is as it was."""
+
+
+class Bury(NamedTuple):
+    """It is no record."""
+
+    folded: Folded
+    letter: Buried
+    emission: Emission | None
+
+
+class Take(NamedTuple):
+    """Its record is folded."""
+
+    folded: Folded
+    record: AnyRecord
+    emission: Emission | None
+    """Where it was emitted, which the state does not know yet: its `emitted` is large, and changed once a batch."""
+
+
+Decision: TypeAlias = Skip | Bury | Take
+
+
+def accept(folded: Folded, message: Message) -> Decision:
+    """Decide by the offset, by its publisher's number and by the record that it was emitted from."""
+    offset, shift = folded.placed(message.offset, message.timestamp_ms)
+    if offset <= folded.offset:
+        return Skip(folded)
+    newest_ms = max(message.timestamp_ms, folded.newest_ms or 0)
+    folded = folded._replace(offset=offset, shift=shift, newest_ms=newest_ms)
+    headers = dict(message.headers)
+    sent = _parsed(headers, SENT, Sent.parse)
+    if sent is not None:
+        if folded.was_sent(sent):
+            return Skip(folded)
+        folded = folded.after(sent)
+    emission = _parsed(headers, ORIGIN, Emission.parse)
+    if emission is not None and folded.has(emission):
+        return Skip(folded)
+    try:
+        record = decode_record(message.value)
+    except UNDECODABLE as error:
+        return Bury(folded, Buried.undecodable(message.position, message.ts, message.value, error), emission)
+    return Take(folded, record, emission)
+
+
+def _parsed(headers: Mapping[str, bytes], name: str, parse: Callable[[bytes], Parsed]) -> Parsed | None:
+    """None where it is missing, or whoever wrote it was not we."""
+    value = headers.get(name)
+    with suppress(ValueError):
+        return None if value is None else parse(value)
+    return None

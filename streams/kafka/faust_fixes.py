@@ -1,0 +1,163 @@
+"""What is wrong in Faust and mode, and what is done instead: the only module of ours that uses their insides.
+
+Both are pinned to one version, and a test compares the functions that this module overrides or relies on with what
+they were when it was written. Where there is no issue yet, the address is that of the function.
+"""
+
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import Final, NamedTuple, TypeAlias, cast
+
+import faust
+from aiokafka import TopicPartition
+from aiokafka.cluster import ClusterMetadata
+from faust.assignor.partition_assignor import MemberAssignmentMapping, MemberMetadataMapping, PartitionAssignor
+from faust.transport.consumer import RecordMap
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
+from faust.types.tables import CollectionT, TableT
+from faust.types.transports import TransportT
+from mode.services import WaitArgT, WaitResults
+from mode.utils.times import Seconds
+
+DELIVERY_AND_SUSPENSION: Final = 2
+Work: TypeAlias = Coroutine[None, None, object]
+
+
+class WorkerCrashed(Exception):
+    """Faust gave up; its own log says why."""
+
+
+class Consumer(driver.Consumer):
+    """Faust's, which loses no message while a worker takes up its states, and hands them over at less cost."""
+
+    def __init__(self, transport: TransportT, **more: object) -> None:
+        super().__init__(transport, **more)
+        self._to_resume: set[TP] = set()
+
+    def pause_partitions(self, tps: Iterable[TP]) -> None:
+        """See `resume_flow`."""
+        self._to_resume.difference_update(tps)
+        super().pause_partitions(tps)
+
+    def resume_partitions(self, tps: Iterable[TP]) -> None:
+        """See `resume_flow`."""
+        self._to_resume.update(tps)
+
+    def resume_flow(self) -> None:
+        """Resume the partitions last of all, with the flow.
+
+        Faust resumes the streams' partitions, seeks them to what was committed and then empties the streams' queues:
+        what was fetched in between is gone. It was found and cured where an app has no tables; ours has.
+
+        https://github.com/faust-streaming/faust/issues/216
+        """
+        super().resume_flow()
+        super().resume_partitions(self._to_resume & self.assignment())
+        self._to_resume.clear()
+
+    async def seek_to_committed(self) -> Mapping[TP, int]:
+        """Also to the beginning, where nothing was committed: what was fetched in a suspended flow is dropped.
+
+        https://github.com/faust-streaming/faust/issues/221
+        """
+        committed = await super().seek_to_committed()
+        new = [tp for tp, offset in committed.items() if not offset and not self._is_changelog_tp(tp)]
+        if new:
+            await self._thread.seek_to_beginning(*cast("list[TopicPartition]", new))  # its own, which passed through
+        return committed
+
+    async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:  # noqa: ASYNC109  # Faust's
+        """Of these partitions: Faust's set changes meanwhile, and aiokafka takes one that is empty then for all.
+
+        https://github.com/faust-streaming/faust/pull/239
+        """
+        return await super()._getmany(active_partitions and set(active_partitions), timeout)
+
+    async def wait_first(  # type: ignore[explicit-any]  # in mode's own alias
+        self, *coros: WaitArgT, **more: Seconds
+    ) -> WaitResults:
+        """Hand a message over without the four tasks that Faust makes for it, a third of what a message costs.
+
+        Faust waits for two only where it delivers: for that, or for the flow to be suspended. What is delivered into
+        a suspended flow is skipped, and a full queue empties when the running batch ends.
+
+        https://github.com/robinhood/faust/issues/563
+        """
+        if len(coros) != DELIVERY_AND_SUSPENSION:
+            return await super().wait_first(*coros, **more)
+        delivery, suspension = cast("tuple[Work, Work]", coros)
+        suspension.close()
+        await delivery
+        return WaitResults([], [], stopped=False)
+
+
+class Transport(driver.Transport):
+    """Faust's, with this consumer."""
+
+    Consumer = Consumer
+
+
+class _Metadata(NamedTuple):
+    """What an assignor asks of a cluster."""
+
+    cluster: ClusterMetadata
+    changelogs: Mapping[str, int]
+    """Their numbers of partitions."""
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        return self.cluster.partitions_for_topic(topic) or set(range(self.changelogs.get(topic, 0)))
+
+
+class Assignor(PartitionAssignor):
+    """Faust's, which never leaves out a changelog that is so new that this worker's metadata does not have it.
+
+    Kafka gives a worker that comes back under its own name the assignment that it had. A changelog that is not in it
+    is not read: the worker would begin with empty states.
+
+    https://github.com/faust-streaming/faust/blob/v0.15.3/faust/assignor/partition_assignor.py
+    """
+
+    def _perform_assignment(
+        self, cluster: ClusterMetadata, member_metadata: MemberMetadataMapping
+    ) -> MemberAssignmentMapping:
+        tables = self._table_manager.data.values()
+        changelogs = {changelog_of(table): table.partitions or 0 for table in tables}
+        known = cast("ClusterMetadata", _Metadata(cluster, changelogs))  # it is asked for nothing else
+        return super()._perform_assignment(known, member_metadata)
+
+
+async def crash(app: faust.App) -> None:
+    """Raise WorkerCrashed when Faust gives up: its services are restarted or end, and nobody who awaits them is told.
+
+    https://github.com/faust-streaming/mode/blob/v0.7.1/mode/services.py
+    """
+    await app._crashed.wait()
+    raise WorkerCrashed(f"Faust stopped: {app.crash_reason!r}") from app.crash_reason
+
+
+def changelog_of(table: CollectionT) -> str:
+    """The topic that a table's values are recovered from."""
+    return table.changelog_topic.get_topic_name()
+
+
+class Table:
+    """A table of Faust's whose values are written to its changelog by others, who await that.
+
+    `table[key] = value` does not say whether Kafka took it: Faust logs a write that failed, commits all the same, and
+    its producer was seen to hang.
+
+    https://github.com/faust-streaming/faust/blob/v0.15.3/faust/tables/base.py
+    """
+
+    def __init__(self, table: TableT[bytes, bytes]) -> None:
+        self._table = table
+
+    def get(self, key: bytes) -> bytes | None:
+        return self._table.get(key)
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """In memory alone."""
+        self._table.data[key] = value
+
+    def changelog(self) -> str:
+        return changelog_of(self._table)

@@ -1,0 +1,79 @@
+"""A message of Kafka, whichever client received it."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple, Protocol
+
+from aiokafka import ConsumerRecord
+
+from ingest.model.observation import Position
+
+Headers = Sequence[tuple[str, bytes]]
+
+
+class Message(NamedTuple):
+    """A message as both runtimes take it; what Kafka has as null is empty."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    """Kafka's time: since 1970, as its producer or the broker set it."""
+    key: bytes
+    value: bytes
+    headers: Headers
+
+    @property
+    def ts(self) -> datetime:
+        return datetime.fromtimestamp(self.timestamp_ms / 1000, UTC)
+
+    @property
+    def position(self) -> Position:
+        return Position(self.topic, f"{self.partition}@{self.offset}")
+
+
+class FaustMessage(Protocol):
+    """What we use of `faust.types.tuples.Message`."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: float
+    """In seconds."""
+    headers: Headers | None
+    generation_id: int | None
+
+
+class FaustEvent(Protocol):
+    """What we use of `faust.types.EventT`, of a stream of bytes."""
+
+    key: bytes | None
+    value: bytes | None
+    message: FaustMessage
+
+
+def of_record(record: "ConsumerRecord[bytes, bytes]") -> Message:
+    """As aiokafka gives it."""
+    return Message(
+        record.topic,
+        record.partition,
+        record.offset,
+        record.timestamp,
+        record.key or b"",
+        record.value or b"",
+        record.headers,
+    )
+
+
+def of_event(event: FaustEvent) -> Message:
+    """As Faust gives it."""
+    message = event.message
+    return Message(
+        message.topic,
+        message.partition,
+        message.offset,
+        round(message.timestamp * 1000),
+        event.key or b"",
+        event.value or b"",
+        message.headers or (),
+    )

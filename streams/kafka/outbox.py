@@ -1,0 +1,88 @@
+"""What a batch publishes: findings, alerts, records for other logs, dead letters."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from ingest.kafka.dead_letters import bury
+from ingest.kafka.publish import Publisher
+from ingest.model.records import Record
+from ingest.model.topics import Topics, encode_record, headers_of, key_of
+from ingest.normalize.dead_letters import Buried
+from streams.fold.findings import Alert, Row
+from streams.kafka.accept import ORIGIN
+from streams.kafka.codec import Emission
+from streams.kafka.messages.alerts import alert_headers, encode_alert
+from streams.kafka.messages.findings import encode_findings, finding_headers
+
+MAX_ROWS: Final = 500
+"""Of a message of findings."""
+
+
+class Concluded(NamedTuple):
+    """The rows that a record gave."""
+
+    cluster: str
+    node: str
+    ts: datetime
+    place: str
+    rows: list[Row]
+
+
+class Outbox:
+    """Hands over what a batch publishes; its states are stored only after `acknowledged`."""
+
+    def __init__(self, publisher: Publisher, topics: Topics) -> None:
+        self._publisher = publisher
+        self._topics = topics
+        self._handed_over: list[asyncio.Future[None]] = []
+
+    async def acknowledged(self) -> None:
+        """Return when Kafka has all of it."""
+        await asyncio.gather(*self._handed_over)
+
+    async def findings(self, key: bytes, concluded: Iterable[Concluded]) -> None:
+        """Of one log, in their order."""
+        for each in _of_one_sample(concluded):
+            value = encode_findings(each.cluster, each.node, each.ts, each.rows)
+            headers = finding_headers(each.cluster, each.node, each.ts, each.place)
+            self._handed_over.append(await self._publisher.send(self._topics.findings.name, key, value, headers))
+
+    async def alert(self, alert: Alert) -> None:
+        """As it stands now."""
+        sent = await self._publisher.send(
+            self._topics.alerts.name, alert.fingerprint.encode(), encode_alert(alert), alert_headers(alert)
+        )
+        self._handed_over.append(sent)
+
+    async def record(self, record: Record, emission: Emission) -> None:
+        """Onto the log that it belongs to."""
+        identity = f"{emission.origin}@{emission.offset}#{emission.number}"
+        sent = await self._publisher.send(
+            self._topics.of(record).name,
+            key_of(record.cluster, record.node),
+            encode_record(record),
+            [*headers_of(record, identity), (ORIGIN, emission.header())],
+        )
+        self._handed_over.append(sent)
+
+    async def dead_letter(self, letter: Buried, emission: Emission) -> None:
+        """And a record of it, for the analytics."""
+        self._handed_over.append(await bury(self._publisher, self._topics, letter))
+        if (told := letter.record()) is not None:
+            await self.record(told, emission)
+
+
+def _of_one_sample(concluded: Iterable[Concluded]) -> Iterator[Concluded]:
+    """What was concluded from records of the same time together, as of the first of them; MAX_ROWS or few more."""
+    gathered: Concluded | None = None
+    for each in concluded:
+        if gathered is None or gathered[:3] != each[:3] or len(gathered.rows) >= MAX_ROWS:
+            if gathered is not None:
+                yield gathered
+            gathered = each
+        else:
+            gathered.rows.extend(each.rows)
+    if gathered is not None:
+        yield gathered

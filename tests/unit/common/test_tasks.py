@@ -1,0 +1,131 @@
+"""Tasks beside a block: how they end, and whose error is raised."""
+
+import asyncio
+import re
+from collections.abc import Coroutine
+from pathlib import Path
+
+import pytest
+
+from common.tasks import Tasks, together
+
+pytestmark = pytest.mark.asyncio
+
+
+class Endless:
+    """Work that goes on until it is cancelled."""
+
+    def __init__(self, then: Exception | None = None) -> None:
+        self.begun = asyncio.Event()
+        self.ended = False
+        self._then = then
+
+    async def run(self) -> None:
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended = True
+            if self._then:
+                raise self._then
+
+
+async def beside(block: Coroutine[None, None, None], *works: Coroutine[None, None, None]) -> None:
+    """The block with the works beside it."""
+    async with Tasks() as begin:
+        for work in works:
+            begin(work)
+        await block
+
+
+async def fail(error: Exception, after: Endless | None = None) -> None:
+    if after:
+        await after.begun.wait()
+    raise error
+
+
+async def test_tasks_have_ended_when_the_block_has() -> None:
+    work = Endless()
+    async with Tasks() as begin:
+        begin(work.run())
+        await work.begun.wait()
+    assert work.ended
+
+
+async def test_a_task_that_fails_ends_the_block_and_the_others_and_its_own_error_is_raised() -> None:
+    work = Endless()
+    with pytest.raises(KeyError, match="why"):
+        await beside(Endless().run(), work.run(), fail(KeyError("why"), after=work))
+    assert work.ended
+
+
+async def test_the_error_of_the_block_ends_the_tasks() -> None:
+    work = Endless()
+    with pytest.raises(KeyError, match="why"):
+        await beside(fail(KeyError("why"), after=work), work.run())
+    assert work.ended
+
+
+async def test_the_first_error_is_raised_and_keeps_its_cause_and_a_later_one_is_its_note() -> None:
+    work = Endless(then=ValueError("while it ended"))
+    error = KeyError("why")
+    error.__cause__ = OSError("the cause")
+    with pytest.raises(KeyError) as raised:
+        await beside(Endless().run(), work.run(), fail(error, after=work))
+    assert raised.value is error
+    assert isinstance(raised.value.__cause__, OSError)
+    assert raised.value.__notes__ == ["then: ValueError('while it ended')"]
+
+
+async def test_what_is_raised_by_a_block_that_a_task_had_ended_does_not_hide_the_task_s_error() -> None:
+    with pytest.raises(KeyError, match="why"):
+        await beside(Endless(then=ValueError("while it was cancelled")).run(), fail(KeyError("why")))
+
+
+async def test_a_task_that_is_cancelled_alone_ends_nothing_else() -> None:
+    work, other = Endless(), Endless()
+    async with Tasks() as begin:
+        task = begin(work.run())
+        begin(other.run())
+        await other.begun.wait()
+        task.cancel()
+        await asyncio.wait({task})
+        assert (work.ended, other.ended) == (True, False)
+
+
+async def test_a_cancellation_from_outside_passes() -> None:
+    work = Endless()
+    running = asyncio.ensure_future(beside(Endless().run(), work.run()))
+    await work.begun.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert work.ended
+
+
+async def test_nested_blocks_raise_the_innermost_error() -> None:
+    with pytest.raises(KeyError, match="why"):
+        await beside(Endless().run(), together([fail(KeyError("why"))]))
+
+
+async def test_together_waits_for_all() -> None:
+    ended: list[int] = []
+
+    async def end(number: int) -> None:
+        await asyncio.sleep(0)
+        ended.append(number)
+
+    await together(end(number) for number in range(3))
+    assert ended == [0, 1, 2]
+
+
+async def test_together_of_nothing_has_ended() -> None:
+    await together([])
+
+
+@pytest.mark.parametrize("folder", ["common", "ingest", "streams", "sql", "leadsman"])
+async def test_nobody_begins_a_task_by_another_way(folder: str) -> None:
+    """One that nobody awaits dies unheard."""
+    other_ways = re.compile(r"ensure_future|create_task|TaskGroup")
+    files = (Path(__file__).parents[3] / folder).rglob("*.py")
+    assert {file.name for file in files if other_ways.search(file.read_text())} <= {"tasks.py"}

@@ -1,0 +1,219 @@
+"""A batch into states: what is published, in which order it is stored, and by what it ends. No Kafka, no Faust."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from common.errors import BadRecord
+from ingest.kafka.publish import Publisher
+from ingest.model.records import DeadLetterRecord, SourceErrorRecord
+from ingest.model.topics import decode_record, encode_record, topics
+from ingest.normalize.dead_letters import Buried
+from streams.fold.reducer import AnyReducer, Output, Reducer
+from streams.kafka.agent import Agent, MessagesMissing
+from streams.kafka.codec import TableCodec
+from streams.kafka.message import Message
+from streams.kafka.states import LogStates
+from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, LogFolder, TooManyDeadLetters
+
+pytestmark = pytest.mark.asyncio
+
+T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
+TOPICS = topics("x", partitions=1)
+GENERATION = 2
+"""Of the consumer."""
+
+
+class Count(msgspec.Struct, frozen=True):
+    seen: int = 0
+
+
+def step(state: Count, record: SourceErrorRecord) -> tuple[Count, Sequence[Output | BadRecord]]:
+    """Counts; what has the error "bad" makes no sense, and "defect" is one."""
+    if record.error == "defect":
+        raise ZeroDivisionError
+    if record.error == "bad":
+        raise BadRecord("wrong_value", "it makes no sense")
+    return Count(state.seen + 1), ()
+
+
+REDUCERS: list[AnyReducer] = [Reducer("count", 1, "cluster", (SourceErrorRecord,), Count, step)]
+
+
+class Kafka:
+    """A publisher and a table, and in which order they were written to."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, bytes, bytes, list[tuple[str, bytes]]]] = []
+        self.values: dict[bytes, bytes] = {}
+
+    async def send(
+        self, topic: str, key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]] = (), partition: int = 0
+    ) -> asyncio.Future[None]:
+        assert partition == 0
+        self.sent.append((topic, key, value, list(headers)))
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+    def get(self, key: bytes) -> bytes | None:
+        return self.values.get(key)
+
+    def put(self, key: bytes, value: bytes) -> None:
+        self.values[key] = value
+
+    def changelog(self) -> str:
+        return "changelog"
+
+    def folder(self) -> LogFolder:
+        publisher = cast("Publisher", self)
+        return LogFolder(REDUCERS, LogStates(REDUCERS, self, publisher), publisher, TOPICS)
+
+    def seen(self) -> int:
+        state = TableCodec(REDUCERS).decode(self.values[b"c"]).log.states["count"]
+        assert isinstance(state, Count)
+        return state.seen
+
+
+def message(offset: int, error: str = "e", value: bytes | None = None) -> Message:
+    record = SourceErrorRecord(ts=T0, cluster="c", resource="nodes", error=error)
+    return Message("x.cluster", 0, offset, 1000 + offset, b"c", encode_record(record) if value is None else value, ())
+
+
+async def test_a_message_that_comes_again_is_folded_once_also_by_the_next_worker() -> None:
+    kafka = Kafka()
+    await kafka.folder().fold([message(0), message(1)], lambda: True)
+    await kafka.folder().fold([message(0), message(1), message(2)], lambda: True)
+    assert kafka.seen() == 3
+
+
+async def test_a_batch_whose_partitions_went_away_stores_no_state() -> None:
+    kafka = Kafka()
+    assert not await kafka.folder().fold([message(0)], lambda: False)
+    assert kafka.values == {}
+    assert await kafka.folder().fold([message(0)], lambda: True)
+    assert kafka.seen() == 1
+
+
+async def test_a_batch_in_which_all_was_known_writes_nothing() -> None:
+    kafka = Kafka()
+    await kafka.folder().fold([message(0)], lambda: True)
+    kafka.sent.clear()
+    await kafka.folder().fold([message(0)], lambda: True)
+    assert kafka.sent == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "cluster", "error_type"),
+    [
+        (message(4, value=b"{"), "", "not_a_record"),
+        (message(4, error="bad"), "c", "wrong_value"),
+    ],
+)
+async def test_what_cannot_be_used_is_published_before_the_state_that_knows_it(
+    bad: Message, cluster: str, error_type: str
+) -> None:
+    kafka = Kafka()
+    await kafka.folder().fold([bad, message(5)], lambda: True)
+    (topic, key, value, headers), (told_to, _, told, _), (last, _, _, _) = kafka.sent
+    letter = Buried.read(headers, value)
+    assert (topic, key, value) == ("x.dead-letters", cluster.encode(), bad.value)
+    assert (letter.cluster, letter.error_type, str(letter.position)) == (cluster, error_type, "x.cluster:0@4")
+    assert told_to == "x.cluster"
+    assert decode_record(told) == DeadLetterRecord(ts=letter.ts, cluster=cluster, error_type=error_type)
+    assert last == "changelog"
+    assert kafka.seen() == 1
+
+
+async def test_a_flood_of_what_is_no_record_ends_the_worker_and_one_good_record_in_between_does_not() -> None:
+    flood = [message(offset, value=b"") for offset in range(MAX_DEAD_LETTERS_IN_A_ROW + 1)]
+    with pytest.raises(TooManyDeadLetters, match=r"1001 messages in a row .* x\.cluster:0@1000"):
+        await Kafka().folder().fold(flood, lambda: True)
+    flood[500] = message(500)
+    await Kafka().folder().fold(flood, lambda: True)
+
+
+class Stream:
+    """What Faust gives an agent; `acked` are the offsets."""
+
+    def __init__(self, *messages: Message, before_a_rebalance: Sequence[Message] = ()) -> None:
+        self.enable_acks = True
+        self.acked: list[int] = []
+        self.drained = asyncio.Event()
+        self._events = [_event(each, GENERATION - 1) for each in before_a_rebalance]
+        self._events += [_event(each, GENERATION) for each in messages]
+
+    async def events(self) -> Any:
+        for event in self._events:
+            yield event
+        self.drained.set()
+        await asyncio.Event().wait()
+
+    async def ack(self, event: Any) -> bool:
+        self.acked.append(event.message.offset)
+        return True
+
+
+def _event(message: Message, generation: int) -> Any:
+    inner = SimpleNamespace(
+        topic=message.topic,
+        partition=message.partition,
+        offset=message.offset,
+        timestamp=message.timestamp_ms / 1000,
+        headers=message.headers,
+        generation_id=generation,
+    )
+    return SimpleNamespace(key=message.key, value=message.value, message=inner)
+
+
+async def _run(agent: Agent, stream: Stream) -> None:
+    """Until all was taken and folded, or something failed."""
+    running = asyncio.ensure_future(agent.run(stream))
+    try:
+        async with asyncio.timeout(10):
+            while not (stream.drained.is_set() and agent.folded) and agent.failure is None:  # noqa: ASYNC110  # its own task
+                await asyncio.sleep(0.001)
+            await agent.rest()
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_what_is_folded_is_acknowledged_in_its_order_and_not_by_faust() -> None:
+    stream, kafka = Stream(message(0), message(1), message(2)), Kafka()
+    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01)
+    await _run(agent, stream)
+    assert not stream.enable_acks
+    assert stream.acked == [0, 1, 2]
+    assert (agent.folded, agent.newest_ms, agent.next_offsets) == (3, 1002, {0: 3})
+
+
+async def test_of_a_batch_that_fails_nothing_is_acknowledged_and_the_error_is_raised() -> None:
+    stream, kafka = Stream(message(0), message(1, "defect")), Kafka()
+    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01)
+    await _run(agent, stream)
+    assert stream.acked == []
+    assert kafka.values == {}
+    with pytest.raises(ZeroDivisionError):
+        await agent.failing()
+
+
+async def test_a_message_that_is_missing_ends_the_agent() -> None:
+    stream = Stream(message(0), message(2))
+    agent = Agent(Kafka().folder(), lambda: GENERATION, 0.01)
+    await _run(agent, stream)
+    assert stream.acked == []
+    with pytest.raises(MessagesMissing, match=r"x\.cluster:0@2 came where 1 was next"):
+        await agent.failing()
+
+
+async def test_what_was_taken_before_a_rebalance_is_not_folded() -> None:
+    stream, kafka = Stream(message(7), before_a_rebalance=[message(0)]), Kafka()
+    await _run(Agent(kafka.folder(), lambda: GENERATION, 0.01), stream)
+    assert stream.acked == [7]
+    assert kafka.seen() == 1
