@@ -16,6 +16,8 @@ from ingest.model.topics import MAX_MESSAGE_BYTES, Topic, Topics
 from streams.fold.reducer import AnyReducer
 from streams.kafka import faust_fixes, metrics
 from streams.kafka.agent import Agent, Stream
+from streams.kafka.changelog import Changelog
+from streams.kafka.gaps import Takeovers
 from streams.kafka.states import LogStates
 from streams.kafka.worker import LogFolder
 
@@ -49,6 +51,9 @@ class Worker:
         """
         self._app = _app(bootstrap_servers, group, instance, replication_factor, client_options or {})
         self._publisher = Publisher(bootstrap_servers, client_options, unacknowledged)
+        self._topics = topics
+        self._takeovers = Takeovers()
+        cast("faust_fixes.Transport", self._app.transport).start_of = self._takeovers.start_of
         self._agents = {
             source.name: self._agent(reducers, topics, source, table, within_seconds)
             for source, table, within_seconds in (
@@ -87,6 +92,7 @@ class Worker:
                 (topic,): each.newest_ms / 1000 for topic, each in agents.items() if each.newest_ms
             },
             metrics.LAG: self._lag,
+            metrics.GAPS: lambda: self._takeovers.gaps.counts,
         }
 
     def _lag(self) -> Values:
@@ -101,6 +107,7 @@ class Worker:
     def _why_not(self) -> Iterator[str]:
         if not self._app.flow_control.is_active():
             yield "partitions are being assigned, or states read"
+        yield from self._takeovers.gaps.why_not()
         for topic, agent in self._agents.items():
             if agent.failure is not None:
                 yield f"{topic} is folded no more: {agent.failure!r}"
@@ -109,6 +116,7 @@ class Worker:
         """Return when `stop` is set; raise what failed before."""
         async with Tasks() as begin:
             begin(faust_fixes.crash(self._app))
+            begin(self._takeovers.gaps.publish(self._publisher, self._topics))
             for agent in self._agents.values():
                 begin(agent.failing())
             await stop.wait()
@@ -134,8 +142,9 @@ class Worker:
         self, reducers: Sequence[AnyReducer], topics: Topics, source: Topic, table: str, within_seconds: float
     ) -> Agent:
         app = self._app
-        values = app.Table(table, key_type=bytes, value_type=bytes, partitions=source.partitions)
-        states = LogStates(reducers, faust_fixes.Table(values), self._publisher)
+        changelog = self._takeovers.changelogs[source.name] = Changelog()
+        values = faust_fixes.table(app, table, source.partitions, changelog)
+        states = LogStates(reducers, changelog, faust_fixes.changelog_of(values), self._publisher)
         folder = LogFolder(reducers, states, self._publisher, topics)
         agent = Agent(folder, lambda: app.consumer_generation_id, within_seconds)
 

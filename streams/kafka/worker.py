@@ -7,7 +7,7 @@ the same natural keys.
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -33,6 +33,17 @@ class TooManyDeadLetters(Exception):
     """Nothing that arrives can be used: more likely we are wrong than all of it."""
 
 
+class Turn(NamedTuple):
+    """In which a batch is folded."""
+
+    generation: int
+    """Of the group."""
+    is_ours: Callable[[], bool]
+    """False where the partitions went to another worker meanwhile, as far as we know."""
+    following: Mapping[int, int]
+    """The next offset behind the batch, of each of its partitions."""
+
+
 class LogFolder:
     """Folds the messages of one topic's logs."""
 
@@ -45,8 +56,8 @@ class LogFolder:
         self._topics = topics
         self._in_a_row = 0
 
-    async def fold(self, messages: Sequence[Message], is_ours: Callable[[], bool]) -> bool:
-        """Fold a batch; returns when Kafka has all that was concluded, and then the states.
+    async def fold(self, messages: Sequence[Message], turn: Turn) -> bool:
+        """Fold a batch; returns when Kafka has all that was concluded, then the states, then what they cover.
 
         False where the partitions went to another worker meanwhile: no state is stored, and it folds them again.
         Raises what a reducer raises, and TooManyDeadLetters.
@@ -60,9 +71,11 @@ class LogFolder:
             if after.offset != before.offset:
                 changed[each] = after
         await outbox.acknowledged()
-        if not is_ours():
+        if not turn.is_ours():
             return False
-        await asyncio.gather(*[await self._states.keep(each, folded) for each, folded in changed.items()])
+        kept = [await self._states.keep(each, folded, turn.generation) for each, folded in changed.items()]
+        await asyncio.gather(*kept)
+        await self._states.cover(changed, turn.following, turn.generation)
         STAGE_SECONDS.labels("fold").observe(time.perf_counter() - began)
         return True
 

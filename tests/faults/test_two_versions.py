@@ -38,14 +38,16 @@ class LaterPublisher(Publisher):
         self,
         topic: str,
         key: bytes,
-        value: bytes,
+        value: bytes | None,
         headers: Sequence[tuple[str, bytes]] = (),
         partition: int | None = None,
     ) -> asyncio.Future[None]:
         return await super().send(topic, key, _widened(value), headers, partition)
 
 
-def _widened(value: bytes) -> bytes:
+def _widened(value: bytes | None) -> bytes | None:
+    if value is None:
+        return None
     try:
         message = json.loads(value)
     except (ValueError, RecursionError):

@@ -16,10 +16,11 @@ from ingest.model.topics import decode_record, encode_record, topics
 from ingest.normalize.dead_letters import Buried
 from streams.fold.reducer import AnyReducer, Output, Reducer
 from streams.kafka.agent import Agent, MessagesMissing
+from streams.kafka.changelog import Changelog
 from streams.kafka.codec import TableCodec
 from streams.kafka.message import Message
 from streams.kafka.states import LogStates
-from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, LogFolder, TooManyDeadLetters
+from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, LogFolder, TooManyDeadLetters, Turn
 
 pytestmark = pytest.mark.asyncio
 
@@ -27,6 +28,7 @@ T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 TOPICS = topics("x", partitions=1)
 GENERATION = 2
 """Of the consumer."""
+OURS = Turn(GENERATION, lambda: True, {})
 
 
 class Count(msgspec.Struct, frozen=True):
@@ -49,33 +51,33 @@ class Kafka:
     """A publisher and a table, and in which order they were written to."""
 
     def __init__(self) -> None:
-        self.sent: list[tuple[str, bytes, bytes, list[tuple[str, bytes]]]] = []
-        self.values: dict[bytes, bytes] = {}
+        self.sent: list[tuple[str, bytes, Any, list[tuple[str, bytes]]]] = []
+        self.changelog: list[tuple[bytes, bytes | None]] = []
 
     async def send(
-        self, topic: str, key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]] = (), partition: int = 0
+        self, topic: str, key: bytes, value: Any, headers: Sequence[tuple[str, bytes]] = (), partition: int = 0
     ) -> asyncio.Future[None]:
         assert partition == 0
+        if topic == "changelog":
+            self.changelog.append((key, value))
         self.sent.append((topic, key, value, list(headers)))
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         done.set_result(None)
         return done
 
-    def get(self, key: bytes) -> bytes | None:
-        return self.values.get(key)
-
-    def put(self, key: bytes, value: bytes) -> None:
-        self.values[key] = value
-
-    def changelog(self) -> str:
-        return "changelog"
-
     def folder(self) -> LogFolder:
         publisher = cast("Publisher", self)
-        return LogFolder(REDUCERS, LogStates(REDUCERS, self, publisher), publisher, TOPICS)
+        return LogFolder(REDUCERS, LogStates(REDUCERS, self.recovered(), "changelog", publisher), publisher, TOPICS)
+
+    def recovered(self) -> Changelog:
+        """What the next worker reads."""
+        changelog = Changelog()
+        for key, value in self.changelog:
+            changelog.apply(0, key, value)
+        return changelog
 
     def seen(self) -> int:
-        state = TableCodec(REDUCERS).decode(self.values[b"c"]).log.states["count"]
+        state = TableCodec(REDUCERS).decode(self.recovered().get(b"c")).log.states["count"]
         assert isinstance(state, Count)
         return state.seen
 
@@ -87,24 +89,24 @@ def message(offset: int, error: str = "e", value: bytes | None = None) -> Messag
 
 async def test_a_message_that_comes_again_is_folded_once_also_by_the_next_worker() -> None:
     kafka = Kafka()
-    await kafka.folder().fold([message(0), message(1)], lambda: True)
-    await kafka.folder().fold([message(0), message(1), message(2)], lambda: True)
+    await kafka.folder().fold([message(0), message(1)], OURS)
+    await kafka.folder().fold([message(0), message(1), message(2)], OURS)
     assert kafka.seen() == 3
 
 
 async def test_a_batch_whose_partitions_went_away_stores_no_state() -> None:
     kafka = Kafka()
-    assert not await kafka.folder().fold([message(0)], lambda: False)
-    assert kafka.values == {}
-    assert await kafka.folder().fold([message(0)], lambda: True)
+    assert not await kafka.folder().fold([message(0)], OURS._replace(is_ours=lambda: False))
+    assert kafka.recovered().get(b"c") is None
+    assert await kafka.folder().fold([message(0)], OURS)
     assert kafka.seen() == 1
 
 
 async def test_a_batch_in_which_all_was_known_writes_nothing() -> None:
     kafka = Kafka()
-    await kafka.folder().fold([message(0)], lambda: True)
+    await kafka.folder().fold([message(0)], OURS)
     kafka.sent.clear()
-    await kafka.folder().fold([message(0)], lambda: True)
+    await kafka.folder().fold([message(0)], OURS)
     assert kafka.sent == []
 
 
@@ -119,8 +121,8 @@ async def test_what_cannot_be_used_is_published_before_the_state_that_knows_it(
     bad: Message, cluster: str, error_type: str
 ) -> None:
     kafka = Kafka()
-    await kafka.folder().fold([bad, message(5)], lambda: True)
-    (topic, key, value, headers), (told_to, _, told, _), (last, _, _, _) = kafka.sent
+    await kafka.folder().fold([bad, message(5)], OURS)
+    (topic, key, value, headers), (told_to, _, told, _), (last, _, _, _), *_ = kafka.sent
     letter = Buried.read(headers, value)
     assert (topic, key, value) == ("x.dead-letters", cluster.encode(), bad.value)
     assert (letter.cluster, letter.error_type, str(letter.position)) == (cluster, error_type, "x.cluster:0@4")
@@ -133,9 +135,9 @@ async def test_what_cannot_be_used_is_published_before_the_state_that_knows_it(
 async def test_a_flood_of_what_is_no_record_ends_the_worker_and_one_good_record_in_between_does_not() -> None:
     flood = [message(offset, value=b"") for offset in range(MAX_DEAD_LETTERS_IN_A_ROW + 1)]
     with pytest.raises(TooManyDeadLetters, match=r"1001 messages in a row .* x\.cluster:0@1000"):
-        await Kafka().folder().fold(flood, lambda: True)
+        await Kafka().folder().fold(flood, OURS)
     flood[500] = message(500)
-    await Kafka().folder().fold(flood, lambda: True)
+    await Kafka().folder().fold(flood, OURS)
 
 
 class Stream:
@@ -198,7 +200,7 @@ async def test_of_a_batch_that_fails_nothing_is_acknowledged_and_the_error_is_ra
     agent = Agent(kafka.folder(), lambda: GENERATION, 0.01)
     await _run(agent, stream)
     assert stream.acked == []
-    assert kafka.values == {}
+    assert kafka.recovered().get(b"c") is None
     with pytest.raises(ZeroDivisionError):
         await agent.failing()
 
