@@ -1,7 +1,7 @@
 """`leadsman work` as it runs."""
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from common.stopping import stop_on_signals
@@ -14,10 +14,13 @@ from streams.fold.reducer import Reducer
 from streams.kafka.app import Worker
 
 
-async def run_worker(settings: Settings, reducers: Sequence[Reducer[Any]] | None = None) -> None:
+async def run_worker(
+    settings: Settings, reducers: Sequence[Reducer[Any]] | None = None, skipped: Collection[str] = ()
+) -> None:
     """Fold the logs until SIGTERM or SIGINT. Raises BadRules, TopicsUnusable, and whatever stops the worker.
 
-    Without `reducers` all analytics run, and the alerts by the rules of the settings.
+    Without `reducers` all analytics run, and the alerts by the rules of the settings. `skipped` are positions of
+    records, TOPIC:PARTITION@OFFSET, that become dead letters.
     """
     reducers = reducers or _reducers(settings)
     kafka = settings.kafka
@@ -31,6 +34,7 @@ async def run_worker(settings: Settings, reducers: Sequence[Reducer[Any]] | None
         replication_factor=kafka.replication_factor,
         client_options=kafka.client_options(),
         unacknowledged=kafka.unacknowledged_messages,
+        skipped=skipped,
     )
     with stop_on_signals() as stop:
         await worker.run(stop)

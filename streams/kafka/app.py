@@ -1,7 +1,7 @@
 """The Faust application of one worker: topics, tables and agents, how they are set, and how it ends."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, cast
 
 import faust
@@ -45,15 +45,19 @@ class Worker:
         replication_factor: int = 1,
         client_options: Options | None = None,
         unacknowledged: int = MAX_UNACKNOWLEDGED,
+        skipped: Collection[str] = (),
     ) -> None:
         """Needs a running loop. `instance` names it among the group's workers, so that it takes up its partitions
         at once after a restart; two that run have different ones. `unacknowledged` messages at most wait for Kafka.
+        Records at the positions `skipped` become dead letters.
         """
         self._app = _app(bootstrap_servers, group, instance, replication_factor, client_options or {})
         self._publisher = Publisher(bootstrap_servers, client_options, unacknowledged)
         self._topics = topics
         self._takeovers = Takeovers()
         cast("faust_fixes.Transport", self._app.transport).start_of = self._takeovers.start_of
+        self._skipped = skipped
+        self._folders: dict[str, LogFolder] = {}
         self._agents = {
             source.name: self._agent(reducers, topics, source, table, within_seconds)
             for source, table, within_seconds in (
@@ -92,6 +96,7 @@ class Worker:
                 (topic,): each.newest_ms / 1000 for topic, each in agents.items() if each.newest_ms
             },
             metrics.LAG: self._lag,
+            metrics.FLOODED: lambda: {(topic,): each.left_out for topic, each in self._folders.items()},
             metrics.GAPS: lambda: self._takeovers.gaps.counts,
         }
 
@@ -145,7 +150,7 @@ class Worker:
         changelog = self._takeovers.changelogs[source.name] = Changelog()
         values = faust_fixes.table(app, table, source.partitions, changelog)
         states = LogStates(reducers, changelog, faust_fixes.changelog_of(values), self._publisher)
-        folder = LogFolder(reducers, states, self._publisher, topics)
+        folder = self._folders[source.name] = LogFolder(reducers, states, self._publisher, topics, self._skipped)
         agent = Agent(folder, lambda: app.consumer_generation_id, within_seconds)
 
         async def fold(stream: StreamT[bytes]) -> None:

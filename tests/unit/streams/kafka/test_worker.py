@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+import structlog
 
 from common.errors import BadRecord
 from ingest.kafka.publish import Publisher
@@ -20,7 +21,7 @@ from streams.kafka.changelog import Changelog
 from streams.kafka.codec import TableCodec
 from streams.kafka.message import Message
 from streams.kafka.states import LogStates
-from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, LogFolder, TooManyDeadLetters, Turn
+from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, SAMPLED, LogFolder, Turn
 
 pytestmark = pytest.mark.asyncio
 
@@ -65,9 +66,10 @@ class Kafka:
         done.set_result(None)
         return done
 
-    def folder(self) -> LogFolder:
+    def folder(self, *skipped: str) -> LogFolder:
         publisher = cast("Publisher", self)
-        return LogFolder(REDUCERS, LogStates(REDUCERS, self.recovered(), "changelog", publisher), publisher, TOPICS)
+        states = LogStates(REDUCERS, self.recovered(), "changelog", publisher)
+        return LogFolder(REDUCERS, states, publisher, TOPICS, skipped)
 
     def recovered(self) -> Changelog:
         """What the next worker reads."""
@@ -132,12 +134,35 @@ async def test_what_cannot_be_used_is_published_before_the_state_that_knows_it(
     assert kafka.seen() == 1
 
 
-async def test_a_flood_of_what_is_no_record_ends_the_worker_and_one_good_record_in_between_does_not() -> None:
-    flood = [message(offset, value=b"") for offset in range(MAX_DEAD_LETTERS_IN_A_ROW + 1)]
-    with pytest.raises(TooManyDeadLetters, match=r"1001 messages in a row .* x\.cluster:0@1000"):
-        await Kafka().folder().fold(flood, OURS)
-    flood[500] = message(500)
-    await Kafka().folder().fold(flood, OURS)
+async def test_a_flood_of_what_is_no_record_is_sampled_and_told_and_the_log_goes_on() -> None:
+    more = 2 * SAMPLED
+    flood = [message(offset, value=b"") for offset in range(MAX_DEAD_LETTERS_IN_A_ROW + more)]
+    kafka = Kafka()
+    folder = kafka.folder()
+    await folder.fold([*flood, message(len(flood)), message(len(flood) + 1, value=b"")], OURS)
+    letters = [value for topic, _, value, _ in kafka.sent if topic == "x.dead-letters"]
+    the_first, sampled, after_a_record = 1, 2, 1
+    assert len(letters) == MAX_DEAD_LETTERS_IN_A_ROW + the_first + sampled + after_a_record
+    assert folder.left_out == more - the_first - sampled
+    records = [decode_record(value) for topic, _, value, _ in kafka.sent if topic == "x.cluster"]
+    (told,) = [each for each in records if isinstance(each, SourceErrorRecord)]
+    assert (told.cluster, told.resource) == ("c", "kafka x.cluster/0")
+    assert told.error.startswith("flood: 1001 messages in a row are no records")
+    assert kafka.seen() == 1
+
+
+async def test_a_record_that_an_operator_skips_is_a_dead_letter() -> None:
+    kafka = Kafka()
+    await kafka.folder("x.cluster:0@1").fold([message(0), message(1, "defect"), message(2)], OURS)
+    (letter,) = [Buried.read(headers, value) for topic, _, value, headers in kafka.sent if topic == "x.dead-letters"]
+    assert (letter.cluster, letter.error_type, str(letter.position)) == ("c", "skipped", "x.cluster:0@1")
+    assert kafka.seen() == 2
+
+
+async def test_the_log_names_the_argument_that_skips_what_a_reducer_fails_on() -> None:
+    with structlog.testing.capture_logs() as logs, pytest.raises(ZeroDivisionError):
+        await Kafka().folder().fold([message(0), message(1, "defect")], OURS)
+    assert [each["skip"] for each in logs] == ["leadsman work --skip x.cluster:0@1"]
 
 
 class Stream:
