@@ -142,6 +142,8 @@ class Worker:
         for agent in self._agents.values():
             await agent.rest()
             agent.next_offsets.clear()
+        for changelog in self._takeovers.changelogs.values():
+            changelog.end()
 
     def _agent(
         self, reducers: Sequence[AnyReducer], topics: Topics, source: Topic, table: str, within_seconds: float

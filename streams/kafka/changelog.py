@@ -87,6 +87,8 @@ class Changelog:
     """The states of the partitions that a worker has, and whose records there are of them."""
 
     def __init__(self) -> None:
+        self.owned: frozenset[int] = frozenset()
+        """Partitions of which all was read that others wrote."""
         self._logs: dict[bytes, _Log] = {}
         self._progress: dict[int, int] = {}
         self._progress_epochs: dict[int, set[Epoch]] = {}
@@ -130,12 +132,17 @@ class Changelog:
         """Their keys."""
         return [key for key, each in self._logs.items() if each.partition == partition]
 
-    def retain(self, partitions: AbstractSet[int]) -> None:
-        """Forget what other partitions have."""
+    def begin(self, partitions: AbstractSet[int]) -> None:
+        """All of these was read, and nobody else writes it; what other partitions have is forgotten."""
+        self.owned = frozenset(partitions)
         self._logs = {key: each for key, each in self._logs.items() if each.partition in partitions}
         for gone in self._progress_epochs.keys() - partitions:
             del self._progress_epochs[gone]
             self._progress.pop(gone, None)
+
+    def end(self) -> None:
+        """Others may write."""
+        self.owned = frozenset()
 
     def _delete(self, epoch: Epoch, log: bytes) -> None:
         found = self._logs.get(log)

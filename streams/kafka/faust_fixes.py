@@ -73,7 +73,7 @@ class Consumer(driver.Consumer):
 
     async def _taken_up(self, committed: Mapping[TP, int]) -> Mapping[TP, int]:
         """Where streams are read from instead: Faust trusts what was committed, and aiokafka passes over what the
-        topic has not any more.
+        topic has not any more. Faust seeks in a rebalance too, before the states are there.
         """
         sources = {TP(*tp): offset for tp, offset in committed.items() if offset and not self._is_changelog_tp(tp)}
         if not sources:
@@ -189,9 +189,9 @@ class Store(memory.Store[bytes, bytes]):
             self._changelog.apply(message.partition, message.key or b"", message.value)
 
     async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
-        """Forget what this worker has no more."""
+        """All is read; what this worker has no more is forgotten."""
         del standby_tps
-        self._changelog.retain({tp.partition for tp in active_tps})
+        self._changelog.begin({tp.partition for tp in active_tps})
 
 
 def table(app: faust.App, name: str, partitions: int, changelog: Changelog) -> CollectionT:

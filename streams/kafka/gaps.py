@@ -26,11 +26,17 @@ class Gaps:
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, ...]] = Counter()
         """Messages by topic and kind."""
+        self._told: set[Gap] = set()
         self._shown: list[tuple[float, Gap]] = []
         self._found: asyncio.Queue[tuple[Gap, list[str]]] = asyncio.Queue()
 
     def add(self, gap: Gap, clusters: Iterable[str] = ()) -> None:
-        """It is told at once but for its rows, which `publish` makes; without a cluster where none is known."""
+        """It is told at once but for its rows, which `publish` makes; without a cluster where none is known. Until
+        something behind it is committed it is found again and again, and told once.
+        """
+        if gap in self._told:
+            return
+        self._told.add(gap)
         log.error("messages are missing", resource=gap.resource, messages=gap.messages, reason=gap.error)
         self.counts[gap.topic, gap.kind] += gap.messages
         self._shown.append((time.monotonic(), gap))
@@ -68,8 +74,10 @@ class Takeovers:
         """By source."""
 
     def start_of(self, topic: str, partition: int, committed: int, earliest: int) -> int:
-        """The offset to read from."""
+        """The offset to read from; as committed, while the states are not there."""
         changelog = self.changelogs[topic]
+        if partition not in changelog.owned:
+            return committed
         begin = start(topic, partition, committed, changelog.covered(partition), earliest)
         for gap in begin.gaps:
             self.gaps.add(gap, map(cluster_of, changelog.logs(partition)))

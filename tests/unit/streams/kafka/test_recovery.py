@@ -4,11 +4,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from ingest.model.topics import topics
 from streams.fold.fold import LogState
-from streams.kafka import faust_fixes
 from streams.kafka.app import Worker
 from streams.kafka.changelog import Epoch, RecordKey, encode_progress
 from streams.kafka.codec import Folded, TableCodec
@@ -53,10 +53,11 @@ async def test_faust_recovers_the_furthest_state_and_forgets_what_went_to_anothe
 async def test_a_stream_is_read_from_where_the_states_and_the_topic_allow(
     covered: int, earliest: int, read_from: int, told: dict[tuple[str, str], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is changed of a changelog's own offsets."""
+    """Nothing is changed of a changelog's own offsets, nor before all of it was read; and a gap is told once."""
     found = worker()
     progress = RecordKey(Epoch(1, 1), None).encode()
-    found._app.tables["node-logs"].apply_changelog_batch([event(progress, encode_progress(covered))])
+    table = found._app.tables["node-logs"]
+    table.apply_changelog_batch([event(progress, encode_progress(covered))])
     sought: dict[TP, int] = {}
 
     async def committed(_: object) -> dict[TP, int]:
@@ -68,7 +69,7 @@ async def test_a_stream_is_read_from_where_the_states_and_the_topic_allow(
     async def seek_wait(_: object, partitions: dict[TP, int]) -> None:
         sought.update(partitions)
 
-    upstream = faust_fixes.driver.Consumer
+    upstream = driver.Consumer
     for name, function in (
         ("seek_to_committed", committed),
         ("earliest_offsets", earliest_offsets),
@@ -77,6 +78,12 @@ async def test_a_stream_is_read_from_where_the_states_and_the_topic_allow(
         monkeypatch.setattr(upstream, name, function)
     consumer: Any = found._app.consumer
     consumer._is_changelog_tp = CHANGELOG.__eq__
-    assert await consumer.seek_to_committed() == {NODES: read_from, CHANGELOG: 7}
+    assert await consumer.seek_to_committed() == {NODES: 100, CHANGELOG: 7}
+    assert (sought, found._takeovers.gaps.counts) == ({}, {})
+    await table.on_recovery_completed({CHANGELOG}, set())
+    for _ in range(2):
+        assert await consumer.seek_to_committed() == {NODES: read_from, CHANGELOG: 7}
     assert sought == ({} if read_from == 100 else {NODES: read_from})
     assert found._takeovers.gaps.counts == told
+    await found._rest()
+    assert await consumer.seek_to_committed() == {NODES: 100, CHANGELOG: 7}
