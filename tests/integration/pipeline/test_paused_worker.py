@@ -18,6 +18,9 @@ from components.processes import Process
 from paths import NODE_PRESSURE
 from waiting import eventually
 
+PIECE = 60
+"""Observations of a batch, or of few: the worker stops in one of the first."""
+
 pytestmark = pytest.mark.xdist_group("kafka")
 
 
@@ -51,8 +54,14 @@ def test_what_a_paused_worker_writes_after_its_takeover_takes_no_state_back(
         pipeline.part("land", "0").start()
         first.start()
         try:
-            pipeline.replay(everything[:half])
-            eventually("the worker is stopped", lambda: _paused(first), 60)
+            for begin in range(0, half, PIECE):
+                pipeline.replay(everything[begin : min(begin + PIECE, half)])
+                eventually(
+                    "it is folded, or the worker stopped",
+                    lambda: _paused(first) or pipeline.waiting_for_work() == 0,
+                    90,
+                )
+            assert _paused(first)
             second.start()
             pipeline.settle()
             before = _written(pipeline)
