@@ -20,3 +20,8 @@ def test_a_new_analytic_is_five_files(tmp_path: Path) -> None:
     copy.test(
         "tests/scenarios", "tests/contract", "tests/unit/sql/schema/test_migrate.py", "-k", "node_upgrades or column"
     )
+
+
+def test_a_new_alert_is_four_files(tmp_path: Path) -> None:
+    copy = followed("docs/recipes/new-alert.md", tmp_path, 4)
+    copy.test("tests/unit/streams/alerting", "tests/generate", "-k", "not commands")

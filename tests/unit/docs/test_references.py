@@ -102,6 +102,8 @@ def found_page(name: str, cited_in: Path) -> Path | None:
 
 def page_exists(cited_in: Path, found: re.Match[str]) -> bool:
     page = found_page(found[1], cited_in)
+    if page is None and "recipes" in cited_in.parts:
+        return f"New file `{found[1]}`:" in cited_in.read_text("utf-8")
     return page is not None and set(re.findall(r"#([a-z0-9-]+)", found[2])) <= anchors(page)
 
 
