@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from components.captures import jsonl, pod
+from components.cluster.kubernetes import Cluster
 from components.command import leadsman, succeeds
 from components.kafka import Kafka
-from components.kubernetes import Cluster
 from components.processes import HOST, free_port
 
 SECRET = "canary-5c1e"  # noqa: S105  # it is to be found nowhere

@@ -13,9 +13,9 @@ from typing import Any, Final, Self
 import pytest
 import yaml
 
+from components.cluster.kubernetes import ApiError, Cluster
 from components.command import COMMAND, ENVIRONMENT, leadsman_process, succeeds
 from components.kafka import Kafka
-from components.kubernetes import ApiError, Cluster
 from components.processes import HOST, free_port
 from components.topics import messages
 from paths import ROOT

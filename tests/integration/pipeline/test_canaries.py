@@ -13,9 +13,9 @@ from typing import Any, Final
 import pytest
 
 from components.captures import event, observation, pod
+from components.cluster.kubernetes import Cluster
 from components.command import leadsman, leadsman_process
 from components.kafka import Kafka
-from components.kubernetes import Cluster
 from components.pipeline import waiting
 from components.processes import HOST, free_port
 from components.topics import messages, topics_with
