@@ -158,7 +158,7 @@ async def test_what_comes_while_the_group_forms_anew_does_not_displace_what_was_
         await revoked(landing)
         if store.tried and not is_there.is_set():
             await log.send(10)
-            await until(lambda: landing._consumer._fetcher._records)
+            await until(lambda: landing._consumer._fetcher is not None and landing._consumer._fetcher._records)
             is_there.set()
 
     def away() -> None:
