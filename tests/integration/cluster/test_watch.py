@@ -14,7 +14,7 @@ import pytest
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.clock import SYSTEM
-from components.kubernetes import Cluster
+from components.cluster.kubernetes import Cluster
 from fakes.wire import Wire
 from ingest.apiserver.changes import Seen
 from ingest.apiserver.connect import configuration

@@ -20,6 +20,7 @@ from streams.kafka.codec import TableCodec
 from streams.kafka.message import Message
 from streams.kafka.states import LogStates
 from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, LogFolder, TooManyDeadLetters
+from waiting import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -175,9 +176,8 @@ async def _run(agent: Agent, stream: Stream) -> None:
     """Until all was taken and folded, or something failed."""
     running = asyncio.ensure_future(agent.run(stream))
     try:
+        await until(lambda: (stream.drained.is_set() and agent.folded) or agent.failure is not None)
         async with asyncio.timeout(10):
-            while not (stream.drained.is_set() and agent.folded) and agent.failure is None:  # noqa: ASYNC110  # its own task
-                await asyncio.sleep(0.001)
             await agent.rest()
     finally:
         running.cancel()
