@@ -62,12 +62,12 @@ def _unusable_files(error: BaseException | None) -> FilesUnusable | None:
     return error
 
 
-def say(line: str) -> None:
+def note(line: str) -> None:
     """Print a line for the person who waits, beside the output."""
     click.echo(plain(line, MESSAGE), err=True)
 
 
 def fail(message: str, status: int) -> NoReturn:
     """End with one sentence."""
-    say(f"leadsman: {message}")
+    note(f"leadsman: {message}")
     sys.exit(status)

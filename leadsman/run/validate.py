@@ -21,7 +21,7 @@ from sql.schema.migrate import check_migrated
 
 
 class Checked(NamedTuple):
-    """One connection; `problem` says what to do, and is empty where it can be used."""
+    """One connection; `problem` names what to do, and is empty where it can be used."""
 
     what: str
     problem: str

@@ -67,17 +67,17 @@ NEXT: Final = (
 )
 
 
-def tell(database: Database, clusters: Iterable[str], console: Console, command: str = "leadsman") -> None:
+def print_story(database: Database, clusters: Iterable[str], console: Console, command: str = "leadsman") -> None:
     """Print the story of each cluster: where, what in order of time, what is not known; then what to ask next.
 
     `command` is how the reader calls this program.
     """
     for cluster in clusters:
-        _tell(database, cluster, console, command)
+        _print_cluster(database, cluster, console, command)
     _next(console, command)
 
 
-def _tell(database: Database, cluster: str, console: Console, command: str) -> None:
+def _print_cluster(database: Database, cluster: str, console: Console, command: str) -> None:
     parameters = {"cluster": cluster}
     _heading(database, cluster, console)
     rows = database.query(_TIMELINE, {**parameters, "lines": LINES}).rows
