@@ -4,11 +4,8 @@ import ssl
 from pathlib import Path
 from typing import Any, Self
 
+from common.errors import FilesUnusable
 from common.text import plain
-
-
-class FilesUnusable(ValueError):
-    """A file of certificates or passwords cannot be used; the message names it."""
 
 
 class RotatingContext(ssl.SSLContext):

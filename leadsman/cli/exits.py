@@ -5,9 +5,8 @@ from typing import Final, NamedTuple, NoReturn
 
 import click
 
-from common.errors import KafkaUnusable, SourceUnusable, WrongUsage
+from common.errors import FilesUnusable, KafkaUnusable, SourceUnusable, WrongUsage
 from common.text import plain
-from common.tls import FilesUnusable
 from sql.database.errors import DatabaseError, QueryFailed, SchemaError
 
 EXIT_NO_FIT: Final = 1

@@ -9,7 +9,7 @@ import clickhouse_connect
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError
 
-from common.tls import FilesUnusable
+from common.errors import FilesUnusable
 from sql.database.dsn import Embedded, Server, Target
 from sql.database.engine import OPTIONS
 from sql.database.errors import BadDsn, DatabaseError, DatabaseUnreachable, QueryFailed

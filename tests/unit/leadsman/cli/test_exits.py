@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from common.errors import BadRecord, KafkaUnusable, SourceUnusable, WrongUsage
 from common.settings import SettingsError
-from leadsman.cli.exits import status_of
+from leadsman.cli.exits import mistake
 from leadsman.cli.main import app
 from sql.database.errors import BadDsn, DatabaseHeld, EngineMissing, QueryFailed, SchemaNewer
 
@@ -34,7 +34,7 @@ def test_the_status_says_what_cannot_be_used(error: Exception, status: int, monk
 
 @pytest.mark.parametrize("error", [BadRecord("wrong_value", "a record"), KeyError("x"), ValueError("y")])
 def test_a_defect_keeps_its_traceback(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert status_of(error) is None
+    assert mistake(error) is None
     assert CliRunner().invoke(_failing(error, monkeypatch), ["digest"]).exception is error
 
 
