@@ -5,11 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
+from common.errors import FilesUnusable
 from common.text import plain
-
-
-class FilesUnusable(ValueError):
-    """A file of certificates or passwords cannot be used; the message names it."""
 
 
 class RotatingContext(ssl.SSLContext):
