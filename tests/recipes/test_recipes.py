@@ -20,3 +20,8 @@ def test_a_new_analytic_is_five_files(tmp_path: Path) -> None:
     copy.test(
         "tests/scenarios", "tests/contract", "tests/unit/sql/schema/test_migrate.py", "-k", "node_upgrades or column"
     )
+
+
+def test_a_new_source_is_two_files_beside_its_scenario(tmp_path: Path) -> None:
+    copy = followed("docs/recipes/new-source.md", tmp_path, 3)
+    copy.test("tests/scenarios", "tests/contract/test_sources.py", "tests/unit/ingest/files", "-k", "machine or dumps")
