@@ -24,7 +24,7 @@ from ingest.model.columns import pack
 from ingest.model.observation import Observation, Observed, Unreadable
 from ingest.model.records import NodeNumaRecord, PublishedRecord, SummaryRecord
 from ingest.model.topics import MAX_MESSAGE_BYTES, decode_record, encode_record, key_of, kind_of, topics
-from ingest.normalize.dead_letters import read_headers
+from ingest.normalize.dead_letters import Buried
 from ingest.normalize.decoded import decode
 from ingest.normalize.normalize import normalize
 from ingest.normalize.received import Received
@@ -153,7 +153,7 @@ def test_every_message_is_a_record_on_its_own_log_and_what_is_none_is_a_dead_let
         assert len(sent.value) <= MAX_MESSAGE_BYTES
         counted[headers["kind"].decode()] += sent.topic != TOPICS.dead_letters.name
         if sent.topic == TOPICS.dead_letters.name:
-            buried = read_headers(sent.headers)
+            buried = Buried.read(sent.headers, sent.value)
             assert buried.error_type
             assert sent.key == key_of(buried.cluster, "")
             continue

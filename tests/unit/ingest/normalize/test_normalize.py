@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from common.errors import BadRecord
 from components.captures import CLUSTER, Json, about_pod, at, configz, event, node, observation, pod, records, summary
 from ingest.files.sources import read_sources
-from ingest.model.objects import Event
+from ingest.model.objects.event import Event
 from ingest.model.observation import Observation, Observed
 from ingest.model.records import (
     CpuManagerRecord,
