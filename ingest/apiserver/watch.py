@@ -15,7 +15,7 @@ from common.backoff import Backoff
 from common.clock import Clock
 from common.lines import Line, Splitter
 from common.text import plain
-from ingest.apiserver.changes import Seen, Telling
+from ingest.apiserver.changes import Changes, Seen
 from ingest.apiserver.filters import Key
 from ingest.apiserver.listing import pages
 from ingest.apiserver.progress import Progress
@@ -27,7 +27,7 @@ from ingest.apiserver.requests import (
     get,
     keep_alive,
 )
-from ingest.apiserver.watch_events import HEAD_BYTES, LINE_LIMIT_BYTES, StreamError, read_event, tombstone
+from ingest.apiserver.watch_events import HEAD_BYTES, LINE_LIMIT_BYTES, StreamError, read_event, read_oversized
 from ingest.model.observation import UNDECODABLE
 from ingest.model.reports import Failure, Tally
 from ingest.resources.resource import ApiResource
@@ -86,7 +86,7 @@ class Watch:
         self._silence_seconds = silence_seconds
         self._line_limit_bytes = line_limit_bytes
         self._backoff = Backoff(clock)
-        self._telling = Telling(resource, cluster, clock, tally, glance)
+        self._changes = Changes(resource, cluster, clock, tally, glance)
         self._progress = Progress(resource, version)
 
     @property
@@ -104,9 +104,9 @@ class Watch:
             except _FAILURES as problem:
                 wait_seconds, report = self._failed(problem)
             if report:
-                self._telling.count("failure")
+                self._changes.count("failure")
             if report and self.failure.is_to_be_told(report):
-                yield self._telling.error(f"{self.resource.name} cannot be read: {report}")
+                yield self._changes.error(f"{self.resource.name} cannot be read: {report}")
             if self.absent:
                 await self._clock.sleep(ABSENT_SECONDS)
             else:
@@ -115,7 +115,7 @@ class Watch:
     def _failed(self, problem: Exception) -> tuple[float, str]:
         """Seconds that the server asks to wait, and what is to be told; decides whether a new list is due."""
         if isinstance(problem, _CutError):
-            self._telling.count("cut")
+            self._changes.count("cut")
             return 0.0, ""
         if isinstance(problem, StreamError):
             if not problem.error.throttled:
@@ -146,11 +146,11 @@ class Watch:
             async with aclosing(pages(self._client, self._progress.path, self._progress.version, "Exact")) as listed:
                 async for page in listed:
                     for data in page.objects:
-                        self._telling.listed(data)
+                        self._changes.listed(data)
         except ApiError as error:
             if not error.expired and not error.too_large_version:
                 raise
-            self._telling.forget()
+            self._changes.forget()
             self._progress.lost(str(error))
         self._progress.inventory_is_due = False
 
@@ -163,12 +163,12 @@ class Watch:
                 version = page.version
                 self._contact(self.resource.name)
                 for data in page.objects:
-                    key, news = self._telling.listed(data)
+                    key, news = self._changes.listed(data)
                     present.add(key)
                     for step in news:
                         told += 1
                         yield step
-        for step in self._telling.vanished(present, version):
+        for step in self._changes.vanished(present, version):
             told += 1
             yield step
         for step in self._listed_anew(version, told):
@@ -178,14 +178,14 @@ class Watch:
         """End a list: tell the gap that it closes, and where the stream goes on."""
         progress = self._progress
         if progress.gap and not progress.nothing_was_missed(told, self._clock.monotonic()):
-            self._telling.count("gap")
-            yield self._telling.error(
+            self._changes.count("gap")
+            yield self._changes.error(
                 f"gap: {self.resource.name} between version {plain(progress.version)} and {plain(version)} "
                 f"may not have been seen ({progress.gap}); a new list told {told} changes"
             )
-        self._telling.count("list")
+        self._changes.count("list")
         progress.listed(version, self._clock.monotonic())
-        yield self._telling.reached(version)
+        yield self._changes.reached(version)
 
     async def _watch(self) -> AsyncGenerator[Seen, None]:
         """One HTTP call: watch from the last version until the server, the network or silence ends it."""
@@ -203,7 +203,7 @@ class Watch:
                         for step in self._told(line):
                             yield step
             except TimeoutError:
-                self._telling.count("silent")
+                self._changes.count("silent")
             except (aiohttp.ClientError, OSError) as problem:
                 raise _CutError from problem
         if self._clock.monotonic() - started < SHORT_WATCH_SECONDS:
@@ -231,14 +231,14 @@ class Watch:
             event = read_event(line.data)
         except RecursionError:
             return self._too_large(line)
-        steps = self._telling.watched(event, self._progress.version)
+        steps = self._changes.watched(event, self._progress.version)
         self._progress.reached(steps[-1].version)
         return steps
 
     def _too_large(self, line: Line) -> list[Seen]:
-        gravestone = tombstone(line.data[:HEAD_BYTES], line.size_bytes)
-        self._progress.reached(gravestone.version)
-        return self._telling.oversized(gravestone, self._progress.version)
+        found = read_oversized(line.data[:HEAD_BYTES], line.size_bytes)
+        self._progress.reached(found.version)
+        return self._changes.oversized(found, self._progress.version)
 
     def _heard(self) -> None:
         self._progress.heard(self._clock.monotonic())

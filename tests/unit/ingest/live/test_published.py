@@ -16,7 +16,7 @@ from common.scrub import REDACTED
 from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, watching
 from fakes.clock import FakeClock
 from fakes.publisher import Recorded
-from ingest.apiserver.changes import Telling
+from ingest.apiserver.changes import Changes
 from ingest.apiserver.watch_events import read_event
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Feed
@@ -149,18 +149,18 @@ def decodes(work: Callable[[], object]) -> Counter[str]:
 def test_a_watched_object_is_decoded_once_until_it_is_a_record(resource: ApiResource[Any]) -> None:
     """Beside it the line is read once, to find the object in it."""
     line = event("ADDED", OBJECTS[resource.name])
-    telling = Telling(resource, "lab", SYSTEM, Counter(), lambda *_: None)
+    changes = Changes(resource, "lab", SYSTEM, Counter(), lambda *_: None)
     records: list[Any] = []
 
     def watch() -> None:
-        for step in telling.watched(read_event(line), ""):
+        for step in changes.watched(read_event(line), ""):
             assert step.observation is not None
             records.extend(Received(step.observation, step.decoded).records())
 
     counted = decodes(watch)
     assert records
     assert counted == {"read_event": 1, next(name for name in counted if name != "read_event"): 1}
-    assert decodes(lambda: telling.watched(read_event(line), "")).total() == 2
+    assert decodes(lambda: changes.watched(read_event(line), "")).total() == 2
 
 
 async def _answered(resource: str, body: bytes) -> list[Any]:
