@@ -8,7 +8,8 @@ import msgspec
 from common.errors import BadRecord
 from ingest.model.columns import Packed, pack, unpack
 from ingest.model.observation import Observed, Position, Unreadable
-from ingest.model.records import AnyRecord, PodColumns, Record, SampleRecord, SummaryRecord
+from ingest.model.records import AnyRecord, Record, SampleRecord, SummaryRecord
+from ingest.model.samples import PodColumns
 from ingest.normalize.identity import digest
 from ingest.normalize.normalize import normalize
 

@@ -5,7 +5,8 @@ from typing import Any, Final
 import msgspec
 
 from ingest.model.observation import Observation
-from ingest.model.records import NodeSample, PodColumns, Record, SummaryRecord
+from ingest.model.records import Record, SummaryRecord
+from ingest.model.samples import NodeSample, PodColumns
 from ingest.model.summary import (
     ContainerStats,
     Filesystem,

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.objects import Pod, Toleration
+from ingest.model.objects.pod import Pod, Toleration
 from ingest.model.records import PodPlacement, PodRecord
 from streams.fold.findings import PodBinding
 from streams.fold.reducer import Output, Reducer

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Final, NamedTuple, Protocol
 
 from ingest.model.columns import TYPE_CODES, Packed
-from ingest.model.records import NodeSample, PodColumns, SampleRecord
+from ingest.model.records import SampleRecord
+from ingest.model.samples import NodeSample, PodColumns
 from ingest.normalize.dead_letters import Buried
 from streams.fold.findings import DeadLetter, NodeFit, Row
 

@@ -14,7 +14,7 @@ import structlog
 from common.telemetry import STAGE_SECONDS
 from ingest.kafka.publish import Publisher
 from ingest.model.records import AnyRecord, Record
-from ingest.model.topics import Topics, encode_record, kind_of
+from ingest.model.topics import Topics, kind_of
 from ingest.normalize.dead_letters import Buried
 from streams.fold.findings import Alert, Row
 from streams.fold.fold import Fold, LogState, Rejected
@@ -103,8 +103,7 @@ class LogFolder:
             elif isinstance(output, Rejected):
                 reason, at = str(output.error), str(message.position)
                 log.warning("a record makes no sense", kind=kind_of(record), at=at, reason=reason)
-                payload = encode_record(record)
-                letter = Buried.of(record.cluster, record.ts, message.position, output.error, payload)
+                letter = Buried.of(record.cluster, record.ts, message.position, output.error, message.value)
                 await outbox.dead_letter(letter, emission)
             else:
                 rows.append(output)

@@ -19,7 +19,9 @@ import pyarrow as pa
 
 from components.proc import children, peak_bytes
 from ingest.files.ahead import read_ahead
-from ingest.model.objects import Event, Node, Pod
+from ingest.model.objects.event import Event
+from ingest.model.objects.node import Node
+from ingest.model.objects.pod import Pod
 from ingest.model.observation import Observation
 from ingest.model.records import SampleRecord
 from ingest.model.summary import Summary

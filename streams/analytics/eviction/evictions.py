@@ -11,15 +11,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from common.errors import BadRecord
-from ingest.model.objects import KubeletConfiguration, Pod
-from ingest.model.records import (
-    EventRecord,
-    NodeRecord,
-    PodRecord,
-    Record,
-    SampleRecord,
-    SettingsRecord,
-)
+from ingest.model.objects.kubelet import KubeletConfiguration
+from ingest.model.objects.pod import Pod
+from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, SampleRecord, SettingsRecord
 from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, sample_of, specs_of
 from streams.fold.findings import Eviction
 from streams.fold.reducer import Output, Reducer

@@ -10,8 +10,10 @@ from typing import Any, Final
 import msgspec
 
 from ingest.model.columns import pack_column
-from ingest.model.objects import KubeletConfiguration, Pod
-from ingest.model.records import USAGES, NodeSample, PodUsages, SampleRecord
+from ingest.model.objects.kubelet import KubeletConfiguration
+from ingest.model.objects.pod import Pod
+from ingest.model.records import SampleRecord
+from ingest.model.samples import USAGES, NodeSample, PodUsages
 from streams.fold.findings import Eviction
 from streams.rules.eviction.order import RankedPod, rank, standing, tied
 from streams.rules.eviction.signals import RESOURCES, Layout, layout_of, observe

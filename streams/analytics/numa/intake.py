@@ -12,7 +12,8 @@ import msgspec
 
 from common.errors import BadRecord
 from ingest.model.cpuset import parse_cpuset
-from ingest.model.objects import KubeletConfiguration, Pod, PodAnnotations, PodLabels
+from ingest.model.objects.kubelet import KubeletConfiguration
+from ingest.model.objects.pod import Pod, PodAnnotations, PodLabels
 from ingest.model.records import (
     CpuManagerRecord,
     CpuTopologyRecord,

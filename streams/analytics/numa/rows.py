@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from ingest.model.cpuset import format_cpuset
-from ingest.model.objects import Pod
+from ingest.model.objects.pod import Pod
 from ingest.model.records import Record
 from streams.analytics.numa.state import (
     State,

@@ -7,11 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ingest.model.cpuset import parse_cpuset
-from ingest.model.records import (
-    Cpu,
-    Metric,
-    NodeNumaRecord,
-)
+from ingest.model.records import Cpu, Metric, NodeNumaRecord
 from streams.fold.findings import NumaAllocation, NumaPod, NumaResource, NumaSkew, NumaWhatif
 from streams.rules.numa.memory_checkpoint import MemoryManagerState
 from streams.rules.numa.objects import with_crane_pods

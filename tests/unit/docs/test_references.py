@@ -119,9 +119,9 @@ def link_exists(cited_in: Path, found: re.Match[str]) -> bool:
     return page.exists() and (not anchor or anchor in anchors(page))
 
 
-def module_exists(_: Path, found: re.Match[str]) -> bool:
-    """A module, a package, or a name that one defines."""
-    if found[1] in _TOPICS or found[1].endswith(_NOT_MODULES):
+def module_exists(cited_in: Path, found: re.Match[str]) -> bool:
+    """A module, a package, or a name that one defines; a recipe names modules that it creates."""
+    if found[1] in _TOPICS or found[1].endswith(_NOT_MODULES) or "recipes" in cited_in.parts:
         return True
     place = ROOT
     for part in found[1].split("."):

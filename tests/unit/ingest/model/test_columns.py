@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingest.model.columns import TYPE_CODES, pack, pack_column, unpack
-from ingest.model.records import PodColumns
+from ingest.model.samples import PodColumns
 from sql.landing.arrow import POD_SAMPLES, SCHEMAS, pod_samples
 from streams.fold.batch import SampleKey
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from components.captures import GIB, filesystem, pod_stats
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed
-from ingest.model.records import NodeSample, PodColumns
+from ingest.model.samples import NodeSample, PodColumns
 from ingest.resources.stats_summary import STATS_SUMMARY, node_sample, pod_columns
 from paths import NODE_PRESSURE
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from components.rows import T0, dicts, row, store
-from ingest.model.objects import Container, Pod, PodMetadata, PodSpec, PodStatus, Taint, Toleration
+from ingest.model.objects.node import Taint
+from ingest.model.objects.pod import Container, Pod, PodMetadata, PodSpec, PodStatus, Toleration
 from ingest.model.records import PodRecord
 from sql.database.open import Database
 from sql.questions.fit import Known, read_known

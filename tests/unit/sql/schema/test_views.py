@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.rows import T0, dicts, row, store, store_samples, summary
-from ingest.model.records import NodeSample
+from ingest.model.samples import NodeSample
 from sql.database.open import Database
 from streams.fold.findings import (
     Eviction,

@@ -110,10 +110,12 @@ async def test_a_batch_in_which_all_was_known_writes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
+    # of the last, a reducer does not see everything, as of a summary; all of it is buried
     ("bad", "cluster", "error_type"),
     [
         (message(4, value=b"{"), "", "not_a_record"),
         (message(4, error="bad"), "c", "wrong_value"),
+        (message(4, value=message(4, error="bad").value[:-1] + b',"later":1}'), "c", "wrong_value"),
     ],
 )
 async def test_what_cannot_be_used_is_published_before_the_state_that_knows_it(
