@@ -22,6 +22,7 @@ from streams.fold.findings import (
     NumaResource,
     NumaSkew,
 )
+from streams.rules.numa.memory_manager import without_pods
 from streams.rules.numa.resolve import WHOLE_NODE, Account, ordered_accounts, witnesses
 from streams.rules.numa.skew import NumaNumbers, skew
 from streams.rules.numa.sources import CRANE, GAUGE, POD_SPEC, TOTAL, Holder, NumaView, stale_gauges
@@ -95,7 +96,7 @@ def resource_rows(state: State, ts: datetime) -> list[NumaResource]:
             list(node.cells) if len(node.cells) > 1 else [],
             "memory_manager_state",
         )
-        for numa, node in sorted(state.memory.machine.items() if state.memory else ())
+        for numa, node in sorted(without_pods(state.memory, state.ended).machine.items() if state.memory else ())
         for kind, table in sorted(node.tables.items())
     ]
     return rows + [
@@ -174,6 +175,8 @@ def _allocation(
         cpuset=machine.cpuset if machine else "",
         free_cpuset=format_cpuset(machine.cpus - best.taken) if machine else "",
         core_cpusets=list(machine.core_cpusets) if machine else [],
+        reserved_cpuset=format_cpuset(machine.cpus & best.reserved) if machine else "",
+        core_sockets=list(machine.sockets) if machine else [],
     )
 
 

@@ -57,6 +57,8 @@ class Account(NamedTuple):
     """Of fidelity exact."""
     taken: frozenset[int] = frozenset()
     """Of fidelity exact: reserved and exclusive CPUs."""
+    reserved: frozenset[int] = frozenset()
+    """Of fidelity exact."""
 
     @property
     def exclusive_cpus(self) -> int | None:
@@ -152,6 +154,7 @@ def _of_cpu_ids(view: NumaView, facts: NodeFacts) -> Account:
         assumed=(RESERVED_CPUS,) if assumed else (),
         topology=topology,
         taken=reserved | exclusive,
+        reserved=reserved,
     )
 
 
