@@ -50,9 +50,7 @@ _Level: TypeAlias = Callable[[_Core], int]
 """A kind of group of cores: the id of the core's group."""
 
 
-def take_cpus(
-    topology: NumaTopology, free: Cpus, count: int, affinity: Affinity | None, options: Assignment
-) -> Cpus:
+def take_cpus(topology: NumaTopology, free: Cpus, count: int, affinity: Affinity | None, options: Assignment) -> Cpus:
     """`count` of the free CPUs, first of the affinity's NUMA nodes (or their sockets), then of any.
 
     Raises NotEnoughCpus.

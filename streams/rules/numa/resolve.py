@@ -160,7 +160,7 @@ def _of_cpu_ids(view: NumaView, facts: NodeFacts) -> Account:
 
 def _of_gauges(view: NumaView, facts: NodeFacts) -> Account:
     gauges = {zone.numa_node: zone.exclusive_cpus for zone in view.zones}
-    if None in gauges.values():
+    if None in gauges.values() or (view.exclusive_cpus and not gauges):
         return _of_whole_node(view, facts, view.quirk)
     if facts.topology is not None:
         topology = facts.topology
