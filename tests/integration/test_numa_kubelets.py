@@ -2,7 +2,7 @@
 
 `examples/numa-kubelets-k8s-1.36.jsonl.zst` is the recording: machines of 24 to 128 CPUs, each policy and option of
 the Topology, CPU and memory managers. Five times each kubelet was asked, pod by pod, what it would admit: these are
-the sweeps of `numa-kubelets-k8s-1.36.expected.json`, whose `fields` explain every column. Nothing in it is Leadsman's.
+the sweeps of `numa-kubelets-k8s-1.36.expected.json`, whose `fields` explain each column. Nothing in it is ours.
 """
 
 import json
