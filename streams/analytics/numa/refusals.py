@@ -1,7 +1,8 @@
 """Pods that a kubelet refused for NUMA or CPUs, and what the node had free then: rows of `numa_admission_failures`.
 
 The Event and the pod's status are witnesses of the same refusal, and the first of them writes the row. A pod that ran
-and is refused when its kubelet restarts can end `Succeeded` without a reason: then the Event is the only one (H).
+and is refused when its kubelet restarts can end `Succeeded` without a reason: then the Event is the only one
+(rules: admission-failures).
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which CPUs the static policy of the CPU Manager picks.
+"""Which CPUs the static policy of the CPU Manager picks (rules: exclusive-cpus).
 
 Kubernetes: pkg/kubelet/cm/cpumanager/{policy_static,cpu_assignment}.go. Not followed:
 `prefer-align-cpus-by-uncorecache`, because no source has the last-level caches.

@@ -1,4 +1,4 @@
-"""Where the memory manager's Static policy reserves a container's memory, and what it releases.
+"""Where the memory manager's Static policy reserves memory, and what it releases (rules: topology-manager).
 
 Kubernetes: pkg/kubelet/cm/memorymanager/policy_static.go.
 """

@@ -84,7 +84,7 @@ def test_a_total_above_the_gauges_counts_cpus_of_init_containers_twice() -> None
 
 
 def test_a_total_without_any_gauge_tells_of_no_numa_node() -> None:
-    # Kubernetes 1.32 has the total and no gauges (domain-reference A9).
+    # Kubernetes 1.32 has the total and no gauges (rules: kubelet-metrics).
     view = metrics_view(gauges(3))
     assert view is not None
     found = account(view, NodeFacts(topology=TOPOLOGY))
