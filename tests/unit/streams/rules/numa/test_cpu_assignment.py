@@ -1,6 +1,6 @@
 """Which CPUs the static policy picks, reasoned from pkg/kubelet/cm/cpumanager/cpu_assignment.go.
 
-That it picks the very CPUs that real kubelets picked is shown by `tests/integration/test_numa_kubelets.py`.
+That it picks the very CPUs that real kubelets picked is shown by `tests/integration/commands/test_numa_kubelets.py`.
 """
 
 from itertools import pairwise

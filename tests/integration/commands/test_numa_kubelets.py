@@ -8,7 +8,7 @@ the sweeps of `numa-kubelets-k8s-1.36.expected.json`, whose `fields` explain eac
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -24,13 +24,13 @@ from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.questions.fit import Known, read_known
 from sql.schema.migrate import migrate
-from streams.analytics.registry import REDUCERS
+from streams.analytics.registry import analytics
 from streams.local.replay import Replay
 from streams.questions.fit import Candidate, NodeAnswer, answer, pod_of, question
 from streams.rules.numa.topology_manager import admit
 from streams.rules.scheduling.fit import kubelet_judgement
 
-EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "numa-kubelets-k8s-1.36.jsonl.zst"
+EXAMPLE: Final = Path(__file__).parents[3] / "examples" / "numa-kubelets-k8s-1.36.jsonl.zst"
 SWEEPS: Final = ("0", "A", "B", "C", "D")
 MOST_PODS: Final = 40
 """So many pods of a kind were tried one after the other."""
@@ -84,14 +84,22 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
         replay(database, items[begin:])
         tables = {
             table: dicts(database, f"SELECT * FROM {table} FINAL ORDER BY ts")
-            for table in ("numa_allocations", "numa_skew", "numa_pods", "numa_admission_failures", "dead_letters")
+            for table in (
+                "numa_allocations",
+                "numa_skew",
+                "numa_pods",
+                "numa_admission_failures",
+                "late_joiners",
+                "dead_letters",
+            )
         }
     return Recording(known, tables)
 
 
 def replay(database: Database, items: Sequence[Decoded]) -> None:
+    """The two nodes that joined late did so within two minutes of the others."""
     with Lander(database) as lander:
-        Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(items)
+        Replay(analytics(timedelta(minutes=1)), lander, DatabaseCheckpoints(database)).run(items)
 
 
 def moment(text: str) -> datetime:
@@ -222,6 +230,12 @@ def test_at_the_end_each_node_is_as_full_as_its_kubelet_says(recording: Recordin
     last = {row["node"]: row for row in recording.tables["numa_skew"] if row["scope"] == "node"}
     ratios = {node: row["exclusive_cpus"] / row["allocatable_cpus"] for node, row in last.items()}
     assert ratios == pytest.approx(expected()["end"]["ratio"])
+
+
+def test_the_nodes_that_joined_late_are_the_youngest_group(recording: Recording) -> None:
+    last = recording.tables["late_joiners"][-1]
+    assert last["youngest_nodes"] == expected()["late"]
+    assert last["oldest_nodes"] == ["numa-4", "numa-1", "numa-2", "numa-3"]
 
 
 def test_nothing_of_the_recording_is_a_dead_letter(recording: Recording) -> None:
