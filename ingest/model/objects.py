@@ -63,6 +63,24 @@ class Toleration(_Object, frozen=True):
     effect: str = ""
 
 
+class Present(_Object, frozen=True):
+    """Something of which it only counts that it is there."""
+
+
+class EmptyDir(_Object, frozen=True):
+    medium: str = ""
+
+
+class PodVolume(_Object, frozen=True):
+    """Of what kind a volume is, as far as the eviction manager counts it (rules: eviction-order)."""
+
+    name: str
+    host_path: Present | None = None
+    empty_dir: EmptyDir | None = None
+    config_map: Present | None = None
+    git_repo: Present | None = None
+
+
 class PodSpec(_Object, frozen=True):
     node_name: str = ""
     scheduler_name: str = ""
@@ -77,6 +95,7 @@ class PodSpec(_Object, frozen=True):
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None
     termination_grace_period_seconds: int | None = None
+    volumes: list[PodVolume] | None = None
 
 
 class Condition(_Object, frozen=True):

@@ -17,6 +17,7 @@ from streams.rules.eviction.order import RankedPod, rank, standing, tied
 from streams.rules.eviction.signals import RESOURCES, Layout, layout_of, observe
 from streams.rules.eviction.thresholds import SignalThresholds, effective_thresholds, threshold_value
 from streams.rules.pods.requests import eviction_requests, is_critical
+from streams.rules.pods.volumes import local_volumes, used_by
 
 _usages_of: Final = attrgetter(*USAGES)
 _NOBODY: Final = RankedPod("", "", "", 0, 0, 0, has_stats=False)
@@ -31,6 +32,8 @@ class PodSpecs(msgspec.Struct, frozen=True, array_like=True, gc=False):
     memory_request_bytes: int
     ephemeral_request_bytes: int
     critical: bool
+    local_volumes: tuple[str, ...] | None = None
+    """Those that the ranking counts; None where an older version wrote this."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -52,8 +55,23 @@ def sample_of(record: SampleRecord, pods: dict[str, PodSpecs]) -> Sample:
     """A summary beside the pods that are known, by uid."""
     columns = record.pods
     all_known = pods.keys() >= set(columns.uid) or _names_known(pods, columns)
-    usages = pack_column("q", list(chain.from_iterable(_usages_of(columns))))
+    usages = pack_column("q", list(chain.from_iterable(_usages_of(_with_local_volumes(columns, pods)))))
     return Sample(record.ts, record.sample, pods, all_known, columns.uid, usages)
+
+
+def _with_local_volumes(columns: PodUsages, pods: Mapping[str, PodSpecs]) -> PodUsages:
+    """With the volumes that count; of a pod that is not known, those that may."""
+    used = []
+    for uid, volumes, *unknown in zip(
+        columns.uid, columns.volumes, columns.volumes_used_bytes, columns.volumes_inodes_used, strict=False
+    ):
+        names = pods[uid].local_volumes if uid in pods else None
+        used.append(used_by(names, volumes) if names is not None else unknown)
+    if not used:
+        return columns
+    return msgspec.structs.replace(
+        columns, volumes_used_bytes=[each[0] for each in used], volumes_inodes_used=[each[1] for each in used]
+    )
 
 
 def _names_known(pods: Mapping[str, PodSpecs], columns: PodUsages) -> bool:
@@ -71,6 +89,7 @@ def specs_of(pod: Pod) -> PodSpecs:
         requests.get("memory", 0),
         requests.get("ephemeral-storage", 0),
         is_critical(pod),
+        local_volumes(pod),
     )
 
 
