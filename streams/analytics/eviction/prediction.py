@@ -102,7 +102,7 @@ def predicted(row: Eviction, sample: Sample, config: KubeletConfiguration | None
     signal = _signal(row, sample, effective_thresholds(config, kubelet_version, layout).by_signal)
     if signal is None:
         return row
-    pods = _ranked(sample)
+    pods = ranked_pods(sample)
     usages = [standing(signal, layout, pod).usage for pod in pods]
     mine = next((u for u, pod in zip(usages, pods, strict=True) if pod.uid == row.uid), None)
     row = row._replace(signal=signal, pod_usage=mine, pods_usage_ratio=_share(sample, signal, layout))
@@ -142,7 +142,8 @@ def _signal(row: Eviction, sample: Sample, thresholds: Mapping[str, SignalThresh
     return candidates[0] if candidates else None
 
 
-def _ranked(sample: Sample) -> list[RankedPod]:
+def ranked_pods(sample: Sample) -> list[RankedPod]:
+    """The pods that were known at a sample, with what it measured of them."""
     usages = dict(zip(sample.uids, _usages(sample), strict=True))
     ranked = []
     for uid, specs in sample.pods.items():
