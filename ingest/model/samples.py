@@ -59,7 +59,8 @@ class PodColumns(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The pods of one sample by column: index i of every list is one pod. The names are the columns'.
 
     `ephemeral_*`, `rootfs_*`, `logs_*` and `volumes_*` are bytes or inodes as the eviction manager adds them up
-    (rules: eviction-order).
+    (rules: eviction-order). Which volumes it adds up only the pod's spec tells: `volumes_*` are as far as the summary
+    does, and `volumes` has each of them as `name:bytes:inodes`, separated by commas.
     """
 
     namespace: list[str]
@@ -94,6 +95,7 @@ class PodColumns(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     io_psi_some_avg10_percent: list[float | None]
     io_psi_full_total_nanoseconds: list[int | None]
     io_psi_full_avg10_percent: list[float | None]
+    volumes: list[str] = []
 
 
 class PodUsages(msgspec.Struct, frozen=True, gc=False):
@@ -112,7 +114,8 @@ class PodUsages(msgspec.Struct, frozen=True, gc=False):
     volumes_used_bytes: list[int]
     volumes_inodes_used: list[int]
     processes: list[int | None]
+    volumes: list[str] = []
 
 
-USAGES: Final = PodUsages.__struct_fields__[3:]
+USAGES: Final = PodUsages.__struct_fields__[3:-1]
 """The columns of numbers among them."""

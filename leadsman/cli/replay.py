@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import click
@@ -20,6 +20,7 @@ from leadsman.cli.live import live_settings
 from leadsman.cli.present.story import print_story
 from leadsman.run.feed import feed
 from leadsman.run.replay import replay
+from leadsman.run.settings import load
 from sql.database.open import connect
 from sql.schema.migrate import migrate
 from streams.local.replay import ReplayReport
@@ -87,6 +88,7 @@ def command(
         _print_published(published, quiet=quiet)
         return
     skipped: Counter[str] = Counter()
+    gap = timedelta(seconds=load(config).work.late_joiner_gap_seconds)
     with connect(db) as database:
         migrate(database)
         with progress_bar(quiet=quiet) as progress:
@@ -100,7 +102,7 @@ def command(
                 progress=progress,
                 skipped=skipped,
             )
-            report, refused = replay(database, items)
+            report, refused = replay(database, items, gap)
         if not quiet and (report.read or refused is None):
             _print_report(report, skipped)
             print_story(database, sorted(report.clusters), out, called_as(db))

@@ -79,7 +79,8 @@ class Batch:
         self.keys.append(SampleKey(record.cluster, record.ts, record.node, count))
         self.samples.append(record.sample)
         for name, texts in self.texts.items():
-            texts.extend(getattr(pods, name))
+            # `volumes` is missing where an older version wrote the sample.
+            texts.extend(getattr(pods, name) or [""] * count)
         self.numbers.append(numbers)
         self.size += 1 + count // PODS_A_ROW
 

@@ -46,6 +46,24 @@ class Toleration(KeptObject, frozen=True):
     effect: str = ""
 
 
+class Present(KeptObject, frozen=True):
+    """Something of which it only counts that it is there."""
+
+
+class EmptyDir(KeptObject, frozen=True):
+    medium: str = ""
+
+
+class PodVolume(KeptObject, frozen=True):
+    """Of what kind a volume is, as far as the eviction manager counts it (rules: eviction-order)."""
+
+    name: str
+    host_path: Present | None = None
+    empty_dir: EmptyDir | None = None
+    config_map: Present | None = None
+    git_repo: Present | None = None
+
+
 class PodSpec(KeptObject, frozen=True):
     node_name: str = ""
     scheduler_name: str = ""
@@ -60,6 +78,7 @@ class PodSpec(KeptObject, frozen=True):
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None
     termination_grace_period_seconds: int | None = None
+    volumes: list[PodVolume] | None = None
 
 
 class ContainerStatus(KeptObject, frozen=True):

@@ -178,7 +178,7 @@ def _new(state: State, record: Record, witness: _Witness, told: Told, cause: str
             sample = next((s for s in reversed(state.samples) if s.ts < row.ts + CLOCK_SECOND), None)
             if sample is None:
                 return row
-            return predicted(row, sample, state.config, state.kubelet_version)
+            return predicted(row, told, sample, state.config, state.kubelet_version)
 
 
 REDUCER: Final = Reducer(

@@ -108,6 +108,8 @@ class State(msgspec.Struct, frozen=True):
     """Views of API objects by source."""
     pods: dict[str, PinnedPod] = {}
     """By uid."""
+    ended: frozenset[str] = frozenset()
+    """Uids of Guaranteed pods that ended and that the memory manager's checkpoint may name yet."""
     refused: frozenset[str] = frozenset()
     """Uids of pods that failed admission and were not deleted yet."""
     kubelet: Kubelet | None = None

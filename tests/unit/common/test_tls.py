@@ -6,7 +6,8 @@ from pathlib import Path
 import certifi
 import pytest
 
-from common.tls import FilesUnusable, RotatingContext, RotatingPassword, check_files
+from common.errors import FilesUnusable
+from common.tls import RotatingContext, RotatingPassword, check_files
 
 CA = Path(certifi.where()).read_text()
 
