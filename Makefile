@@ -8,7 +8,7 @@ COMPILE := $(UV) compile --quiet --universal --python-version 3.11 --generate-ha
 SECONDS ?= 60
 AUDITED := .lock/all.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt .lock/docs.txt
 
-.PHONY: demo docs generate test wheel faults fuzz audit audit-kept check bench scale lock clean
+.PHONY: demo docs generate test oracle wheel faults fuzz audit audit-kept check bench scale lock clean
 
 $(VENV)/.runtime: .lock/all.txt pyproject.toml
 	@echo "setting up $(VENV) (about a minute, once)"
@@ -50,6 +50,9 @@ test: $(VENV)/.dev ## all tests, against real components; builds these once into
 
 wheel: $(VENV)/.dev ## build the wheel, install it into empty environments, and replay an example from it
 	$(PYTHON) -m pytest tests/wheel
+
+oracle: $(VENV)/.dev ## 10,000 cases of each oracle: our rules against Kubernetes' own packages
+	LEADSMAN_ORACLE_CASES=10000 $(PYTHON) -m pytest tests/oracle
 
 faults: $(VENV)/.dev ## the long form of tests/faults: an hour of outages and kills; writes tests/faults/REPORT.md
 	@rm -f $(VENV)/faults.jsonl

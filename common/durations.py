@@ -1,6 +1,7 @@
-"""Go durations, as the kubelet's configuration prints them (`5m0s`)."""
+"""Durations: Go's, as the kubelet's configuration prints them (`5m0s`), and in words."""
 
 import re
+from itertools import pairwise
 from typing import Final
 
 from common.errors import BadValue
@@ -16,6 +17,7 @@ _NANOSECONDS: Final = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _LONGEST_TEXT: Final = 128
 _LONGEST_NANOSECONDS: Final = 2**63 - 1
 _SHOWN: Final = 64
@@ -57,3 +59,13 @@ def _nanoseconds(text: str, unsigned: str) -> int:
         total += int(match[1] + fraction) * _NANOSECONDS[match[3]] // 10 ** len(fraction)
         position = match.end()
     return total
+
+
+def in_words(seconds: float) -> str:
+    """A length of time in its largest unit and the one below, as 2 h 5 min."""
+    left = round(seconds)
+    for (unit, length), (below, part) in pairwise(_UNITS):
+        if left >= length:
+            whole, rest = divmod(left, length)
+            return f"{whole} {unit} {rest // part} {below}" if rest >= part else f"{whole} {unit}"
+    return f"{left} s"

@@ -16,6 +16,10 @@ class KafkaUnusable(Exception):
     """Kafka cannot be reached, or is not set up as it has to be."""
 
 
+class FilesUnusable(ValueError):
+    """A file of certificates or passwords cannot be used; the message names it."""
+
+
 class BadRecord(ValueError):
     """A record that cannot be decoded or makes no sense; the runtime dead-letters it.
 

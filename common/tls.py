@@ -1,14 +1,12 @@
 """Certificates and passwords that are read from their files for each connection: rotated without a restart."""
 
 import ssl
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
+from common.errors import FilesUnusable
 from common.text import plain
-
-
-class FilesUnusable(ValueError):
-    """A file of certificates or passwords cannot be used; the message names it."""
 
 
 class RotatingContext(ssl.SSLContext):
@@ -26,18 +24,19 @@ class RotatingContext(ssl.SSLContext):
         """Raises FilesUnusable."""
         context = cls(ssl.PROTOCOL_TLS_CLIENT)
         context._ca_file, context._certificate_file, context._key_file = ca_file, certificate_file, key_file
-        context._now()
+        context.now()
         return context
 
     def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:
         """What asyncio makes each connection with."""
-        return self._now().wrap_bio(*arguments, **named)
+        return self.now().wrap_bio(*arguments, **named)
 
     def wrap_socket(self, *arguments: Any, **named: Any) -> ssl.SSLSocket:
         """What a client makes each connection with that waits for its answers."""
-        return self._now().wrap_socket(*arguments, **named)
+        return self.now().wrap_socket(*arguments, **named)
 
-    def _now(self) -> ssl.SSLContext:
+    def now(self) -> ssl.SSLContext:
+        """What the files hold now; raises FilesUnusable."""
         try:
             context = ssl.create_default_context(cafile=self._ca_file)
         except OSError as error:
@@ -66,6 +65,15 @@ class RotatingPassword(str):
 
     def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
         return _read(self._file).encode(encoding, errors)
+
+
+def check_files(options: Iterable[object]) -> None:
+    """Raises FilesUnusable where a file of one of these contexts and passwords cannot be used now."""
+    for option in options:
+        if isinstance(option, RotatingContext):
+            option.now()
+        elif isinstance(option, RotatingPassword):
+            option.encode()
 
 
 def _read(file: Path) -> str:

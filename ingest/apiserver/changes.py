@@ -8,7 +8,7 @@ import msgspec
 from common.clock import Clock
 from common.text import plain
 from ingest.apiserver.filters import Inventory, Key, News
-from ingest.apiserver.watch_events import Tombstone, WatchEvent, version_of
+from ingest.apiserver.watch_events import Oversized, WatchEvent, version_of
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.records import ObjectChange
 from ingest.model.reports import Tally, error_observation
@@ -29,7 +29,7 @@ class Seen(NamedTuple):
     """What is kept of its object, where that was decoded."""
 
 
-class Telling:
+class Changes:
     """Turns objects of one resource into steps; keeps what is known, and counts what is not told.
 
     `glance` is called with the name and the text of each object that exists, before it is decided whether that is
@@ -88,10 +88,10 @@ class Telling:
             return [self.reached(version)]
         return [self._step(thing, "watch")._replace(version=version) for thing in news]
 
-    def oversized(self, gravestone: Tombstone, version: str) -> list[Seen]:
+    def oversized(self, found: Oversized, version: str) -> list[Seen]:
         """An object that was too large."""
         self.count("oversized")
-        return [self.error(f"{self._resource.name}: {gravestone.text}")._replace(version=version)]
+        return [self.error(f"{self._resource.name}: {found.text}")._replace(version=version)]
 
     def reached(self, version: str) -> Seen:
         """All up to this version is told."""

@@ -3,7 +3,6 @@
 Three nested generators: for ever; list then watch; one HTTP call.
 """
 
-import math
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from typing import Any, Final
@@ -16,21 +15,19 @@ from common.backoff import Backoff
 from common.clock import Clock
 from common.lines import Line, Splitter
 from common.text import plain
-from ingest.apiserver.changes import Seen, Telling
+from ingest.apiserver.changes import Changes, Seen
 from ingest.apiserver.filters import Key
 from ingest.apiserver.listing import pages
+from ingest.apiserver.progress import Progress
 from ingest.apiserver.requests import (
-    BAD_REQUEST,
-    FORBIDDEN,
     NOT_FOUND,
     TRANSPORT_ERRORS,
-    UNAUTHORIZED,
     ApiError,
     TooLargeError,
     get,
     keep_alive,
 )
-from ingest.apiserver.watch_events import HEAD_BYTES, LINE_LIMIT_BYTES, StreamError, read_event, tombstone
+from ingest.apiserver.watch_events import HEAD_BYTES, LINE_LIMIT_BYTES, StreamError, read_event, read_oversized
 from ingest.model.observation import UNDECODABLE
 from ingest.model.reports import Failure, Tally
 from ingest.resources.resource import ApiResource
@@ -43,11 +40,6 @@ SHORT_WATCH_SECONDS: Final = 1.0
 CONNECT_SECONDS: Final = 15.0
 ABSENT_SECONDS: Final = 300.0
 """How often a custom resource is looked for that the cluster does not have."""
-
-EVENT_TTL_SECONDS: Final = 3600.0
-"""How long the API server keeps an Event after its last write (rules: event-counts)."""
-
-_RELIST_CODES: Final = frozenset({BAD_REQUEST, NOT_FOUND})
 
 
 class _CutError(Exception):
@@ -88,24 +80,19 @@ class Watch:
     ) -> None:
         self.resource = resource
         self.failure = Failure(clock)
-        self.absent = False
-        """The cluster does not have this custom resource."""
         self._client = client
         self._clock = clock
         self._contact = contact
         self._silence_seconds = silence_seconds
         self._line_limit_bytes = line_limit_bytes
         self._backoff = Backoff(clock)
-        self._telling = Telling(resource, cluster, clock, tally, glance)
-        self._paths = list(resource.paths)
-        self._paths_missing = 0
-        self._version = version
-        self._heard_at = -math.inf
-        self._inventory_is_due = bool(version)
-        self._list_is_due = not version
-        self._version_is_unavailable = False
-        self._gap = ""
-        """Why versions may have been missed since the last one that was told; empty where none can have been."""
+        self._changes = Changes(resource, cluster, clock, tally, glance)
+        self._progress = Progress(resource, version)
+
+    @property
+    def absent(self) -> bool:
+        """The cluster does not have this custom resource."""
+        return self._progress.absent
 
     async def follow(self) -> AsyncGenerator[Seen, None]:
         """Give what happens, for ever; what fails is told as ERROR observations and tried again."""
@@ -117,9 +104,9 @@ class Watch:
             except _FAILURES as problem:
                 wait_seconds, report = self._failed(problem)
             if report:
-                self._telling.count("failure")
+                self._changes.count("failure")
             if report and self.failure.is_to_be_told(report):
-                yield self._telling.error(f"{self.resource.name} cannot be read: {report}")
+                yield self._changes.error(f"{self.resource.name} cannot be read: {report}")
             if self.absent:
                 await self._clock.sleep(ABSENT_SECONDS)
             else:
@@ -128,41 +115,23 @@ class Watch:
     def _failed(self, problem: Exception) -> tuple[float, str]:
         """Seconds that the server asks to wait, and what is to be told; decides whether a new list is due."""
         if isinstance(problem, _CutError):
-            self._telling.count("cut")
+            self._changes.count("cut")
             return 0.0, ""
         if isinstance(problem, StreamError):
             if not problem.error.throttled:
-                self._gap, self._list_is_due = str(problem), True
+                self._progress.lost(str(problem))
             return problem.error.retry_after_seconds, ""
         if isinstance(problem, ApiError):
-            return problem.retry_after_seconds, self._refused(problem)
+            report = self._progress.refused(problem)
+            if problem.code == NOT_FOUND and self.resource.optional:
+                self._contact(self.resource.name)
+            return problem.retry_after_seconds, report
         return 0.0, f"{type(problem).__name__}: {plain(problem)}"
 
-    def _refused(self, error: ApiError) -> str:
-        """Decide how to go on after an answer that is an error; give what is to be told of it."""
-        if error.code == NOT_FOUND and self.resource.optional:
-            self._list_is_due = True
-            self._paths.append(self._paths.pop(0))
-            self._paths_missing += 1
-            self.absent = self._paths_missing >= len(self._paths)
-            self._contact(self.resource.name)
-            return ""
-        if self._list_is_due and not self._version_is_unavailable and (error.expired or error.too_large_version):
-            self._version_is_unavailable = True
-            return ""
-        if not self._list_is_due and (error.expired or error.too_large_version or error.code in _RELIST_CODES):
-            self._gap, self._list_is_due = str(error), True
-            return ""
-        if error.code == FORBIDDEN:
-            return f"{error}: allow list and watch on {self.resource.name} in the ClusterRole"
-        if error.code == UNAUTHORIZED:
-            return f"{error}: check the credentials"
-        return str(error)
-
     async def _list_then_watch(self) -> AsyncGenerator[Seen, None]:
-        if self._inventory_is_due:
+        if self._progress.inventory_is_due:
             await self._take_inventory()
-        if self._list_is_due:
+        if self._progress.list_is_due:
             async with aclosing(self._list()) as steps:
                 async for seen in steps:
                     yield seen
@@ -174,34 +143,32 @@ class Watch:
     async def _take_inventory(self) -> None:
         """Learn what was there at the version where the stream goes on; all of it was told before the restart."""
         try:
-            async with aclosing(pages(self._client, self._paths[0], self._version, "Exact")) as listed:
+            async with aclosing(pages(self._client, self._progress.path, self._progress.version, "Exact")) as listed:
                 async for page in listed:
                     for data in page.objects:
-                        self._telling.listed(data)
+                        self._changes.listed(data)
         except ApiError as error:
             if not error.expired and not error.too_large_version:
                 raise
-            self._telling.forget()
-            self._gap, self._list_is_due = str(error), True
-        self._inventory_is_due = False
+            self._changes.forget()
+            self._progress.lost(str(error))
+        self._progress.inventory_is_due = False
 
     async def _list(self) -> AsyncGenerator[Seen, None]:
-        """List at the last version, or at what is cached, and where that was refused at the most recent."""
+        """Give what changed since the last list, and what it no longer has."""
         present: set[Key | None] = set()
         told, version = 0, ""
-        at = "" if self._version_is_unavailable else self._version or "0"
-        match = "NotOlderThan" if at not in {"", "0"} else ""
-        async with aclosing(pages(self._client, self._paths[0], at, match)) as listed:
+        async with aclosing(pages(self._client, self._progress.path, *self._progress.list_at())) as listed:
             async for page in listed:
                 version = page.version
                 self._contact(self.resource.name)
                 for data in page.objects:
-                    key, news = self._telling.listed(data)
+                    key, news = self._changes.listed(data)
                     present.add(key)
                     for step in news:
                         told += 1
                         yield step
-        for step in self._telling.vanished(present, version):
+        for step in self._changes.vanished(present, version):
             told += 1
             yield step
         for step in self._listed_anew(version, told):
@@ -209,31 +176,22 @@ class Watch:
 
     def _listed_anew(self, version: str, told: int) -> Iterator[Seen]:
         """End a list: tell the gap that it closes, and where the stream goes on."""
-        if self._gap and not self._nothing_was_missed(told):
-            self._telling.count("gap")
-            yield self._telling.error(
-                f"gap: {self.resource.name} between version {plain(self._version)} and {plain(version)} "
-                f"may not have been seen ({self._gap}); a new list told {told} changes"
+        progress = self._progress
+        if progress.gap and not progress.nothing_was_missed(told, self._clock.monotonic()):
+            self._changes.count("gap")
+            yield self._changes.error(
+                f"gap: {self.resource.name} between version {plain(progress.version)} and {plain(version)} "
+                f"may not have been seen ({progress.gap}); a new list told {told} changes"
             )
-        self._telling.count("list")
-        self._version, self._gap = version, ""
-        self._list_is_due = self._version_is_unavailable = False
-        self._heard_at = self._clock.monotonic()
-        yield self._telling.reached(version)
-
-    def _nothing_was_missed(self, told: int) -> bool:
-        """Events outlive a short gap, so a list of them that tells nothing new shows that there was nothing.
-
-        Their stream has no bookmarks, and while no event comes its version grows too old (rules: list-and-watch).
-        """
-        silent_seconds = self._clock.monotonic() - self._heard_at
-        return not told and not self.resource.deletion_is_news and silent_seconds < EVENT_TTL_SECONDS
+        self._changes.count("list")
+        progress.listed(version, self._clock.monotonic())
+        yield self._changes.reached(version)
 
     async def _watch(self) -> AsyncGenerator[Seen, None]:
         """One HTTP call: watch from the last version until the server, the network or silence ends it."""
         started, lines_read = self._clock.monotonic(), 0
         timeouts = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=self._silence_seconds)
-        async with get(self._client, self._paths[0], self._query(), timeouts) as response:
+        async with get(self._client, self._progress.path, self._query(), timeouts) as response:
             keep_alive(response)
             self._heard()
             splitter = Splitter(self._line_limit_bytes, HEAD_BYTES)
@@ -245,7 +203,7 @@ class Watch:
                         for step in self._told(line):
                             yield step
             except TimeoutError:
-                self._telling.count("silent")
+                self._changes.count("silent")
             except (aiohttp.ClientError, OSError) as problem:
                 raise _CutError from problem
         if self._clock.monotonic() - started < SHORT_WATCH_SECONDS:
@@ -258,7 +216,7 @@ class Watch:
         return {
             "watch": "true",
             "allowWatchBookmarks": "true",
-            "resourceVersion": self._version,
+            "resourceVersion": self._progress.version,
             "timeoutSeconds": str(seconds),
         }
 
@@ -273,17 +231,16 @@ class Watch:
             event = read_event(line.data)
         except RecursionError:
             return self._too_large(line)
-        steps = self._telling.watched(event, self._version)
-        self._version = steps[-1].version
+        steps = self._changes.watched(event, self._progress.version)
+        self._progress.reached(steps[-1].version)
         return steps
 
     def _too_large(self, line: Line) -> list[Seen]:
-        gravestone = tombstone(line.data[:HEAD_BYTES], line.size_bytes)
-        self._version = gravestone.version or self._version
-        return self._telling.oversized(gravestone, self._version)
+        found = read_oversized(line.data[:HEAD_BYTES], line.size_bytes)
+        self._progress.reached(found.version)
+        return self._changes.oversized(found, self._progress.version)
 
     def _heard(self) -> None:
-        self._paths_missing, self.absent = 0, False
+        self._progress.heard(self._clock.monotonic())
         self.failure.recovered()
-        self._heard_at = self._clock.monotonic()
         self._contact(self.resource.name)

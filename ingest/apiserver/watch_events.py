@@ -29,7 +29,7 @@ class _Versioned(msgspec.Struct, frozen=True, gc=False):
     metadata: _VersionOnly = _VersionOnly()
 
 
-class Tombstone(NamedTuple):
+class Oversized(NamedTuple):
     """What is known of an object that was too large to be read."""
 
     text: str
@@ -72,12 +72,12 @@ def version_of(event: WatchEvent) -> str:
         return ""
 
 
-def tombstone(head: bytes, size_bytes: int) -> Tombstone:
+def read_oversized(head: bytes, size_bytes: int) -> Oversized:
     """Say of a line that was thrown away what its beginning tells."""
     found = _HEAD.match(head)
     size = f"an object of {size_bytes} bytes is too large to be read"
     if found is None:
-        return Tombstone(size, "")
+        return Oversized(size, "")
     fields = {name: (value or b"").decode(errors="replace") for name, value in found.groupdict().items()}
     name = "/".join(part for part in (fields["namespace"], fields["name"]) if part)
-    return Tombstone(f"{size}: {fields['type']} {plain(name)}, version {plain(fields['version'])}", fields["version"])
+    return Oversized(f"{size}: {fields['type']} {plain(name)}, version {plain(fields['version'])}", fields["version"])

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from common.durations import in_words
 from common.text import plain
 from ingest.files.inspection import Inspection, summarize
 from ingest.files.sources import Progress, read_sources
@@ -58,7 +59,7 @@ def _overview(inspection: Inspection) -> RenderableType:
     lines = [f"{_count(inspection.observations, 'observation')}, {_count(len(inspection.nodes), 'node')}"]
     if inspection.first is not None and inspection.last is not None:
         seconds = (inspection.last - inspection.first).total_seconds()
-        lines.append(f"from {_time(inspection.first)} to {_time(inspection.last)}, {span(seconds)}")
+        lines.append(f"from {_time(inspection.first)} to {_time(inspection.last)}, {in_words(seconds)}")
     if inspection.clusters:
         lines.append("cluster " + ", ".join(plain(cluster, 80) for cluster in inspection.clusters[:SHOWN_ROWS]))
     if inspection.largest is not None:
@@ -83,14 +84,3 @@ def _count(number: int, noun: str) -> str:
 
 def _time(ts: datetime) -> str:
     return ts.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def span(seconds: float) -> str:
-    """Say a duration in its two largest units."""
-    left = round(seconds)
-    parts = []
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
-        count, left = divmod(left, size)
-        if count:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts[:2]) or "0 s"

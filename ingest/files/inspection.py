@@ -27,6 +27,7 @@ class Gap(NamedTuple):
 
     cluster: str
     node: str
+    resource: str
     begin: datetime
     end: datetime
     usual_seconds: float
@@ -34,7 +35,7 @@ class Gap(NamedTuple):
 
     def __str__(self) -> str:
         seconds = (self.end - self.begin).total_seconds()
-        return f"no stats/summary for {seconds:.0f} s where one came every {self.usual_seconds:.0f} s"
+        return f"no {self.resource} for {seconds:.0f} s where one came every {self.usual_seconds:.0f} s"
 
 
 class Errors(NamedTuple):
@@ -123,10 +124,10 @@ class _Intervals:
             keep(self._longest, (interval, self._last))
         self._last = ts
 
-    def gaps(self, cluster: str, node: str) -> list[Gap]:
+    def gaps(self, cluster: str, node: str, resource: str) -> list[Gap]:
         usual = self._median_seconds()
         return [
-            Gap(cluster, node, begin, begin + interval, usual)
+            Gap(cluster, node, resource, begin, begin + interval, usual)
             for interval, begin in self._longest
             if interval.total_seconds() > GAP_TIMES_USUAL * usual > 0
         ]
@@ -147,7 +148,7 @@ class _Summary:
         self._last: datetime | None = None
         self._clusters: set[str] = set()
         self._nodes: dict[tuple[str, str], str] = {}
-        self._intervals: dict[tuple[str, str], _Intervals] = {}
+        self._intervals: dict[tuple[str, str, str], _Intervals] = {}
         self._errors: dict[tuple[str, str, str, str], Errors] = {}
         self._unreadable: dict[str, Damage] = {}
         self._largest: Largest | None = None
@@ -165,7 +166,7 @@ class _Summary:
             return
         self._add_node(seen, self._records(entry))
         if seen.resource in _SAMPLED:
-            self._intervals.setdefault((seen.cluster, seen.node), _Intervals()).add(seen.ts)
+            self._intervals.setdefault((seen.cluster, seen.node, seen.resource), _Intervals()).add(seen.ts)
 
     def add_unreadable(self, entry: Unreadable) -> None:
         first = self._unreadable.get(entry.error_type)
@@ -184,7 +185,7 @@ class _Summary:
             return []
 
     def result(self, skipped: Mapping[str, int]) -> Inspection:
-        gaps = [gap for (cluster, node), each in self._intervals.items() for gap in each.gaps(cluster, node)]
+        gaps = [gap for key, each in self._intervals.items() for gap in each.gaps(*key)]
         return Inspection(
             observations=self._counts.total(),
             counts=dict(sorted(self._counts.items())),

@@ -7,8 +7,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
-from common.errors import KafkaUnusable
-from common.tls import FilesUnusable
+from common.errors import FilesUnusable, KafkaUnusable
 from ingest.kafka.reaching import explain, why_unreachable
 from ingest.model.topics import Topic
 

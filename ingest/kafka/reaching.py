@@ -10,8 +10,8 @@ from aiokafka.errors import (
     UnsupportedSaslMechanismError,
 )
 
+from common.errors import FilesUnusable
 from common.text import plain
-from common.tls import FilesUnusable
 from ingest.kafka.aiokafka_fixes import Options, probe
 
 TIMEOUT_MS: Final = 5_000

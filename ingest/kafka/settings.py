@@ -45,7 +45,7 @@ class KafkaSettings(Section):
         return topics(self.topic_prefix, partitions=self.partitions, retention_hours=self.retention_hours)
 
     def client_options(self) -> dict[str, Any]:
-        """What every client of aiokafka is told beside the servers. Raises FilesUnusable."""
+        """Options of every aiokafka client beside the servers. Raises FilesUnusable."""
         options: dict[str, Any] = {"security_protocol": self.security_protocol}
         if self.security_protocol.endswith("SSL"):
             options["ssl_context"] = RotatingContext.of(self.ca_file, self.certificate_file, self.key_file)

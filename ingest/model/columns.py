@@ -8,7 +8,7 @@ from itertools import chain, compress, count
 from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 
-from ingest.model.records import PodColumns
+from ingest.model.samples import PodColumns
 
 BYTES: Final = 8
 _INT64: Final = (-(1 << 63), (1 << 63) - 1)

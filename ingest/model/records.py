@@ -4,12 +4,16 @@ One record a message. `ts` is when it was observed (aware UTC); `kind` tells the
 """
 
 from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
-from ingest.model.objects import Event, KubeletConfiguration, Node, Pod
+from ingest.model.objects.event import Event
+from ingest.model.objects.kubelet import KubeletConfiguration
+from ingest.model.objects.node import Node
+from ingest.model.objects.pod import Pod
 from ingest.model.podresources import AllocatableResources, PodResources
+from ingest.model.samples import NodeSample, PodColumns, PodUsages
 
 ObjectChange: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -63,97 +67,6 @@ class EventRecord(Record, frozen=True, tag="event"):
     object: Event
 
 
-class NodeSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What `/stats/summary` says of the node; None where it says nothing. The names are the columns'."""
-
-    cpu_usage_nanocores: int | None = None
-    cpu_usage_core_nanoseconds: int | None = None
-    memory_available_bytes: int | None = None
-    memory_usage_bytes: int | None = None
-    memory_working_set_bytes: int | None = None
-    memory_rss_bytes: int | None = None
-    memory_page_faults: int | None = None
-    memory_major_page_faults: int | None = None
-    pods_memory_available_bytes: int | None = None
-    """Of the system container `pods`: the allocatable view (rules: eviction-signals)."""
-    pods_memory_working_set_bytes: int | None = None
-    nodefs_available_bytes: int | None = None
-    nodefs_capacity_bytes: int | None = None
-    nodefs_used_bytes: int | None = None
-    nodefs_inodes_free: int | None = None
-    nodefs_inodes: int | None = None
-    nodefs_inodes_used: int | None = None
-    imagefs_available_bytes: int | None = None
-    imagefs_capacity_bytes: int | None = None
-    imagefs_used_bytes: int | None = None
-    imagefs_inodes_free: int | None = None
-    imagefs_inodes: int | None = None
-    imagefs_inodes_used: int | None = None
-    containerfs_available_bytes: int | None = None
-    containerfs_capacity_bytes: int | None = None
-    containerfs_used_bytes: int | None = None
-    containerfs_inodes_free: int | None = None
-    containerfs_inodes: int | None = None
-    containerfs_inodes_used: int | None = None
-    pids_max: int | None = None
-    pids_current: int | None = None
-    swap_available_bytes: int | None = None
-    swap_usage_bytes: int | None = None
-    cpu_psi_some_total_nanoseconds: int | None = None
-    cpu_psi_some_avg10_percent: float | None = None
-    cpu_psi_full_total_nanoseconds: int | None = None
-    cpu_psi_full_avg10_percent: float | None = None
-    memory_psi_some_total_nanoseconds: int | None = None
-    memory_psi_some_avg10_percent: float | None = None
-    memory_psi_full_total_nanoseconds: int | None = None
-    memory_psi_full_avg10_percent: float | None = None
-    io_psi_some_total_nanoseconds: int | None = None
-    io_psi_some_avg10_percent: float | None = None
-    io_psi_full_total_nanoseconds: int | None = None
-    io_psi_full_avg10_percent: float | None = None
-
-
-class PodColumns(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The pods of one sample by column: index i of every list is one pod. The names are the columns'.
-
-    `ephemeral_*`, `rootfs_*`, `logs_*` and `volumes_*` are bytes or inodes as the eviction manager adds them up
-    (rules: eviction-order).
-    """
-
-    namespace: list[str]
-    pod: list[str]
-    uid: list[str]
-    cpu_usage_nanocores: list[int | None]
-    cpu_usage_core_nanoseconds: list[int | None]
-    memory_usage_bytes: list[int | None]
-    memory_working_set_bytes: list[int | None]
-    memory_rss_bytes: list[int | None]
-    memory_page_faults: list[int | None]
-    memory_major_page_faults: list[int | None]
-    ephemeral_used_bytes: list[int | None]
-    inodes_used: list[int | None]
-    rootfs_used_bytes: list[int]
-    rootfs_inodes_used: list[int]
-    logs_used_bytes: list[int]
-    logs_inodes_used: list[int]
-    volumes_used_bytes: list[int]
-    volumes_inodes_used: list[int]
-    processes: list[int | None]
-    swap_usage_bytes: list[int | None]
-    cpu_psi_some_total_nanoseconds: list[int | None]
-    cpu_psi_some_avg10_percent: list[float | None]
-    cpu_psi_full_total_nanoseconds: list[int | None]
-    cpu_psi_full_avg10_percent: list[float | None]
-    memory_psi_some_total_nanoseconds: list[int | None]
-    memory_psi_some_avg10_percent: list[float | None]
-    memory_psi_full_total_nanoseconds: list[int | None]
-    memory_psi_full_avg10_percent: list[float | None]
-    io_psi_some_total_nanoseconds: list[int | None]
-    io_psi_some_avg10_percent: list[float | None]
-    io_psi_full_total_nanoseconds: list[int | None]
-    io_psi_full_avg10_percent: list[float | None]
-
-
 class SummaryRecord(Record, frozen=True, tag="summary"):
     """One `/stats/summary`: a node and its pods in one message."""
 
@@ -163,28 +76,6 @@ class SummaryRecord(Record, frozen=True, tag="summary"):
     def folded(self) -> "SampleRecord":
         pods = PodUsages(*[getattr(self.pods, name) for name in PodUsages.__struct_fields__])
         return SampleRecord(ts=self.ts, cluster=self.cluster, node=self.node, sample=self.sample, pods=pods)
-
-
-class PodUsages(msgspec.Struct, frozen=True, gc=False):
-    """Of the pods of one sample what an analytic reads: their names, and what evicts them in their order
-    (rules: eviction-order).
-    """
-
-    namespace: list[str]
-    pod: list[str]
-    uid: list[str]
-    memory_working_set_bytes: list[int | None]
-    rootfs_used_bytes: list[int]
-    rootfs_inodes_used: list[int]
-    logs_used_bytes: list[int]
-    logs_inodes_used: list[int]
-    volumes_used_bytes: list[int]
-    volumes_inodes_used: list[int]
-    processes: list[int | None]
-
-
-USAGES: Final = PodUsages.__struct_fields__[3:]
-"""The columns of numbers among them."""
 
 
 class SampleRecord(Record, frozen=True, tag="summary"):

@@ -8,7 +8,8 @@ import msgspec
 from common.errors import BadRecord
 from ingest.model.columns import Packed, pack, unpack
 from ingest.model.observation import Observed, Position, Unreadable
-from ingest.model.records import AnyRecord, PodColumns, Record, SampleRecord, SummaryRecord
+from ingest.model.records import AnyRecord, Record, SampleRecord, SummaryRecord
+from ingest.model.samples import PodColumns
 from ingest.normalize.identity import digest
 from ingest.normalize.normalize import normalize
 
@@ -46,7 +47,8 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
         if self.numbers is None or not isinstance(record, SampleRecord):
             return record
         pods, columns = record.pods, unpack(self.numbers)
-        whole = PodColumns(namespace=pods.namespace, pod=pods.pod, uid=pods.uid, **columns)  # type: ignore[arg-type]
+        texts = {"namespace": pods.namespace, "pod": pods.pod, "uid": pods.uid, "volumes": pods.volumes}
+        whole = PodColumns(**texts, **columns)  # type: ignore[arg-type]
         return SummaryRecord(ts=record.ts, cluster=record.cluster, node=record.node, sample=record.sample, pods=whole)
 
 

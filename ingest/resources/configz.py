@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.objects import KubeletConfiguration
+from ingest.model.objects.kubelet import KubeletConfiguration
 from ingest.model.observation import Observation
 from ingest.model.records import Record, SettingsRecord
 from ingest.resources.decoding import kept

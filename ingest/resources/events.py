@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ingest.model.objects import Event, EventAnnotations
+from ingest.model.objects.event import Event, EventAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import EventRecord, Record
 from ingest.resources.decoding import kept, names_of

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ingest.model.objects import Node, NodeAnnotations
+from ingest.model.objects.node import Node, NodeAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import NodeRecord, Record
 from ingest.resources.decoding import kept, names_of, without_version

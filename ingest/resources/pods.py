@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ingest.model.objects import Pod, PodAnnotations
+from ingest.model.objects.pod import Pod, PodAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import PodPlacement, PodRecord, Record
 from ingest.resources.decoding import kept, names_of, without_version

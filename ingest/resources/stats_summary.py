@@ -1,11 +1,13 @@
 """The kubelet's `/stats/summary` in columns: one record a node and sample."""
 
+import re
 from typing import Any, Final
 
 import msgspec
 
 from ingest.model.observation import Observation
-from ingest.model.records import NodeSample, PodColumns, Record, SummaryRecord
+from ingest.model.records import Record, SummaryRecord
+from ingest.model.samples import NodeSample, PodColumns
 from ingest.model.summary import (
     ContainerStats,
     Filesystem,
@@ -24,6 +26,7 @@ from ingest.resources.resource import Fields, KubeletResource, node_of
 _NO_FILESYSTEM: Final = Filesystem()
 _SERVICE_ACCOUNT_VOLUME: Final = "kube-api-access-"
 """How the API server names the projected volume of a service account's token."""
+_DNS_LABEL: Final = re.compile("[a-z0-9-]{1,63}")
 
 
 def node_sample(node: NodeStats) -> NodeSample:
@@ -81,7 +84,7 @@ def _psi(prefix: str, psi: Psi) -> dict[str, Any]:
 def pod_columns(pods: list[PodStats]) -> PodColumns:
     """The pods' rows of `pod_samples` by column.
 
-    `volumes_*` leave out the volumes of claims and the service account's token, which lie elsewhere or in memory
+    Left out are the volumes of claims and the service account's token, which lie elsewhere or in memory
     (rules: eviction-order). A summary does not tell a Secret or a memory-backed emptyDir from a local volume, so
     these are counted.
     """
@@ -92,6 +95,7 @@ def pod_columns(pods: list[PodStats]) -> PodColumns:
     written = [_written(pod.containers) for pod in pods]
     volumes = [_in_volumes(pod.volume) for pod in pods]
     return PodColumns(
+        volumes=[v[2] for v in volumes],
         namespace=[r.namespace for r in references],
         pod=[r.name for r in references],
         uid=[r.uid for r in references],
@@ -130,16 +134,19 @@ def _written(containers: list[ContainerStats]) -> tuple[int, int, int, int]:
     return rootfs_bytes, rootfs_inodes, logs_bytes, logs_inodes
 
 
-def _in_volumes(volumes: list[Volume]) -> tuple[int, int]:
+def _in_volumes(volumes: list[Volume]) -> tuple[int, int, str]:
     """Bytes and inodes of the volumes that the eviction manager counts (rules: eviction-order), as far as the
-    summary alone tells.
+    summary alone tells, and those of each that has an API server's name.
     """
     used_bytes = inodes = 0
+    each = []
     for volume in volumes:
         if volume.pvc_ref is None and not volume.name.startswith(_SERVICE_ACCOUNT_VOLUME):
             used_bytes += volume.used_bytes or 0
             inodes += volume.inodes_used or 0
-    return used_bytes, inodes
+            if _DNS_LABEL.fullmatch(volume.name):
+                each.append(f"{volume.name}:{volume.used_bytes or 0}:{volume.inodes_used or 0}")
+    return used_bytes, inodes, ",".join(each)
 
 
 def _psi_columns(prefix: str, psis: list[Psi]) -> dict[str, Any]:

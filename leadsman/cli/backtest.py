@@ -10,7 +10,7 @@ from ingest.files.ahead import read_ahead
 from ingest.files.progress import progress_bar
 from leadsman.cli import options
 from leadsman.cli.console import wide
-from leadsman.cli.exits import EXIT_BAD_INPUT, say
+from leadsman.cli.exits import EXIT_BAD_INPUT, note
 from leadsman.cli.present.backtest import as_json, as_tables
 from sql.questions.backtest import backtest
 from streams.alerting.rules_file import default_rules, read_rules
@@ -60,7 +60,7 @@ def command(
             wide.print(shown, markup=False, highlight=False)
     if found.report.dead_letters:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.report.dead_letters.items()))
-        say(f"leadsman: some input was bad, all else was replayed: {kinds}")
+        note(f"leadsman: some input was bad, all else was replayed: {kinds}")
         click.get_current_context().exit(EXIT_BAD_INPUT)
 
 

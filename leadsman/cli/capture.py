@@ -8,7 +8,7 @@ import click
 from ingest.files.rotate import Rotation
 from ingest.live.record import record
 from leadsman.cli import options
-from leadsman.cli.exits import EXIT_NO_SOURCE, fail, say
+from leadsman.cli.exits import EXIT_NO_SOURCE, fail, note
 from leadsman.cli.live import live_settings, run_served, watch_flags
 
 ROTATION: Final = Rotation()
@@ -70,7 +70,7 @@ def command(
     """
     settings = live_settings(config, watch=watch_flags(**watched))
     rotation = Rotation(rotate_mib * 1024 * 1024, rotate_seconds, compress, keep)
-    recording = record(settings.watched(), output, rotation, _ignore if quiet else say, seconds=seconds)
+    recording = record(settings.watched(), output, rotation, _ignore if quiet else note, seconds=seconds)
     try:
         captured = run_served(settings, "capture", recording)
     except OSError as error:

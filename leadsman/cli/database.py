@@ -2,11 +2,10 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from leadsman.cli.options import DEFAULT_DSN
-from leadsman.web.asked import has_table
-from sql.database.errors import SchemaOlder
+from sql.database.errors import SchemaMissing
 from sql.database.open import Database, connect
 from sql.schema.migrate import check_migrated
 
@@ -19,18 +18,15 @@ def existing_database(dsn: str) -> Iterator[Database]:
         yield database
 
 
-def called_as(dsn: str) -> str:
-    """The command as the reader typed it, with the database where it is another folder; a server's may be secret."""
-    return f"LEADSMAN_DB={dsn} {sys.argv[0]}" if dsn != DEFAULT_DSN and dsn.startswith("chdb:") else sys.argv[0]
-
-
 @contextmanager
 def readable_database(dsn: str) -> Iterator[Database]:
     """A database to show, opened to read; one without any tables is empty, one of an older version is an error."""
     with connect(dsn, make=False, read_only=True) as database:
-        try:
+        with suppress(SchemaMissing):
             check_migrated(database)
-        except SchemaOlder:
-            if has_table(database, "schema_migrations"):
-                raise
         yield database
+
+
+def called_as(dsn: str) -> str:
+    """The command as the reader typed it, with the database where it is another folder; a server's may be secret."""
+    return f"LEADSMAN_DB={dsn} {sys.argv[0]}" if dsn != DEFAULT_DSN and dsn.startswith("chdb:") else sys.argv[0]

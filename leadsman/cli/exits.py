@@ -5,9 +5,8 @@ from typing import Final, NamedTuple, NoReturn
 
 import click
 
-from common.errors import KafkaUnusable, SourceUnusable, WrongUsage
+from common.errors import FilesUnusable, KafkaUnusable, SourceUnusable, WrongUsage
 from common.text import plain
-from common.tls import FilesUnusable
 from sql.database.errors import DatabaseError, QueryFailed, SchemaError
 
 EXIT_NO_FIT: Final = 1
@@ -62,12 +61,12 @@ def _unusable_files(error: BaseException | None) -> FilesUnusable | None:
     return error
 
 
-def say(line: str) -> None:
+def note(line: str) -> None:
     """Print a line for the person who waits, beside the output."""
     click.echo(plain(line, MESSAGE), err=True)
 
 
 def fail(message: str, status: int) -> NoReturn:
     """End with one sentence."""
-    say(f"leadsman: {message}")
+    note(f"leadsman: {message}")
     sys.exit(status)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import click
@@ -15,11 +15,12 @@ from ingest.kafka.replay import Published
 from leadsman.cli import options
 from leadsman.cli.console import out
 from leadsman.cli.database import called_as
-from leadsman.cli.exits import EXIT_BAD_INPUT, say
+from leadsman.cli.exits import EXIT_BAD_INPUT, note
 from leadsman.cli.live import live_settings
-from leadsman.cli.present.story import tell
+from leadsman.cli.present.story import print_story
 from leadsman.run.feed import feed
 from leadsman.run.replay import replay
+from leadsman.run.settings import load
 from sql.database.open import connect
 from sql.schema.migrate import migrate
 from streams.local.replay import ReplayReport
@@ -87,6 +88,7 @@ def command(
         _print_published(published, quiet=quiet)
         return
     skipped: Counter[str] = Counter()
+    gap = timedelta(seconds=load(config).work.late_joiner_gap_seconds)
     with connect(db) as database:
         migrate(database)
         with progress_bar(quiet=quiet) as progress:
@@ -100,10 +102,10 @@ def command(
                 progress=progress,
                 skipped=skipped,
             )
-            report, refused = replay(database, items)
+            report, refused = replay(database, items, gap)
         if not quiet and (report.read or refused is None):
             _print_report(report, skipped)
-            tell(database, sorted(report.clusters), out, called_as(db))
+            print_story(database, sorted(report.clusters), out, called_as(db))
     if report.dead_letters:
         _print_dead_letters(report, db)
     if refused is not None:
@@ -119,7 +121,7 @@ def _print_published(published: Published, *, quiet: bool) -> None:
             f"{published.repeated} repeated ones and {published.outside} not between --since and --until left out."
         )
     if published.dead_letters:
-        say(f"leadsman: some input was bad: {_kinds(published.dead_letters)}. It is in the dead letters.")
+        note(f"leadsman: some input was bad: {_kinds(published.dead_letters)}. It is in the dead letters.")
         click.get_current_context().exit(EXIT_BAD_INPUT)
 
 
@@ -140,7 +142,7 @@ def _print_report(report: ReplayReport, skipped: Counter[str]) -> None:
 def _print_dead_letters(report: ReplayReport, dsn: str) -> None:
     first = report.first_dead_letter
     where = f"; the first at {plain(first.position)}: {plain(first.reason)}" if first else ""
-    say(
+    note(
         f"leadsman: some input was bad, all else was replayed: {_kinds(report.dead_letters)}{where}. "
         f"To see what and where: {called_as(dsn)} query dead_letters"
     )

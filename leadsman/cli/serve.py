@@ -7,7 +7,7 @@ import click
 
 from leadsman.cli import options
 from leadsman.cli.database import readable_database
-from leadsman.cli.exits import EXIT_NO_SOURCE, fail, say
+from leadsman.cli.exits import EXIT_NO_SOURCE, fail, note
 from leadsman.web.access import read_token
 from leadsman.web.running import run_site
 
@@ -36,6 +36,6 @@ def command(*, host: str, port: int, token_file: Path | None, db: str) -> None:
     token = read_token(token_file, host)
     with readable_database(db) as database:
         try:
-            run_site(database, host, port, token, say)
+            run_site(database, host, port, token, note)
         except OSError as error:
             fail(f"{host} port {port} cannot be listened on: {error.strerror or error}", EXIT_NO_SOURCE)

@@ -15,7 +15,7 @@ from ingest.normalize.received import Received
 from leadsman.run.kafka import make_topics, publisher
 
 DRAIN_SECONDS: Final = 10.0
-"""What Kafka has to acknowledge the last messages; the next start tells everything again."""
+"""What Kafka has to acknowledge the last messages; the next start publishes everything again."""
 log = structlog.get_logger(__name__)
 
 
@@ -39,7 +39,7 @@ async def run_agent_into_kafka(
         try:
             await asyncio.wait_for(opened.flush(), DRAIN_SECONDS)
         except TimeoutError:
-            log.warning("Kafka did not acknowledge all in time; the next start tells everything again")
+            log.warning("Kafka did not acknowledge all in time; the next start publishes everything again")
 
 
 async def send_for_ever(agent: Agent, publish: Publish, interval_seconds: float, clock: Clock = SYSTEM) -> None:

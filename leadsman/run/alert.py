@@ -11,7 +11,7 @@ from streams.alerting.receivers.consume import AlertConsumer
 
 
 async def run_alerts(settings: Settings, to: Sequence[str]) -> None:
-    """Tell every receiver until SIGTERM or SIGINT. Raises BadReceiver and TopicsUnusable."""
+    """Deliver alerts to every receiver until SIGTERM or SIGINT. Raises BadReceiver and TopicsUnusable."""
     kafka = settings.kafka
     secret = settings.alerts.webhook_secret
     consumers = [

@@ -17,7 +17,7 @@ async def feed(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> Published:
-    """Replay observations into Kafka (`ingest.kafka.replay`). Raises TopicsUnusable and SettingsError."""
+    """Replay observations into Kafka (`ingest.kafka.replay`). Raises TopicsUnusable and FilesUnusable."""
     await make_topics(kafka)
     async with publisher(kafka) as opened:
         return await replay_into_kafka(items, opened, kafka.topics(), speed=speed, since=since, until=until)

@@ -6,7 +6,7 @@ from ingest.kafka.settings import KafkaSettings
 
 
 async def make_topics(kafka: KafkaSettings) -> list[str]:
-    """Create the topics that are missing, and return their names. Raises TopicsUnusable and SettingsError."""
+    """Create the topics that are missing, and return their names. Raises TopicsUnusable and FilesUnusable."""
     return await ensure_topics(
         kafka.bootstrap_servers,
         kafka.topics(),

@@ -37,7 +37,7 @@ class Settings(BaseSettings):
     """How running parts log."""
     telemetry: TelemetrySettings = TelemetrySettings()
     watch: LiveSettings | None = None
-    """Which cluster is watched, and how; the defaults where nothing is said."""
+    """Which cluster is watched, and how; by default as LiveSettings."""
 
     def watched(self) -> LiveSettings:
         """What `watch`, `capture` and `up` do."""

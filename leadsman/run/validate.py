@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from common.errors import FilesUnusable
 from common.text import plain
-from common.tls import FilesUnusable
 from ingest.apiserver.connect import KubeconfigError, configuration
 from ingest.apiserver.listing import pages
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError
@@ -21,7 +21,7 @@ from sql.schema.migrate import check_migrated
 
 
 class Checked(NamedTuple):
-    """One connection; `problem` says what to do, and is empty where it can be used."""
+    """One connection; `problem` names what to do, and is empty where it can be used."""
 
     what: str
     problem: str

@@ -33,7 +33,7 @@ class ElectionRefusedError(SourceUnusable):
 
 async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.Event) -> None:
     """Watch until `stop`. Raises TopicsUnusable, KubeconfigError, VersionsError and ElectionRefusedError."""
-    access = await configuration(watch.kubeconfig, watch.context)  # what no time heals is told before Kafka is asked
+    access = await configuration(watch.kubeconfig, watch.context)  # before Kafka: no retry heals it
     await make_topics(kafka)
     async with publisher(kafka) as opened:
         publish = Feed(opened, kafka.topics()).publish

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Collection, Sequence
+from datetime import timedelta
 from typing import Any
 
 from common.stopping import stop_on_signals
@@ -9,7 +10,7 @@ from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings
 from streams.alerting.engine import alert_reducers
 from streams.alerting.rules_file import read_rules
-from streams.analytics.registry import ANALYTICS, REDUCERS
+from streams.analytics.registry import analytics
 from streams.fold.reducer import Reducer
 from streams.kafka.app import Worker
 
@@ -42,4 +43,5 @@ async def run_worker(
 
 def _reducers(settings: Settings) -> Sequence[Reducer[Any]]:
     rules = settings.alerts.rules
-    return REDUCERS if rules is None else (*ANALYTICS, *alert_reducers(read_rules(rules)))
+    known = analytics(timedelta(seconds=settings.work.late_joiner_gap_seconds))
+    return (*known, *alert_reducers(None if rules is None else read_rules(rules)))

@@ -5,7 +5,7 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from ingest.model.records import USAGES, NodeSample
+from ingest.model.samples import USAGES, NodeSample
 from leadsman.web.asked import RowDict
 from leadsman.web.words import amount
 from streams.rules.eviction.order import RankedPod, rank, standing

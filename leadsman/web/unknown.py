@@ -11,20 +11,28 @@ def unknowns(view: Overview) -> list[tuple[str, tuple[str, ...]]]:
     return [*_assumed(view), *_missing(view), *_sources(view)]
 
 
+def assumed_thresholds(nodes: int) -> str:
+    return f"The thresholds of {some(nodes, 'node')} are assumed to be the defaults: no /configz was seen"
+
+
+def lower_bounds(counts: int) -> str:
+    bounds = some(counts, "event count is a lower bound", "event counts are lower bounds")
+    return f"{bounds}: the kubelet drops repeats"
+
+
+def without_rank(evictions: int) -> str:
+    have = some(evictions, "eviction has", "evictions have")
+    return f"{have} no predicted rank: there was no sample, or not every pod was known"
+
+
 def _assumed(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     unknown = view.unknown
     if unknown.assumed_thresholds:
-        nodes = some(len(unknown.assumed_thresholds), "node")
-        yield (
-            f"The thresholds of {nodes} are assumed to be the defaults, for no /configz was seen:",
-            unknown.assumed_thresholds,
-        )
+        yield f"{assumed_thresholds(len(unknown.assumed_thresholds))}:", unknown.assumed_thresholds
     if unknown.lower_bounds:
-        events = some(unknown.lower_bounds, "event count is a lower bound", "event counts are lower bounds")
-        yield f"{events}: the kubelet drops repeats.", ()
+        yield f"{lower_bounds(unknown.lower_bounds)}.", ()
     if unknown.without_rank:
-        evictions = some(unknown.without_rank, "eviction carries", "evictions carry")
-        yield f"{evictions} no predicted rank, for no sample or not every pod was known.", ()
+        yield f"{without_rank(unknown.without_rank)}.", ()
     guessed = tuple(node.name for node in view.nodes if node.numa and node.numa["fidelity"] != "exact")
     if guessed:
         yield "On which CPUs exclusive pods lie is not told by CPU ids (fidelity count or none) on:", guessed

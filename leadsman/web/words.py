@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Final
 
+from common.durations import in_words
 from streams.rules.eviction.signals import PID_AVAILABLE
 
 _BYTES: Final = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 _COUNTS: Final = (("G", 10**9), ("M", 10**6), ("k", 10**4))
-_PERIODS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
 _HIGH: Final = 100
 _MIDDLE: Final = 10
 
@@ -78,17 +78,8 @@ def resource(value: float | None, name: str) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A length of time in its two largest parts, as 2 h 5 min."""
-    if seconds is None:
-        return "unknown"
-    left = round(seconds)
-    for place, (name, length) in enumerate(_PERIODS):
-        if left >= length:
-            whole, rest = divmod(left, length)
-            below = _PERIODS[place + 1] if place + 1 < len(_PERIODS) else ("s", 1)
-            part = rest // below[1]
-            return f"{whole} {name} {part} {below[0]}" if part else f"{whole} {name}"
-    return f"{left} s"
+    """A length of time, as 2 h 5 min."""
+    return "unknown" if seconds is None else in_words(seconds)
 
 
 def percent(ratio: float | None) -> str:

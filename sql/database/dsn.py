@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
-from common.tls import FilesUnusable, RotatingPassword
+from common.errors import FilesUnusable
+from common.tls import RotatingPassword
 from sql.database.errors import BadDsn
 
 DEFAULT_DATABASE: Final = "leadsman"

@@ -49,6 +49,10 @@ class SchemaOlder(SchemaError):
     """The database was not migrated to this version yet."""
 
 
+class SchemaMissing(SchemaOlder):
+    """The database has no tables of Leadsman yet."""
+
+
 class MigrationChanged(SchemaError):
     """A migration that was applied here has another text now."""
 

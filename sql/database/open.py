@@ -4,71 +4,23 @@ A `Database` belongs to one thread at a time. One process at a time can open an 
 folder at a time; several databases (`?database=`) of that folder can be open together.
 """
 
-import fcntl
-import logging
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from importlib import import_module
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, cast
 
-import clickhouse_connect
-from clickhouse_connect.driver.client import Client
-from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError
+from sql.database import engine
+from sql.database.dsn import Embedded, Target, parse_dsn
+from sql.database.errors import DatabaseError, QueryFailed
 
-from common.tls import FilesUnusable
-from sql.database.dsn import Embedded, Server, Target, parse_dsn
-from sql.database.errors import (
-    BadDsn,
-    DatabaseError,
-    DatabaseHeld,
-    DatabaseUnreachable,
-    EngineMissing,
-    QueryFailed,
-)
-from sql.database.rotating import RotatingPool
-from sql.database.without import without
+if TYPE_CHECKING:  # each takes longer to import than a query
+    import pyarrow as pa
+    from clickhouse_connect.driver.client import Client
 
-if TYPE_CHECKING:
-    import pyarrow as pa  # takes longer than a query: who inserts has imported it
-
-logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # its errors are raised, and ours to tell
-
-MIB: Final = 1 << 20
-SETTINGS: Final[Mapping[str, Any]] = {
-    "async_insert": 0,  # an insert that returned is in the table
-    "deduplicate_blocks_in_dependent_materialized_views": 1,  # a retry repairs a roll-up that a crash left out
-    "do_not_merge_across_partitions_select_final": 1,  # sound: ts is in every key and makes the partition
-    "final": 1,  # no query ever sees a row and its replacement
-    "insert_deduplicate": 1,
-    "session_timezone": "UTC",
-    "throw_on_max_partitions_per_insert_block": 0,  # events may lie about their times
-}
-EMBEDDED_SETTINGS: Final[Mapping[str, Any]] = {
-    "compile_aggregate_expressions": 0,  # compiling takes longer than a query of a database of this size
-    "compile_expressions": 0,
-    "compile_sort_description": 0,
-    "input_format_parallel_parsing": 0,
-    "max_bytes_before_external_group_by": 256 * MIB,
-    "max_bytes_before_external_sort": 256 * MIB,
-    "max_insert_threads": 1,
-    "max_memory_usage": 1024 * MIB,
-    "max_threads": 2,
-}
-READ_ONLY: Final[Mapping[str, Any]] = {"max_execution_time": 60, "readonly": 2}
-"""The engine refuses every statement that writes, and a query that never ends."""
-ENGINE_SETTINGS: Final = Path(__file__).parent / "embedded.xml"
-"""Of the embedded engine itself; the mappings above are of a connection."""
-ALLOCATOR: Final = "dirty_decay_ms:200,muzzy_decay_ms:0"
-"""Of the embedded engine's jemalloc, which by itself keeps what was freed for seconds: 50 to 150 MiB of a replay."""
-MAX_REASON: Final = 2000
-ENGINE_FILES: Final = frozenset({"status", "metadata", "store"})
-"""What an embedded database's folder holds; one without a table has only `tmp`."""
-UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
-REFUSED_USER: Final = frozenset({192, 193, 194, 516})
+Translated: TypeAlias = Callable[[Target, str, Exception], DatabaseError | None]
+"""As `sql.database.client.translated`."""
 
 _SELECT: Final = re.compile(r"\s*(--[^\n]*\n\s*)*(SELECT|WITH)\b", re.IGNORECASE)
 
@@ -93,9 +45,10 @@ class RowStream(NamedTuple):
 class Database:
     """An open database. Every error is a `DatabaseError`."""
 
-    def __init__(self, client: Client, target: Target) -> None:
+    def __init__(self, client: "Client", target: Target, translated: Translated) -> None:
         self._client = client
         self._target = target
+        self._translated = translated
         self.embedded = isinstance(target, Embedded)
         self.name = target.database
 
@@ -172,11 +125,11 @@ class Database:
     def _errors(self, doing: str) -> Iterator[None]:
         try:
             yield
-        except OperationalError as error:
-            raise DatabaseUnreachable(f"{self}: {doing} got no answer: {_reason(error, self._target)}") from None
-        except ClickHouseError as error:
-            reason = _reason(error, self._target)
-            raise QueryFailed(f"{self}: {doing} was refused: {reason}", error_code(error)) from None
+        except Exception as error:
+            translated = self._translated(self._target, doing, error)
+            if translated is None:
+                raise
+            raise translated from None
 
 
 def connect(dsn: str, *, make: bool = True, read_only: bool = False) -> Database:
@@ -186,151 +139,22 @@ def connect(dsn: str, *, make: bool = True, read_only: bool = False) -> Database
     whatever writes. Raises BadDsn, DatabaseHeld, DatabaseUnreachable, or another DatabaseError.
     """
     target = parse_dsn(dsn)
-    if not make and isinstance(target, Embedded) and not target.folder.is_dir():
+    if not isinstance(target, Embedded):
+        from sql.database import client  # noqa: PLC0415 - as below
+
+        return Database(client.server(target, read_only=read_only), target, client.translated)
+    if not make and not target.folder.is_dir():
         raise DatabaseError(f"{target}: there is no database yet. leadsman replay PATH --db {target} makes one")
-    settings = READ_ONLY if read_only else {}
-    client = _open_folder(target, settings) if isinstance(target, Embedded) else _open_server(target, settings)
-    try:
-        _use(client, target, make=not read_only)
-    except ClickHouseError as error:
-        client.close()
-        raise DatabaseError(f"{target}: cannot be used: {_reason(error, target)}") from None
-    except BaseException:
-        client.close()
-        raise
-    return Database(client, target)
+    engine.load(target)
+    with ThreadPoolExecutor(1) as meanwhile:
+        starting = meanwhile.submit(engine.started, target)
+        from sql.database import client  # noqa: PLC0415 - which takes as long as the engine to start
 
-
-def _open_folder(target: Embedded, settings: Mapping[str, Any]) -> Client:
-    _import_engine(target)
-    folder = target.folder
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        content = {entry.name for entry in folder.iterdir()}
-    except OSError as error:
-        raise DatabaseError(f"{target}: the folder cannot be used: {error.strerror}. Name another folder") from None
-    if content and content != {"tmp"} and not content & ENGINE_FILES:
-        raise DatabaseError(f"{target}: the folder holds other things and no database. Name a new or empty folder")
-    holder = _holder(folder)
-    if holder is not None:
-        raise DatabaseHeld(
-            f"{target}: process {holder} holds this database. Wait for it to end, or use another folder"
-        )
-    try:
-        return clickhouse_connect.get_client(
-            interface="chdb",
-            path=str(folder),
-            chdb_options={"config-file": str(ENGINE_SETTINGS)},
-            settings={**SETTINGS, **EMBEDDED_SETTINGS, **settings},
-            tz_mode="aware",
-        )
-    except ClickHouseError as error:
-        if "already initialized with path" in str(error):
-            raise DatabaseHeld(f"{target}: this process has another database folder open; close that first") from None
-        raise DatabaseError(f"{target}: the engine cannot open the folder: {_reason(error, target)}") from None
-
-
-def _import_engine(target: Embedded) -> None:
-    os.environ.setdefault("JE_MALLOC_CONF", ALLOCATOR)
-    try:
-        with without("pyarrow"):  # only chDB's own Arrow functions need it
-            import_module("chdb.state")
-    except ImportError:
-        raise EngineMissing(
-            f"{target}: the embedded engine is not installed: pip install 'leadsman[embedded]', or give a server, "
-            "http://user:password@host:8123/leadsman"
-        ) from None
-
-
-def _holder(folder: Path) -> str | None:
-    """The number of another process that has the folder open: the engine locks its file `status`."""
-    try:
-        with (folder / "status").open("rb") as status:
-            try:
-                fcntl.flock(status, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                words = status.read(200).decode(errors="replace").split()
-                pid = words[1] if len(words) > 1 and words[0] == "PID:" else "(unknown)"
-                return None if pid == str(os.getpid()) else pid
-    except OSError:
-        return None  # no such file yet; the engine says what else is wrong
-    return None
-
-
-def _open_server(target: Server, settings: Mapping[str, Any]) -> Client:
-    try:
-        return clickhouse_connect.get_client(
-            interface="https" if target.secure else "http",
-            host=target.host,
-            port=target.port,
-            username=target.user,
-            password=target.password,
-            settings={**SETTINGS, **settings},
-            autogenerate_session_id=False,
-            tz_mode="aware",
-            pool_mgr=RotatingPool(target) if target.has_files else None,
-        )
-    except FilesUnusable as error:
-        raise BadDsn(f"{target}: {error}") from None
-    except OperationalError as error:
-        reason = _reason(error, target)
-        if UNTRUSTED in reason:
-            raise DatabaseUnreachable(
-                f"{target}: its certificate is not trusted: {reason}. Name the CA that signed it, ?ca_file=PATH"
-            ) from None
-        raise DatabaseUnreachable(
-            f"{target}: no ClickHouse answers there: {reason}. Check the address, and that it runs"
-        ) from None
-    except ClickHouseError as error:
-        if error_code(error) in REFUSED_USER:
-            raise DatabaseUnreachable(f"{target}: user {target.user!r} or its password was refused") from None
-        raise DatabaseUnreachable(
-            f"{target}: what answers there is no usable ClickHouse: {_reason(error, target)}"
-        ) from None
-
-
-def _use(client: Client, target: Target, *, make: bool) -> None:
-    database = target.database
-    known = client.query(
-        "SELECT count() FROM system.databases WHERE name = {name:String}", parameters={"name": database}
-    )
-    if not known.result_rows[0][0]:
-        if not make:
-            raise DatabaseError(f"{target}: there is no such database yet. leadsman migrate makes it")
-        client.command(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}")
-    client.database = database
+        with starting.result():
+            return Database(client.embedded(target, read_only=read_only), target, client.translated)
 
 
 def _bound(sql: str, parameters: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Only what the statement names: without a placeholder the driver would put values into the text itself."""
     named = {name: value for name, value in (parameters or {}).items() if re.search(rf"{{\s*{name}\s*:", sql)}
     return named or None
-
-
-def error_code(error: BaseException) -> int | None:
-    """ClickHouse's number of an error, where it has one."""
-    code = getattr(error, "code", None)
-    return code if isinstance(code, int) else None
-
-
-def _reason(error: BaseException, target: Target) -> str:
-    """The engine's own sentence, in one line, without a password."""
-    cause = error.__cause__ if isinstance(error, OperationalError) and error.__cause__ is not None else error
-    text = " ".join(str(getattr(cause, "reason", cause)).split())
-    for password in _passwords(target):
-        text = text.replace(password, "***")
-    return text[:MAX_REASON]
-
-
-def _passwords(target: Target) -> Iterator[str]:
-    """Those that the server has, or had when it was opened."""
-    if isinstance(target, Server) and target.password:
-        yield str(target.password)
-        with suppress(FilesUnusable):
-            yield target.password.encode().decode()
-
-
-def quoted(identifier: str) -> str:
-    """A name as SQL reads it back unchanged."""
-    escaped = identifier.replace("\\", "\\\\").replace("`", "\\`")
-    return f"`{escaped}`"

@@ -7,7 +7,8 @@ from clickhouse_connect.driver.httputil import get_pool_manager_options
 from urllib3 import BaseHTTPResponse, PoolManager
 from urllib3.exceptions import HTTPError
 
-from common.tls import FilesUnusable, RotatingContext
+from common.errors import FilesUnusable
+from common.tls import RotatingContext
 from sql.database.dsn import Server
 
 

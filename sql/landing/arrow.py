@@ -11,7 +11,7 @@ from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from ingest.model.columns import BYTES, TYPE_CODES, Packed
-from ingest.model.records import NodeSample, PodColumns
+from ingest.model.samples import NodeSample, PodColumns
 from sql.database.lean_arrow import make_arrow_lean
 from streams.fold.batch import SampleKey
 from streams.fold.findings import TABLES, Row

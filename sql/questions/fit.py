@@ -46,7 +46,8 @@ SELECT node, ts, free_cpus, exclusive_cpus, source, fidelity, assumed, explanati
 FROM numa_skew WHERE cluster = {cluster:String} AND scope = 'node' ORDER BY ts DESC LIMIT 1 BY node
 """
 _ALLOCATIONS: Final = """
-SELECT node, ts, numa_node, cpus, free_cpus, cores, source, free_cpuset, core_cpusets
+SELECT node, ts, numa_node, cpus, free_cpus, cores, source, free_cpuset, core_cpusets, reserved_cpuset,
+    core_sockets
 FROM numa_allocations WHERE cluster = {cluster:String}
 ORDER BY node, numa_node, ts DESC LIMIT 1 BY node, numa_node
 """

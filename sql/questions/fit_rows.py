@@ -105,6 +105,8 @@ def _numa_cpus(row: RowDict) -> NumaCpus:
         cores=row["cores"],
         free=parse_cpuset(row["free_cpuset"]),
         core_cpus=tuple(map(parse_cpuset, row["core_cpusets"])),
+        core_sockets=tuple(row["core_sockets"]),
+        reserved=parse_cpuset(row["reserved_cpuset"]),
     )
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sql.database.errors import MigrationChanged, MigrationMissing, SchemaNewer, SchemaOlder
+from sql.database.errors import MigrationChanged, MigrationMissing, SchemaMissing, SchemaNewer, SchemaOlder
 from sql.database.open import Database
 from sql.schema.retention import RAW_TABLES, ROLLUP_TABLES, default_retention, set_retention
 from sql.schema.view_comments import comment_views
@@ -75,7 +75,7 @@ def check_migrated(db: Database, folder: Path = MIGRATIONS) -> None:
     if not db.query(
         "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations'"
     ).rows[0][0]:
-        raise SchemaOlder(f"{db}: Leadsman has no tables there yet. leadsman replay, or leadsman migrate, makes them")
+        raise SchemaMissing(f"{db}: Leadsman has no tables there yet. Run leadsman replay or leadsman migrate")
     applied = _applied(db)
     _check(ours, applied, str(db))
     missing = [migration.name for migration in ours if migration.version not in applied]

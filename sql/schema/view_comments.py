@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from sql.database.open import Database, quoted
+from sql.database.open import Database
+from sql.database.quoting import quoted
 
 _COLUMN: Final = re.compile(r"^-- column (?P<name>\w+): (?P<meaning>.+)$", re.MULTILINE)
 _SOURCE: Final = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")

@@ -9,7 +9,8 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.records import NodeRecord, NodeSample, PodRecord, Record, SampleRecord
+from ingest.model.records import NodeRecord, PodRecord, Record, SampleRecord
+from ingest.model.samples import NodeSample
 from streams.fold.findings import NodeFit
 from streams.fold.reducer import Output, Reducer
 from streams.rules.pods.phase import has_ended

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.objects import Node
+from ingest.model.objects.node import Node
 from ingest.model.records import NodeRecord
 from streams.fold.findings import NodeRow
 from streams.fold.reducer import Output, Reducer

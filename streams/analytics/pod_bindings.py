@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.objects import Pod, Toleration
+from ingest.model.objects.pod import Pod, Toleration
 from ingest.model.records import PodPlacement, PodRecord
 from streams.fold.findings import PodBinding
 from streams.fold.reducer import Output, Reducer
@@ -24,6 +24,7 @@ from streams.rules.pods.requests import (
     is_critical,
     memory_limit,
 )
+from streams.rules.pods.volumes import local_volumes
 
 
 class State(msgspec.Struct, frozen=True):
@@ -92,6 +93,7 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
         owner_name=owner.name if owner else "",
         created_at=metadata.creation_timestamp,
         tolerations=_shared(tuple([_toleration(each) for each in pod.spec.tolerations or ()])),
+        local_volumes=_shared(local_volumes(pod)),
     )
 
 

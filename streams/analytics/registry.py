@@ -1,5 +1,6 @@
 """Every analytic there is: a new one is imported and listed here (`docs/recipes/new-analytic.md`)."""
 
+from datetime import timedelta
 from typing import Any, Final
 
 from streams.alerting.engine import alert_reducers
@@ -37,3 +38,9 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
 )
 REDUCERS: Final[tuple[Reducer[Any], ...]] = (*ANALYTICS, *alert_reducers())
 """And the alerts over what they conclude, by the packaged rules."""
+
+
+def analytics(late_joiner_gap: timedelta) -> tuple[Reducer[Any], ...]:
+    """Every analytic; nodes that joined at least so long after one another are groups of `late_joiners`."""
+    numa = numa_cluster.reducer(late_joiner_gap)
+    return tuple(numa if each is numa_cluster.REDUCER else each for each in ANALYTICS)

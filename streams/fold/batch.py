@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Final, NamedTuple, Protocol
 
 from ingest.model.columns import TYPE_CODES, Packed
-from ingest.model.records import NodeSample, PodColumns, SampleRecord
+from ingest.model.records import SampleRecord
+from ingest.model.samples import NodeSample, PodColumns
 from ingest.normalize.dead_letters import Buried
 from streams.fold.findings import DeadLetter, NodeFit, Row
 
@@ -78,7 +79,8 @@ class Batch:
         self.keys.append(SampleKey(record.cluster, record.ts, record.node, count))
         self.samples.append(record.sample)
         for name, texts in self.texts.items():
-            texts.extend(getattr(pods, name))
+            # `volumes` is missing where an older version wrote the sample.
+            texts.extend(getattr(pods, name) or [""] * count)
         self.numbers.append(numbers)
         self.size += 1 + count // PODS_A_ROW
 

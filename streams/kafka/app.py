@@ -10,6 +10,7 @@ from faust.types import TP, StreamT
 
 from common.tasks import Tasks
 from common.telemetry import Figure, Values, telling
+from common.tls import check_files
 from ingest.kafka.aiokafka_fixes import Options
 from ingest.kafka.publish import MAX_UNACKNOWLEDGED, Publisher
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic, Topics
@@ -51,7 +52,8 @@ class Worker:
         at once after a restart; two that run have different ones. `unacknowledged` messages at most wait for Kafka.
         Records at the positions `skipped` become dead letters.
         """
-        self._app = _app(bootstrap_servers, group, instance, replication_factor, client_options or {})
+        self._client_options = client_options or {}
+        self._app = _app(bootstrap_servers, group, instance, replication_factor, self._client_options)
         self._publisher = Publisher(bootstrap_servers, client_options, unacknowledged)
         self._topics = topics
         self._takeovers = Takeovers()
@@ -120,11 +122,18 @@ class Worker:
     async def _until(self, stop: asyncio.Event) -> None:
         """Return when `stop` is set; raise what failed before."""
         async with Tasks() as begin:
-            begin(faust_fixes.crash(self._app))
+            begin(self._crash())
             begin(self._takeovers.gaps.publish(self._publisher, self._topics))
             for agent in self._agents.values():
                 begin(agent.failing())
             await stop.wait()
+
+    async def _crash(self) -> None:
+        try:
+            await faust_fixes.crash(self._app)
+        except faust_fixes.WorkerCrashed:
+            check_files(self._client_options.values())  # Faust does not hand on why a connection failed
+            raise
 
     async def _close(self) -> None:
         for agent in self._agents.values():

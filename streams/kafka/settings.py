@@ -3,6 +3,7 @@
 from pydantic import PositiveFloat, PositiveInt
 
 from common.settings import Section
+from streams.rules.numa.late_joiners import GROUP_GAP
 
 
 class WorkSettings(Section):
@@ -11,6 +12,10 @@ class WorkSettings(Section):
     instance: str | None = None
     """Its name among the workers, the host's where it is not given: it takes up its partitions at once after a
     restart. Two workers that run have different ones.
+    """
+    late_joiner_gap_seconds: PositiveFloat = GROUP_GAP.total_seconds()
+    """Nodes that joined at least so long after one another are different groups of `late_joiners`. A rollout or a
+    delivery of machines takes minutes to a few hours; a cluster that is scaled up every hour wants less.
     """
 
 

@@ -16,7 +16,7 @@ from common.errors import BadRecord
 from common.telemetry import STAGE_SECONDS
 from ingest.kafka.publish import Publisher
 from ingest.model.records import AnyRecord, Record, SourceErrorRecord
-from ingest.model.topics import Topics, cluster_of, encode_record, kind_of
+from ingest.model.topics import Topics, cluster_of, kind_of
 from ingest.normalize.dead_letters import Buried
 from streams.fold.findings import Alert, Row
 from streams.fold.fold import Fold, LogState, Rejected
@@ -114,7 +114,7 @@ class LogFolder:
             if place in self._skipped:
                 log.warning("a record is skipped, as it was asked for", at=place)
                 skipped = BadRecord("skipped", "skipped by leadsman work --skip")
-                letter = Buried.of(record.cluster, record.ts, message.position, skipped, encode_record(record))
+                letter = Buried.of(record.cluster, record.ts, message.position, skipped, message.value)
                 await outbox.dead_letter(letter, Emission(origin, folded.offset, 0))
                 continue
             rows = await self._fold_record(origin, folded, record, message, outbox)
@@ -139,8 +139,7 @@ class LogFolder:
             elif isinstance(output, Rejected):
                 reason, at = str(output.error), str(message.position)
                 log.warning("a record makes no sense", kind=kind_of(record), at=at, reason=reason)
-                payload = encode_record(record)
-                letter = Buried.of(record.cluster, record.ts, message.position, output.error, payload)
+                letter = Buried.of(record.cluster, record.ts, message.position, output.error, message.value)
                 await outbox.dead_letter(letter, emission)
             else:
                 rows.append(output)

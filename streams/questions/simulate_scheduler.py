@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from common.errors import WrongUsage
-from ingest.model.objects import NodeLabels
+from ingest.model.objects.node import NodeLabels
 from ingest.model.records import NodeRecord
 from streams.rules.scheduling import node_tree
 from streams.rules.scheduling.node_tree import NodeTree

@@ -19,7 +19,9 @@ import pyarrow as pa
 
 from components.proc import children, peak_bytes
 from ingest.files.ahead import read_ahead
-from ingest.model.objects import Event, Node, Pod
+from ingest.model.objects.event import Event
+from ingest.model.objects.node import Node
+from ingest.model.objects.pod import Pod
 from ingest.model.observation import Observation
 from ingest.model.records import SampleRecord
 from ingest.model.summary import Summary
@@ -124,7 +126,7 @@ def without_numa(capture: Path, folder: Path) -> Measured:
 def _replay(capture: Path, folder: Path, reducers: Sequence[Reducer[Any]]) -> Measured:
     with connect(f"chdb://{folder}") as database:
         migrate(database)
-        timed = _Timed(database._client, database._target)
+        timed = _Timed(database._client, database._target, database._translated)
         items = _Items(read_ahead([capture]))
         begin, cpu, main = time.perf_counter(), time.process_time(), time.thread_time()
         with Lander(timed) as lander:
@@ -153,7 +155,7 @@ def kept_inserts(capture: Path, folder: Path) -> Measured:
     """A replay that leaves its inserts for `same_inserts` in the folder `inserts` beside the capture."""
     with connect(f"chdb://{folder}") as database:
         migrate(database)
-        kept = _Kept(database._client, database._target)
+        kept = _Kept(database._client, database._target, database._translated)
         kept.folder = capture.parent / "inserts"
         kept.folder.mkdir()
         began = time.perf_counter()

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from components.browser import browser_modules, chromium_program
-from components.cache import ComponentMissing, say
-from components.containerd import containerd_programs
-from components.extras import alertmanager_program, kwok_program, toxiproxy_program
-from components.image import worker_archive
+from components.cluster.containerd import containerd_programs
+from components.cluster.image import worker_archive
+from components.cluster.kubelet import why_no_kubelet
+from components.cluster.kubernetes import etcd_program, kubernetes_programs
 from components.kafka import kafka_libraries
-from components.kubelet import why_no_kubelet
-from components.kubernetes import etcd_program, kubernetes_programs
+from components.page.browser import browser_modules, chromium_program
+from components.programs.cache import ComponentMissing, say
+from components.programs.extras import alertmanager_program, kwok_program, toxiproxy_program
 
 NEEDED: Final[Mapping[str, Callable[[], Path]]] = {
     "kafka": kafka_libraries,

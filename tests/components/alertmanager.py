@@ -5,8 +5,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any, Final
 
-from components.extras import alertmanager_program
 from components.processes import HOST, Process, free_port
+from components.programs.extras import alertmanager_program
 
 GROUP_INTERVAL_SECONDS: Final = 1
 CONFIG: Final = """\

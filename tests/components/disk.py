@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from components.cache import tool
+from components.programs.cache import tool
 
 MIB: Final = 1 << 20
 BLOCK: Final = 1 << 16

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from components.cache import require
 from components.clickhouse import ClickHouseHttp
-from components.containerd import containerd_programs
-from components.image import worker_archive
+from components.cluster.containerd import containerd_programs
+from components.cluster.image import worker_archive
+from components.cluster.kubelet import NODE, RealNode, why_no_kubelet
+from components.cluster.kubernetes import Cluster, etcd_program, kubernetes_programs
 from components.kafka import Kafka, kafka_libraries
-from components.kubelet import NODE, RealNode, why_no_kubelet
-from components.kubernetes import Cluster, etcd_program, kubernetes_programs
+from components.programs.cache import require
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from components.cache import ComponentMissing, cached, run_step, tool
 from components.processes import HOST, Process, free_port
+from components.programs.cache import ComponentMissing, cached, run_step, tool
 from waiting import NotReady
 
 VERSION: Final = "4.1.1"

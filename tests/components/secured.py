@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from components.cache import tool
 from components.kafka import Kafka
 from components.processes import HOST, free_port
+from components.programs.cache import tool
 
 USER: Final = "leadsman"
 PASSWORD: Final = "canary-password-1c9e"  # noqa: S105  # it must not be seen in any log

@@ -5,9 +5,9 @@ import urllib.request
 from pathlib import Path
 from typing import Final, Self
 
-from components.cache import require
-from components.extras import toxiproxy_program
 from components.processes import HOST, Process, free_port
+from components.programs.cache import require
+from components.programs.extras import toxiproxy_program
 
 _TOXICS: Final = ("upstream", "downstream")
 

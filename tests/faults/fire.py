@@ -24,7 +24,7 @@ from components.kafka import Kafka
 from components.pipeline import Pipeline, embedded_digest
 from components.proc import peak_bytes
 from components.processes import HOST, Process, free_port
-from components.ready import why_not_ready
+from components.telemetry import why_not_ready
 from components.toxiproxy import Proxy, Toxiproxy
 from faults.feeding import Feeder, endless
 from faults.result import Result, note
@@ -210,7 +210,7 @@ class Attacked:
 
     def refusal(self) -> str:
         """Why the lander says that it is not ready; empty where it is."""
-        return why_not_ready(self._telemetry_port)
+        return "; ".join(why_not_ready(self._telemetry_port))
 
     def committed(self) -> dict[Any, int]:
         """The offsets of the lander's group, by partition."""

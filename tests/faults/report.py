@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
+from components.cluster.kubernetes import VERSION as KUBERNETES
 from components.kafka import VERSION as KAFKA
-from components.kubernetes import VERSION as KUBERNETES
 from faults.result import Noted, Result, Tried, Watched
 
 _PACKAGES: Final = ("faust-streaming", "aiokafka", "chdb", "clickhouse-connect")

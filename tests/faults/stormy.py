@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
-from components.kubernetes import Cluster
+from components.cluster.kubernetes import Cluster
 from components.processes import HOST
 from fakes.apiserver import event, status_body
 

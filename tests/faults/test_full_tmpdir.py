@@ -11,7 +11,7 @@ from components.disk import Disk, why_no_disk
 from components.kafka import Kafka
 from components.pipeline import Pipeline, embedded_digest
 from components.processes import free_port
-from components.ready import why_not_ready
+from components.telemetry import why_not_ready
 from faults.feeding import endless
 from faults.result import Tried, note
 from waiting import eventually
@@ -39,7 +39,8 @@ def test_nothing_is_lost_and_the_lander_tells_and_heals(kafka: Kafka, tmp_path: 
             pipeline.settle()
             disk.fill()
             pipeline.replay(observations[OBSERVATIONS:])
-            eventually("the lander tells", lambda: "No space left on device. See TMPDIR" in why_not_ready(port))
+            told = "No space left on device. See TMPDIR"
+            eventually("the lander tells", lambda: told in " ".join(why_not_ready(port)))
             assert pipeline.waiting() > 0
             disk.free()
             pipeline.settle()

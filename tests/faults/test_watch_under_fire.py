@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from common.clock import SYSTEM, Clock
-from components.kubernetes import Cluster
+from components.cluster.kubernetes import Cluster
 from components.toxiproxy import Proxy, Toxiproxy
 from faults.form import LONG
 from faults.result import Watched, note

@@ -8,8 +8,8 @@ import msgspec
 
 from common.clock import SYSTEM
 from fuzz.target import Target, objects
-from ingest.apiserver.changes import Seen, Telling
-from ingest.apiserver.watch_events import StreamError, read_event, tombstone
+from ingest.apiserver.changes import Changes, Seen
+from ingest.apiserver.watch_events import StreamError, read_event, read_oversized
 from ingest.files.envelope import encode_line
 from ingest.kubelet import poll as kubelet
 from ingest.kubelet.access import kubelet_address
@@ -25,16 +25,16 @@ from ingest.resources.table import WATCHED
 def check_watch(data: bytes) -> None:
     """A line of a watch is an event of whatever object, or raises what is documented; each step can be written."""
     resource = WATCHED[sum(data[:1]) % len(WATCHED)]
-    telling = Telling(resource, "c", SYSTEM, Counter(), lambda _, node: kubelet_address(node) and None)
-    steps = telling.oversized(tombstone(data[1:], len(data)), "")
+    changes = Changes(resource, "c", SYSTEM, Counter(), lambda _, node: kubelet_address(node) and None)
+    steps = changes.oversized(read_oversized(data[1:], len(data)), "")
     try:
         event = read_event(data[1:])
     except (StreamError, *UNDECODABLE):
         event = None
     if event is not None:
-        steps += telling.watched(event, "")
-    key, listed = telling.listed(msgspec.Raw(data[1:]))
-    _written([*steps, *listed, *telling.vanished([key], "9"), *telling.vanished([], "9")])
+        steps += changes.watched(event, "")
+    key, listed = changes.listed(msgspec.Raw(data[1:]))
+    _written([*steps, *listed, *changes.vanished([key], "9"), *changes.vanished([], "9")])
 
 
 def check_kubelet(data: bytes) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from common.durations import InvalidDuration, parse_duration
 from fuzz.target import Target, as_text, texts_of
 from ingest.model.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
-from ingest.model.objects import EventAnnotations
+from ingest.model.objects.event import EventAnnotations
 from streams.rules.events import messages
 from streams.rules.eviction import messages as messages_eviction
 from streams.rules.image_gc import messages as messages_image_gc

@@ -1,16 +1,14 @@
-"""`docs/commands.md`: the help of every command, as a terminal of 80 columns shows it."""
+"""`docs/commands.md`: the help of every command, as a terminal shows it."""
 
-import io
-import os
-import sys
 from collections.abc import Mapping
-from contextlib import redirect_stdout, suppress
 from typing import Final
-from unittest.mock import patch
 
-from leadsman.__main__ import main
-from leadsman.cli.main import SECTIONS
+from click.testing import CliRunner
 
+from leadsman.cli.main import SECTIONS, app
+
+COLUMNS: Final = 80
+"""Of which click leaves two free."""
 _HEAD: Final = """# Commands
 
 Written by `make generate` from the commands' own help; do not edit.
@@ -32,13 +30,5 @@ def _table(lines: Mapping[str, str]) -> str:
 
 def _help(*command: str) -> str:
     """What `leadsman [COMMAND] --help` prints."""
-    shown = io.StringIO()
-    with (
-        patch.dict(os.environ, {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}),
-        patch.object(sys, "argv", ["leadsman", *command, "--help"]),
-        patch.object(sys.modules["__main__"], "__package__", None),  # or click names the program after it
-        redirect_stdout(shown),
-        suppress(SystemExit),
-    ):
-        main()
-    return "\n".join(line.rstrip() for line in shown.getvalue().strip().splitlines()) + "\n"
+    shown = CliRunner().invoke(app, [*command, "--help"], terminal_width=COLUMNS - 2).stdout
+    return "\n".join(line.rstrip() for line in shown.strip().splitlines()) + "\n"

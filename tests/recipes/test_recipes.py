@@ -20,3 +20,15 @@ def test_a_new_analytic_is_five_files(tmp_path: Path) -> None:
     copy.test(
         "tests/scenarios", "tests/contract", "tests/unit/sql/schema/test_migrate.py", "-k", "node_upgrades or column"
     )
+
+
+def test_a_new_alert_is_four_files(tmp_path: Path) -> None:
+    copy = followed("docs/recipes/new-alert.md", tmp_path, 4)
+    copy.test("tests/unit/streams/alerting", "tests/generate", "-k", "not commands")
+
+
+def test_a_new_source_is_two_files_beside_its_scenario(tmp_path: Path) -> None:
+    copy = followed("docs/recipes/new-source.md", tmp_path, 3)
+    copy.test(
+        "tests/scenarios", "tests/contract/test_sources.py", "tests/unit/ingest/files", "-k", "machine or dumps"
+    )

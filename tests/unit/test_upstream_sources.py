@@ -18,9 +18,9 @@ import pytest
 
 from ingest.apiserver import client_fixes
 from ingest.kafka import aiokafka_fixes
+from paths import ROOT
 from streams.kafka import faust_fixes
 
-ROOT: Final = Path(__file__).parents[2]
 DOORS: Final = (aiokafka_fixes, client_fixes, faust_fixes)
 FIXED: Final = {"aiokafka", "faust-streaming", "kubernetes-asyncio", "mode-streaming"}
 

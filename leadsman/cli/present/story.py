@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from common.text import plain
+from leadsman.web.unknown import assumed_thresholds, lower_bounds, without_rank
 from sql.database.open import Database
 
 LINES: Final = 40
@@ -35,19 +36,28 @@ SELECT ts, node, kind, what FROM story WHERE cluster = {cluster:String} ORDER BY
 LIMIT {lines:UInt32}
 """
 _COUNT: Final = "SELECT count() FROM story WHERE cluster = {cluster:String}"
-_UNKNOWN: Final = {
-    "event counts are lower bounds, for the kubelet drops repeats": (
-        "SELECT countIf(occurrences_lower_bound) FROM node_events WHERE cluster = {cluster:String}"
+_UNKNOWN: Final = (
+    (lower_bounds, "SELECT countIf(occurrences_lower_bound) FROM node_events WHERE cluster = {cluster:String}"),
+    (
+        assumed_thresholds,
+        """
+        SELECT uniqExact(node)
+        FROM (
+            SELECT node, argMax(thresholds_assumed, ts) AS assumed
+            FROM eviction_signals WHERE cluster = {cluster:String} GROUP BY node
+        )
+        WHERE assumed
+        """,
     ),
-    "nodes showed no /configz, so their thresholds are assumed to be the defaults": (
-        "SELECT uniqExact(node) FROM (SELECT node, argMax(thresholds_assumed, ts) AS assumed FROM eviction_signals"
-        " WHERE cluster = {cluster:String} GROUP BY node) WHERE assumed"
+    (
+        without_rank,
+        """
+        SELECT countIf(cause = 'pressure' AND predicted_rank IS NULL)
+        FROM evictions WHERE cluster = {cluster:String}
+        """,
     ),
-    "evictions carry no predicted rank, for no sample or not every pod was known": (
-        "SELECT countIf(cause = 'pressure' AND predicted_rank IS NULL) FROM evictions"
-        " WHERE cluster = {cluster:String}"
-    ),
-}
+)
+"""How many each is about, and the sentence."""
 NEXT: Final = (
     ("story", "this again, of all nodes or of one"),
     ("prediction_accuracy", "how right the forecasts were"),
@@ -57,17 +67,17 @@ NEXT: Final = (
 )
 
 
-def tell(database: Database, clusters: Iterable[str], console: Console, command: str = "leadsman") -> None:
+def print_story(database: Database, clusters: Iterable[str], console: Console, command: str = "leadsman") -> None:
     """Print the story of each cluster: where, what in order of time, what is not known; then what to ask next.
 
     `command` is how the reader calls this program.
     """
     for cluster in clusters:
-        _tell(database, cluster, console, command)
+        _print_cluster(database, cluster, console, command)
     _next(console, command)
 
 
-def _tell(database: Database, cluster: str, console: Console, command: str) -> None:
+def _print_cluster(database: Database, cluster: str, console: Console, command: str) -> None:
     parameters = {"cluster": cluster}
     _heading(database, cluster, console)
     rows = database.query(_TIMELINE, {**parameters, "lines": LINES}).rows
@@ -105,13 +115,12 @@ def _time(ts: datetime) -> str:
 
 
 def _unknown(database: Database, cluster: str, console: Console) -> None:
-    known = {text: database.query(sql, {"cluster": cluster}).rows[0][0] for text, sql in _UNKNOWN.items()}
-    if not any(known.values()):
-        return
-    console.print(Text("What is not known for sure", style="bold"))
-    for text, number in known.items():
-        if number:
-            console.print(f"  {number} {text}.")
+    counts = [(sentence, database.query(sql, {"cluster": cluster}).rows[0][0]) for sentence, sql in _UNKNOWN]
+    found = [sentence(count) for sentence, count in counts if count]
+    if found:
+        console.print(Text("What is not known for sure", style="bold"))
+    for each in found:
+        console.print(f"  {each}.")
 
 
 def _next(console: Console, command: str) -> None:

@@ -14,7 +14,11 @@ SELECT
     ranked_pods,
     pod_usage,
     round(pods_usage_ratio, 3) AS pods_usage_ratio,
-    multiIf(pods_usage_ratio IS NULL, '', pods_usage_ratio < 0.1, 'no pod explains it: something outside pods uses this', '') AS remark,
+    multiIf(
+        pods_usage_ratio < 0.1, 'no pod explains it: something outside pods uses this',
+        cause = 'pressure' AND resource = 'memory' AND position(message, ' was using ') = 0,
+        'a bystander: within its request, or not measured yet',
+        '') AS remark,
     evidence
 FROM evictions
 WHERE cause != 'admission'

@@ -64,7 +64,7 @@ WITH
             b.pod AS pod,
             b.uid AS uid,
             min(b.ts) AS known_at,
-            argMax((b.node, b.priority, b.critical, b.eviction_memory_request_bytes, b.eviction_ephemeral_request_bytes),
+            argMax((b.node, b.priority, b.critical, b.eviction_memory_request_bytes, b.eviction_ephemeral_request_bytes, b.local_volumes),
                 (b.ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], b.change))) AS latest,
             argMax(b.change, (b.ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], b.change))) AS last_change
         FROM pod_bindings AS b FINAL
@@ -90,7 +90,9 @@ WITH
             coalesce(p.processes, 0) AS processes,
             endsWith(signal, 'inodesFree') AS is_inodes,
             if(is_inodes, p.rootfs_inodes_used, p.rootfs_used_bytes) AS rootfs,
-            if(is_inodes, p.logs_inodes_used + p.volumes_inodes_used, p.logs_used_bytes + p.volumes_used_bytes) AS logs_and_volumes,
+            arrayFilter(volume -> has(l.latest.6, splitByChar(':', volume)[1]), splitByChar(',', p.volumes)) AS local_volumes,
+            arraySum(arrayMap(volume -> toInt64OrZero(splitByChar(':', volume)[if(is_inodes, 3, 2)]), local_volumes)) AS volumes,
+            if(is_inodes, p.logs_inodes_used, p.logs_used_bytes) + volumes AS logs_and_volumes,
             multiIf(
                 signal IN ('memory.available', 'allocatableMemory.available'), working_set,
                 signal = 'pid.available', processes,

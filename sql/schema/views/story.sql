@@ -31,6 +31,8 @@ FROM
             if(predicted_rank IS NULL, ' No rank could be predicted.',
                 concat(' Predicted rank ', toString(predicted_rank), ' of ', toString(ranked_pods),
                     if(tied_pods > 1, concat(' (', toString(tied_pods), ' pods tie)'), ''), '.')),
+            if(resource = 'memory' AND position(message, ' was using ') = 0,
+                ' It was within its request, or not measured yet: others used the memory.', ''),
             if(pods_usage_ratio < 0.1, ' No pod explains it: what fills the node lies outside of pods.', '')) AS what
     FROM evictions FINAL
     WHERE cause = 'pressure'

@@ -44,7 +44,7 @@ def step(
 
 
 def _seconds_left(row: EvictionSignal) -> float:
-    """Until a threshold is met; of a soft one, until its grace period is over as well."""
+    """Until a threshold is met; of a soft one, until its grace period is over too (rules: eviction-thresholds)."""
     hard = 0.0 if row.hard_met else row.seconds_to_hard
     soft = 0.0 if row.soft_met else row.seconds_to_soft
     grace = row.soft_grace_seconds or 0.0

@@ -49,14 +49,14 @@ def step(
 
 
 def is_full(state: State) -> bool:
-    """Usage is still at or above the threshold, whatever became of the kubelet's events: they expire."""
+    """Usage is still at or above the threshold, whatever became of the kubelet's events (rules: dropped-events)."""
     return (
         state.used_percent is not None and state.high_percent is not None and state.used_percent >= state.high_percent
     )
 
 
 def _used_percent(row: EvictionSignal) -> int:
-    """How full the image file system is, counted as image GC does."""
+    """How full the image file system is, counted as image GC does (rules: image-gc-loop)."""
     return 100 - min(row.available, row.capacity) * 100 // row.capacity
 
 

@@ -1,4 +1,4 @@
-"""ImageGCInvalidCapacity: image GC cannot read the image file system, run after run."""
+"""ImageGCInvalidCapacity: image GC cannot read the image file system, run after run (rules: invalid-capacity)."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -8,10 +8,10 @@ from streams.alerting.definition import AlertDefinition, Change, Happened, Need,
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import EVICTION_ADVICE, amount, lasting, name, pods, some
 from streams.fold.findings import Eviction
+from streams.rules.eviction.order import UNEXPLAINED
 
 MAX_MEMBERS: Final = 1000
 """Pods of one alert that are kept apart; of a larger storm, the rest are counted by row."""
-_UNEXPLAINED: Final = 0.1
 
 
 class Settings(RuleSettings):
@@ -61,7 +61,7 @@ def _words(row: Eviction, group: Group) -> tuple[str, str]:
             return summary, f"{which}: {name(row.message)} Raise the limit, or find what fills the pod."
         case _:
             outside = ""
-            if row.pods_usage_ratio is not None and row.pods_usage_ratio < _UNEXPLAINED:
+            if row.pods_usage_ratio is not None and row.pods_usage_ratio < UNEXPLAINED:
                 outside = " No pod explains it: what fills the node lies outside of pods."
             summary = f"Node {node}: {pods(group.count)} evicted{within}, low on {resource}{_left(row)}"
             return summary, (

@@ -1,4 +1,4 @@
-"""SchedulerBlindSpot: the scheduler works with a wrong list of nodes."""
+"""SchedulerBlindSpot: the scheduler works with a wrong list of nodes (rules: blind-spots)."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Alertmanager, API v2: it forgets an alert that it does not hear of again, so what fires is sent again and again."""
+"""Alertmanager, API v2: it forgets an alert that is not sent again, so what fires is sent again and again."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
@@ -6,60 +6,57 @@ from itertools import islice
 from typing import Any, Final
 
 import msgspec
-import structlog
 
 from common.clock import SYSTEM, Clock
-from streams.alerting.receivers.posting import Poster, Refused, called
-from streams.alerting.receivers.standing import Standing, Told, time_text
+from streams.alerting.receivers.posting import Poster, Refused, log_refused
+from streams.alerting.receivers.standing import Received, Standing, time_text
 from streams.kafka.messages.alerts import AlertMessage
 
 RESEND_SECONDS: Final = 60.0
 ALIVE: Final = timedelta(minutes=5)
-"""How long Alertmanager keeps an alert firing after it last heard of it."""
+"""How long Alertmanager keeps an alert firing after it was last sent."""
 RESOLVED_FOR: Final = timedelta(minutes=15)
-"""So long it is told that an alert was resolved: it can be restarted before it has told anyone."""
+"""For how long a resolved alert is sent: Alertmanager can be restarted before it has notified anyone."""
 AT_ONCE: Final = 200
 """Alerts in one request."""
-log = structlog.get_logger(__name__)
 
 
 class Alertmanager:
     """Keeps what fires alive, and resolves it."""
 
     def __init__(self, url: str, clock: Clock = SYSTEM, *, resend_seconds: float = RESEND_SECONDS) -> None:
-        self.name = called("alertmanager", url)
-        self.resend_seconds: float | None = resend_seconds
-        self._poster = Poster(self.name, url.rstrip("/"), clock)
-        self.poster: Poster | None = self._poster
+        self.resend_seconds = resend_seconds
+        self.poster = Poster("alertmanager", url.rstrip("/"), clock)
+        self.name = self.poster.name
         self._clock = clock
         self._refused: set[tuple[str, str]] = set()
         """What it did not want, by fingerprint and words: not sent again until it reads differently."""
 
-    async def deliver(self, news: Sequence[Told], standing: Standing) -> None:
+    async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
         """Everything that fires, and what was resolved lately; returns when Alertmanager has it."""
         every = (*standing.firing(), *standing.resolved(news, self._clock.now() - RESOLVED_FOR))
-        wanted = [told for told in every if self._mark(told) not in self._refused]
+        wanted = [received for received in every if self._mark(received) not in self._refused]
         for some in _in_pieces(wanted):
             await self._send(some)
 
     async def close(self) -> None:
-        await self._poster.close()
+        await self.poster.close()
 
-    async def _send(self, some: Sequence[Told]) -> None:
+    async def _send(self, some: Sequence[Received]) -> None:
         """One bad alert spoils the answer for all: then each is sent alone."""
         refusals = 1 if len(some) > 1 else 2
         try:
-            await self._poster.post("/api/v2/alerts", self._body(some), _headers, refusals=refusals)
+            await self.poster.post("/api/v2/alerts", self._body(some), _headers, refusals=refusals)
         except Refused as error:
             if len(some) > 1:
-                for told in some:
-                    await self._send([told])
+                for received in some:
+                    await self._send([received])
                 return
-            log.error("an alert is refused", alert=some[0].alert.labels.get("alertname"), reason=str(error))  # noqa: TRY400  # the reason is all there is to say
+            log_refused(some[0].alert, error)
             self._refused.add(self._mark(some[0]))
 
-    def _body(self, some: Sequence[Told]) -> bytes:
-        return msgspec.json.encode([self._posted(told.alert) for told in some])
+    def _body(self, some: Sequence[Received]) -> bytes:
+        return msgspec.json.encode([self._posted(received.alert) for received in some])
 
     def _posted(self, alert: AlertMessage) -> dict[str, Any]:
         """Its times are event time: of a replay they are long ago, and Alertmanager judges by its own clock."""
@@ -76,15 +73,15 @@ class Alertmanager:
         }
 
     @staticmethod
-    def _mark(told: Told) -> tuple[str, str]:
-        return told.alert.fingerprint, told.identity
+    def _mark(received: Received) -> tuple[str, str]:
+        return received.alert.fingerprint, received.identity
 
 
 def _headers() -> dict[str, str]:
     return {"Content-Type": "application/json"}
 
 
-def _in_pieces(every: Iterable[Told]) -> Iterator[list[Told]]:
+def _in_pieces(every: Iterable[Received]) -> Iterator[list[Received]]:
     left = iter(every)
     while piece := list(islice(left, AT_ONCE)):
         yield piece

@@ -11,7 +11,7 @@ from common.text import plain
 from streams.alerting.receivers.alertmanager import Alertmanager
 from streams.alerting.receivers.posting import Poster
 from streams.alerting.receivers.pushing import slack, stdout, webhook
-from streams.alerting.receivers.standing import Standing, Told
+from streams.alerting.receivers.standing import Received, Standing
 
 ALLOWED: Final = (
     "write alertmanager=URL, webhook=URL, slack=URL or stdout, with URLs that begin with http:// or https://"
@@ -23,15 +23,20 @@ class BadReceiver(WrongUsage):
 
 
 class Receiver(Protocol):
-    """Someone who is told of alerts."""
+    """Who gets alerts."""
 
-    name: str
-    poster: Poster | None
-    """What tells how it goes; None for one that always takes what it is told."""
-    resend_seconds: float | None
-    """How often it wants to hear how alerts stand, though nothing is new; None for never."""
+    @property
+    def name(self) -> str: ...
 
-    async def deliver(self, news: Sequence[Told], standing: Standing) -> None:
+    @property
+    def poster(self) -> Poster | None:
+        """Counts what became of its messages; None for one that always takes them."""
+
+    @property
+    def resend_seconds(self) -> float | None:
+        """How often it is sent how alerts stand, though nothing is new; None for never."""
+
+    async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
         """Return when it has taken all, or has refused it for good. `standing` is how alerts stand after the news."""
         ...
 

@@ -2,7 +2,7 @@
 
 How alerts stand is in the topic itself, which is compacted: what lies before the committed offsets was delivered, and
 is read again at start only to know what fires. So a process that was killed goes on where it was, and one that never
-ran before tells what fires now, not what was resolved long ago.
+ran before sends what fires now, not what was resolved long ago.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from common.text import plain
 from ingest.kafka import aiokafka_fixes
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
 from streams.alerting.receivers.choose import Receiver
-from streams.alerting.receivers.standing import Standing, Told
+from streams.alerting.receivers.standing import Received, Standing
 from streams.kafka.messages.alerts import decode_alert
 
 _FIRST: Final = "first "
-"""Begins the metadata of a commit of a group that tells for the first time; the end of what was there follows."""
+"""Begins the metadata of a commit of a group that delivers for the first time; the end of what was there follows."""
 _NOTHING: Final = OffsetAndMetadata(-1, "")
 _Offsets = dict[TopicPartition, int]
 POLL_MS: Final = 500
@@ -40,7 +40,7 @@ log = structlog.get_logger(__name__)
 
 
 class AlertConsumer:
-    """Tells one receiver, with a consumer group of its own; one process for each receiver and group."""
+    """Delivers to one receiver, with a consumer group of its own; one process for each receiver and group."""
 
     def __init__(
         self,
@@ -139,9 +139,9 @@ class _Following:
         await self._go_on()
 
     async def _delivered(self) -> tuple[_Offsets, _Offsets]:
-        """Up to where all was delivered, and, where nothing ever was, up to where only what fires is to be told.
+        """Up to where all was delivered, and, where nothing ever was, up to where only what fires is to be sent.
 
-        That end is remembered before anything is told: who is killed then tells the same again.
+        That end is remembered before anything is sent: a process that is killed then sends the same again.
         """
         ends = await self._consumer.end_offsets(self._partitions)
         known, first, begun = {}, {}, {}
@@ -159,9 +159,11 @@ class _Following:
             await self._consumer.commit(begun)
         return known, first
 
-    async def _catch_up(self, until: Mapping[TopicPartition, int], first: Collection[TopicPartition]) -> list[Told]:
-        """Read what was delivered before; what fires in partitions of which nothing ever was is to be told."""
-        untold: set[str] = set()
+    async def _catch_up(
+        self, until: Mapping[TopicPartition, int], first: Collection[TopicPartition]
+    ) -> list[Received]:
+        """Read what was delivered before; what fires in partitions of which nothing ever was is to be sent."""
+        unsent: set[str] = set()
         while behind := await self._behind(until):
             found = await self._consumer.getmany(*behind, timeout_ms=POLL_MS)
             for partition, messages in found.items():
@@ -169,11 +171,11 @@ class _Following:
                     if message.offset >= until[partition]:
                         self._consumer.seek(partition, message.offset)
                         break
-                    told = _told(message)
-                    if told is not None:
-                        self._standing.read(told)
-                        untold |= {told.alert.fingerprint} if partition in first else set()
-        return [told for told in self._standing.firing() if told.alert.fingerprint in untold]
+                    received = _received(message)
+                    if received is not None:
+                        self._standing.read(received)
+                        unsent |= {received.alert.fingerprint} if partition in first else set()
+        return [received for received in self._standing.firing() if received.alert.fingerprint in unsent]
 
     async def _behind(self, until: Mapping[TopicPartition, int]) -> list[TopicPartition]:
         return [partition for partition, offset in until.items() if await self._consumer.position(partition) < offset]
@@ -185,7 +187,9 @@ class _Following:
         while True:
             found = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=AT_ONCE)
             messages = [message for of_one in found.values() for message in of_one]
-            news = [told for message in messages if (told := _told(message)) and self._standing.read(told)]
+            news = [
+                received for message in messages if (received := _received(message)) and self._standing.read(received)
+            ]
             ends = {partition: of_one[-1].offset + 1 for partition, of_one in found.items() if of_one}
             if news or (resend is not None and loop.time() - sent_at >= resend):
                 await self._receiver.deliver(news, self._standing)
@@ -197,7 +201,7 @@ class _Following:
             await self._consumer.commit(dict(ends))
 
 
-def _told(message: Any) -> Told | None:
+def _received(message: Any) -> Received | None:
     """None for what is no alert; it is logged, and nothing waits for it."""
     try:
         alert = decode_alert(message.value or b"")
@@ -207,4 +211,4 @@ def _told(message: Any) -> Told | None:
         return None
     identity = dict(message.headers or ()).get("ce_id", b"").decode(errors="replace")
     identity = plain(identity or f"{alert.fingerprint}@{message.partition}@{message.offset}")
-    return Told(alert, identity, datetime.fromtimestamp(message.timestamp / 1000, UTC))
+    return Received(alert, identity, datetime.fromtimestamp(message.timestamp / 1000, UTC))

@@ -11,6 +11,7 @@ import structlog
 from common.backoff import Backoff
 from common.clock import SYSTEM, Clock
 from common.text import plain
+from streams.kafka.messages.alerts import AlertMessage
 
 TIMEOUT_SECONDS: Final = 10.0
 LONGEST_WAIT_SECONDS: Final = 60.0
@@ -22,17 +23,17 @@ log = structlog.get_logger(__name__)
 
 
 class Refused(Exception):
-    """The receiver does not want this message, and said so every time."""
+    """The receiver refused this message every time."""
 
 
 class Poster:
     """Posts to one address. `tally` counts what became of it: `delivered`, `retried`, `refused`."""
 
-    def __init__(self, name: str, url: str, clock: Clock = SYSTEM) -> None:
+    def __init__(self, kind: str, url: str, clock: Clock = SYSTEM) -> None:
         self.tally: Counter[str] = Counter()
         self.trouble = ""
         """Why it does not take what is sent to it now; empty while it does."""
-        self.name = name
+        self.name = _name(kind, url)
         self._url = url
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
@@ -85,7 +86,12 @@ def _retry_after(answer: aiohttp.ClientResponse) -> float:
     return min(float(text), LONGEST_WAIT_SECONDS) if text.isascii() and text.isdigit() else 0.0
 
 
-def called(kind: str, url: str) -> str:
+def log_refused(alert: AlertMessage, error: Refused) -> None:
+    """The alert is given up."""
+    log.error("an alert is refused", alert=alert.labels.get("alertname"), reason=str(error))
+
+
+def _name(kind: str, url: str) -> str:
     """A receiver's name in logs: no path, no user, for these can be secret."""
     parts = urlsplit(url)
     port = f":{parts.port}" if parts.port else ""

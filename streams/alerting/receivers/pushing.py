@@ -1,4 +1,4 @@
-"""Receivers that are told once that an alert fires and once that it was resolved: webhook, Slack, standard output."""
+"""Receivers that get one message when an alert fires and one when it is resolved: webhook, Slack, standard output."""
 
 import asyncio
 import hashlib
@@ -8,13 +8,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import msgspec
-import structlog
 
 from common.clock import SYSTEM, Clock
 from common.tasks import together
 from common.text import plain
-from streams.alerting.receivers.posting import Poster, Refused, called
-from streams.alerting.receivers.standing import Standing, Told, time_text
+from streams.alerting.receivers.posting import Poster, Refused, log_refused
+from streams.alerting.receivers.standing import Received, Standing, time_text
 
 AT_ONCE: Final = 8
 """Requests that are under way to one receiver."""
@@ -22,16 +21,15 @@ SIGNATURE: Final = "X-Leadsman-Signature"
 _SLACK_TEXT: Final = 2900
 """Slack cuts a text block at 3,000 characters."""
 _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-log = structlog.get_logger(__name__)
 
 
 class Pushed:
     """Sends each piece of news by itself, those of one alert in their order."""
 
-    resend_seconds: float | None = None
+    resend_seconds = None
 
-    def __init__(self, name: str, send: Callable[[Told], Awaitable[None]], poster: Poster | None = None) -> None:
-        self.name = name
+    def __init__(self, send: Callable[[Received], Awaitable[None]], poster: Poster | None = None) -> None:
+        self.name = poster.name if poster else "stdout"
         self.poster = poster
         self._send = send
 
@@ -39,37 +37,37 @@ class Pushed:
         if self.poster is not None:
             await self.poster.close()
 
-    async def deliver(self, news: Sequence[Told], standing: Standing) -> None:  # noqa: ARG002  # a receiver's contract
+    async def deliver(self, news: Sequence[Received], standing: Standing) -> None:  # noqa: ARG002  # a receiver's contract
         """Return when every piece was taken, or refused for good; a refusal is logged."""
-        by_alert: dict[str, list[Told]] = {}
-        for told in news:
-            by_alert.setdefault(told.alert.fingerprint, []).append(told)
+        by_alert: dict[str, list[Received]] = {}
+        for received in news:
+            by_alert.setdefault(received.alert.fingerprint, []).append(received)
         room = asyncio.Semaphore(AT_ONCE)
         await together(self._in_order(of_one, room) for of_one in by_alert.values())
 
-    async def _in_order(self, every: Sequence[Told], room: asyncio.Semaphore) -> None:
-        for told in every:
+    async def _in_order(self, every: Sequence[Received], room: asyncio.Semaphore) -> None:
+        for received in every:
             async with room:
                 try:
-                    await self._send(told)
+                    await self._send(received)
                 except Refused as error:
-                    log.error("an alert is refused", alert=told.alert.labels.get("alertname"), reason=str(error))  # noqa: TRY400  # the reason is all there is to say
+                    log_refused(received.alert, error)
 
 
 def webhook(url: str, secret: str | None, clock: Clock = SYSTEM) -> Pushed:
     """POST of the message as it is in the topic, with `Idempotency-Key` and, where there is a secret, a signature."""
-    poster = Poster(called("webhook", url), url, clock)
+    poster = Poster("webhook", url, clock)
 
-    async def send(told: Told) -> None:
-        body = msgspec.json.encode(told.alert)
+    async def send(received: Received) -> None:
+        body = msgspec.json.encode(received.alert)
 
         def headers() -> dict[str, str]:
-            found = {"Content-Type": "application/json", "Idempotency-Key": told.identity}
+            found = {"Content-Type": "application/json", "Idempotency-Key": received.identity}
             return found | ({SIGNATURE: signature(secret, body, int(clock.now().timestamp()))} if secret else {})
 
         await poster.post("", body, headers)
 
-    return Pushed(called("webhook", url), send, poster)
+    return Pushed(send, poster)
 
 
 def signature(secret: str, body: bytes, at: int) -> str:
@@ -80,17 +78,19 @@ def signature(secret: str, body: bytes, at: int) -> str:
 
 def slack(url: str, clock: Clock = SYSTEM) -> Pushed:
     """A message to an incoming webhook of Slack. It knows no idempotency key: after a crash one may come twice."""
-    poster = Poster(called("slack", url), url, clock)
+    poster = Poster("slack", url, clock)
 
-    async def send(told: Told) -> None:
-        await poster.post("", msgspec.json.encode(slack_message(told)), lambda: {"Content-Type": "application/json"})
+    async def send(received: Received) -> None:
+        await poster.post(
+            "", msgspec.json.encode(slack_message(received)), lambda: {"Content-Type": "application/json"}
+        )
 
-    return Pushed(called("slack", url), send, poster)
+    return Pushed(send, poster)
 
 
-def slack_message(told: Told) -> dict[str, object]:
+def slack_message(received: Received) -> dict[str, object]:
     """What a cluster named is text there: no mention, no link."""
-    alert = told.alert
+    alert = received.alert
     words = alert.annotations
     severity = alert.labels.get("severity", "")
     head = "RESOLVED" if alert.status == "resolved" else f"FIRING ({severity})"
@@ -108,11 +108,11 @@ def _escaped(text: str) -> str:
 def stdout() -> Pushed:
     """One line for each: time, status, alert, summary."""
 
-    async def send(told: Told) -> None:
-        alert = told.alert
+    async def send(received: Received) -> None:
+        alert = received.alert
         at = alert.ends_at if alert.status == "resolved" and alert.ends_at else alert.starts_at
         what = f"{alert.labels.get('alertname', '')} {alert.annotations.get('summary', '')}"
         sys.stdout.write(plain(f"{time_text(at)} {alert.status} {what}", 2000) + "\n")
         sys.stdout.flush()
 
-    return Pushed("stdout", send)
+    return Pushed(send)

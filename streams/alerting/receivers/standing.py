@@ -7,7 +7,7 @@ from typing import NamedTuple
 from streams.kafka.messages.alerts import AlertMessage
 
 
-class Told(NamedTuple):
+class Received(NamedTuple):
     """A message of the topic."""
 
     alert: AlertMessage
@@ -21,31 +21,31 @@ class Standing:
     """The last message of each alert, and which of them are news."""
 
     def __init__(self) -> None:
-        self._last: dict[str, Told] = {}
+        self._last: dict[str, Received] = {}
 
-    def firing(self) -> Sequence[Told]:
+    def firing(self) -> Sequence[Received]:
         """What fires, in the order in which it fired."""
-        found = [told for told in self._last.values() if told.alert.status == "firing"]
-        return sorted(found, key=lambda told: (told.alert.starts_at, told.alert.fingerprint))
+        found = [received for received in self._last.values() if received.alert.status == "firing"]
+        return sorted(found, key=lambda received: (received.alert.starts_at, received.alert.fingerprint))
 
-    def resolved(self, news: Collection[Told], since: datetime) -> Sequence[Told]:
+    def resolved(self, news: Collection[Received], since: datetime) -> Sequence[Received]:
         """What is resolved now, by news or since a time."""
-        identities = {told.identity for told in news}
+        identities = {received.identity for received in news}
         return [
-            told
-            for _, told in sorted(self._last.items())
-            if told.alert.status == "resolved" and (told.sent_at >= since or told.identity in identities)
+            received
+            for _, received in sorted(self._last.items())
+            if received.alert.status == "resolved" and (received.sent_at >= since or received.identity in identities)
         ]
 
-    def read(self, told: Told) -> bool:
+    def read(self, received: Received) -> bool:
         """Take a message up. True where the alert fired or was resolved by it; False where only its words changed, or
-        where it was read before: a worker that died before it had stored its state tells again what it told.
+        where it was read before: a worker that died before it had stored its state emits the same again.
         """
-        alert = told.alert
+        alert = received.alert
         before = self._last.get(alert.fingerprint)
         if before is not None and _order(alert) <= _order(before.alert):
             return False
-        self._last[alert.fingerprint] = told
+        self._last[alert.fingerprint] = received
         was_firing = before is not None and before.alert.status == "firing"
         is_same = before is not None and before.alert.starts_at == alert.starts_at
         return alert.status == "resolved" or not (was_firing and is_same)

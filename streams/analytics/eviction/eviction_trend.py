@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from common.durations import parse_duration
-from ingest.model.objects import KubeletConfiguration
+from ingest.model.objects.kubelet import KubeletConfiguration
 from ingest.model.records import EventRecord, NodeRecord, Record, SampleRecord, SettingsRecord
 from streams.fold.findings import EvictionSignal
 from streams.fold.reducer import Output, Reducer

@@ -11,15 +11,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from common.errors import BadRecord
-from ingest.model.objects import KubeletConfiguration, Pod
-from ingest.model.records import (
-    EventRecord,
-    NodeRecord,
-    PodRecord,
-    Record,
-    SampleRecord,
-    SettingsRecord,
-)
+from ingest.model.objects.kubelet import KubeletConfiguration
+from ingest.model.objects.pod import Pod
+from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, SampleRecord, SettingsRecord
 from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, sample_of, specs_of
 from streams.fold.findings import Eviction
 from streams.fold.reducer import Output, Reducer
@@ -184,7 +178,7 @@ def _new(state: State, record: Record, witness: _Witness, told: Told, cause: str
             sample = next((s for s in reversed(state.samples) if s.ts < row.ts + CLOCK_SECOND), None)
             if sample is None:
                 return row
-            return predicted(row, sample, state.config, state.kubelet_version)
+            return predicted(row, told, sample, state.config, state.kubelet_version)
 
 
 REDUCER: Final = Reducer(

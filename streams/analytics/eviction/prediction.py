@@ -1,8 +1,8 @@
 """The rank that an eviction was to have: its order over the last sample before it (rules: eviction-order)."""
 
 from array import array
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Final
@@ -10,14 +10,20 @@ from typing import Any, Final
 import msgspec
 
 from ingest.model.columns import pack_column
-from ingest.model.objects import KubeletConfiguration, Pod
-from ingest.model.records import USAGES, NodeSample, PodUsages, SampleRecord
+from ingest.model.objects.kubelet import KubeletConfiguration
+from ingest.model.objects.pod import Pod
+from ingest.model.records import SampleRecord
+from ingest.model.samples import USAGES, NodeSample, PodUsages
 from streams.fold.findings import Eviction
-from streams.rules.eviction.order import RankedPod, rank, standing, tied
+from streams.rules.eviction.messages import PressureEviction
+from streams.rules.eviction.order import UNEXPLAINED, RankedPod, rank, standing, tied
 from streams.rules.eviction.signals import RESOURCES, Layout, layout_of, observe
 from streams.rules.eviction.thresholds import SignalThresholds, effective_thresholds, threshold_value
 from streams.rules.pods.requests import eviction_requests, is_critical
+from streams.rules.pods.volumes import local_volumes, used_by
 
+FRESH: Final = timedelta(seconds=30)
+"""An older sample says nothing of an eviction: in that time three are taken, and the kubelet looks as often."""
 _usages_of: Final = attrgetter(*USAGES)
 _NOBODY: Final = RankedPod("", "", "", 0, 0, 0, has_stats=False)
 
@@ -31,6 +37,8 @@ class PodSpecs(msgspec.Struct, frozen=True, array_like=True, gc=False):
     memory_request_bytes: int
     ephemeral_request_bytes: int
     critical: bool
+    local_volumes: tuple[str, ...] | None = None
+    """Those that the ranking counts; None where an older version wrote this."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -52,8 +60,23 @@ def sample_of(record: SampleRecord, pods: dict[str, PodSpecs]) -> Sample:
     """A summary beside the pods that are known, by uid."""
     columns = record.pods
     all_known = pods.keys() >= set(columns.uid) or _names_known(pods, columns)
-    usages = pack_column("q", list(chain.from_iterable(_usages_of(columns))))
+    usages = pack_column("q", list(chain.from_iterable(_usages_of(_with_local_volumes(columns, pods)))))
     return Sample(record.ts, record.sample, pods, all_known, columns.uid, usages)
+
+
+def _with_local_volumes(columns: PodUsages, pods: Mapping[str, PodSpecs]) -> PodUsages:
+    """With the volumes that count; of a pod that is not known, those that may."""
+    used = []
+    for uid, volumes, *unknown in zip(
+        columns.uid, columns.volumes, columns.volumes_used_bytes, columns.volumes_inodes_used, strict=False
+    ):
+        names = pods[uid].local_volumes if uid in pods else None
+        used.append(used_by(names, volumes) if names is not None else unknown)
+    if not used:
+        return columns
+    return msgspec.structs.replace(
+        columns, volumes_used_bytes=[each[0] for each in used], volumes_inodes_used=[each[1] for each in used]
+    )
 
 
 def _names_known(pods: Mapping[str, PodSpecs], columns: PodUsages) -> bool:
@@ -71,27 +94,40 @@ def specs_of(pod: Pod) -> PodSpecs:
         requests.get("memory", 0),
         requests.get("ephemeral-storage", 0),
         is_critical(pod),
+        local_volumes(pod),
     )
 
 
-def predicted(row: Eviction, sample: Sample, config: KubeletConfiguration | None, kubelet_version: str) -> Eviction:
+def predicted(
+    row: Eviction,
+    told: PressureEviction,
+    sample: Sample,
+    config: KubeletConfiguration | None,
+    kubelet_version: str,
+) -> Eviction:
     """The eviction by pressure with its signal, and with its rank in the order that the sample before it gave.
 
-    It has no rank where not every pod of the sample is known.
+    It has no rank where not every pod of the sample is known, where the sample is too old, and where the kubelet
+    itself measured so much of the pod that the sample must be from before it grew.
     """
     layout = layout_of(sample.node)
     signal = _signal(row, sample, effective_thresholds(config, kubelet_version, layout).by_signal)
     if signal is None:
         return row
-    pods = _ranked(sample)
+    pods = ranked_pods(sample)
     usages = [standing(signal, layout, pod).usage for pod in pods]
     mine = next((u for u, pod in zip(usages, pods, strict=True) if pod.uid == row.uid), None)
-    row = row._replace(signal=signal, pod_usage=mine, pods_usage_ratio=_share(sample, signal, layout))
+    witnessed = sum(each.usage for each in told.offenders)
+    row = row._replace(signal=signal, pod_usage=mine)
+    if row.ts - sample.ts > FRESH:
+        return row
+    row = row._replace(pods_usage_ratio=_share(sample, signal, layout, told.available, witnessed - (mine or 0)))
     if not sample.all_known:
         return row
     order = rank(signal, layout, pods, kubelet_version)
-    place = next((i for i, index in enumerate(order, 1) if pods[index].uid == row.uid), None)
-    if place is None:
+    place = _place(order, pods, row.uid)
+    grown = [_grown(pod, signal, layout, witnessed) if pod.uid == row.uid else pod for pod in pods]
+    if place is None or place != _place(rank(signal, layout, grown, kubelet_version), pods, row.uid):
         return row
     return row._replace(
         predicted_rank=place,
@@ -101,14 +137,37 @@ def predicted(row: Eviction, sample: Sample, config: KubeletConfiguration | None
     )
 
 
-def _share(sample: Sample, signal: str, layout: Layout) -> float | None:
-    """How much of what is used of a signal's resource all pods of a sample use: little means no pod explains it."""
+def _place(order: Sequence[int], pods: Sequence[RankedPod], uid: str) -> int | None:
+    return next((i for i, index in enumerate(order, 1) if pods[index].uid == uid), None)
+
+
+def _grown(pod: RankedPod, signal: str, layout: Layout, witnessed: int) -> RankedPod:
+    """The pod with what its containers used by the kubelet's message, where that is more than the sample has."""
+    usage = standing(signal, layout, pod).usage or 0
+    if witnessed <= usage:
+        return pod
+    if RESOURCES[signal] == "memory":
+        return pod._replace(has_stats=True, memory_working_set_bytes=witnessed)
+    return pod._replace(has_stats=True, rootfs_used_bytes=pod.rootfs_used_bytes + witnessed - usage)
+
+
+def _share(sample: Sample, signal: str, layout: Layout, available: int | None, grown: int) -> float | None:
+    """How much of what is used of a signal's resource all pods of a sample use: little means no pod explains it.
+
+    Where it is little, but may have become much until the kubelet found `available` left and `grown` more in use by
+    the evicted pod, it is not known: None.
+    """
     observed = observe(sample.node).get(signal)
     if observed is None or observed.capacity <= observed.available:
         return None
     measured = [_with_stats(_NOBODY, usage) for usage in _usages(sample)]
     used = sum(standing(signal, layout, pod).usage or 0 for pod in measured)
-    return used / (observed.capacity - observed.available)
+    share = used / (observed.capacity - observed.available)
+    if share >= UNEXPLAINED:
+        return share
+    left = observed.available if available is None else min(available, observed.available)
+    most = used + max(observed.available - left, grown)
+    return share if available is not None and most / (observed.capacity - left) < UNEXPLAINED else None
 
 
 def _signal(row: Eviction, sample: Sample, thresholds: Mapping[str, SignalThresholds]) -> str | None:
@@ -123,7 +182,8 @@ def _signal(row: Eviction, sample: Sample, thresholds: Mapping[str, SignalThresh
     return candidates[0] if candidates else None
 
 
-def _ranked(sample: Sample) -> list[RankedPod]:
+def ranked_pods(sample: Sample) -> list[RankedPod]:
+    """The pods that were known at a sample, with what it measured of them."""
     usages = dict(zip(sample.uids, _usages(sample), strict=True))
     ranked = []
     for uid, specs in sample.pods.items():

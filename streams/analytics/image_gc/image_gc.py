@@ -11,7 +11,8 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.objects import Event, KubeletConfiguration
+from ingest.model.objects.event import Event
+from ingest.model.objects.kubelet import KubeletConfiguration
 from ingest.model.records import EventRecord, Record, SampleRecord, SettingsRecord
 from streams.analytics.image_gc.episode import (
     LOOP,

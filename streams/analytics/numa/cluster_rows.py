@@ -1,7 +1,7 @@
 """The rows that sum up the nodes of a cluster: their skew, and the late-joiner effect."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from streams.fold.findings import LateJoiners, NumaSkew
@@ -57,13 +57,13 @@ def skew_row(cluster: str, bucket: datetime, nodes: Iterable[Entry]) -> NumaSkew
     )
 
 
-def late_joiners_row(cluster: str, bucket: datetime, nodes: dict[str, Entry]) -> LateJoiners:
+def late_joiners_row(cluster: str, bucket: datetime, nodes: dict[str, Entry], group_gap: timedelta) -> LateJoiners:
     aged = [
         rule.Aged(each.created_at, node, each.exclusive / each.allocatable)
         for node, each in nodes.items()
         if each.created_at is not None
     ]
-    found = rule.late_joiners(aged)
+    found = rule.late_joiners(aged, group_gap)
     oldest = found.groups[0] if found.groups else None
     youngest = found.groups[-1] if len(found.groups) > 1 else None
     free = sum(each.free for each in nodes.values())

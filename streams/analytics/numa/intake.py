@@ -12,7 +12,8 @@ import msgspec
 
 from common.errors import BadRecord
 from ingest.model.cpuset import parse_cpuset
-from ingest.model.objects import KubeletConfiguration, Pod, PodAnnotations, PodLabels
+from ingest.model.objects.kubelet import KubeletConfiguration
+from ingest.model.objects.pod import Pod, PodAnnotations, PodLabels
 from ingest.model.records import (
     CpuManagerRecord,
     CpuTopologyRecord,
@@ -78,13 +79,17 @@ def take_checkpoint(state: State, record: CpuManagerRecord) -> State:
 
 
 def take_memory(state: State, record: MemoryManagerRecord) -> State:
-    if record.checkpoint == state.memory_text:
+    """A pod that ended and is not named by the next checkpoint has been forgotten."""
+    parsed = state.memory
+    if parsed is None or record.checkpoint != state.memory_text:
+        try:
+            parsed = parse_memory_manager_state(record.checkpoint)
+        except BadCheckpoint as error:
+            raise BadRecord("bad_checkpoint", str(error)) from None
+    ended = state.ended & (parsed.entries.keys() | parsed.pod_entries.keys())
+    if parsed is state.memory and ended == state.ended:
         return state
-    try:
-        parsed = parse_memory_manager_state(record.checkpoint)
-    except BadCheckpoint as error:
-        raise BadRecord("bad_checkpoint", str(error)) from None
-    return msgspec.structs.replace(state, memory_text=record.checkpoint, memory=parsed)
+    return msgspec.structs.replace(state, memory_text=record.checkpoint, memory=parsed, ended=ended)
 
 
 def take_topology(state: State, record: CpuTopologyRecord) -> State:
@@ -166,6 +171,8 @@ def take_pod(state: State, record: PodRecord) -> State:
     pod, uid = record.object, record.object.metadata.uid
     known = state.pods.get(uid)
     if has_ended(record):
+        if state.memory is not None and pod.status.qos_class in {GUARANTEED, ""} and uid not in state.ended:
+            state = msgspec.structs.replace(state, ended=state.ended | {uid})
         if known is None or not known.is_active:
             return state
         ended = {**state.pods, uid: known._replace(is_active=False)}

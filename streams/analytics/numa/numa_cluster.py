@@ -8,6 +8,7 @@ back is remembered. `numa_whatif` tells of the latest state alone.
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -16,6 +17,7 @@ from ingest.model.records import NodeNumaRecord
 from streams.analytics.numa.cluster_rows import Entry, late_joiners_row, skew_row
 from streams.analytics.numa.whatif import whatif_rows
 from streams.fold.reducer import Output, Reducer
+from streams.rules.numa.late_joiners import GROUP_GAP
 
 BUCKET: Final = timedelta(minutes=1)
 REMEMBERED: Final = timedelta(days=1)
@@ -44,8 +46,21 @@ class State(msgspec.Struct, frozen=True):
     """Of all records."""
 
 
-def step(state: State, record: NodeNumaRecord) -> tuple[State, Sequence[Output]]:
-    state, rows = _summed(state, record)
+def reducer(group_gap: timedelta) -> Reducer[State]:
+    """With how long after one another nodes must have joined to be of different groups."""
+    return Reducer(
+        name="numa_cluster",
+        version=1,
+        log="cluster",
+        takes=(NodeNumaRecord,),
+        state=State,
+        step=partial(step, group_gap=group_gap),
+        expire=partial(expire, group_gap=group_gap),
+    )
+
+
+def step(state: State, record: NodeNumaRecord, *, group_gap: timedelta = GROUP_GAP) -> tuple[State, Sequence[Output]]:
+    state, rows = _summed(state, record, group_gap)
     if state.history[record.target][-1].ts > record.ts:
         return state, rows
     state = _with_latest(state, record)
@@ -55,11 +70,11 @@ def step(state: State, record: NodeNumaRecord) -> tuple[State, Sequence[Output]]
     return state, rows
 
 
-def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
+def expire(state: State, watermark: datetime, *, group_gap: timedelta = GROUP_GAP) -> tuple[State, Sequence[Output]]:
     """Sum up what a large cluster has left open, and forget what is older than a day."""
     rows: list[Output] = []
     if state.is_unsummed:
-        rows += _rows(state, state.buckets[-1])
+        rows += _rows(state, state.buckets[-1], group_gap)
         state = msgspec.structs.replace(state, is_unsummed=False)
     is_due = _pods(state) <= MANY_PODS or not state.was_placed or watermark.minute % 10 == 0
     if state.is_unplaced and is_due:
@@ -71,7 +86,7 @@ def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
     return state, rows
 
 
-def _summed(state: State, record: NodeNumaRecord) -> tuple[State, list[Output]]:
+def _summed(state: State, record: NodeNumaRecord, group_gap: timedelta) -> tuple[State, list[Output]]:
     """The record in the history of its node, and the rows of the minutes that it changes."""
     known = state.history.get(record.target, ())
     place = bisect_right(known, record.ts, key=_ts)
@@ -88,7 +103,7 @@ def _summed(state: State, record: NodeNumaRecord) -> tuple[State, list[Output]]:
     if len(state.history) > SMALL_CLUSTER and touched[-1:] == list(state.buckets[-1:]):
         del touched[-1]
         state = msgspec.structs.replace(state, is_unsummed=True)
-    return state, [row for b in touched for row in _rows(state, b)]
+    return state, [row for b in touched for row in _rows(state, b, group_gap)]
 
 
 def _with_latest(state: State, record: NodeNumaRecord) -> State:
@@ -150,7 +165,7 @@ def _ts(entry: Entry) -> datetime:
     return entry.ts
 
 
-def _rows(state: State, bucket: datetime) -> list[Output]:
+def _rows(state: State, bucket: datetime, group_gap: timedelta) -> list[Output]:
     """Always both rows, also of no node: one that was written before all was known has to be replaced."""
     end = bucket + BUCKET
     nodes: dict[str, Entry] = {}
@@ -159,7 +174,10 @@ def _rows(state: State, bucket: datetime) -> list[Output]:
         if last is not None and not last.gone:
             nodes[node] = last
     takers = {node: each for node, each in nodes.items() if not each.control_plane and each.allocatable}
-    return [skew_row(state.cluster, bucket, nodes.values()), late_joiners_row(state.cluster, bucket, takers)]
+    return [
+        skew_row(state.cluster, bucket, nodes.values()),
+        late_joiners_row(state.cluster, bucket, takers, group_gap),
+    ]
 
 
 def _last_before(entries: Sequence[Entry], end: datetime) -> Entry | None:
@@ -175,12 +193,4 @@ def _whatif(state: State) -> list[Output]:
     return [*whatif_rows(state.cluster, state.newest, "", nodes, has_gangs=state.has_gangs)]
 
 
-REDUCER: Final = Reducer(
-    name="numa_cluster",
-    version=1,
-    log="cluster",
-    takes=(NodeNumaRecord,),
-    state=State,
-    step=step,
-    expire=expire,
-)
+REDUCER: Final = reducer(GROUP_GAP)

@@ -16,6 +16,7 @@ import msgspec
 from ingest.model.records import (
     CpuManagerRecord,
     CpuTopologyRecord,
+    EventRecord,
     MemoryManagerRecord,
     MetricsRecord,
     NodeNumaRecord,
@@ -31,6 +32,7 @@ from streams.analytics.numa import intake as numa_intake
 from streams.analytics.numa import rows as numa_rows
 from streams.analytics.numa import state as numa_state
 from streams.analytics.numa.disagreements import due_disagreements, with_pending
+from streams.analytics.numa.refusals import refusal
 from streams.analytics.numa.state import State
 from streams.analytics.numa.summary import summary_record
 from streams.analytics.numa.whatif import whatif_rows
@@ -39,7 +41,6 @@ from streams.fold.reducer import Output, Reducer
 from streams.rules.numa.resolve import Account, account, best_account, disagreements
 
 SETTLED_AFTER: Final = timedelta(minutes=1)
-REFUSALS: Final = frozenset({"TopologyAffinityError", "SMTAlignmentError", "UnexpectedAdmissionError", "OutOfcpu"})
 
 R = TypeVar("R", NumaAllocation, NumaPod, NumaResource, NumaWhatif)
 
@@ -47,12 +48,12 @@ R = TypeVar("R", NumaAllocation, NumaPod, NumaResource, NumaWhatif)
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
     if isinstance(record, NodeRecord) and record.change == "DELETED":
         return State(), _farewell(state, record.ts)
-    taken = _TAKE[type(record)](state, record)
+    taken = state if isinstance(record, EventRecord) else _TAKE[type(record)](state, record)
     said: list[Output] = []
     if isinstance(record, MetricsRecord) and taken is not state:
         said += numa_rows.stale_gauge_rows(record, taken)
-    if isinstance(record, PodRecord):
-        taken, refusals = _refusal(taken, record)
+    if isinstance(record, PodRecord | EventRecord):
+        taken, refusals = refusal(taken, record)
         said += refusals
     if taken is state:
         return state, said
@@ -136,18 +137,6 @@ def _summary(state: State, ts: datetime, now: NodeNumaRecord | None) -> tuple[St
     return _with_shown(state, summary=now, whatif=whatif), rows
 
 
-def _refusal(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:
-    pod, uid = record.object, record.object.metadata.uid
-    if record.change == "DELETED":
-        if uid in state.refused:
-            state = msgspec.structs.replace(state, refused=state.refused - {uid})
-        return state, ()
-    if pod.status.phase != "Failed" or pod.status.reason not in REFUSALS or uid in state.refused:
-        return state, ()
-    row = numa_rows.admission_failure(record, pod, state)
-    return msgspec.structs.replace(state, refused=state.refused | {uid}), (row,)
-
-
 def _with_vagueness(state: State, ts: datetime, *, is_vague: bool) -> State:
     if is_vague:
         return state if state.vague_since else msgspec.structs.replace(state, vague_since=ts)
@@ -226,5 +215,5 @@ _TAKE: Final[dict[type[Record], Callable[[State, Any], State]]] = {
 }
 
 REDUCER: Final = Reducer(
-    name="numa_skew", version=1, log="node", takes=tuple(_TAKE), state=State, step=step, expire=expire
+    name="numa_skew", version=1, log="node", takes=(*_TAKE, EventRecord), state=State, step=step, expire=expire
 )

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Final
 
 from ingest.model.cpuset import format_cpuset
-from ingest.model.objects import Pod
 from ingest.model.records import Record
 from streams.analytics.numa.state import (
     State,
@@ -15,18 +14,17 @@ from streams.analytics.numa.state import (
     topology_scope,
 )
 from streams.fold.findings import (
-    NumaAdmissionFailure,
     NumaAllocation,
     NumaDisagreement,
     NumaPod,
     NumaResource,
     NumaSkew,
 )
+from streams.rules.numa.memory_manager import without_pods
 from streams.rules.numa.resolve import WHOLE_NODE, Account, ordered_accounts, witnesses
 from streams.rules.numa.skew import NumaNumbers, skew
 from streams.rules.numa.sources import CRANE, GAUGE, POD_SPEC, TOTAL, Holder, NumaView, stale_gauges
 from streams.rules.numa.topology import NumaNode
-from streams.rules.pods.requests import exclusive_cpus
 
 PINS_NOTHING: Final = "the CPU Manager's policy is none: the kubelet gives no exclusive CPUs, free or not"
 _OFFLINE: Final = NumaNumbers(WHOLE_NODE, 0, 0, 0, 0, 0, 0)
@@ -95,7 +93,7 @@ def resource_rows(state: State, ts: datetime) -> list[NumaResource]:
             list(node.cells) if len(node.cells) > 1 else [],
             "memory_manager_state",
         )
-        for numa, node in sorted(state.memory.machine.items() if state.memory else ())
+        for numa, node in sorted(without_pods(state.memory, state.ended).machine.items() if state.memory else ())
         for kind, table in sorted(node.tables.items())
     ]
     return rows + [
@@ -104,33 +102,6 @@ def resource_rows(state: State, ts: datetime) -> list[NumaResource]:
         for zone in view.zones
         for name, amount in sorted(zone.resources.items())
     ]
-
-
-def admission_failure(record: Record, pod: Pod, state: State) -> NumaAdmissionFailure:
-    """The kubelet's refusal beside what the node had free at that moment."""
-    shown = state.shown.skew
-    free, fit = (shown.free_cpus, shown.largest_fit_cpus) if shown else (None, None)
-    requested = exclusive_cpus(pod)
-    had = "unknown" if free is None else str(free)
-    largest = "" if fit is None else f", at most {fit} of them on one NUMA node"
-    policy = topology_policy(state)
-    return NumaAdmissionFailure(
-        cluster=record.cluster,
-        ts=record.ts,
-        node=record.node,
-        namespace=pod.metadata.namespace,
-        pod=pod.metadata.name,
-        uid=pod.metadata.uid,
-        reason=pod.status.reason,
-        message=pod.status.message,
-        requested_cpus=requested,
-        free_cpus=free,
-        largest_fit_cpus=fit,
-        topology_manager_policy=policy,
-        source=shown.source if shown else "",
-        fidelity=shown.fidelity if shown else "none",
-        explanation=f"it asked for {requested} exclusive CPUs; free were {had}{largest}",
-    )
 
 
 def stale_gauge_rows(record: Record, state: State) -> list[NumaDisagreement]:
@@ -174,6 +145,8 @@ def _allocation(
         cpuset=machine.cpuset if machine else "",
         free_cpuset=format_cpuset(machine.cpus - best.taken) if machine else "",
         core_cpusets=list(machine.core_cpusets) if machine else [],
+        reserved_cpuset=format_cpuset(machine.cpus & best.reserved) if machine else "",
+        core_sockets=list(machine.sockets) if machine else [],
     )
 
 

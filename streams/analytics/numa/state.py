@@ -7,11 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ingest.model.cpuset import parse_cpuset
-from ingest.model.records import (
-    Cpu,
-    Metric,
-    NodeNumaRecord,
-)
+from ingest.model.records import Cpu, Metric, NodeNumaRecord
 from streams.fold.findings import NumaAllocation, NumaPod, NumaResource, NumaSkew, NumaWhatif
 from streams.rules.numa.memory_checkpoint import MemoryManagerState
 from streams.rules.numa.objects import with_crane_pods
@@ -112,6 +108,8 @@ class State(msgspec.Struct, frozen=True):
     """Views of API objects by source."""
     pods: dict[str, PinnedPod] = {}
     """By uid."""
+    ended: frozenset[str] = frozenset()
+    """Uids of Guaranteed pods that ended and that the memory manager's checkpoint may name yet."""
     refused: frozenset[str] = frozenset()
     """Uids of pods that failed admission and were not deleted yet."""
     kubelet: Kubelet | None = None

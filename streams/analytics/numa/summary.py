@@ -41,10 +41,8 @@ def _bin(best: Account, numbers: NumaNumbers) -> NumaBin:
     machine = next((n for n in best.topology.numa_nodes if n.numa_node == numa), None) if best.topology else None
     if machine is None:
         return NumaBin(numa, allocatable, 0, 1)
-    exclusive = frozenset[int]().union(*(holder.cpus for holder in best.view.holders))
-    reserved = best.taken - exclusive
     threads = max(len(core) for core in machine.cores)
-    whole = sum(len(core) == threads and core.isdisjoint(reserved) for core in machine.cores)
+    whole = sum(len(core) == threads and core.isdisjoint(best.reserved) for core in machine.cores)
     return NumaBin(numa, whole, allocatable - whole * threads, threads)
 
 

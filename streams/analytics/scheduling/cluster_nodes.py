@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from ingest.model.objects import Node, Taint
+from ingest.model.objects.node import Node, Taint
 from ingest.model.records import NodeRecord
 from streams.rules.values.zone import zone_key
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.objects import Toleration
+from ingest.model.objects.pod import Toleration
 from streams.analytics.scheduling.cluster_nodes import ClusterNodes
 from streams.fold.findings import SchedulingFailure
 

@@ -33,6 +33,9 @@ class NumaAllocation(NamedTuple):
     free_cpuset: str
     core_cpusets: list[str]
     """CPU lists of its physical cores. These three are empty where the source has no CPU ids."""
+    reserved_cpuset: str = ""
+    core_sockets: list[int] = []  # noqa: RUF012  a NamedTuple's default; nobody mutates it
+    """The package of each of `core_cpusets`. Both are empty where the source has no CPU ids."""
 
 
 @row(table="numa_pods")

@@ -38,3 +38,5 @@ class PodBinding(NamedTuple):
     created_at: datetime | None
     tolerations: list[str]
     """As key=value:effect, or key:effect for any value; an empty key or effect means every one."""
+    local_volumes: list[str] = []  # noqa: RUF012  a NamedTuple's default; nobody mutates it
+    """Names of its volumes that the eviction ranking counts (rules: eviction-order)."""

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from ingest.model.objects import Event
+from ingest.model.objects.event import Event
 
 BURST: Final = 25.0
 REFILL_SECONDS: Final = 300.0

@@ -7,7 +7,7 @@ memory and ephemeral-storage, else inodes or processes.
 import re
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ingest.model.objects import EventAnnotations
+from ingest.model.objects.event import EventAnnotations
 from streams.rules.events.messages import LONGEST_MESSAGE, plain, without_rejection
 from streams.rules.values.quantity import INT64_MAX, NANO, InvalidQuantity, nano_units
 

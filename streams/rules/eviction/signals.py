@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from ingest.model.records import NodeSample
+from ingest.model.samples import NodeSample
 
 MEMORY_AVAILABLE: Final = "memory.available"
 ALLOCATABLE_MEMORY_AVAILABLE: Final = "allocatableMemory.available"

@@ -7,7 +7,7 @@ import msgspec
 
 from common.durations import InvalidDuration, parse_duration
 from common.errors import BadValue
-from ingest.model.objects import KubeletConfiguration
+from ingest.model.objects.kubelet import KubeletConfiguration
 from streams.rules.eviction import signals
 from streams.rules.eviction.allocatable import percent_of
 from streams.rules.eviction.signals import Layout

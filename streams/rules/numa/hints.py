@@ -38,7 +38,7 @@ def amount_hints(total: Mapping[int, int], available: Mapping[int, int], request
     """
     if requested <= 0:
         return None
-    smallest = next((len(a) for a in affinities(total) if _sum(total, a) >= requested), len(total))
+    smallest = fewest(total, requested)
     return tuple(
         Hint(affinity, len(affinity) == smallest)
         for affinity in affinities(total)
@@ -46,10 +46,16 @@ def amount_hints(total: Mapping[int, int], available: Mapping[int, int], request
     )
 
 
+def fewest(total: Mapping[int, int], requested: int) -> int:
+    """How many NUMA nodes an empty machine would need."""
+    return next((len(a) for a in affinities(total) if _sum(total, a) >= requested), len(total))
+
+
 def memory_hints(machine: Mapping[int, MemoryNode], requested: Mapping[str, int]) -> Hints:
     """Hints of the memory manager's Static policy for bytes by memory type; the same for each type.
 
     A NUMA node that serves a container alone cannot join a group, nor one of a group serve alone or in another.
+    Where none can serve it the manager has no hints at all, which the Topology Manager takes for no opinion.
     """
     wanted = {kind: size for kind, size in requested.items() if size > 0}
     if not wanted:

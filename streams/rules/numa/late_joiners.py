@@ -6,7 +6,9 @@ from statistics import fmean
 from typing import Final, NamedTuple
 
 GROUP_GAP: Final = timedelta(hours=6)
-"""Nodes that joined at least this long after one another belong to different groups."""
+"""Nodes that joined at least this long after one another belong to different groups: a rollout, or a delivery of
+machines, takes minutes to a few hours, and the next one comes on another shift.
+"""
 _FEWEST: Final = 3
 """Of fewer nodes a rank correlation says nothing."""
 
@@ -41,12 +43,12 @@ class LateJoiners(NamedTuple):
         return self.groups[0].ratio - self.groups[-1].ratio if len(self.groups) > 1 else None
 
 
-def late_joiners(nodes: Sequence[Aged]) -> LateJoiners:
+def late_joiners(nodes: Sequence[Aged], group_gap: timedelta = GROUP_GAP) -> LateJoiners:
     """How the ratios of `nodes` relate to their ages; the order of `nodes` does not matter."""
     ordered = sorted(nodes)
     groups: list[list[Aged]] = []
     for aged in ordered:
-        if groups and aged.created_at - groups[-1][-1].created_at < GROUP_GAP:
+        if groups and aged.created_at - groups[-1][-1].created_at < group_gap:
             groups[-1].append(aged)
         else:
             groups.append([aged])

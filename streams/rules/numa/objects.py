@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from common.errors import BadRecord
-from ingest.model.objects import PodAnnotations, Quantity
+from ingest.model.objects.base import Quantity
+from ingest.model.objects.pod import PodAnnotations
 from ingest.model.records import Cpu
 from streams.rules.numa.reading import cpu_list, decoded, distance, distinct, managed_by, number_of_cpus
 from streams.rules.numa.sources import CRANE, KOORDINATOR, NRT, VOLCANO, Amount, Holder, NumaView, NumaZone, numa_id

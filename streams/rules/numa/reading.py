@@ -7,7 +7,7 @@ import msgspec
 
 from common.errors import BadRecord
 from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
-from ingest.model.objects import Quantity
+from ingest.model.objects.base import Quantity
 from streams.rules.numa.sources import NumaZone
 from streams.rules.numa.wire import Metadata
 from streams.rules.values.quantity import NANO, InvalidQuantity, nano_units

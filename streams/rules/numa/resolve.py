@@ -57,6 +57,8 @@ class Account(NamedTuple):
     """Of fidelity exact."""
     taken: frozenset[int] = frozenset()
     """Of fidelity exact: reserved and exclusive CPUs."""
+    reserved: frozenset[int] = frozenset()
+    """Of fidelity exact."""
 
     @property
     def exclusive_cpus(self) -> int | None:
@@ -152,12 +154,13 @@ def _of_cpu_ids(view: NumaView, facts: NodeFacts) -> Account:
         assumed=(RESERVED_CPUS,) if assumed else (),
         topology=topology,
         taken=reserved | exclusive,
+        reserved=reserved,
     )
 
 
 def _of_gauges(view: NumaView, facts: NodeFacts) -> Account:
     gauges = {zone.numa_node: zone.exclusive_cpus for zone in view.zones}
-    if None in gauges.values():
+    if None in gauges.values() or (view.exclusive_cpus and not gauges):
         return _of_whole_node(view, facts, view.quirk)
     if facts.topology is not None:
         topology = facts.topology

@@ -101,7 +101,9 @@ def metrics_view(metrics: Sequence[Metric]) -> NumaView | None:
 
     A gauge keeps its last value when its NUMA node lets go of the last pinned CPU (rules: kubelet-metrics): where the
     gauges together exceed `exclusive_cpu_allocation_count`, those that must be stale count as 0, and where that is
-    not clear none is believed. A NUMA node without a gauge holds nothing. Raises BadRecord.
+    not clear none is believed. That count in turn has CPUs that init containers left to others twice, until the
+    kubelet restarts: where the gauges together are below it, they are right. A NUMA node without a gauge holds
+    nothing. Raises BadRecord.
     """
     gauges = {numa_id(m.labels.get("numa_node", "")): _count(m.value) for m in metrics if m.name == GAUGE}
     total = next((_count(m.value) for m in metrics if m.name == TOTAL), None)
@@ -115,8 +117,8 @@ def metrics_view(metrics: Sequence[Metric]) -> NumaView | None:
         zones=tuple(
             NumaZone(numa, exclusive_cpus=None if believed is None else believed[numa]) for numa in sorted(gauges)
         ),
-        exclusive_cpus=total if total is not None else sum(gauges.values()),
-        quirk="" if believed == gauges else _quirk(gauges, total, believed),
+        exclusive_cpus=sum(gauges.values()) if gauges and believed == gauges else total,
+        quirk="" if total in {None, sum(gauges.values())} else _quirk(gauges, total, believed),
     )
 
 
@@ -129,7 +131,7 @@ def stale_gauges(view: NumaView, metrics: Sequence[Metric]) -> dict[int, int]:
 
 
 def _without_stale(gauges: dict[int, int], total: int | None) -> dict[int, int] | None:
-    if total is None or sum(gauges.values()) == total:
+    if total is None or sum(gauges.values()) <= total:
         return gauges
     if len(gauges) > _MOST_NUMA_NODES:
         return None
@@ -147,6 +149,10 @@ def _without_stale(gauges: dict[int, int], total: int | None) -> dict[int, int] 
 def _quirk(gauges: dict[int, int], total: int | None, believed: dict[int, int] | None) -> str:
     shown = ", ".join(f"{numa}: {value}" for numa, value in sorted(gauges.items()))
     text = f"{GAUGE} shows {{{shown}}}, {TOTAL} shows {total}: "
+    if believed == gauges:
+        return (
+            text + "the latter counts CPUs of init containers twice" if gauges else text + "no NUMA node has a gauge"
+        )
     if believed is None:
         return text + "no subset of the gauges tells which are stale"
     stale = ", ".join(str(numa) for numa in sorted(gauges) if gauges[numa] != believed[numa])

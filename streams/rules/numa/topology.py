@@ -22,6 +22,8 @@ class NumaNode(NamedTuple):
     """CPU list of `cpus`."""
     core_cpusets: tuple[str, ...]
     """CPU list of each of `cores`."""
+    sockets: tuple[int, ...] = ()
+    """The package of each of `cores`; empty where no source has it."""
 
 
 class NumaTopology(NamedTuple):
@@ -38,6 +40,10 @@ class NumaTopology(NamedTuple):
         """As the kubelet's CPUsPerCore: all CPUs over all cores, whole."""
         cores = sum(len(node.cores) for node in self.numa_nodes)
         return len(self.cpus) // cores if cores else 1
+
+    def siblings(self, cpus: frozenset[int]) -> frozenset[int]:
+        """All CPUs of the physical cores that these lie on."""
+        return frozenset().union(*(core for node in self.numa_nodes for core in node.cores if core & cpus))
 
     def numa_nodes_of(self, cpus: frozenset[int]) -> tuple[int, ...]:
         return tuple(node.numa_node for node in self.numa_nodes if node.cpus & cpus)
@@ -65,15 +71,18 @@ def _numa_topology(cpus: tuple[Cpu, ...]) -> NumaTopology:
         cores[each.numa][each.socket, each.core].add(each.cpu)
     return NumaTopology(
         tuple(
-            _numa_node(numa, [frozenset(by_core[key]) for key in sorted(by_core)])
+            _numa_node(
+                numa, [frozenset(by_core[key]) for key in sorted(by_core)], [key[0] for key in sorted(by_core)]
+            )
             for numa, by_core in sorted(cores.items())
         )
     )
 
 
-def _numa_node(numa_node: int, cores: Sequence[frozenset[int]]) -> NumaNode:
+def _numa_node(numa_node: int, cores: Sequence[frozenset[int]], sockets: Sequence[int]) -> NumaNode:
     cpus = frozenset[int]().union(*cores)
-    return NumaNode(numa_node, cpus, tuple(cores), format_cpuset(cpus), tuple(map(format_cpuset, cores)))
+    cpusets = tuple(map(format_cpuset, cores))
+    return NumaNode(numa_node, cpus, tuple(cores), format_cpuset(cpus), cpusets, tuple(sockets))
 
 
 def lowest_cpus(topology: NumaTopology, count: int) -> frozenset[int]:

@@ -2,14 +2,16 @@
 (rules: topology-manager).
 
 Kubernetes: pkg/kubelet/cm/topologymanager/{scope_container,scope_pod,policy_*,policy_options,topology_manager}.go,
-pkg/kubelet/cm/cpumanager/{policy_static,cpu_assignment}.go.
+pkg/kubelet/cm/cpumanager/policy_static.go.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from streams.rules.numa.hints import Affinity, Hint, Hints, amount_hints, memory_hints, merge
+from streams.rules.numa.cpu_assignment import Assignment, NotEnoughCpus, sockets_of, take_cpus
+from streams.rules.numa.hints import Affinity, Hint, Hints, amount_hints, fewest, memory_hints, merge
 from streams.rules.numa.memory_checkpoint import MemoryNode
+from streams.rules.numa.memory_manager import NoMemory, memory_affinity, reserve
 from streams.rules.numa.topology import NumaTopology
 
 Policy: TypeAlias = Literal["none", "best-effort", "restricted", "single-numa-node"]
@@ -25,7 +27,9 @@ class Settings(NamedTuple):
     topology_policy: Policy = "none"
     topology_scope: Scope = "container"
     cpu_policy: str = "static"
-    full_pcpus_only: bool = False
+    assignment: Assignment = Assignment()
+    prefer_uncore_cache: bool = False
+    """`prefer-align-cpus-by-uncorecache`: without a hint of one NUMA node, which CPUs it picks is not known here."""
     prefer_closest: bool = False
     max_numa_nodes: int = MOST_NUMA_NODES
 
@@ -41,6 +45,8 @@ class Machine(NamedTuple):
     topology: NumaTopology
     free: frozenset[int]
     """CPUs that are neither reserved nor held exclusively."""
+    reserved: frozenset[int] = frozenset()
+    """CPUs that the kubelet reserves; empty where no source names them."""
     memory: dict[int, MemoryNode] = {}  # noqa: RUF012  a NamedTuple's default; nobody mutates it
     """Empty where the memory manager's policy is not Static, or unknown."""
     devices: dict[str, Devices] = {}  # noqa: RUF012  as above
@@ -68,58 +74,58 @@ class Admission(NamedTuple):
     """The merged hint of the container that decided; any affinity where the policy is none."""
     cpus: tuple[frozenset[int], ...]
     """What each container would get, as far as it went."""
+    machine: Machine
+    """What is left of it; where the pod is refused, the machine as it was."""
+    is_certain: bool = True
+    """Whether the kubelet would pick CPUs of the same NUMA nodes."""
 
 
 _ANY: Final = Hint(None, preferred=True)
 
 
+class _Refused(Exception):
+    """Why the pod is refused: reason and message."""
+
+
 def admit(machine: Machine, settings: Settings, containers: Sequence[Request]) -> Admission:
     """Whether a kubelet with this machine and these settings admits a pod of these (app) containers.
 
-    With scope pod the hints are those of the sum of all containers. Devices and memory are asked for their NUMA
-    nodes only; of CPUs it is followed which ones each container takes, so that the next sees what is left.
+    With scope pod the hints are those of the sum of all containers. Each container takes CPUs, memory and devices,
+    and the next sees what is left.
     """
     numa_nodes = [node.numa_node for node in machine.topology.numa_nodes]
     if settings.topology_policy != "none" and len(numa_nodes) > settings.max_numa_nodes:
         text = f"unsupported on machines with more than {settings.max_numa_nodes} NUMA Nodes"
-        return Admission(admitted=False, reason="", message=text, hint=_ANY, cpus=())
-    hint, free, given = _ANY, machine.free, list[frozenset[int]]()
-    pod_hint = _merged_hint(machine, settings, free, _sum(containers)) if settings.topology_scope == "pod" else None
-    for container in containers:
-        hint = pod_hint or _merged_hint(machine, settings, free, container)
-        if settings.topology_policy in {"restricted", "single-numa-node"} and not hint.preferred:
-            text = "Resources cannot be allocated with Topology locality"
-            return Admission(
-                admitted=False, reason="TopologyAffinityError", message=text, hint=hint, cpus=tuple(given)
-            )
-        reason, message = _refusal(machine, settings, free, container.cpus)
-        if reason:
-            return Admission(admitted=False, reason=reason, message=message, hint=hint, cpus=tuple(given))
-        taken = take_cpus(machine.topology, free, container.cpus, hint.affinity)
-        free -= taken
-        given.append(taken)
-    return Admission(admitted=True, reason="", message="", hint=hint, cpus=tuple(given))
-
-
-def take_cpus(topology: NumaTopology, free: frozenset[int], count: int, affinity: Affinity | None) -> frozenset[int]:
-    """The CPUs that the static policy picks: first within the affinity, then anywhere; whole NUMA nodes, then whole
-    cores, then single threads, each where least is free. The caller has checked that enough are free.
-    """
-    aligned = free & frozenset().union(
-        *(node.cpus for node in topology.numa_nodes if affinity is None or node.numa_node in affinity)
+        return Admission(admitted=False, reason="", message=text, hint=_ANY, cpus=(), machine=machine)
+    hint, left, given, is_certain = _ANY, machine, list[frozenset[int]](), True
+    pod_hint = _merged_hint(machine, settings, _sum(containers)) if settings.topology_scope == "pod" else None
+    try:
+        for container in containers:
+            hint = pod_hint or _merged_hint(left, settings, container)
+            _check(settings, hint)
+            cpus = _cpus(left, settings, container.cpus, hint.affinity)
+            is_certain = is_certain and not (cpus and _is_open(left, settings, hint.affinity))
+            left = _memory(left, settings, container, hint)
+            left = left._replace(free=left.free - cpus, devices=_devices(left, container, hint))
+            given.append(cpus)
+    except _Refused as refused:
+        reason, message = refused.args
+        return Admission(
+            admitted=False, reason=reason, message=message, hint=hint, cpus=tuple(given), machine=machine
+        )
+    return Admission(
+        admitted=True, reason="", message="", hint=hint, cpus=tuple(given), machine=left, is_certain=is_certain
     )
-    taken = _pack(topology, aligned, min(count, len(aligned)))
-    return taken | _pack(topology, free - taken, count - len(taken))
 
 
-def _merged_hint(machine: Machine, settings: Settings, free: frozenset[int], request: Request) -> Hint:
+def whole_core_cpus(machine: Machine) -> frozenset[int]:
+    """What `full-pcpus-only` gives: all free CPUs, half-free cores too, but those of a core with a reserved CPU."""
+    return machine.free - machine.topology.siblings(machine.reserved)
+
+
+def _merged_hint(machine: Machine, settings: Settings, request: Request) -> Hint:
     if settings.topology_policy == "none":
         return _ANY
-    nodes = machine.topology.numa_nodes
-    cpus: Hints = None
-    if settings.cpu_policy == "static":
-        total = {node.numa_node: len(node.cpus) for node in nodes}
-        cpus = amount_hints(total, {node.numa_node: len(node.cpus & free) for node in nodes}, request.cpus)
     memory = memory_hints(machine.memory, request.memory_bytes) if machine.memory else None
     devices = [
         amount_hints(machine.devices[name].total, machine.devices[name].available, count)
@@ -127,50 +133,93 @@ def _merged_hint(machine: Machine, settings: Settings, free: frozenset[int], req
         if name in machine.devices
     ]
     return merge(
-        (node.numa_node for node in nodes),
-        [cpus, memory, *devices],
+        (node.numa_node for node in machine.topology.numa_nodes),
+        # No hints at all of the memory manager are no opinion: that there is no memory is seen when it is reserved.
+        [_cpu_hints(machine, settings, request.cpus), memory or None, *devices],
         single_numa=settings.topology_policy == "single-numa-node",
         distances=machine.distances if settings.prefer_closest else None,
     )
 
 
-def _refusal(machine: Machine, settings: Settings, free: frozenset[int], cpus: int) -> tuple[str, str]:
-    """Reason and message with which the CPU manager refuses a container, or two empty texts."""
+def _check(settings: Settings, hint: Hint) -> None:
+    if settings.topology_policy in {"restricted", "single-numa-node"} and not hint.preferred:
+        raise _Refused("TopologyAffinityError", "Resources cannot be allocated with Topology locality")
+
+
+def _cpu_hints(machine: Machine, settings: Settings, cpus: int) -> Hints:
+    if settings.cpu_policy != "static":
+        return None
+    nodes = machine.topology.numa_nodes
+    total = {node.numa_node: len(node.cpus) for node in nodes}
+    hints = amount_hints(total, {node.numa_node: len(node.cpus & machine.free) for node in nodes}, cpus)
+    if hints is None or not settings.assignment.by_socket:
+        return hints
+    numa_per_socket = len(nodes) // len(sockets_of(machine.topology, frozenset(total)))
+    sockets = -(-fewest(total, cpus) // numa_per_socket) if numa_per_socket else None
+    return tuple(
+        hint._replace(
+            preferred=hint.preferred or len(sockets_of(machine.topology, hint.affinity or frozenset())) == sockets
+        )
+        for hint in hints
+    )
+
+
+def _cpus(machine: Machine, settings: Settings, cpus: int, affinity: Affinity | None) -> frozenset[int]:
+    """The CPUs that the CPU Manager gives a container; raises _Refused."""
     if settings.cpu_policy != "static" or not cpus:
-        return "", ""
+        return frozenset()
     threads = machine.topology.threads_per_core
-    if settings.full_pcpus_only:
+    if settings.assignment.whole_cores:
+        text = "SMT Alignment Error: "
         if cpus % threads:
-            text = f"SMT Alignment Error: requested {cpus} cpus not multiple cpus per core = {threads}"
-            return "SMTAlignmentError", text
-        whole = sum(len(core) for node in machine.topology.numa_nodes for core in node.cores if core <= free)
+            text += f"requested {cpus} cpus not multiple cpus per core = {threads}"
+            raise _Refused("SMTAlignmentError", text)
+        whole = len(whole_core_cpus(machine))
         if cpus > whole:
-            text = (
-                "SMT Alignment Error: not enough free physical CPUs: "
-                f"available physical CPUs = {whole}, requested CPUs = {cpus}, CPUs per core = {threads}"
-            )
-            return "SMTAlignmentError", text
-    if cpus > len(free):
-        text = f"not enough cpus available to satisfy request: requested={cpus}, available={len(free)}"
-        return "UnexpectedAdmissionError", f"Allocate failed due to {text}, which is unexpected"
-    return "", ""
+            text += f"not enough free physical CPUs: available physical CPUs = {whole}, "
+            text += f"requested CPUs = {cpus}, CPUs per core = {threads}"
+            raise _Refused("SMTAlignmentError", text)
+    try:
+        return take_cpus(machine.topology, machine.free, cpus, affinity, settings.assignment)
+    except NotEnoughCpus as error:
+        raise _unexpected(error) from None
 
 
-def _pack(topology: NumaTopology, free: frozenset[int], count: int) -> frozenset[int]:
-    taken: set[int] = set()
-    nodes = sorted(topology.numa_nodes, key=lambda node: (len(node.cpus & free), node.numa_node))
-    for node in nodes:
-        if node.cpus <= free and len(node.cpus) <= count - len(taken):
-            taken |= node.cpus
-    cores = [core for node in nodes for core in node.cores]
-    for core in cores:
-        if core <= free - taken and len(core) <= count - len(taken):
-            taken |= core
-    threads = (sorted(core & free) for core in sorted(cores, key=lambda core: len(core & free)))
-    for cpu in (cpu for core in threads for cpu in core):
-        if len(taken) < count:
-            taken.add(cpu)
-    return frozenset(taken)
+def _is_open(machine: Machine, settings: Settings, affinity: Affinity | None) -> bool:
+    """Whether the caches, which are not known, decide between NUMA nodes."""
+    able = {node.numa_node for node in machine.topology.numa_nodes if node.cpus & machine.free}
+    return settings.prefer_uncore_cache and len(able if affinity is None else able & affinity) > 1
+
+
+def _memory(machine: Machine, settings: Settings, container: Request, hint: Hint) -> Machine:
+    """The machine with a container's memory reserved; raises _Refused."""
+    wanted = {kind: size for kind, size in container.memory_bytes.items() if size > 0}
+    if not machine.memory or not wanted:
+        return machine
+    if settings.topology_policy == "none":
+        hint = hint._replace(preferred=False)
+    try:
+        affinity = memory_affinity(machine.memory, wanted, hint)
+    except NoMemory as error:
+        raise _unexpected(error) from None
+    return machine._replace(memory=reserve(machine.memory, affinity, wanted))
+
+
+def _devices(machine: Machine, container: Request, hint: Hint) -> dict[str, Devices]:
+    """The devices that are left: taken of the hint's NUMA nodes, then of the lowest others."""
+    devices = dict(machine.devices)
+    for name in container.devices.keys() & devices.keys():
+        left, count = dict(devices[name].available), container.devices[name]
+        for numa in sorted(left, key=lambda numa: (numa not in (hint.affinity or ()), numa)):
+            part = min(count, left[numa])
+            left[numa] -= part
+            count -= part
+        devices[name] = devices[name]._replace(available=left)
+    return devices
+
+
+def _unexpected(error: Exception) -> _Refused:
+    return _Refused("UnexpectedAdmissionError", f"Allocate failed due to {error}, which is unexpected")
 
 
 def _sum(containers: Sequence[Request]) -> Request:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ingest.model.objects import Quantity
+from ingest.model.objects.base import Quantity
 
 
 class Object(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

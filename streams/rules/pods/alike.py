@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from ingest.model.objects import Pod
+from ingest.model.objects.pod import Pod
 
 _KEPT_ANSWERS: Final = 4096
 _encode: Final = msgspec.json.Encoder().encode

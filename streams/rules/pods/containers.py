@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from ingest.model.objects import Container, Pod, ResourceList, Resources
+from ingest.model.objects.base import ResourceList, Resources
+from ingest.model.objects.pod import Container, Pod
 
 
 def is_sidecar(init_container: Container) -> bool:

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from ingest.model.objects import Pod, ResourceList, Resources
+from ingest.model.objects.base import ResourceList, Resources
+from ingest.model.objects.pod import Pod
 from streams.rules.pods.containers import all_containers, declared_limits, declared_requests
 from streams.rules.values.quantity import nano_units
 

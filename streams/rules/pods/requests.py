@@ -8,7 +8,8 @@ Amounts come out in base units, cpu in millicores, each rounded up once from the
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
-from ingest.model.objects import Container, ContainerStatus, Pod, ResourceList
+from ingest.model.objects.base import ResourceList
+from ingest.model.objects.pod import Container, ContainerStatus, Pod
 from streams.rules.pods.alike import alike
 from streams.rules.pods.containers import all_containers, declared_limits, declared_requests, is_sidecar
 from streams.rules.pods.qos import GUARANTEED, qos_class

@@ -7,7 +7,8 @@ zones or missing data do not allow one it is `inconclusive` and says why.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ingest.model.objects import Taint, Toleration
+from ingest.model.objects.node import Taint
+from ingest.model.objects.pod import Toleration
 from streams.rules.scheduling.node_tree import UnknownVersion, affected
 from streams.rules.values.version import minor_version
 

@@ -8,17 +8,16 @@ out: affinity, topology spread, volumes, ports, and plugins that are not Kuberne
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from streams.rules.numa.consume import consume
-from streams.rules.numa.hints import Hint, memory_hints
+from streams.rules.numa.hints import Hint
 from streams.rules.numa.topology import NumaNode, NumaTopology
-from streams.rules.numa.topology_manager import Machine, Request, Settings, admit
+from streams.rules.numa.topology_manager import Machine, Request, Settings, admit, whole_core_cpus
 from streams.rules.scheduling.fit_reasons import fit_reasons
 
 Verdict: TypeAlias = Literal["fits", "refused_by_scheduler", "refused_by_kubelet", "not_exclusive", "unknown"]
 """`not_exclusive`: it would run there, but without the exclusive CPUs that it asks for."""
 
 _UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
-_NO_HINT: Final = Hint(None, preferred=True)
+_CACHES: Final = "which CPUs prefer-align-cpus-by-uncorecache picks is unknown: no source has the caches"
 
 
 class PodRequest(NamedTuple):
@@ -79,13 +78,13 @@ def take(node: NodeState, pod: PodRequest, scheduler_minor: int, count: int) -> 
     NUMA nodes they come to lie.
     """
     first, after = _judge(node, pod, scheduler_minor)
-    taken, where = 0, set(first.numa_nodes)
+    taken, where = 0, list[tuple[int, ...]]()
     judgement = first
     while judgement.verdict == "fits" and taken < count:
         taken += 1
-        where.update(judgement.numa_nodes)
+        where.append(judgement.numa_nodes)
         judgement, after = _judge(after, pod, scheduler_minor)
-    return first, taken, sorted(where)
+    return first, taken, sorted(set().union(*where)) if all(where) else []
 
 
 def rooms(node: NodeState, pod: PodRequest) -> list[NumaRoom]:
@@ -93,7 +92,7 @@ def rooms(node: NodeState, pod: PodRequest) -> list[NumaRoom]:
     machine = node.machine
     if machine is None:
         return []
-    whole_cores = bool(node.settings) and all(each.full_pcpus_only for each in node.settings)
+    whole_cores = bool(node.settings) and all(each.assignment.whole_cores for each in node.settings)
     return [_room(machine, each, pod, whole_cores=whole_cores) for each in machine.topology.numa_nodes]
 
 
@@ -125,23 +124,55 @@ def untolerated(key: str, value: str, scheduler_minor: int) -> str:
 _UNTOLERATED: Final = "node(s) had untolerated taint(s)"
 
 
+def kubelet_judgement(node: NodeState, pod: PodRequest) -> Judgement:
+    """What the kubelet says to a pod that no scheduler placed. NUMA comes first, then the node's resources.
+
+    Kubernetes: pkg/kubelet/allocation/allocation_manager.go, pkg/kubelet/lifecycle/predicate.go.
+    """
+    judgement = _kubelets(node, pod)[0]
+    if judgement.verdict in {"refused_by_kubelet", "not_exclusive"}:
+        return judgement
+    free = {name: amount - node.requested.get(name, 0) for name, amount in node.allocatable.items()}
+    asked = {"pods": 1, **{name: size for name, size in pod.requests.items() if name in free}}
+    used = {**node.requested, "pods": node.pods}
+    for name in sorted(asked, key=lambda name: (_CHECKED.index(name) if name in _CHECKED else len(_CHECKED), name)):
+        if 0 < asked[name] > free[name] - (node.pods if name == "pods" else 0):
+            text = (
+                f"Node didn't have enough resource: {name}, requested: {asked[name]}, used: {used.get(name, 0)}, "
+                f"capacity: {node.allocatable[name]}"
+            )
+            return Judgement("refused_by_kubelet", (f"OutOf{name}: {text}",))
+    return judgement
+
+
+_CHECKED: Final = ("pods", "cpu", "memory", "ephemeral-storage")
+
+
 def _judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judgement, NodeState]:
     """Also the node with the pod on it, where it fits."""
     reasons = scheduler_reasons(node, pod, scheduler_minor)
     if reasons:
         return Judgement("refused_by_scheduler", tuple(reasons)), node
-    judgements = [_kubelet(node, settings, pod) for settings in node.settings]
-    judgement, machine = judgements[0]
-    if any(other.verdict != judgement.verdict for other, _ in judgements[1:]):
-        note = "it depends on the kubelet's CPU Manager and Topology Manager, whose policies no source tells"
-        return Judgement("unknown", note=note), node
-    if any(other.numa_nodes != judgement.numa_nodes for other, _ in judgements[1:]):
-        judgement = judgement._replace(numa_nodes=(), hint=None)
+    judgement, machine = _kubelets(node, pod)
+    if judgement.verdict == "unknown":
+        return judgement, node
     requested = {
         name: node.requested.get(name, 0) + pod.requests.get(name, 0) for name in {*node.requested, *pod.requests}
     }
     free = None if node.free_cpus is None else node.free_cpus - pod.exclusive_cpus
     return judgement, node._replace(machine=machine, free_cpus=free, requested=requested, pods=node.pods + 1)
+
+
+def _kubelets(node: NodeState, pod: PodRequest) -> tuple[Judgement, Machine | None]:
+    """What kubelets of all the settings that this one can have agree on."""
+    judgements = [_kubelet(node, settings, pod) for settings in node.settings]
+    judgement, machine = judgements[0]
+    if any(other.verdict != judgement.verdict for other, _ in judgements[1:]):
+        note = "it depends on the kubelet's CPU Manager and Topology Manager, whose policies no source tells"
+        return Judgement("unknown", note=note), machine
+    if any(other.numa_nodes != judgement.numa_nodes for other, _ in judgements[1:]):
+        judgement = judgement._replace(numa_nodes=(), hint=None)
+    return judgement, machine
 
 
 def _kubelet(node: NodeState, settings: Settings, pod: PodRequest) -> tuple[Judgement, Machine | None]:
@@ -157,34 +188,15 @@ def _kubelet(node: NodeState, settings: Settings, pod: PodRequest) -> tuple[Judg
 
 def _admitted(machine: Machine, settings: Settings, pod: PodRequest) -> tuple[Judgement, Machine]:
     """The kubelet's judgement on a known machine, and what is left of it."""
-    together = settings.topology_scope == "pod"
-    hint, where = _NO_HINT, set[int]()
-    for group in [pod.containers] if together else [(container,) for container in pod.containers]:
-        admission = admit(machine, settings, group)
-        hint = admission.hint
-        if not admission.admitted:
-            reason = f"{admission.reason}: {admission.message}" if admission.reason else admission.message
-            return Judgement("refused_by_kubelet", (reason,), hint), machine
-        if any(_lacks_memory(machine, container) for container in group):
-            return Judgement("refused_by_kubelet", (_NO_MEMORY,), hint), machine
-        taken = frozenset[int]().union(*admission.cpus)
-        where.update(machine.topology.numa_nodes_of(taken) or hint.affinity or ())
-        machine = consume(machine, group, taken, hint.affinity)
-    return Judgement("fits", (), hint, tuple(sorted(where))), machine
-
-
-_NO_MEMORY: Final = (
-    "UnexpectedAdmissionError: Allocate failed due to [memorymanager] failed to get the default NUMA affinity, "
-    "no NUMA nodes with enough memory is available, which is unexpected"
-)
-
-
-def _lacks_memory(machine: Machine, container: Request) -> bool:
-    """The memory manager finds no NUMA nodes; policies none and best-effort come to ask it only then.
-
-    Kubernetes: pkg/kubelet/cm/memorymanager/policy_static.go, Allocate.
-    """
-    return bool(machine.memory) and memory_hints(machine.memory, container.memory_bytes) == ()
+    admission = admit(machine, settings, pod.containers)
+    if not admission.admitted:
+        reason = f"{admission.reason}: {admission.message}" if admission.reason else admission.message
+        return Judgement("refused_by_kubelet", (reason,), admission.hint), machine
+    if not admission.is_certain:
+        return Judgement("fits", (), admission.hint, note=_CACHES), admission.machine
+    taken = frozenset[int]().union(*admission.cpus)
+    where = machine.topology.numa_nodes_of(taken) or sorted(admission.hint.affinity or ())
+    return Judgement("fits", (), admission.hint, tuple(where)), admission.machine
 
 
 def _without_numa_nodes(free_cpus: int | None, settings: Settings, pod: PodRequest) -> Judgement:
@@ -195,7 +207,7 @@ def _without_numa_nodes(free_cpus: int | None, settings: Settings, pod: PodReque
     judgement, _ = _admitted(lump, Settings(topology_scope=settings.topology_scope), pod)
     if judgement.verdict != "fits":
         return judgement
-    if settings.topology_policy in {"none", "best-effort"} and not settings.full_pcpus_only:
+    if settings.topology_policy in {"none", "best-effort"} and not settings.assignment.whole_cores:
         return Judgement("fits", note="no source tells on which NUMA nodes CPUs are free")
     note = f"{free_cpus} exclusive CPUs are free, but no source tells on which NUMA nodes"
     return Judgement("unknown", note=note)
@@ -209,18 +221,16 @@ def lump_topology(cpus: int) -> NumaTopology:
 
 def _room(machine: Machine, numa: NumaNode, pod: PodRequest, *, whole_cores: bool) -> NumaRoom:
     free = numa.cpus & machine.free
-    lacks = [*_cpus_lacking(numa, free, pod.exclusive_cpus, whole_cores=whole_cores)]
+    whole = len(free & whole_core_cpus(machine)) if whole_cores else len(free)
+    lacks = [*_cpus_lacking(len(free), whole, pod.exclusive_cpus)]
     lacks += _others_lacking(machine, numa.numa_node, pod.containers)
     return NumaRoom(numa.numa_node, len(free), not lacks, tuple(lacks))
 
 
-def _cpus_lacking(numa: NumaNode, free: frozenset[int], cpus: int, *, whole_cores: bool) -> list[str]:
-    whole = sum(len(core) for core in numa.cores if core <= free)
-    if cpus > len(free):
-        return [f"{len(free)} of {cpus} CPUs free"]
-    if whole_cores and cpus > whole:
-        return [f"{whole} of {cpus} CPUs free on whole cores"]
-    return []
+def _cpus_lacking(free: int, whole: int, cpus: int) -> list[str]:
+    if cpus > free:
+        return [f"{free} of {cpus} CPUs free"]
+    return [f"{whole} of {cpus} CPUs free on cores without reserved CPUs"] if cpus > whole else []
 
 
 def _others_lacking(machine: Machine, numa: int, containers: Sequence[Request]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, cast, get_args
 
 from ingest.model.records import Cpu
+from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.memory_checkpoint import MemoryNode
 from streams.rules.numa.topology import InvalidTopology, numa_topology
 from streams.rules.numa.topology_manager import MOST_NUMA_NODES, Devices, Machine, Policy, Scope, Settings
@@ -13,7 +14,11 @@ from streams.rules.numa.topology_manager import MOST_NUMA_NODES, Devices, Machin
 FULL_PCPUS_ONLY: Final = "full-pcpus-only"
 PREFER_CLOSEST: Final = "prefer-closest-numa-nodes"
 MAX_NUMA_NODES: Final = "max-allowable-numa-nodes"
-NOT_FOLLOWED: Final = ("align-by-socket", "distribute-cpus-across-numa", PREFER_CLOSEST)
+ACROSS_NUMA: Final = "distribute-cpus-across-numa"
+ACROSS_CORES: Final = "distribute-cpus-across-cores"
+BY_SOCKET: Final = "align-by-socket"
+UNCORE_CACHE: Final = "prefer-align-cpus-by-uncorecache"
+NOT_FOLLOWED: Final = (PREFER_CLOSEST,)
 """Options that choose among NUMA nodes by what is not known here; whether a pod is admitted they seldom change."""
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 
@@ -28,6 +33,9 @@ class NumaCpus(NamedTuple):
     free: frozenset[int] = frozenset()
     core_cpus: tuple[frozenset[int], ...] = ()
     """Of each physical core. Both are empty where the source has no CPU ids."""
+    core_sockets: tuple[int, ...] = ()
+    """The package of each physical core."""
+    reserved: frozenset[int] = frozenset()
 
 
 class Policies(NamedTuple):
@@ -49,6 +57,7 @@ def machine_of(
     """
     cpus: list[Cpu] = []
     free: set[int] = set()
+    sockets_known = all(len(part.core_sockets) == len(part.core_cpus) for part in parts)
     for part in parts:
         if part.core_cpus:
             cores, part_free = part.core_cpus, part.free
@@ -56,10 +65,16 @@ def machine_of(
             return None
         else:
             cores, part_free = _made_up(part.cpus, part.free_cpus, part.cores or part.cpus, first=len(cpus))
-        cpus += [Cpu(cpu, index, part.numa_node, part.numa_node) for index, core in enumerate(cores) for cpu in core]
+        sockets = part.core_sockets if part.core_cpus and sockets_known else (part.numa_node,) * len(cores)
+        cpus += [
+            Cpu(cpu, index, socket, part.numa_node)
+            for index, (core, socket) in enumerate(zip(cores, sockets, strict=True))
+            for cpu in core
+        ]
         free |= part_free
+    reserved = frozenset[int]().union(*(part.reserved for part in parts))
     try:
-        return Machine(numa_topology(cpus), frozenset(free), memory, devices) if cpus else None
+        return Machine(numa_topology(cpus), frozenset(free), reserved, memory, devices) if cpus else None
     except InvalidTopology:
         return None
 
@@ -72,7 +87,13 @@ def settings_of(told: Policies) -> tuple[Settings, ...]:
     base = Settings(
         topology_scope=cast("Scope", told.scope) if told.scope in get_args(Scope) else "container",
         cpu_policy=told.cpu or "static",
-        full_pcpus_only=options.get(FULL_PCPUS_ONLY) in _TRUE,
+        assignment=Assignment(
+            across_numa=options.get(ACROSS_NUMA) in _TRUE,
+            across_cores=options.get(ACROSS_CORES) in _TRUE,
+            by_socket=options.get(BY_SOCKET) in _TRUE,
+            whole_cores=options.get(FULL_PCPUS_ONLY) in _TRUE,
+        ),
+        prefer_uncore_cache=options.get(UNCORE_CACHE) in _TRUE,
         max_numa_nodes=int(limit[:6]) if limit.isascii() and limit.isdecimal() else MOST_NUMA_NODES,
     )
     policies: tuple[Policy, ...] = ("none", "single-numa-node")
@@ -80,7 +101,7 @@ def settings_of(told: Policies) -> tuple[Settings, ...]:
         policies = (cast("Policy", told.topology),)
     lax, strict = base._replace(topology_policy=policies[0]), base._replace(topology_policy=policies[-1])
     if told.cpu_options is None:
-        strict = strict._replace(full_pcpus_only=True)
+        strict = strict._replace(assignment=strict.assignment._replace(whole_cores=True))
     pinning = (lax, strict) if lax != strict else (lax,)
     return pinning if told.cpu else (*pinning, lax._replace(cpu_policy="none"))
 

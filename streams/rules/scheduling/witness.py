@@ -3,7 +3,8 @@
 from datetime import datetime
 from typing import Final
 
-from ingest.model.objects import Event, Pod
+from ingest.model.objects.event import Event
+from ingest.model.objects.pod import Pod
 
 UNSCHEDULABLE: Final = "Unschedulable"
 FAILED_SCHEDULING: Final = "FailedScheduling"

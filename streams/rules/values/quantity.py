@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 from common.errors import BadValue
-from ingest.model.objects import Quantity
+from ingest.model.objects.base import Quantity
 
 Format: TypeAlias = Literal["BinarySI", "DecimalSI", "DecimalExponent"]
 

@@ -1,6 +1,6 @@
 """The zone that the scheduler's node tree files a node under (rules: zone-key)."""
 
-from ingest.model.objects import NodeLabels
+from ingest.model.objects.node import NodeLabels
 
 
 def zone_key(labels: NodeLabels | None) -> str:

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from components.cluster.kubernetes import VERSION as KUBERNETES
 from components.kafka import VERSION as KAFKA
-from components.kubernetes import VERSION as KUBERNETES
 from paths import ROOT
 
 from . import day, kwok, nodes, peers

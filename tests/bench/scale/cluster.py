@@ -10,7 +10,7 @@ import msgspec
 
 from bench.generate import node_object, pod_object
 from bench.shapes import Json, load_shapes
-from components.kubernetes import Cluster
+from components.cluster.kubernetes import Cluster
 
 from .stubs import address
 

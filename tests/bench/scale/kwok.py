@@ -15,9 +15,9 @@ import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from bench.shapes import Json
-from components.extras import kwok_program
-from components.kubernetes import Cluster
+from components.cluster.kubernetes import Cluster
 from components.processes import HOST, Process, free_port
+from components.programs.extras import kwok_program
 from ingest.apiserver.connect import configuration
 from ingest.apiserver.listing import pages
 from ingest.kubelet.settings import KubeletSettings

@@ -9,11 +9,11 @@ from typing import Final
 
 from bench.faust_path import Stage, drain
 from bench.generate import observations
-from components.cache import cached, run_step
 from components.clickhouse import ClickHouseHttp
 from components.kafka import Kafka
 from components.pipeline import Pipeline
 from components.processes import Process
+from components.programs.cache import cached, run_step
 from ingest.model.topics import Headers, encode_record, headers_of, key_of
 from ingest.normalize.normalize import normalize
 from paths import IMPORTS

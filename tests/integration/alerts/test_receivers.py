@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from components.alertmanager import GROUP_INTERVAL_SECONDS, Alertmanager
-from components.cache import require
-from components.extras import alertmanager_program
 from components.kafka import Kafka
 from components.pipeline import Pipeline, waiting
 from components.processes import Process, free_port
+from components.programs.cache import require
+from components.programs.extras import alertmanager_program
 from components.rows import row
 from ingest.files.sources import read_sources
 from paths import EXAMPLES, NODE_PRESSURE

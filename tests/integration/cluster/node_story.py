@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from components.image import IMAGE
-from components.kubelet import EVICTION, RealNode
+from components.cluster.image import IMAGE
+from components.cluster.kubelet import EVICTION, RealNode
 from components.processes import HOST
 from components.rows import dicts
 from sql.database.open import Database

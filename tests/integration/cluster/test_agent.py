@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from components.kubelet import RealNode
+from components.cluster.kubelet import RealNode
 from ingest.model.cpuset import parse_cpuset
 from ingest.model.podresources import ContainerResources
 from ingest.model.records import CpuManagerRecord, CpuTopologyRecord, MemoryManagerRecord, PodResourcesRecord

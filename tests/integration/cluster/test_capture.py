@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from components.cluster.kubelet import RealNode
+from components.cluster.kubernetes import Cluster
 from components.command import leadsman, leadsman_process
-from components.kubelet import RealNode
-from components.kubernetes import Cluster
 from ingest.files.capture import read_capture
 from ingest.files.lines import SourceError, SourceFile
 from ingest.model.observation import Observed, Unreadable

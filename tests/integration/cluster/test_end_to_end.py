@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from components.clickhouse import ClickHouseHttp
+from components.cluster.kubelet import RealNode
 from components.command import leadsman_process
 from components.kafka import Kafka
-from components.kubelet import RealNode
 from components.processes import Process
 from components.rows import dicts
 from integration.cluster.node_story import (

@@ -8,8 +8,8 @@ import aiohttp
 import msgspec
 import pytest
 
-from components.kubelet import RealNode
-from components.kubernetes import Cluster
+from components.cluster.kubelet import RealNode
+from components.cluster.kubernetes import Cluster
 from ingest.apiserver.connect import configuration
 from ingest.files.envelope import encode_line
 from ingest.kubelet.access import Address, DirectAccess

@@ -14,7 +14,7 @@ import pytest
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.clock import SYSTEM
-from components.kubernetes import Cluster
+from components.cluster.kubernetes import Cluster
 from fakes.wire import Wire
 from ingest.apiserver.changes import Seen
 from ingest.apiserver.connect import configuration
@@ -239,7 +239,7 @@ async def test_an_object_of_3_mb_is_told_whole(cluster: Cluster) -> None:
     assert msgspec.json.decode(large.object)["spec"]["containers"][0]["args"] == ["<" * 550_000]
 
 
-async def test_an_object_past_the_limit_is_a_tombstone_with_its_name_and_the_stream_goes_on(cluster: Cluster) -> None:
+async def test_an_object_past_the_limit_is_told_by_its_name_and_the_stream_goes_on(cluster: Cluster) -> None:
     async with _space(cluster) as space:
         running = await space.watch(line_limit_bytes=1_000_000)
         await running.until(lambda it: bool(it.version))

@@ -316,7 +316,7 @@ def test_asking_a_database_that_is_missing_or_empty_tells_how_to_make_one(tmp_pa
     (tmp_path / "empty").mkdir()
     empty = leadsman("digest", db=tmp_path / "empty")
     assert empty.returncode == SCHEMA
-    assert "Leadsman has no tables there yet. leadsman replay, or leadsman migrate, makes them" in empty.stderr
+    assert "Leadsman has no tables there yet. Run leadsman replay or leadsman migrate" in empty.stderr
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from components.cache import ComponentMissing, cache_folder, cached, require, run_step, tool
+from components.programs.cache import ComponentMissing, cache_folder, cached, require, run_step, tool
 from paths import TESTS
 
 

@@ -14,14 +14,14 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from components import cgroups
-from components.cache import require, tool
-from components.containerd import containerd_programs
-from components.image import worker_archive
+from components.cluster import cgroups
+from components.cluster.containerd import containerd_programs
+from components.cluster.image import worker_archive
+from components.cluster.kubelet import NODE, OWNER, PREFIX, RealNode, clear_abandoned, why_no_kubelet
+from components.cluster.kubernetes import ApiError, Cluster, etcd_program, kubernetes_programs
 from components.kafka import Kafka, kafka_libraries
-from components.kubelet import NODE, OWNER, PREFIX, RealNode, clear_abandoned, why_no_kubelet
-from components.kubernetes import ApiError, Cluster, etcd_program, kubernetes_programs
 from components.processes import HOST, Process, free_port, is_alive
+from components.programs.cache import require, tool
 from paths import TESTS
 from waiting import NotReady, eventually
 

@@ -3,8 +3,6 @@
 import json
 import re
 import subprocess
-import urllib.error
-import urllib.request
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +11,11 @@ from typing import Any, Final, Self
 import pytest
 import yaml
 
+from components.cluster.kubernetes import ApiError, Cluster
 from components.command import COMMAND, ENVIRONMENT, leadsman_process, succeeds
 from components.kafka import Kafka
-from components.kubernetes import ApiError, Cluster
-from components.processes import HOST, free_port
+from components.processes import free_port
+from components.telemetry import is_ready, why_not_ready
 from components.topics import messages
 from paths import ROOT
 from waiting import NotReady, eventually
@@ -178,15 +177,6 @@ class Watching:
     def __exit__(self, *_: object) -> None:
         self.process.stop()
 
-    def reasons(self) -> list[str]:
-        """Why it is not ready."""
-        try:
-            with urllib.request.urlopen(f"http://{HOST}:{self.port}/readyz", timeout=10) as answer:
-                return list(json.load(answer)["reasons"])
-        except urllib.error.HTTPError as refused:
-            with refused:
-                return list(json.load(refused)["reasons"])
-
     def told_of(self, node: str) -> bytes:
         """What is on the nodes' log about one of them."""
         key = f"default/{node}".encode()
@@ -194,7 +184,7 @@ class Watching:
 
     def refused(self) -> set[str]:
         """The streams that are not allowed."""
-        found = [re.match(r"(\S+) cannot be read: .*403", reason) for reason in self.reasons()]
+        found = [re.match(r"(\S+) cannot be read: .*403", reason) for reason in why_not_ready(self.port)]
         return {match[1] for match in found if match}
 
 
@@ -219,7 +209,7 @@ def role(applied: Cluster) -> Iterator[list[dict[str, Any]]]:
 
 def test_the_watcher_works_with_exactly_this_role(applied: Cluster, kafka: Kafka, tmp_path: Path) -> None:
     with Watching(applied, kafka, tmp_path, "rbac-all") as watching:
-        eventually("it is ready", lambda: watching.reasons() == [])
+        eventually("it is ready", lambda: is_ready(watching.port))
         assert "degraded" not in watching.process.log.read_text()
 
 
@@ -244,7 +234,7 @@ def test_without_the_proxy_the_kubelets_are_told_as_forbidden_and_all_else_runs(
     applied.request("PATCH", ROLE, {"rules": [rule for rule in role if rule["resources"] != ["nodes/proxy"]]})
     with Watching(applied, kafka, tmp_path, "rbac-proxy", kubelet="proxy") as watching:
         eventually("it is told", lambda: b"nodes/proxy" in watching.told_of(node))
-        eventually("it is silent", lambda: any(f"kubelet/{node}" in each for each in watching.reasons()))
+        eventually("it is silent", lambda: any(f"kubelet/{node}" in each for each in why_not_ready(watching.port)))
         assert watching.refused() == set()
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from components.cluster.kubernetes import ApiError, Cluster
 from components.command import leadsman_process
 from components.kafka import Kafka
-from components.kubernetes import ApiError, Cluster
 from components.pipeline import waiting
 from components.processes import Process
 from components.rows import dicts

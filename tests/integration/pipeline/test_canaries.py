@@ -4,7 +4,6 @@ They stand where people put them: in variables, arguments, probes, annotations, 
 """
 
 import json
-import urllib.request
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +12,12 @@ from typing import Any, Final
 import pytest
 
 from components.captures import event, observation, pod
+from components.cluster.kubernetes import Cluster
 from components.command import leadsman, leadsman_process
 from components.kafka import Kafka
-from components.kubernetes import Cluster
 from components.pipeline import waiting
-from components.processes import HOST, free_port
+from components.processes import free_port
+from components.telemetry import get
 from components.topics import messages, topics_with
 from sql.database.open import Database, connect
 from waiting import eventually
@@ -160,21 +160,19 @@ def test_what_is_watched_leaves_no_secret_anywhere(
         up.await_ready(lambda: "watching begins" in up.last_lines())
         eventually("all is landed", landed)
         eventually("it is captured", lambda: SOUND in _text(tmp_path / "capture"))
-        served = "".join(_served(each) for each in range(port, port + 4))
+        statuses, served = zip(*(get(each, "metrics") for each in range(port, port + 4)), strict=True)
     finally:
         recording.stop()
         up.stop()
     assert {"pod_bindings", "node_events"} <= tables_with(dsn, SOUND)
     assert tables_with(dsn, CANARY) == set()
     assert CANARY.encode() not in _everything(kafka.bootstrap_servers, prefix)
-    assert CANARY not in _text(tmp_path / "capture") + up.log.read_text() + recording.log.read_text() + served
-    assert "leadsman_landed_messages_total" in served
+    assert CANARY not in _text(tmp_path / "capture") + up.log.read_text() + recording.log.read_text() + "".join(
+        served
+    )
+    assert set(statuses) == {200}
+    assert "leadsman_landed_messages_total" in "".join(served)
 
 
 def _text(folder: Path) -> str:
     return "".join(file.read_text() for file in folder.glob("*"))
-
-
-def _served(port: int) -> str:
-    with urllib.request.urlopen(f"http://{HOST}:{port}/metrics", timeout=10) as answer:
-        return str(answer.read().decode())

@@ -2,8 +2,6 @@
 
 import json
 import time
-import urllib.error
-import urllib.request
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from components.clickhouse import ClickHouseHttp
 from components.command import leadsman, leadsman_process, succeeds
 from components.kafka import Kafka
-from components.processes import HOST, free_port
+from components.processes import free_port
+from components.telemetry import get, is_ready, why_not_ready
 from fakes.machine import Thread, write_checkpoints, write_sysfs
 from paths import SCENARIOS
 from waiting import eventually
@@ -35,26 +34,15 @@ class Part:
         file.write_text(yaml.safe_dump(given | {"telemetry": {"port": self.port}, "log": "json"}))
         self.process = leadsman_process(name, *flags, f"--config={file}", folder=folder)
 
-    def get(self, path: str) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(f"http://{HOST}:{self.port}/{path}", timeout=10) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as refused:
-            with refused:
-                return refused.code, refused.read().decode()
-        except OSError:
-            return 0, ""
-
     def is_ready(self) -> bool:
-        return self.get("readyz")[0] == 200
+        return is_ready(self.port)
 
     def reasons(self) -> str:
-        status, text = self.get("readyz")
-        return " ".join(json.loads(text)["reasons"]) if status == 503 else ""
+        return " ".join(why_not_ready(self.port))
 
     def figure(self, name: str) -> float:
         """The sum over its labels."""
-        families = text_string_to_metric_families(self.get("metrics")[1])
+        families = text_string_to_metric_families(get(self.port, "metrics")[1])
         return sum(sample.value for family in families for sample in family.samples if sample.name == name)
 
 
@@ -81,7 +69,7 @@ def test_parts_are_ready_count_what_they_do_and_tell_when_the_database_is_away(
             part.process.start()
         for part in (land, work):
             part.process.await_ready(part.is_ready, 90)
-        assert land.get("healthz") == (200, '{"part": "land", "alive": true}')
+        assert get(land.port, "healthz") == (200, '{"part": "land", "alive": true}')
         succeeds("replay", CAPTURE, "--into=kafka", f"--config={feed}", "--quiet")
         eventually("it is folded", lambda: work.figure("leadsman_folded_messages_total") > 0)
         eventually("it is landed", lambda: land.figure("leadsman_landed_messages_total") > 0)
@@ -97,7 +85,7 @@ def test_parts_are_ready_count_what_they_do_and_tell_when_the_database_is_away(
             return "the database stores nothing now" in land.reasons()
 
         eventually("land says so", refused_again)
-        assert land.get("healthz")[0] == 200
+        assert get(land.port, "healthz")[0] == 200
         eventually("land is ready again", land.is_ready)
         assert land.figure("leadsman_land_refusals_total") > 0
         assert work.is_ready()

@@ -13,9 +13,9 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from components.browser import browse, browser_modules, chromium_program
-from components.cache import require
 from components.command import start, succeeds
+from components.page.browser import browse, browser_modules, chromium_program
+from components.programs.cache import require
 from paths import NODE_PRESSURE
 
 pytestmark = pytest.mark.xdist_group("browser")

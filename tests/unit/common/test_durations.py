@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.durations import InvalidDuration, parse_duration
+from common.durations import InvalidDuration, in_words, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,30 @@ def test_parts_add_up(hours: int, minutes: int, seconds: int, milliseconds: int)
     expected = hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
     assert parse_duration(f"{hours}h{minutes}m{seconds}s{milliseconds}ms") == pytest.approx(expected, abs=1e-9)
     assert parse_duration(f"{hours}h{minutes}m{seconds}.{milliseconds:03}s") == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (59.4, "59 s"),
+        (60, "1 min"),
+        (125, "2 min 5 s"),
+        (7200, "2 h"),
+        (90_000, "1 d 1 h"),
+        (90_061, "1 d 1 h"),
+        (86_460, "1 d"),
+    ],
+)
+def test_a_duration_is_told_in_its_two_largest_parts(seconds: float, text: str) -> None:
+    assert in_words(seconds) == text
+
+
+@given(st.integers(0, 10**7))
+def test_a_duration_is_off_by_less_than_its_smallest_part(seconds: int) -> None:
+    lengths = {"d": 86_400, "h": 3600, "min": 60, "s": 1}
+    parts = in_words(seconds).split()
+    named = list(zip(map(int, parts[::2]), parts[1::2], strict=True))
+    told = sum(number * lengths[unit] for number, unit in named)
+    below = {"d": 3600, "h": 60, "min": 1, "s": 1}[named[0][1]]
+    assert 0 <= seconds - told < below

@@ -3,11 +3,11 @@
 import asyncio
 import re
 from collections.abc import Coroutine
-from pathlib import Path
 
 import pytest
 
 from common.tasks import Tasks, together
+from paths import FLOORS, ROOT
 
 pytestmark = pytest.mark.asyncio
 
@@ -123,9 +123,9 @@ async def test_together_of_nothing_has_ended() -> None:
     await together([])
 
 
-@pytest.mark.parametrize("folder", ["common", "ingest", "streams", "sql", "leadsman"])
+@pytest.mark.parametrize("folder", FLOORS)
 async def test_nobody_begins_a_task_by_another_way(folder: str) -> None:
     """One that nobody awaits dies unheard."""
     other_ways = re.compile(r"ensure_future|create_task|TaskGroup")
-    files = (Path(__file__).parents[3] / folder).rglob("*.py")
+    files = (ROOT / folder).rglob("*.py")
     assert {file.name for file in files if other_ways.search(file.read_text())} <= {"tasks.py"}

@@ -3,8 +3,6 @@
 import asyncio
 import json
 import re
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib import import_module
@@ -14,6 +12,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from common.telemetry import REASONS_AT_MOST, STAGE_SECONDS, CannotServe, Figure, served, telling
+from components import telemetry
 from components.processes import HOST, free_port
 from ingest.kafka.metrics import DEAD_LETTERS
 from paths import FLOORS, ROOT
@@ -24,17 +23,8 @@ COUNTED = Figure("counted", "counter", "Of the tests", ("what",))
 WAITING = Figure("waiting", "gauge", "Of the tests")
 
 
-def fetch(url: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310  # our own
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as refused:
-        with refused:
-            return refused.code, refused.read().decode()
-
-
 async def get(path: str, port: int) -> tuple[int, str]:
-    return await asyncio.to_thread(fetch, f"http://{HOST}:{port}/{path}")
+    return await asyncio.to_thread(telemetry.get, port, path)
 
 
 async def ready(port: int) -> tuple[int, dict[str, object]]:

@@ -102,6 +102,8 @@ def found_page(name: str, cited_in: Path) -> Path | None:
 
 def page_exists(cited_in: Path, found: re.Match[str]) -> bool:
     page = found_page(found[1], cited_in)
+    if page is None and "recipes" in cited_in.parts:
+        return f"New file `{found[1]}`:" in cited_in.read_text("utf-8")
     return page is not None and set(re.findall(r"#([a-z0-9-]+)", found[2])) <= anchors(page)
 
 
@@ -117,9 +119,9 @@ def link_exists(cited_in: Path, found: re.Match[str]) -> bool:
     return page.exists() and (not anchor or anchor in anchors(page))
 
 
-def module_exists(_: Path, found: re.Match[str]) -> bool:
-    """A module, a package, or a name that one defines."""
-    if found[1] in _TOPICS or found[1].endswith(_NOT_MODULES):
+def module_exists(cited_in: Path, found: re.Match[str]) -> bool:
+    """A module, a package, or a name that one defines; a recipe names modules that it creates."""
+    if found[1] in _TOPICS or found[1].endswith(_NOT_MODULES) or "recipes" in cited_in.parts:
         return True
     place = ROOT
     for part in found[1].split("."):

@@ -298,7 +298,7 @@ async def test_a_watch_that_hangs_is_made_anew_at_the_same_version_without_an_er
     assert _errors(steps) == []
 
 
-async def test_an_oversized_object_is_a_counted_tombstone_and_the_stream_goes_on() -> None:
+async def test_an_oversized_object_is_counted_and_told_and_the_stream_goes_on() -> None:
     large = pod("large", "30")
     large["spec"]["containers"][0]["args"] = ["x" * 70_000]
     async with _stage() as stage:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from common.text import plain
-from ingest.files.inspect import inspect, render, span
+from ingest.files.inspect import inspect, render
 from ingest.files.inspection import Damage, Inspection
 from ingest.files.lines import SourceError
 from ingest.model.observation import Position
@@ -195,13 +195,6 @@ def test_rendering_of_thousands_of_nodes_is_short(tmp_path: Path) -> None:
     text = shown(inspected(tmp_path, *(line(each, node=f"n{each}") for each in range(2000))))
     assert "and 1,980 more" in text
     assert len(text.splitlines()) < 60
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "0 s"), (59.4, "59 s"), (713, "11 min 53 s"), (3600, "1 h"), (90061, "1 d 1 h")]
-)
-def test_span_is_said_in_its_two_largest_units(seconds: float, text: str) -> None:
-    assert span(seconds) == text
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import certifi
 import pytest
 import uvloop
 
+from common.errors import FilesUnusable
 from common.telemetry import _TOLD
-from common.tls import FilesUnusable, RotatingContext
+from common.tls import RotatingContext
 from ingest.kafka.publish import Publisher, PublisherEnded
 
 

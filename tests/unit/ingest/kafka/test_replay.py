@@ -1,7 +1,6 @@
 """A capture into Kafka: what is sent where, and when."""
 
 import asyncio
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -9,6 +8,7 @@ import msgspec
 import pytest
 
 from fakes.clock import FakeClock
+from fakes.publisher import Recorded
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Published, replay_into_kafka
 from ingest.model.observation import Observation, Observed, Position, Unreadable
@@ -18,24 +18,6 @@ from ingest.normalize.dead_letters import Buried
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 TOPICS = topics("t", partitions=2)
-
-
-class Recorded:
-    """Stands for a Publisher whose Kafka acknowledges at once."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[str, bytes, bytes, list[tuple[str, bytes]]]] = []
-
-    async def send(
-        self, topic: str, key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]] = ()
-    ) -> asyncio.Future[None]:
-        self.sent.append((topic, key, value, list(headers)))
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
-
-    async def flush(self) -> None:
-        pass
 
 
 def seen(seconds: float, resource: str = "nodes", text: bytes = b'{"metadata":{"name":"n"}}') -> Observed:

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingest.model.columns import TYPE_CODES, pack, pack_column, unpack
-from ingest.model.records import PodColumns
+from ingest.model.samples import PodColumns
 from sql.landing.arrow import POD_SAMPLES, SCHEMAS, pod_samples
 from streams.fold.batch import SampleKey
 
@@ -26,7 +26,7 @@ def samples(draw: st.DrawFn) -> PodColumns:
         gaps = st.lists(st.none() | VALUES[code], min_size=pods, max_size=pods)
         nullable = SCHEMAS[POD_SAMPLES].field(name).nullable
         columns[name] = draw(full | gaps | st.just([None] * pods) if nullable else full)
-    return PodColumns(namespace=texts, pod=texts, uid=texts, **columns)
+    return PodColumns(namespace=texts, pod=texts, uid=texts, volumes=texts, **columns)
 
 
 def stored(column: list[Any]) -> list[Any]:
@@ -43,7 +43,8 @@ def test_what_was_packed_is_unpacked(pods: PodColumns) -> None:
 @given(st.lists(samples(), min_size=1, max_size=3))
 def test_samples_of_different_sizes_become_the_rows_of_one_table(told: list[PodColumns]) -> None:
     keys = [SampleKey("c", datetime(2026, 7, 1, tzinfo=UTC), f"n{i}", len(pods.uid)) for i, pods in enumerate(told)]
-    texts = {name: [text for pods in told for text in getattr(pods, name)] for name in ("namespace", "pod", "uid")}
+    names = ("namespace", "pod", "uid", "volumes")
+    texts = {name: [text for pods in told for text in getattr(pods, name)] for name in names}
     table = pod_samples(keys, texts, [pack(pods) for pods in told])
     table.validate(full=True)
     assert table["node"].to_pylist() == [key.node for key in keys for _ in range(key.pods)]

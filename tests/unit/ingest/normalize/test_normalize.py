@@ -2,10 +2,7 @@
 
 import contextlib
 import json
-import math
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 import pytest
@@ -13,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import BadRecord
-from components.captures import CLUSTER, Json, about_pod, at, configz, event, node, observation, pod, records, summary
+from components.captures import CLUSTER, Json, at, configz, event, node, observation, pod, records, summary
 from ingest.files.sources import read_sources
-from ingest.model.objects import Event
 from ingest.model.observation import Observation, Observed
 from ingest.model.records import (
     CpuManagerRecord,
@@ -33,8 +29,6 @@ from ingest.model.records import (
     SummaryRecord,
 )
 from ingest.normalize.normalize import normalize
-from ingest.resources.events import event_node
-from ingest.resources.metrics import parse_metrics
 from ingest.resources.table import BY_NAME
 from paths import NODE_PRESSURE
 
@@ -87,39 +81,6 @@ def test_a_deletion_stays_one() -> None:
     [record] = records(event("12:00:00", "e", "R", "m", node="n", type_="DELETED"))
     assert isinstance(record, EventRecord)
     assert (record.change, record.node) == ("DELETED", "n")
-
-
-KUBELET = {"component": "kubelet", "host": "n"}
-
-
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ({"involvedObject": {"kind": "Node", "name": "n", "uid": "n"}, "source": {}}, "n"),
-        ({"regarding": {"kind": "Node", "name": "n"}, "deprecatedSource": {}}, "n"),
-        ({"involvedObject": {"kind": "Node", "name": "n"}, "source": {"component": "node-controller"}}, "n"),
-        ({"involvedObject": about_pod("p"), "source": KUBELET}, "n"),
-        ({"regarding": about_pod("p"), "deprecatedSource": KUBELET}, "n"),
-        (
-            {
-                "involvedObject": about_pod("p"),
-                "source": {},
-                "reportingComponent": "kubelet",
-                "reportingInstance": "n",
-            },
-            "n",
-        ),
-        ({"regarding": about_pod("p"), "reportingController": "kubelet", "reportingInstance": "n"}, "n"),
-        ({"regarding": about_pod("p"), "reportingController": "default-scheduler", "reportingInstance": "s-0"}, ""),
-        ({"involvedObject": about_pod("p"), "source": {"component": "deployment-controller"}}, ""),
-        ({}, ""),
-    ],
-)
-def test_an_event_concerns_the_node_that_it_is_about_or_whose_kubelet_told_it(
-    fields: Mapping[str, Any], expected: str
-) -> None:
-    told = msgspec.json.decode(json.dumps({"metadata": {"name": "e"}, **fields}), type=Event)
-    assert event_node(told) == expected
 
 
 def test_a_source_that_could_not_be_read_is_told_on_its_nodes_log() -> None:
@@ -199,26 +160,6 @@ def test_of_metrics_only_those_that_an_analytic_reads_are_kept() -> None:
         ("kubelet_evictions", {"eviction_signal": "memory.available"}, 2.0),
         ("kubelet_cpu_manager_allocation_per_numa", {"numa_node": "0"}, 1.0),
     ]
-
-
-@given(st.text())
-def test_any_text_is_metrics_or_refused(text: str) -> None:
-    with contextlib.suppress(BadRecord):
-        assert all(math.isfinite(each.value) for each in parse_metrics("kubelet_evictions" + text))
-
-
-@pytest.mark.parametrize(
-    ("line", "error_type"),
-    [
-        ("kubelet_evictions NaN", "wrong_value"),
-        ("kubelet_evictions +Inf", "wrong_value"),
-        ('kubelet_evictions{a="' + '\\"' * 5000 + '"} 1', "too_long"),
-    ],
-)
-def test_a_metric_that_is_no_finite_number_or_without_end_is_refused(line: str, error_type: str) -> None:
-    with pytest.raises(BadRecord) as caught:
-        parse_metrics(line)
-    assert caught.value.error_type == error_type
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from common.scrub import REDACTED, scrub
 from fakes.clock import START
-from ingest.model.objects import EventAnnotations, NodeAnnotations, PodAnnotations
+from ingest.model.objects.event import EventAnnotations
+from ingest.model.objects.node import NodeAnnotations
+from ingest.model.objects.pod import PodAnnotations
 from ingest.model.observation import Change, Observation
 from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import redact, without_secrets

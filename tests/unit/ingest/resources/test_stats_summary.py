@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from components.captures import GIB, filesystem, pod_stats
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed
-from ingest.model.records import NodeSample, PodColumns
+from ingest.model.samples import NodeSample, PodColumns
 from ingest.resources.stats_summary import STATS_SUMMARY, node_sample, pod_columns
 from paths import NODE_PRESSURE
 
@@ -91,6 +91,14 @@ def test_use_is_added_up_over_containers_and_local_volumes() -> None:
     _, pods = decoded(None, pod_stats("p") | {"containers": containers, "volume": volumes})
     assert (pods.rootfs_used_bytes, pods.logs_used_bytes, pods.volumes_used_bytes) == ([20], [6], [1100])
     assert (pods.rootfs_inodes_used, pods.logs_inodes_used, pods.volumes_inodes_used) == ([2], [0], [7])
+    assert pods.volumes == ["cache:100:7,config:1000:0"]
+
+
+def test_a_volume_with_a_name_that_no_api_server_takes_is_not_named() -> None:
+    volumes = [{"name": name, "usedBytes": 1} for name in ("a,b:9:9", "", "Upper", "x" * 64, "ok-1")]
+    _, pods = decoded(None, pod_stats("p") | {"volume": volumes})
+    assert pods.volumes == ["ok-1:1:0"]
+    assert pods.volumes_used_bytes == [5]
 
 
 def test_pressure_stall_is_kept_in_total_and_by_ten_seconds() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import FilesUnusable
 from common.settings import SettingsError
-from common.tls import FilesUnusable
 from leadsman.run.settings import load, shown
 
 SECRET = "s3cret-and-sound"  # noqa: S105  # a canary

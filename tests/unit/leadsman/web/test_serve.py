@@ -31,12 +31,18 @@ def filled(db: Database) -> None:
     )
 
 
-@pytest.fixture
-def read_only(migrated_folder: Path, tmp_path: Path) -> Iterator[Database]:
-    folder = tmp_path / "db"
+@pytest.fixture(scope="module")
+def folder(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a filled database, which no test opens to write."""
+    folder = tmp_path_factory.mktemp("filled") / "db"
     shutil.copytree(migrated_folder, folder, symlinks=True)
     with connect(f"chdb://{folder}") as db:
         filled(db)
+    return folder
+
+
+@pytest.fixture
+def read_only(folder: Path) -> Iterator[Database]:
     with connect(f"chdb://{folder}", make=False, read_only=True) as db:
         yield db
 

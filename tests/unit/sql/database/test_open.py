@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from components.rows import T0, dicts, row, store, store_samples, summary
 from sql.database.dsn import Embedded, Server, parse_dsn
+from sql.database.engine import ENGINE_SETTINGS
 from sql.database.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
-from sql.database.open import ENGINE_SETTINGS, Database, connect, quoted
+from sql.database.open import Database, connect
+from sql.database.quoting import quoted
 from sql.landing.arrow import SCHEMAS, to_arrow
 from streams.fold.findings import TABLES, DeadLetter, EvictionSignal, KubeletSetting, NodeRow, PodBinding
 

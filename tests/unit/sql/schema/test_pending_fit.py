@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from components.rows import T0, dicts, row, store
-from ingest.model.objects import Container, Pod, PodMetadata, PodSpec, PodStatus, Taint, Toleration
+from ingest.model.objects.node import Taint
+from ingest.model.objects.pod import Container, Pod, PodMetadata, PodSpec, PodStatus, Toleration
 from ingest.model.records import PodRecord
 from sql.database.open import Database
 from sql.questions.fit import Known, read_known
@@ -25,6 +26,7 @@ from streams.fold.findings import (
     Row,
 )
 from streams.questions.fit import Candidate
+from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.topology_manager import Request, Settings
 from streams.rules.scheduling.blind_spot import tolerates
 from streams.rules.scheduling.fit import PodRequest, judge, scheduler_reasons
@@ -298,12 +300,14 @@ def test_policy_options_reach_the_rules_and_those_not_followed_are_noted(databas
             topology_manager_policy="restricted",
             topology_manager_scope="pod",
             cpu_manager_policy_options={"full-pcpus-only": "true", "distribute-cpus-across-numa": "true"},
-            topology_manager_policy_options={"max-allowable-numa-nodes": "16"},
+            topology_manager_policy_options={"max-allowable-numa-nodes": "16", "prefer-closest-numa-nodes": "true"},
         ),
     )
     found = read(database).candidates[0]
-    assert found.state.settings == (Settings("restricted", "pod", full_pcpus_only=True, max_numa_nodes=16),)
-    assert any("distribute-cpus-across-numa" in each for each in found.numa_doubts)
+    assert found.state.settings == (
+        Settings("restricted", "pod", assignment=Assignment(across_numa=True, whole_cores=True), max_numa_nodes=16),
+    )
+    assert any("prefer-closest-numa-nodes" in each for each in found.numa_doubts)
 
 
 def test_who_holds_exclusive_cpus_has_the_static_policy(database: Database) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.rows import T0, dicts, row, store, store_samples, summary
-from ingest.model.records import NodeSample
+from ingest.model.samples import NodeSample
 from sql.database.open import Database
 from streams.fold.findings import (
     Eviction,
@@ -183,7 +183,9 @@ def _random_pod(rng: random.Random, name: str) -> RankedPod:
 
 
 def _columns(one: RankedPod) -> dict[str, Any]:
-    return {**one._asdict(), "pod": one.name}
+    """Its local volume is among others that do not count."""
+    used = f"disk:{one.volumes_used_bytes}:{one.volumes_inodes_used}"
+    return {**one._asdict(), "pod": one.name, "volumes": f"secret:9:9,{used},disk-2:9:9"}
 
 
 def _bound(one: RankedPod, node: str) -> PodBinding:
@@ -196,6 +198,7 @@ def _bound(one: RankedPod, node: str) -> PodBinding:
         critical=one.critical,
         eviction_memory_request_bytes=one.memory_request_bytes,
         eviction_ephemeral_request_bytes=one.ephemeral_request_bytes,
+        local_volumes=["other", "disk"],
     )
 
 

@@ -124,7 +124,7 @@ def test_bytes_that_are_no_text_are_told(tmp_path: Path) -> None:
         read_rules(tmp_path / "rules.yaml")
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.text(max_size=60))
 def test_any_text_is_rules_or_one_harmless_line(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = tmp_path_factory.getbasetemp() / "any.yaml"

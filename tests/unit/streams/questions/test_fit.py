@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 
 from ingest.model.records import Cpu
 from streams.questions.fit import Answer, BadQuestion, Candidate, Question, answer, pod_of, question
+from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology import numa_topology
 from streams.rules.numa.topology_manager import Devices, Machine, Policy, Settings
-from streams.rules.scheduling.fit import Judgement, NodeState, judge, rooms, take, untolerated
+from streams.rules.scheduling.fit import Judgement, NodeState, judge, kubelet_judgement, rooms, take, untolerated
 
 GIB = 1 << 30
 MINOR = 30
 SINGLE = Settings("single-numa-node")
+WHOLE_CORES = SINGLE._replace(assignment=Assignment(whole_cores=True))
 
 
 def machine(*cores_of_numa: int, threads: int = 2, used: frozenset[int] = frozenset(), **values: Any) -> Machine:
@@ -114,8 +116,17 @@ def test_restricted_admits_what_needs_two_numa_nodes_even_on_an_empty_machine() 
 
 
 def test_full_pcpus_only_refuses_a_part_of_a_core() -> None:
-    found = judged(state(machine(4), SINGLE._replace(full_pcpus_only=True)), asked(3))
+    found = judged(state(machine(4), WHOLE_CORES), asked(3))
     assert found.reasons[0].startswith("SMTAlignmentError: SMT Alignment Error: requested 3 cpus not multiple cpus")
+
+
+def test_full_pcpus_only_gives_half_free_cores_but_not_those_of_reserved_cpus() -> None:
+    # Cores 0-1, 2-3, 4-5, 6-7. CPU 0 is reserved, so core 0-1 is out; of 2-3 and 4-5 a container holds one each.
+    half_free = machine(4, used=frozenset({0, 2, 4}), reserved=frozenset({0}))
+    assert judged(state(half_free, WHOLE_CORES), asked(4)).verdict == "fits"
+    text = "available physical CPUs = 4, requested CPUs = 6, CPUs per core = 2"
+    anywhere = Settings(assignment=Assignment(whole_cores=True))
+    assert judged(state(half_free, anywhere), asked(6)).reasons[0].endswith(text)
 
 
 def test_a_kubelet_whose_cpu_manager_pins_nothing_takes_no_exclusive_pod() -> None:
@@ -164,13 +175,54 @@ def test_a_pod_that_is_not_guaranteed_asks_the_memory_manager_nothing() -> None:
     assert judged(state(machine(4, 4, memory=memory(1, 1)), SINGLE), Question(2000, 4 * GIB)).verdict == "fits"
 
 
+def test_best_effort_lets_a_pod_pass_whose_memory_no_numa_nodes_have_and_the_memory_manager_refuses_it() -> None:
+    # The Topology Manager hears no opinion of a memory manager without hints, so even single-numa-node passes it.
+    crowded = machine(4, 4, memory=memory(1, 3))
+    for policy in (Settings("best-effort"), SINGLE, Settings("restricted")):
+        found = judged(state(crowded, policy), asked(2, 6 * GIB))
+        text = "[memorymanager] failed to find NUMA nodes to extend the current topology hint"
+        assert found.reasons == (f"UnexpectedAdmissionError: Allocate failed due to {text}, which is unexpected",)
+
+
+def test_where_the_caches_decide_between_numa_nodes_the_answer_names_none() -> None:
+    cached = Settings("none", prefer_uncore_cache=True)
+    found = judged(state(machine(4, 4), cached), asked(2))
+    assert (found.verdict, found.numa_nodes) == ("fits", ())
+    assert "prefer-align-cpus-by-uncorecache" in found.note
+    assert judged(state(machine(4, 4), SINGLE._replace(prefer_uncore_cache=True)), asked(2)).numa_nodes == (0,)
+    assert take(state(machine(4, 4), cached), pod_of(asked(2)), MINOR, 3)[1:] == (3, [])
+
+
+# The kubelet alone.
+
+
+@pytest.mark.parametrize(
+    ("question_", "reason"),
+    [
+        (asked(3), "OutOfcpu: Node didn't have enough resource: cpu, requested: 3000, used: 62000, capacity: 64000"),
+        # NUMA comes before the node's resources: 9 CPUs are on no NUMA node of 8.
+        (asked(9), "TopologyAffinityError: Resources cannot be allocated with Topology locality"),
+        (asked(2), ""),
+    ],
+)
+def test_a_pod_that_no_scheduler_placed_is_refused_in_the_kubelets_words(question_: Question, reason: str) -> None:
+    node = state(machine(4, 4), SINGLE)._replace(requested={"cpu": 62_000})
+    assert kubelet_judgement(node, pod_of(question_)).reasons == ((reason,) if reason else ())
+
+
+def test_the_kubelet_counts_pods_first() -> None:
+    node = state(machine(4, 4), SINGLE)._replace(requested={"cpu": 64_000}, pods=110)
+    text = "OutOfpods: Node didn't have enough resource: pods, requested: 1, used: 110, capacity: 110"
+    assert kubelet_judgement(node, pod_of(asked(1))).reasons == (text,)
+
+
 # Each NUMA node.
 
 
 def test_each_numa_node_tells_what_it_lacks() -> None:
     cards = {"example.com/card": Devices({0: 2, 1: 2}, {0: 0, 1: 2})}
     crowded = machine(4, 4, used=frozenset({0, 1, 2, 3, 4}), memory=memory(2, 8), devices=cards)
-    node = state(crowded, SINGLE._replace(full_pcpus_only=True))
+    node = state(crowded, WHOLE_CORES)
     found = rooms(node, pod_of(asked(4, 4 * GIB, devices={"example.com/card": 1})))
     assert [(room.numa_node, room.free_cpus, room.takes) for room in found] == [(0, 3, False), (1, 8, True)]
     assert found[0].lacks == (
@@ -178,8 +230,9 @@ def test_each_numa_node_tells_what_it_lacks() -> None:
         f"{2 * GIB} of {4 * GIB} bytes of memory free",
         "0 of 1 example.com/card free",
     )
-    loose = state(machine(2, 2, used=frozenset({0, 2})), SINGLE._replace(full_pcpus_only=True))
-    assert rooms(loose, pod_of(asked(2)))[0].lacks == ("0 of 2 CPUs free on whole cores",)
+    reserved = frozenset({0, 2})
+    loose = state(machine(2, 2, used=reserved, reserved=reserved), WHOLE_CORES)
+    assert rooms(loose, pod_of(asked(2)))[0].lacks == ("0 of 2 CPUs free on cores without reserved CPUs",)
     assert rooms(loose._replace(settings=(SINGLE,)), pod_of(asked(2)))[0].takes
 
 
@@ -339,18 +392,14 @@ def test_a_pod_that_cannot_be_is_refused(cpu: str, memory_: str, devices: tuple[
 
 @st.composite
 def crowded_machines(draw: st.DrawFn) -> tuple[Machine, bool]:
-    """A machine some of whose cores, or threads, are taken; under full-pcpus-only always whole cores are
-    (rules: exclusive-cpus).
-    """
+    """A machine some of whose cores, or threads, are taken."""
     threads = draw(st.sampled_from([1, 2, 4]))
     full = draw(st.booleans())
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
     of = machine(*sizes, threads=threads)
-    units = [core for node in of.topology.numa_nodes for core in node.cores]
-    if not full:
-        units = [frozenset({cpu}) for core in units for cpu in core]
+    units = sorted(of.topology.cpus)
     taken = draw(st.lists(st.sampled_from(units), unique=True, max_size=len(units)))
-    return of._replace(free=of.topology.cpus - frozenset[int]().union(*taken)), full
+    return of._replace(free=of.topology.cpus - frozenset(taken)), full
 
 
 @settings(max_examples=150)
@@ -360,13 +409,10 @@ def test_single_numa_node_admits_exactly_what_one_numa_node_has_free(of: tuple[M
     threads = len(crowded.topology.numa_nodes[0].cores[0])
 
     def has_room(numa: int) -> bool:
-        cores = [core & crowded.free for core in crowded.topology.numa_nodes[numa].cores]
-        if full:
-            return cpus % threads == 0 and sum(len(core) for core in cores if len(core) == threads) >= cpus
-        return sum(map(len, cores)) >= cpus
+        return len(crowded.topology.numa_nodes[numa].cpus & crowded.free) >= cpus and not (full and cpus % threads)
 
     able = [numa for numa in range(len(crowded.topology.numa_nodes)) if has_room(numa)]
-    found = judged(state(crowded, SINGLE._replace(full_pcpus_only=full)), asked(cpus))
+    found = judged(state(crowded, SINGLE._replace(assignment=Assignment(whole_cores=full))), asked(cpus))
     assert (found.verdict == "fits") == bool(able)
     if able:
         assert set(found.numa_nodes) <= set(able)

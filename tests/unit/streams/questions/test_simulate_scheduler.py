@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ingest.model.objects import Node, NodeLabels, NodeMetadata
+from ingest.model.objects.node import Node, NodeLabels, NodeMetadata
 from ingest.model.records import NodeRecord, ObjectChange
 from streams.questions.simulate_scheduler import (
     Arrival,

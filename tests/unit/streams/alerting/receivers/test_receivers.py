@@ -20,21 +20,21 @@ from fakes.clock import START, FakeClock
 from fakes.serving import serving
 from streams.alerting.receivers.alertmanager import ALIVE, Alertmanager
 from streams.alerting.receivers.choose import BadReceiver, group_of, receiver
-from streams.alerting.receivers.posting import REFUSALS, called
+from streams.alerting.receivers.posting import REFUSALS
 from streams.alerting.receivers.pushing import SIGNATURE, signature, slack_message, stdout, webhook
-from streams.alerting.receivers.standing import Standing, Told
+from streams.alerting.receivers.standing import Received, Standing
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import AlertMessage, alert_headers, decode_alert, encode_alert
 
 
-def told(
+def received(
     status: str = "firing",
     begin: float = 0,
     end: float | None = None,
     *,
     update: float | None = None,
     name: str = "A",
-) -> Told:
+) -> Received:
     alert = AlertMessage(
         status="resolved" if status == "resolved" else "firing",
         fingerprint=name,
@@ -44,10 +44,10 @@ def told(
         ends_at=None if end is None else START + timedelta(seconds=end),
         updated_at=START + timedelta(seconds=next(t for t in (update, end, begin) if t is not None)),
     )
-    return Told(alert, f"{name}@{begin}#{status}@{update}", alert.updated_at)
+    return Received(alert, f"{name}@{begin}#{status}@{update}", alert.updated_at)
 
 
-def standing_after(*messages: Told) -> Standing:
+def standing_after(*messages: Received) -> Standing:
     standing = Standing()
     for message in messages:
         standing.read(message)
@@ -94,16 +94,16 @@ def test_a_message_has_alertmanager_s_names_and_cloudevents_headers() -> None:
 
 def test_firing_and_resolving_are_news_and_other_words_are_not() -> None:
     standing = Standing()
-    assert standing.read(told())
-    assert not standing.read(told(update=60))
+    assert standing.read(received())
+    assert not standing.read(received(update=60))
     assert [each.alert.updated_at for each in standing.firing()] == [START + timedelta(seconds=60)]
-    assert standing.read(told("resolved", 0, 90))
+    assert standing.read(received("resolved", 0, 90))
     assert standing.firing() == []
-    assert standing.read(told(begin=100))
+    assert standing.read(received(begin=100))
 
 
 def test_what_is_read_again_is_no_news() -> None:
-    every = [told(), told(update=60), told("resolved", 0, 90), told(begin=100)]
+    every = [received(), received(update=60), received("resolved", 0, 90), received(begin=100)]
     standing = Standing()
     assert [standing.read(each) for each in every] == [True, False, True, True]
     assert [standing.read(each) for each in every] == [False] * 4
@@ -111,16 +111,16 @@ def test_what_is_read_again_is_no_news() -> None:
 
 def test_where_the_first_message_is_gone_the_next_is_the_news() -> None:
     # a compacted topic keeps the last message of a key only
-    assert Standing().read(told(update=60))
-    assert Standing().read(told("resolved", 0, 90))
+    assert Standing().read(received(update=60))
+    assert Standing().read(received("resolved", 0, 90))
 
 
-EVERY = [told(begin=b, update=u) for b in (0, 100) for u in (b, b + 10)]
-EVERY += [told("resolved", begin, begin + 50) for begin in (0, 100)]
+EVERY = [received(begin=b, update=u) for b in (0, 100) for u in (b, b + 10)]
+EVERY += [received("resolved", begin, begin + 50) for begin in (0, 100)]
 
 
 @given(st.lists(st.sampled_from(EVERY), max_size=20))
-def test_each_firing_is_news_once_and_so_is_each_end(messages: list[Told]) -> None:
+def test_each_firing_is_news_once_and_so_is_each_end(messages: list[Received]) -> None:
     standing = Standing()
     news = [(each.alert.status, each.alert.starts_at) for each in messages if standing.read(each)]
     assert len(set(news)) == len(news)
@@ -150,7 +150,7 @@ class Server:
             yield self
 
 
-async def push(server: Server, clock: FakeClock, *news: Told, secret: str | None = None) -> None:
+async def push(server: Server, clock: FakeClock, *news: Received, secret: str | None = None) -> None:
     receiving = webhook(server.url + "/hook", secret, clock.clock)
     try:
         await receiving.deliver(news, Standing())
@@ -162,12 +162,12 @@ async def push(server: Server, clock: FakeClock, *news: Told, secret: str | None
 async def test_a_webhook_gets_the_message_its_key_and_a_signature() -> None:
     clock = FakeClock()
     async with Server().running() as server:
-        await push(server, clock, told(), secret="s3cret")  # noqa: S106  # of this test
-    assert msgspec.convert(server.bodies[0], AlertMessage) == told().alert
+        await push(server, clock, received(), secret="s3cret")  # noqa: S106  # of this test
+    assert msgspec.convert(server.bodies[0], AlertMessage) == received().alert
     headers = server.headers[0]
-    assert headers["Idempotency-Key"] == told().identity
+    assert headers["Idempotency-Key"] == received().identity
     at, _, digest = headers[SIGNATURE].partition(",v1=")
-    body = msgspec.json.encode(told().alert)
+    body = msgspec.json.encode(received().alert)
     expected = hmac.new(b"s3cret", at.removeprefix("t=").encode() + b"." + body, hashlib.sha256).hexdigest()
     assert digest == expected
     assert at == f"t={int(START.timestamp())}"
@@ -181,7 +181,7 @@ def test_a_signature_depends_on_secret_time_and_body() -> None:
 @pytest.mark.asyncio
 async def test_without_a_secret_nothing_is_signed() -> None:
     async with Server().running() as server:
-        await push(server, FakeClock(), told())
+        await push(server, FakeClock(), received())
     assert SIGNATURE not in server.headers[0]
 
 
@@ -190,9 +190,9 @@ async def test_what_fails_is_tried_again_with_the_same_key_and_ever_more_seldom(
     clock = FakeClock()
     async with Server().running() as server:
         server.answers = [500, 503, 429, 408]
-        await push(server, clock, told())
+        await push(server, clock, received())
     assert len(server.bodies) == 5
-    assert {headers["Idempotency-Key"] for headers in server.headers} == {told().identity}
+    assert {headers["Idempotency-Key"] for headers in server.headers} == {received().identity}
     assert clock.slept == [0.8, 1.6, 7.0, 6.4]  # Retry-After asked for seven seconds
 
 
@@ -200,7 +200,7 @@ async def test_what_fails_is_tried_again_with_the_same_key_and_ever_more_seldom(
 async def test_what_is_refused_is_given_up_and_the_next_is_sent() -> None:
     async with Server().running() as server:
         server.answers = [404] * REFUSALS
-        await push(server, FakeClock(), told(), told("resolved", 0, 9))
+        await push(server, FakeClock(), received(), received("resolved", 0, 9))
     assert [body["status"] for body in server.bodies] == ["firing"] * REFUSALS + ["resolved"]
 
 
@@ -208,7 +208,7 @@ async def test_what_is_refused_is_given_up_and_the_next_is_sent() -> None:
 async def test_a_redirect_is_not_followed() -> None:
     async with Server().running() as server:
         server.answers = [302] * REFUSALS
-        await push(server, FakeClock(), told())
+        await push(server, FakeClock(), received())
     assert len(server.bodies) == REFUSALS
 
 
@@ -225,7 +225,7 @@ async def test_a_receiver_that_is_down_is_asked_until_it_is_there() -> None:
     async with Server().running() as server:
         url = server.url
     receiving = webhook(url, None, clock.clock._replace(sleep=sleep))
-    work = asyncio.ensure_future(receiving.deliver([told()], Standing()))
+    work = asyncio.ensure_future(receiving.deliver([received()], Standing()))
     await asyncio.wait_for(enough.wait(), 60)
     assert not work.done()
     assert max(clock.slept) == 60.0
@@ -238,7 +238,9 @@ async def test_a_receiver_that_is_down_is_asked_until_it_is_there() -> None:
 async def test_news_of_one_alert_keep_their_order_and_others_do_not_wait() -> None:
     async with Server().running() as server:
         server.answers = [500]
-        await push(server, FakeClock(), told(), told("resolved", 0, 9), *(told(name=f"n{i}") for i in range(30)))
+        await push(
+            server, FakeClock(), received(), received("resolved", 0, 9), *(received(name=f"n{i}") for i in range(30))
+        )
     of_one = [body["status"] for body in server.bodies if body["fingerprint"] == "A"]
     assert [*dict.fromkeys(of_one)] == ["firing", "resolved"]
     assert len({body["fingerprint"] for body in server.bodies}) == 31
@@ -247,7 +249,7 @@ async def test_news_of_one_alert_keep_their_order_and_others_do_not_wait() -> No
 # Alertmanager
 
 
-async def tell(server: Server, clock: FakeClock, *messages: Told) -> Alertmanager:
+async def send(server: Server, clock: FakeClock, *messages: Received) -> Alertmanager:
     manager = Alertmanager(server.url + "/", clock.clock)
     await manager.deliver(messages, standing_after(*messages))
     return manager
@@ -265,7 +267,7 @@ async def test_alertmanager_is_told_all_that_fires_and_for_how_long() -> None:
     clock = FakeClock()
     clock.seconds = 1000
     async with Server().running() as server:
-        manager = await tell(server, clock, told(), told(name="B"))
+        manager = await send(server, clock, received(), received(name="B"))
         await manager.close()
     now = START + timedelta(seconds=1000)
     assert posted(server.bodies[0]) == [("A", START, now + ALIVE), ("B", START, now + ALIVE)]
@@ -277,8 +279,12 @@ async def test_alertmanager_is_told_when_it_was_resolved_never_in_the_future() -
     clock = FakeClock()
     clock.seconds = 100
     async with Server().running() as server:
-        news = [told("resolved", 0, 50), told("resolved", 0, 5000, name="B"), told("resolved", 7000, 8000, name="C")]
-        manager = await tell(server, clock, *news)
+        news = [
+            received("resolved", 0, 50),
+            received("resolved", 0, 5000, name="B"),
+            received("resolved", 7000, 8000, name="C"),
+        ]
+        manager = await send(server, clock, *news)
         await manager.close()
     now = START + timedelta(seconds=100)
     assert posted(server.bodies[0]) == [
@@ -291,7 +297,7 @@ async def test_alertmanager_is_told_when_it_was_resolved_never_in_the_future() -
 @pytest.mark.asyncio
 async def test_alertmanager_is_told_a_while_that_an_alert_was_resolved() -> None:
     clock = FakeClock()
-    standing = standing_after(told(), told("resolved", 0, 50))
+    standing = standing_after(received(), received("resolved", 0, 50))
     async with Server().running() as server:
         manager = Alertmanager(server.url, clock.clock)
         for minutes in (1, 10, 15, 16):
@@ -304,7 +310,7 @@ async def test_alertmanager_is_told_a_while_that_an_alert_was_resolved() -> None
 @pytest.mark.asyncio
 async def test_an_alert_that_fires_again_is_not_told_to_be_resolved() -> None:
     async with Server().running() as server:
-        await (await tell(server, FakeClock(), told(), told("resolved", 0, 50), told(begin=60))).close()
+        await (await send(server, FakeClock(), received(), received("resolved", 0, 50), received(begin=60))).close()
     assert len(server.bodies[0]) == 1
 
 
@@ -313,7 +319,7 @@ async def test_one_alert_that_alertmanager_refuses_does_not_stop_the_others() ->
     clock = FakeClock()
     async with Server().running() as server:
         server.answers = [400, 200, 400, 400]
-        manager = await tell(server, clock, told(), told(name="B"), told(name="C"))
+        manager = await send(server, clock, received(), received(name="B"), received(name="C"))
         assert [[name for name, *_ in posted(body)] for body in server.bodies] == [
             ["A", "B", "C"],
             ["A"],
@@ -322,10 +328,10 @@ async def test_one_alert_that_alertmanager_refuses_does_not_stop_the_others() ->
             ["C"],
         ]
         server.bodies.clear()
-        await manager.deliver([], standing_after(told(), told(name="B"), told(name="C")))
+        await manager.deliver([], standing_after(received(), received(name="B"), received(name="C")))
         assert [name for name, *_ in posted(server.bodies[0])] == ["A", "C"]
         server.bodies.clear()
-        await manager.deliver([], standing_after(told(name="B", update=60)))
+        await manager.deliver([], standing_after(received(name="B", update=60)))
         assert [name for name, *_ in posted(server.bodies[0])] == ["B"]
         await manager.close()
 
@@ -333,7 +339,7 @@ async def test_one_alert_that_alertmanager_refuses_does_not_stop_the_others() ->
 @pytest.mark.asyncio
 async def test_many_alerts_are_several_requests() -> None:
     async with Server().running() as server:
-        manager = await tell(server, FakeClock(), *(told(name=f"a{i}") for i in range(450)))
+        manager = await send(server, FakeClock(), *(received(name=f"a{i}") for i in range(450)))
         await manager.close()
     assert [len(body) for body in server.bodies] == [200, 200, 50]
 
@@ -342,7 +348,7 @@ async def test_many_alerts_are_several_requests() -> None:
 
 
 def test_what_a_cluster_named_is_neither_mention_nor_link_in_slack() -> None:
-    hostile = told()
+    hostile = received()
     hostile.alert.annotations["summary"] = "<!channel> <https://evil|click> & \u202e \n"
     text = json.dumps(slack_message(hostile), ensure_ascii=False)
     assert "<!channel>" not in text
@@ -350,13 +356,13 @@ def test_what_a_cluster_named_is_neither_mention_nor_link_in_slack() -> None:
 
 
 def test_slack_reads_how_it_stands() -> None:
-    assert str(slack_message(told())["text"]).startswith("FIRING (warning) A: what")
-    assert str(slack_message(told("resolved", 0, 9))["text"]).startswith("RESOLVED A: what")
+    assert str(slack_message(received())["text"]).startswith("FIRING (warning) A: what")
+    assert str(slack_message(received("resolved", 0, 9))["text"]).startswith("RESOLVED A: what")
 
 
 @pytest.mark.asyncio
 async def test_standard_output_gets_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
-    await stdout().deliver([told(), told("resolved", 0, 9)], Standing())
+    await stdout().deliver([received(), received("resolved", 0, 9)], Standing())
     assert capsys.readouterr().out.splitlines() == [
         "2026-01-01T00:00:00Z firing A what",
         "2026-01-01T00:00:09Z resolved A what",
@@ -376,13 +382,13 @@ def test_a_text_that_names_no_receiver_is_told_what_is_allowed(text: str) -> Non
 
 def test_secrets_of_an_address_are_in_no_name_message_or_group() -> None:
     url = "https://user:hunter2@hooks.example/services/T0/B0/secret"
-    assert called("slack", url) == "slack https://hooks.example"
+    assert receiver(f"slack={url}").name == "slack https://hooks.example"
     group = group_of("leadsman", f"slack={url}")
     assert group.startswith("leadsman-alert-slack-")
     assert "secret" not in group
-    with pytest.raises(BadReceiver) as told_:
+    with pytest.raises(BadReceiver) as error:
         receiver("slack=ftp://hunter2@x")
-    assert "hunter2" not in str(told_.value)
+    assert "hunter2" not in str(error.value)
 
 
 def test_receivers_have_groups_of_their_own_that_stay() -> None:

@@ -17,7 +17,7 @@ from paths import LATE_JOINERS, NODE_PRESSURE
 from streams.analytics.numa import numa_cluster, numa_skew
 from streams.fold.findings import LateJoiners, NumaAllocation, NumaDisagreement, NumaPod, NumaSkew, NumaWhatif
 from streams.fold.fold import Fold, LogState
-from streams.fold.reducer import Output
+from streams.fold.reducer import Output, Reducer
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -88,6 +88,19 @@ def summary(
         bins=(NumaBin(0, 5, 0, 2),),
         claims=(NumaClaim(START, f"pod-{node}", (exclusive_cpus,)),) if exclusive_cpus else (),
     )
+
+
+def test_how_far_apart_groups_of_late_joiners_are_is_a_setting() -> None:
+    """Two nodes of 5 and 4 hours: one group with the default of 6 hours, two with half an hour."""
+    records = [summary("old", 0, 9, age_hours=5), summary("young", 0, 1, age_hours=4)]
+
+    def youngest(reducer: Reducer[numa_cluster.State]) -> list[list[str]]:
+        log, fold = LogState(), Fold([reducer])
+        rows = [row for record in records for row in fold.step(log, record) if isinstance(row, LateJoiners)]
+        return [row.youngest_nodes for row in rows[-1:]]
+
+    assert youngest(numa_cluster.REDUCER) == [[]]
+    assert youngest(numa_cluster.reducer(timedelta(minutes=30))) == [["young"]]
 
 
 def last_rows(records: Sequence[NodeNumaRecord]) -> dict[tuple[object, ...], object]:

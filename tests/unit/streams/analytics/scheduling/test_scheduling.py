@@ -10,29 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.model.objects import (
+from ingest.model.objects.base import Condition
+from ingest.model.objects.event import Event, EventMetadata, EventSeries, ObjectReference
+from ingest.model.objects.node import Node, NodeLabels, NodeMetadata, NodeSpec, NodeStatus, NodeSystemInfo, Taint
+from ingest.model.objects.pod import (
     Affinity,
-    Condition,
-    Event,
-    EventMetadata,
-    EventSeries,
     MatchExpression,
-    Node,
     NodeAffinity,
-    NodeLabels,
-    NodeMetadata,
     NodeSelectorTerm,
-    NodeSpec,
-    NodeStatus,
-    NodeSystemInfo,
-    ObjectReference,
     OwnerReference,
     Pod,
     PodMetadata,
     PodSpec,
     PodStatus,
     RequiredNodeAffinity,
-    Taint,
     Toleration,
 )
 from ingest.model.records import EventRecord, NodeRecord, ObjectChange, PodPlacement, PodRecord, Record

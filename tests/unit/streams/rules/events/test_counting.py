@@ -9,17 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.model.objects import (
-    Event,
-    EventMetadata,
-    EventSeries,
-    EventSource,
-    Node,
-    NodeMetadata,
-    NodeStatus,
-    NodeSystemInfo,
-    ObjectReference,
-)
+from ingest.model.objects.event import Event, EventMetadata, EventSeries, EventSource, ObjectReference
+from ingest.model.objects.node import Node, NodeMetadata, NodeStatus, NodeSystemInfo
 from ingest.model.records import EventRecord, NodeRecord, ObjectChange
 from streams.analytics import node_events
 from streams.fold.findings import NodeEvent

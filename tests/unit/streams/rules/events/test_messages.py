@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.model.objects import EventAnnotations
+from ingest.model.objects.event import EventAnnotations
 from paths import NODE_PRESSURE
 from streams.rules.events.messages import (
     LONGEST_MESSAGE,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.model.records import NodeSample
+from ingest.model.samples import NodeSample
 from streams.rules.eviction.signals import CONDITIONS, RESOURCES, SIGNALS, Layout, Observed, layout_of, observe
 
 GI = 2**30

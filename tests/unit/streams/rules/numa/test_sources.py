@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import BadRecord
-from ingest.model.objects import PodAnnotations
+from ingest.model.objects.pod import PodAnnotations
 from ingest.model.records import Cpu, Metric
 from streams.rules.numa.objects import crane_cpus, koordinator_cpus, parse_topology_object, with_crane_pods
 from streams.rules.numa.resolve import WHOLE_NODE, NodeFacts, account, best_account, disagreements, witnesses
@@ -42,7 +42,6 @@ def gauges(total: int | None, **by_numa: float) -> list[Metric]:
         (0, {"n0": 1}, {0: 0}),
         (2, {"n0": 1, "n1": 2}, {0: 0, 1: 2}),
         (2, {"n0": 2, "n1": 2}, {0: None, 1: None}),
-        (5, {"n0": 1, "n1": 2}, {0: None, 1: None}),
         (None, {"n0": 1}, {0: 1}),
         (0, {}, {}),
     ],
@@ -68,12 +67,28 @@ def test_a_kubelet_before_1_33_has_no_gauges() -> None:
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=4), st.integers(0, 24))
-def test_believed_gauges_always_add_up_to_the_total(shown: list[int], total: int) -> None:
+def test_believed_gauges_add_up_to_the_total_or_are_below_it(shown: list[int], total: int) -> None:
     view = metrics_view(gauges(total, **{f"n{i}": value for i, value in enumerate(shown)}))
     assert view is not None
     believed = [zone.exclusive_cpus for zone in view.zones]
-    assert None in believed or sum(count or 0 for count in believed) == total
+    assert None in believed or sum(count or 0 for count in believed) == min(total, sum(shown))
     assert all(count in {None, 0, gauge} for count, gauge in zip(believed, shown, strict=True))
+
+
+def test_a_total_above_the_gauges_counts_cpus_of_init_containers_twice() -> None:
+    view = metrics_view(gauges(9, n0=2, n1=4))
+    assert view is not None
+    assert [zone.exclusive_cpus for zone in view.zones] == [2, 4]
+    assert view.exclusive_cpus == 6
+    assert "init containers" in view.quirk
+
+
+def test_a_total_without_any_gauge_tells_of_no_numa_node() -> None:
+    # Kubernetes 1.32 has the total and no gauges (rules: kubelet-metrics).
+    view = metrics_view(gauges(3))
+    assert view is not None
+    found = account(view, NodeFacts(topology=TOPOLOGY))
+    assert (found.fidelity, found.exclusive_cpus) == ("none", 3)
 
 
 @pytest.mark.parametrize("value", [-1.0, 0.5, float("nan"), float("inf"), 1e300])

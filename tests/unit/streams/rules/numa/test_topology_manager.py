@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.model.records import Cpu
+from streams.rules.numa.cpu_assignment import Assignment, take_cpus
 from streams.rules.numa.hints import Hint, Hints, affinities, amount_hints, memory_hints, merge
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology import numa_topology
-from streams.rules.numa.topology_manager import Devices, Machine, Policy, Request, Scope, Settings, admit, take_cpus
+from streams.rules.numa.topology_manager import Devices, Machine, Policy, Request, Scope, Settings, admit
 
 A, B, BOTH = frozenset({0}), frozenset({1}), frozenset({0, 1})
 MACHINE = numa_topology([Cpu(cpu=c, core=c % 8 // 2, socket=c // 8, numa=c // 8) for c in range(16)])
@@ -179,13 +180,15 @@ def test_memory_must_lie_on_the_numa_node_of_the_cpus() -> None:
             4,
             (
                 "SMT Alignment Error: not enough free physical CPUs: "
-                "available physical CPUs = 2, requested CPUs = 4, CPUs per core = 2"
+                "available physical CPUs = 3, requested CPUs = 4, CPUs per core = 2"
             ),
         ),
     ],
 )
 def test_full_pcpus_only_refuses_in_the_kubelets_words(cpus: int, message: str) -> None:
-    found = admit(Machine(MACHINE, frozenset({0, 1, 2, 4, 6})), Settings(full_pcpus_only=True), [Request(cpus=cpus)])
+    # The cores of the reserved CPUs, 2-3 and 4-5, are left out; of core 6-7 one CPU is in use.
+    machine = Machine(MACHINE, frozenset({0, 1, 2, 4, 6}), reserved=frozenset({3, 5}))
+    found = admit(machine, Settings(assignment=Assignment(whole_cores=True)), [Request(cpus=cpus)])
     assert (found.admitted, found.reason, found.message) == (False, "SMTAlignmentError", message)
 
 
@@ -224,12 +227,12 @@ def test_more_than_eight_numa_nodes_need_max_allowable_numa_nodes() -> None:
 def test_the_static_policy_takes_whole_numa_nodes_then_cores_then_threads(
     free: frozenset[int], count: int, affinity: frozenset[int] | None, expected: set[int]
 ) -> None:
-    assert take_cpus(MACHINE, free, count, affinity) == expected
+    assert take_cpus(MACHINE, free, count, affinity, Assignment()) == expected
 
 
 @given(st.sets(st.integers(0, 15)).map(frozenset), st.data())
 def test_what_is_taken_is_free_and_as_much_as_was_asked(free: frozenset[int], data: st.DataObject) -> None:
     count = data.draw(st.integers(0, len(free)))
-    taken = take_cpus(MACHINE, free, count, data.draw(st.sampled_from([None, A, B, BOTH])))
+    taken = take_cpus(MACHINE, free, count, data.draw(st.sampled_from([None, A, B, BOTH])), Assignment())
     assert len(taken) == count
     assert taken <= free

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ingest.model.objects import Pod
+from ingest.model.objects.pod import Pod
 from streams.rules.pods.qos import qos_class
 
 

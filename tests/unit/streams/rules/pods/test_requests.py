@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.model.objects import Pod
+from ingest.model.objects.pod import Pod
 from streams.rules.pods.requests import (
     cpu_limit,
     effective_limits,

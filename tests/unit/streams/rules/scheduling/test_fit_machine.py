@@ -1,14 +1,11 @@
 """A machine and a kubelet's settings from what was told, and what a pod leaves of the machine."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.rules.numa.consume import consume
-from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
-from streams.rules.numa.topology_manager import Devices, Machine, Request, Settings
+from streams.rules.numa.cpu_assignment import Assignment
+from streams.rules.numa.topology_manager import Settings
 from streams.rules.scheduling.fit_machine import NumaCpus, Policies, machine_of, options_not_followed, settings_of
 
 GIB = 1 << 30
@@ -20,6 +17,24 @@ def test_cpu_ids_are_kept_as_they_are() -> None:
     assert machine is not None
     assert [(node.numa_node, node.cores) for node in machine.topology.numa_nodes] == [(2, part.core_cpus)]
     assert machine.free == {8}
+
+
+def test_sockets_and_reserved_cpus_are_those_of_the_source() -> None:
+    cores = (frozenset({0, 8}), frozenset({2, 10}))
+    machine = machine_of(
+        [NumaCpus(0, 4, 3, 2, frozenset({8, 2, 10}), cores, core_sockets=(1, 0), reserved=frozenset({0}))], {}, {}
+    )
+    assert machine is not None
+    # In the order of (socket, core).
+    assert machine.topology.numa_nodes[0].cores == cores[::-1]
+    assert machine.topology.numa_nodes[0].sockets == (0, 1)
+    assert machine.reserved == {0}
+
+
+def test_a_numa_node_is_a_socket_of_its_own_where_no_source_has_the_sockets() -> None:
+    machine = machine_of([NumaCpus(0, 2, 2), NumaCpus(3, 2, 2)], {}, {})
+    assert machine is not None
+    assert [node.sockets for node in machine.topology.numa_nodes] == [(0, 0), (3, 3)]
 
 
 @given(
@@ -59,65 +74,23 @@ def test_what_is_not_known_or_cannot_be_is_no_machine(parts: list[NumaCpus]) -> 
 
 def test_settings_that_were_told_are_the_only_ones() -> None:
     told = Policies("static", "restricted", "pod", {"full-pcpus-only": "true"}, {"prefer-closest-numa-nodes": "true"})
-    assert settings_of(told) == (Settings("restricted", "pod", full_pcpus_only=True),)
+    assert settings_of(told) == (Settings("restricted", "pod", assignment=Assignment(whole_cores=True)),)
     assert [each.split()[1] for each in options_not_followed(told)] == ["prefer-closest-numa-nodes"]
+    names = ("distribute-cpus-across-numa", "distribute-cpus-across-cores", "align-by-socket")
+    every = told._replace(cpu_options=dict.fromkeys((*names, "prefer-align-cpus-by-uncorecache"), "true"))
+    assignment = Assignment(across_numa=True, across_cores=True, by_socket=True)
+    assert settings_of(every) == (Settings("restricted", "pod", assignment=assignment, prefer_uncore_cache=True),)
     off = told._replace(cpu_options={"full-pcpus-only": "false"}, topology_options={"max-allowable-numa-nodes": "x"})
     assert settings_of(off) == (Settings("restricted", "pod"),)
     assert list(options_not_followed(off)) == []
 
 
 def test_settings_that_were_not_told_are_the_laxest_and_the_strictest() -> None:
-    strictest = Settings("single-numa-node", full_pcpus_only=True)
+    strictest = Settings("single-numa-node", assignment=Assignment(whole_cores=True))
     assert settings_of(Policies()) == (Settings(), strictest, Settings(cpu_policy="none"))
     assert settings_of(Policies("static")) == (Settings(), strictest)
     assert settings_of(Policies("static", "best-effort")) == (
         Settings("best-effort"),
-        Settings("best-effort", full_pcpus_only=True),
+        Settings("best-effort", assignment=Assignment(whole_cores=True)),
     )
     assert settings_of(Policies("none", "none", "container", {}, {})) == (Settings(cpu_policy="none"),)
-
-
-def memory_node(free_gib: int) -> MemoryNode:
-    table = MemoryTable(8 * GIB, 0, 8 * GIB, (8 - free_gib) * GIB, free_gib * GIB)
-    return MemoryNode(0, {"memory": table}, ())
-
-
-def of(**values: Any) -> Machine:
-    machine = machine_of([NumaCpus(0, 4, 4), NumaCpus(1, 4, 4)], {}, {})
-    assert machine is not None
-    return machine._replace(**values)
-
-
-def free_memory(machine: Machine) -> dict[int, int]:
-    return {numa: node.tables["memory"].free // GIB for numa, node in machine.memory.items()}
-
-
-def test_memory_is_taken_from_the_numa_nodes_of_the_hint() -> None:
-    machine = of(memory={0: memory_node(8), 1: memory_node(8)})
-    left = consume(machine, [Request(memory_bytes={"memory": 3 * GIB})], frozenset({0, 1}), frozenset({1}))
-    assert free_memory(left) == {0: 8, 1: 5}
-    assert left.memory[1].assignments == 1
-    assert left.free == machine.free - {0, 1}
-    # rules: memory-checkpoint: free = allocatable - reserved.
-    table = left.memory[1].tables["memory"]
-    assert table.free == table.allocatable - table.reserved
-    assert free_memory(machine) == {0: 8, 1: 8}, "the machine before is not changed"
-
-
-def test_memory_over_two_numa_nodes_makes_them_a_group() -> None:
-    machine = of(memory={0: memory_node(8), 1: memory_node(8)})
-    left = consume(machine, [Request(memory_bytes={"memory": 10 * GIB})], frozenset(), frozenset({0, 1}))
-    assert free_memory(left) == {0: 0, 1: 6}
-    assert [node.cells for node in left.memory.values()] == [(0, 1), (0, 1)]
-
-
-def test_without_a_hint_the_memory_manager_takes_its_own_narrowest() -> None:
-    machine = of(memory={0: memory_node(2), 1: memory_node(8)})
-    left = consume(machine, [Request(memory_bytes={"memory": 3 * GIB})], frozenset(), None)
-    assert free_memory(left) == {0: 2, 1: 5}
-
-
-def test_devices_come_from_the_hint_first_and_then_from_elsewhere() -> None:
-    machine = of(devices={"card": Devices({0: 2, 1: 2}, {0: 2, 1: 1})})
-    left = consume(machine, [Request(devices={"card": 2, "other": 1})], frozenset(), frozenset({1}))
-    assert left.devices == {"card": Devices({0: 2, 1: 2}, {0: 1, 1: 0})}

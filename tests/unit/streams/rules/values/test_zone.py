@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from ingest.model.objects import NodeLabels
+from ingest.model.objects.node import NodeLabels
 from streams.rules.values.zone import zone_key
 
 ZONE = "topology.kubernetes.io/zone"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from components.cache import cached, run_step
+from components.programs.cache import cached, run_step
 
 IMAGE: Final = "leadsman.example/worker:1"
 """Its commands: `wait` (also with none), `exit CODE`, `spin`, `grow MICROSECONDS MIB`, `fill PATH MICROSECONDS MIB`.

@@ -1,4 +1,4 @@
-"""`PYTHONPATH=tests python -m components.pictures`: takes the pictures of the page that the README shows.
+"""`PYTHONPATH=tests python -m components.page.pictures`: takes the pictures of the page that the README shows.
 
 The page is of the recordings in `examples/`, as `make demo` replays them. Where pngquant is installed, they are made
 small with it.
@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from components.browser import browse
 from components.command import start, succeeds
+from components.page.browser import browse
 from paths import LATE_JOINERS, NODE_PRESSURE, ROOT
 
 PICTURES: Final = ROOT / "deploy" / "screenshots"

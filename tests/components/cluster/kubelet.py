@@ -12,10 +12,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from components import cgroups, containerd
-from components.containerd import Containerd
-from components.image import IMAGE
-from components.kubernetes import ApiError, Cluster
+from components.cluster import cgroups, containerd
+from components.cluster.containerd import Containerd
+from components.cluster.image import IMAGE
+from components.cluster.kubernetes import ApiError, Cluster
 from components.processes import HOST, Process, free_port
 from waiting import NotReady, eventually
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from components.cache import cached
-from components.golang import install_program
+from components.programs.cache import cached
+from components.programs.golang import install_program
 
 
 def toxiproxy_program() -> Path:

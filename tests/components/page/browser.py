@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from components.cache import ComponentMissing, cached, run_step, tool
+from components.programs.cache import ComponentMissing, cached, run_step, tool
 
 PLAYWRIGHT: Final = "1.65.1"
 AXE: Final = "4.14.1"

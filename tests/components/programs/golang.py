@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from components.cache import ComponentMissing, run_step, tool
+from components.programs.cache import ComponentMissing, run_step, tool
 
 GO: Final[Mapping[str, str]] = {"GOFLAGS": "-mod=mod -buildvcs=false"}
 

@@ -8,10 +8,10 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from components.cache import tool
-from components.debian import unpacked
-from components.image import IMAGE, worker_archive
+from components.cluster.image import IMAGE, worker_archive
 from components.processes import Process
+from components.programs.cache import tool
+from components.programs.debian import unpacked
 from waiting import eventually
 
 PACKAGES: Final = ("containerd", "runc", "containernetworking-plugins")

@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from components.cache import cached, tool
-from components.debian import unpacked
-from components.golang import build_programs
 from components.processes import HOST, Process, free_port
+from components.programs.cache import cached, tool
+from components.programs.debian import unpacked
+from components.programs.golang import build_programs
 
 VERSION: Final = "1.36.3"
 PROGRAMS: Final = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet")

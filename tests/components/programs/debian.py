@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from components.cache import ComponentMissing, cached, run_step
+from components.programs.cache import ComponentMissing, cached, run_step
 
 
 def unpacked(name: str, packages: Sequence[str]) -> Path:

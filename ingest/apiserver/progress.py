@@ -1,0 +1,98 @@
+"""How far the stream of one resource is, and how it goes on after an error (rules: list-and-watch)."""
+
+import math
+from typing import Any, Final, NamedTuple
+
+from ingest.apiserver.requests import BAD_REQUEST, FORBIDDEN, NOT_FOUND, UNAUTHORIZED, ApiError
+from ingest.resources.resource import ApiResource
+
+EVENT_TTL_SECONDS: Final = 3600.0
+"""How long the API server keeps an Event after its last write (rules: event-counts)."""
+_RELIST_CODES: Final = frozenset({BAD_REQUEST, NOT_FOUND})
+
+
+class ListAt(NamedTuple):
+    """The version that a list is asked for at, and its resourceVersionMatch."""
+
+    version: str
+    match: str = ""
+
+
+class Progress:
+    """`version` is where to go on, as it was persisted; empty to start anew."""
+
+    def __init__(self, resource: ApiResource[Any], version: str) -> None:
+        self.version = version
+        self.list_is_due = not version
+        self.inventory_is_due = bool(version)
+        """What was there at the version is not known yet."""
+        self.gap = ""
+        """Why versions may have been missed since the last one that was told; empty where none can have been."""
+        self._resource = resource
+        self._paths = list(resource.paths)
+        self._paths_missing = 0
+        self._version_is_unavailable = False
+        self._heard_at_seconds = -math.inf
+
+    @property
+    def path(self) -> str:
+        """Where the API server has the resource, as far as is known."""
+        return self._paths[0]
+
+    @property
+    def absent(self) -> bool:
+        """The cluster does not have this custom resource: no path of it is there."""
+        return self._paths_missing >= len(self._paths)
+
+    def heard(self, at_seconds: float) -> None:
+        """The path is there, and answers, at a time of a clock that never goes back."""
+        self._paths_missing = 0
+        self._heard_at_seconds = at_seconds
+
+    def reached(self, version: str) -> None:
+        """All up to this version is told; an empty one tells nothing."""
+        self.version = version or self.version
+
+    def list_at(self) -> ListAt:
+        """At the last version, or at what is cached, and where that was refused at the most recent."""
+        if self._version_is_unavailable:
+            return ListAt("")
+        return ListAt(self.version, "NotOlderThan") if self.version not in {"", "0"} else ListAt("0")
+
+    def listed(self, version: str, at_seconds: float) -> None:
+        """A complete list closed the gap."""
+        self.version, self.gap = version, ""
+        self.list_is_due = self._version_is_unavailable = False
+        self._heard_at_seconds = at_seconds
+
+    def nothing_was_missed(self, told: int, now_seconds: float) -> bool:
+        """Events outlive a short gap, so a list of them that tells nothing new shows that there was nothing.
+
+        Their stream has no bookmarks, and while no event comes its version grows too old (rules: list-and-watch).
+        """
+        silent_seconds = now_seconds - self._heard_at_seconds
+        return not told and not self._resource.deletion_is_news and silent_seconds < EVENT_TTL_SECONDS
+
+    def lost(self, why: str) -> None:
+        """A watch cannot go on at the version, so a new list is due."""
+        self.gap, self.list_is_due = why, True
+
+    def refused(self, error: ApiError) -> str:
+        """Decide how to go on after an answer that is an error; give what is to be told of it."""
+        if error.code == NOT_FOUND and self._resource.optional:
+            self.list_is_due = True
+            self._paths.append(self._paths.pop(0))
+            self._paths_missing += 1
+            return ""
+        unavailable = error.expired or error.too_large_version
+        if self.list_is_due and not self._version_is_unavailable and unavailable:
+            self._version_is_unavailable = True
+            return ""
+        if not self.list_is_due and (unavailable or error.code in _RELIST_CODES):
+            self.lost(str(error))
+            return ""
+        if error.code == FORBIDDEN:
+            return f"{error}: allow list and watch on {self._resource.name} in the ClusterRole"
+        if error.code == UNAUTHORIZED:
+            return f"{error}: check the credentials"
+        return str(error)

@@ -1,0 +1,27 @@
+"""What the kept objects of the API have in common."""
+
+from datetime import datetime
+from typing import TypeAlias
+
+import msgspec
+
+Quantity: TypeAlias = str | int | float
+"""A resource quantity as the API prints it ("100m", "2Gi") or as a manifest may have it (2)."""
+ResourceList: TypeAlias = dict[str, Quantity]
+
+
+class KeptObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
+    """Base of all of them."""
+
+
+class Resources(KeptObject, frozen=True):
+    requests: ResourceList | None = None
+    limits: ResourceList | None = None
+
+
+class Condition(KeptObject, frozen=True):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | None = None

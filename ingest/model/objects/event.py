@@ -1,0 +1,66 @@
+"""An Event of either API, as far as it is kept."""
+
+from datetime import datetime
+
+from ingest.model.objects.base import KeptObject
+
+
+class ObjectReference(KeptObject, frozen=True):
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class EventSource(KeptObject, frozen=True):
+    component: str = ""
+    host: str = ""
+
+
+class EventSeries(KeptObject, frozen=True):
+    count: int = 0
+    last_observed_time: datetime | None = None
+
+
+class EventAnnotations(KeptObject, frozen=True, rename=None):
+    offending_containers: str = ""
+    offending_containers_usage: str = ""
+    offending_pod: str = ""
+    offending_pod_usage: str = ""
+    starved_resource: str = ""
+
+
+class EventMetadata(KeptObject, frozen=True):
+    name: str
+    namespace: str = "default"
+    uid: str = ""
+    resource_version: str = ""
+    creation_timestamp: datetime | None = None
+    annotations: EventAnnotations | None = None
+
+
+class Event(KeptObject, frozen=True):
+    """An Event of core/v1 or of events.k8s.io/v1; each API's names for the same fields are both here
+    (rules: event-fields).
+    """
+
+    metadata: EventMetadata
+    type: str = ""
+    reason: str = ""
+    event_time: datetime | None = None
+    series: EventSeries | None = None
+    reporting_instance: str = ""
+    involved_object: ObjectReference | None = None
+    message: str | None = None
+    source: EventSource | None = None
+    first_timestamp: datetime | None = None
+    last_timestamp: datetime | None = None
+    count: int | None = None
+    reporting_component: str = ""
+    regarding: ObjectReference | None = None
+    note: str | None = None
+    reporting_controller: str = ""
+    deprecated_source: EventSource | None = None
+    deprecated_first_timestamp: datetime | None = None
+    deprecated_last_timestamp: datetime | None = None
+    deprecated_count: int | None = None

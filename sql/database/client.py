@@ -1,0 +1,155 @@
+"""clickhouse-connect's clients of an engine or a server, and its errors as ours."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import clickhouse_connect
+from clickhouse_connect.driver.client import Client
+from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError
+
+from common.errors import FilesUnusable
+from sql.database.dsn import Embedded, Server, Target
+from sql.database.engine import OPTIONS
+from sql.database.errors import BadDsn, DatabaseError, DatabaseUnreachable, QueryFailed
+from sql.database.quoting import quoted
+from sql.database.rotating import RotatingPool
+
+logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # its errors are raised, and ours to report
+
+MIB: Final = 1 << 20
+SETTINGS: Final[Mapping[str, Any]] = {
+    "async_insert": 0,  # an insert that returned is in the table
+    "deduplicate_blocks_in_dependent_materialized_views": 1,  # a retry repairs a roll-up that a crash left out
+    "do_not_merge_across_partitions_select_final": 1,  # sound: ts is in every key and makes the partition
+    "final": 1,  # no query ever sees a row and its replacement
+    "insert_deduplicate": 1,
+    "session_timezone": "UTC",
+    "throw_on_max_partitions_per_insert_block": 0,  # events may lie about their times
+}
+EMBEDDED_SETTINGS: Final[Mapping[str, Any]] = {
+    "compile_aggregate_expressions": 0,  # compiling takes longer than a query of a database of this size
+    "compile_expressions": 0,
+    "compile_sort_description": 0,
+    "input_format_parallel_parsing": 0,
+    "max_bytes_before_external_group_by": 256 * MIB,
+    "max_bytes_before_external_sort": 256 * MIB,
+    "max_insert_threads": 1,
+    "max_memory_usage": 1024 * MIB,
+    "max_threads": 2,
+}
+READ_ONLY: Final[Mapping[str, Any]] = {"max_execution_time": 60, "readonly": 2}
+"""The engine refuses every statement that writes, and a query that never ends."""
+REASON: Final = 2000
+"""Characters of what the engine says."""
+UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
+REFUSED_USER: Final = frozenset({192, 193, 194, 516})
+
+
+def embedded(target: Embedded, *, read_only: bool) -> Client:
+    """A client of the engine, which is started. Raises DatabaseError."""
+    try:
+        client = clickhouse_connect.get_client(
+            interface="chdb",
+            path=str(target.folder),
+            chdb_options=dict(OPTIONS),
+            settings={**SETTINGS, **EMBEDDED_SETTINGS, **(READ_ONLY if read_only else {})},
+            tz_mode="aware",
+        )
+    except ClickHouseError as error:
+        raise DatabaseError(f"{target}: the engine cannot be used: {_reason(error, target)}") from None
+    return _using(client, target, make=not read_only)
+
+
+def server(target: Server, *, read_only: bool) -> Client:
+    """A client of a server. Raises BadDsn, DatabaseUnreachable or DatabaseError."""
+    try:
+        client = clickhouse_connect.get_client(
+            interface="https" if target.secure else "http",
+            host=target.host,
+            port=target.port,
+            username=target.user,
+            password=target.password,
+            settings={**SETTINGS, **(READ_ONLY if read_only else {})},
+            autogenerate_session_id=False,
+            tz_mode="aware",
+            pool_mgr=RotatingPool(target) if target.has_files else None,
+        )
+    except FilesUnusable as error:
+        raise BadDsn(f"{target}: {error}") from None
+    except OperationalError as error:
+        reason = _reason(error, target)
+        if UNTRUSTED in reason:
+            raise DatabaseUnreachable(
+                f"{target}: its certificate is not trusted: {reason}. Name the CA that signed it, ?ca_file=PATH"
+            ) from None
+        raise DatabaseUnreachable(
+            f"{target}: no ClickHouse answers there: {reason}. Check the address, and that it runs"
+        ) from None
+    except ClickHouseError as error:
+        if _code(error) in REFUSED_USER:
+            raise DatabaseUnreachable(f"{target}: user {target.user!r} or its password was refused") from None
+        raise DatabaseUnreachable(
+            f"{target}: what answers there is no usable ClickHouse: {_reason(error, target)}"
+        ) from None
+    return _using(client, target, make=not read_only)
+
+
+def translated(target: Target, doing: str, error: Exception) -> DatabaseError | None:
+    """What a client raised while it was doing that, as ours; None where it is no database's error."""
+    match error:
+        case OperationalError():
+            return DatabaseUnreachable(f"{target}: {doing} got no answer: {_reason(error, target)}")
+        case ClickHouseError():
+            return QueryFailed(f"{target}: {doing} was refused: {_reason(error, target)}", _code(error))
+        case _:
+            return None
+
+
+def _using(client: Client, target: Target, *, make: bool) -> Client:
+    """The client, closed where its database cannot be used."""
+    try:
+        _use(client, target, make=make)
+    except ClickHouseError as error:
+        client.close()
+        raise DatabaseError(f"{target}: cannot be used: {_reason(error, target)}") from None
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def _use(client: Client, target: Target, *, make: bool) -> None:
+    database = target.database
+    known = client.query(
+        "SELECT count() FROM system.databases WHERE name = {name:String}", parameters={"name": database}
+    )
+    if not known.result_rows[0][0]:
+        if not make:
+            raise DatabaseError(f"{target}: there is no such database yet. leadsman migrate makes it")
+        client.command(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}")
+    client.database = database
+
+
+def _code(error: BaseException) -> int | None:
+    """ClickHouse's number of an error, where it has one."""
+    code = getattr(error, "code", None)
+    return code if isinstance(code, int) else None
+
+
+def _reason(error: BaseException, target: Target) -> str:
+    """The engine's own sentence, in one line, without a password."""
+    cause = error.__cause__ if isinstance(error, OperationalError) and error.__cause__ is not None else error
+    text = " ".join(str(getattr(cause, "reason", cause)).split())
+    for password in _passwords(target):
+        text = text.replace(password, "***")
+    return text[:REASON]
+
+
+def _passwords(target: Target) -> Iterator[str]:
+    """Those that the server has, or had when it was opened."""
+    if isinstance(target, Server) and target.password:
+        yield str(target.password)
+        with suppress(FilesUnusable):
+            yield target.password.encode().decode()

@@ -1,0 +1,83 @@
+"""The embedded engine: chDB over a folder, one process at a time."""
+
+import fcntl
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, closing
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from sql.database.dsn import Embedded
+from sql.database.errors import DatabaseError, DatabaseHeld, EngineMissing
+from sql.database.without import without
+
+ENGINE_SETTINGS: Final = Path(__file__).parent / "embedded.xml"
+"""Of the engine itself, not of a connection."""
+OPTIONS: Final[Mapping[str, str]] = {"config-file": str(ENGINE_SETTINGS)}
+ALLOCATOR: Final = "dirty_decay_ms:200,muzzy_decay_ms:0"
+"""Of the engine's jemalloc, which by itself keeps what was freed for seconds: 50 to 150 MiB of a replay."""
+ENGINE_FILES: Final = frozenset({"status", "metadata", "store"})
+"""What a database's folder holds; one without a table has only `tmp`."""
+REASON: Final = 2000
+"""Characters of what the engine says."""
+
+
+def load(target: Embedded) -> None:
+    """Import the engine, and see that the folder is a database's or empty; it is made where it lacks.
+
+    In the main thread: chDB changes the working directory while it is imported. Raises EngineMissing, DatabaseHeld
+    or DatabaseError.
+    """
+    os.environ.setdefault("JE_MALLOC_CONF", ALLOCATOR)
+    try:
+        with without("pyarrow"):  # only chDB's own Arrow functions need it
+            import_module("chdb.state")
+    except ImportError:
+        raise EngineMissing(
+            f"{target}: the embedded engine is not installed: pip install 'leadsman[embedded]', or give a server, "
+            "http://user:password@host:8123/leadsman"
+        ) from None
+    folder = target.folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        content = {entry.name for entry in folder.iterdir()}
+    except OSError as error:
+        raise DatabaseError(f"{target}: the folder cannot be used: {error.strerror}. Name another folder") from None
+    if content and content != {"tmp"} and not content & ENGINE_FILES:
+        raise DatabaseError(f"{target}: the folder holds other things and no database. Name a new or empty folder")
+    holder = _holder(folder)
+    if holder is not None:
+        raise DatabaseHeld(
+            f"{target}: process {holder} holds this database. Wait for it to end, or use another folder"
+        )
+
+
+def started(target: Embedded) -> AbstractContextManager[Any]:
+    """A connection of its own to the engine, which is started by the first; any thread may call this after `load`.
+
+    It takes a tenth of a second and more, without the interpreter's lock. Raises DatabaseHeld or DatabaseError.
+    """
+    try:
+        return closing(import_module("chdb").connect(f"{os.path.realpath(target.folder)}?{urlencode(OPTIONS)}"))
+    except RuntimeError as error:
+        if "already initialized with path" in str(error):
+            raise DatabaseHeld(f"{target}: this process has another database folder open; close that first") from None
+        reason = " ".join(str(error).split())[:REASON]
+        raise DatabaseError(f"{target}: the engine cannot open the folder: {reason}") from None
+
+
+def _holder(folder: Path) -> str | None:
+    """The number of another process that has the folder open: the engine locks its file `status`."""
+    try:
+        with (folder / "status").open("rb") as status:
+            try:
+                fcntl.flock(status, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                words = status.read(200).decode(errors="replace").split()
+                pid = words[1] if len(words) > 1 and words[0] == "PID:" else "(unknown)"
+                return None if pid == str(os.getpid()) else pid
+    except OSError:
+        return None  # no such file yet; the engine says what else is wrong
+    return None

@@ -1,0 +1,81 @@
+"""Pods that a kubelet refused for NUMA or CPUs, and what the node had free then: rows of `numa_admission_failures`.
+
+The Event and the pod's status are witnesses of the same refusal, and the first of them writes the row. A pod that ran
+and is refused when its kubelet restarts can end `Succeeded` without a reason: then the Event is the only one
+(rules: admission-failures).
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ingest.model.records import EventRecord, PodRecord, Record
+from streams.analytics.numa.state import State, topology_policy
+from streams.fold.findings import NumaAdmissionFailure
+from streams.rules.events.counting import message
+from streams.rules.events.messages import plain, without_rejection
+from streams.rules.pods.requests import exclusive_cpus
+
+REASONS: Final = frozenset({"TopologyAffinityError", "SMTAlignmentError", "UnexpectedAdmissionError", "OutOfcpu"})
+
+
+class _Refusal(NamedTuple):
+    namespace: str
+    pod: str
+    uid: str
+    reason: str
+    message: str
+    requested_cpus: int
+
+
+def refusal(state: State, record: PodRecord | EventRecord) -> tuple[State, Sequence[NumaAdmissionFailure]]:
+    """The row of a refusal that this record is the first witness of."""
+    if isinstance(record, PodRecord) and record.change == "DELETED":
+        uid = record.object.metadata.uid
+        if uid in state.refused:
+            state = msgspec.structs.replace(state, refused=state.refused - {uid})
+        return state, ()
+    found = _of_status(record) if isinstance(record, PodRecord) else _of_event(state, record)
+    if found is None or found.reason not in REASONS or found.uid in state.refused:
+        return state, ()
+    row = _row(state, record, found)
+    return msgspec.structs.replace(state, refused=state.refused | {found.uid}), (row,)
+
+
+def _of_status(record: PodRecord) -> _Refusal | None:
+    metadata, status = record.object.metadata, record.object.status
+    if status.phase != "Failed":
+        return None
+    text, cpus = without_rejection(status.message), exclusive_cpus(record.object)
+    return _Refusal(metadata.namespace, metadata.name, metadata.uid, status.reason, text, cpus)
+
+
+def _of_event(state: State, record: EventRecord) -> _Refusal | None:
+    """Only of a pod that is there and asks for exclusive CPUs, because the Event does not have how many."""
+    event = record.object
+    about = event.involved_object or event.regarding
+    known = state.pods.get(about.uid) if about is not None else None
+    if record.change == "DELETED" or event.type != "Warning" or about is None or known is None or not known.is_active:
+        return None
+    text = plain(message(event))
+    return _Refusal(known.namespace, known.pod, about.uid, event.reason, text, known.cpus)
+
+
+def _row(state: State, record: Record, found: _Refusal) -> NumaAdmissionFailure:
+    shown = state.shown.skew
+    free, fit = (shown.free_cpus, shown.largest_fit_cpus) if shown else (None, None)
+    had = "unknown" if free is None else str(free)
+    largest = "" if fit is None else f", at most {fit} of them on one NUMA node"
+    return NumaAdmissionFailure(
+        cluster=record.cluster,
+        ts=record.ts,
+        node=record.node,
+        **found._asdict(),
+        free_cpus=free,
+        largest_fit_cpus=fit,
+        topology_manager_policy=topology_policy(state),
+        source=shown.source if shown else "",
+        fidelity=shown.fidelity if shown else "none",
+        explanation=f"it asked for {found.requested_cpus} exclusive CPUs; free were {had}{largest}",
+    )

@@ -1,0 +1,105 @@
+"""Where the memory manager's Static policy reserves memory, and what it releases (rules: topology-manager).
+
+Kubernetes: pkg/kubelet/cm/memorymanager/policy_static.go.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
+
+from streams.rules.numa.hints import Affinity, Hint, memory_hints
+from streams.rules.numa.memory_checkpoint import MemoryBlock, MemoryManagerState, MemoryNode
+
+
+class NoMemory(Exception):
+    """No NUMA nodes can hold it; the message is the kubelet's."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"[memorymanager] {text}")
+
+
+def memory_affinity(machine: Mapping[int, MemoryNode], wanted: Mapping[str, int], hint: Hint) -> Affinity:
+    """The NUMA nodes that hold a container's memory (bytes by type, all above 0) under the Topology Manager's hint.
+
+    A hint without an opinion is replaced by the best of the manager's own, and one that is too small widened to one
+    that contains it. Raises NoMemory.
+    """
+    hints = memory_hints(machine, wanted) or ()
+    if hint.affinity is None:
+        if not hints:
+            raise NoMemory("failed to get the default NUMA affinity, no NUMA nodes with enough memory is available")
+        hint = _replaced(hint, _best(hints), "failed to find the default preferred hint")
+    affinity = hint.affinity or frozenset()
+    if not _suffices(machine, affinity, wanted):
+        wider = [each for each in hints if affinity <= (each.affinity or frozenset())]
+        if not wider:
+            raise NoMemory("failed to find NUMA nodes to extend the current topology hint")
+        hint = _replaced(hint, _best(wider), "failed to find the extended preferred hint")
+        affinity = hint.affinity or frozenset()
+    used = [node for numa, node in machine.items() if numa in affinity and node.assignments]
+    if len(affinity) > 1 and any(frozenset(node.cells) != affinity for node in used):
+        raise NoMemory("preferred hint violates NUMA node allocation")
+    return affinity
+
+
+def reserve(
+    machine: Mapping[int, MemoryNode], affinity: Affinity, wanted: Mapping[str, int]
+) -> dict[int, MemoryNode]:
+    """The machine with a container's memory on these NUMA nodes, which belong together from then on (`cells`)."""
+    after = dict(machine)
+    for kind, size in wanted.items():
+        left = size
+        for numa in sorted(affinity & after.keys()):
+            node, part = _moved(after[numa], kind, left)
+            left -= part
+            after[numa] = node._replace(assignments=node.assignments + 1, cells=tuple(sorted(affinity)))
+    return after
+
+
+def without_pods(state: MemoryManagerState, gone: Collection[str]) -> MemoryManagerState:
+    """The state without what pods of these uids hold: the kubelet itself forgets them at its next admission only."""
+    held = state.entries.keys() | state.pod_entries.keys()
+    blocks = [block for uid in sorted(held.intersection(gone)) for block in _blocks(state, uid)]
+    machine = dict(state.machine)
+    for block in blocks:
+        left = block.size_bytes
+        for numa in machine.keys() & set(block.numa_nodes):
+            node, part = _moved(machine[numa], block.type, -left)
+            left += part
+            assignments = max(0, node.assignments - 1)
+            machine[numa] = node._replace(assignments=assignments, cells=node.cells if assignments else (numa,))
+    return state._replace(
+        machine=machine,
+        entries={uid: entry for uid, entry in state.entries.items() if uid not in gone},
+        pod_entries={uid: entry for uid, entry in state.pod_entries.items() if uid not in gone},
+    )
+
+
+def _blocks(state: MemoryManagerState, uid: str) -> Iterable[MemoryBlock]:
+    """Those of its containers, unless the pod has some of its own, which contain them."""
+    return state.pod_entries.get(uid) or chain.from_iterable(state.entries.get(uid, {}).values())
+
+
+def _moved(node: MemoryNode, kind: str, size: int) -> tuple[MemoryNode, int]:
+    """The node with as much of `size` as it can reserve, or release where it is below 0, and how much that was."""
+    table = node.tables.get(kind)
+    if table is None:
+        return node, 0
+    part = max(-table.reserved, min(table.free, size))
+    table = table._replace(free=table.free - part, reserved=table.reserved + part)
+    return node._replace(tables={**node.tables, kind: table}), part
+
+
+def _suffices(machine: Mapping[int, MemoryNode], affinity: Affinity, wanted: Mapping[str, int]) -> bool:
+    tables = [machine[numa].tables for numa in affinity & machine.keys()]
+    return all(sum(each[kind].free for each in tables if kind in each) >= size for kind, size in wanted.items())
+
+
+def _best(hints: Iterable[Hint]) -> Hint:
+    """A preferred one, then one of the fewest NUMA nodes, then of the lowest."""
+    return min(hints, key=lambda hint: (not hint.preferred, len(hint.affinity or ()), sorted(hint.affinity or ())))
+
+
+def _replaced(hint: Hint, own: Hint, text: str) -> Hint:
+    if hint.preferred and not own.preferred:
+        raise NoMemory(text)
+    return own

@@ -1,0 +1,33 @@
+"""The volumes of a pod that the eviction manager counts as its use of the node's disk (rules: eviction-order)."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from ingest.model.objects.pod import Pod
+
+
+class Used(NamedTuple):
+    used_bytes: int
+    inodes: int
+
+
+def local_volumes(pod: Pod) -> tuple[str, ...]:
+    """The names of its hostPath and local ephemeral volumes; a memory-backed emptyDir is none of these.
+
+    Kubernetes: pkg/kubelet/eviction/helpers.go localVolumeNames, pkg/volume/util IsLocalEphemeralVolume.
+    """
+    return tuple(
+        volume.name
+        for volume in pod.spec.volumes or ()
+        if volume.host_path
+        or volume.git_repo
+        or volume.config_map
+        or (volume.empty_dir and not volume.empty_dir.medium)
+    )
+
+
+def used_by(names: Collection[str], volumes: str) -> Used:
+    """What those of a sample's volumes (`PodColumns.volumes`) use that have one of these names."""
+    used = [volume.split(":") for volume in volumes.split(",") if volume]
+    local = [(int(used_bytes), int(inodes)) for name, used_bytes, inodes in used if name in names]
+    return Used(sum(each[0] for each in local), sum(each[1] for each in local))

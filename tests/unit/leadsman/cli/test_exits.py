@@ -1,0 +1,60 @@
+"""An error that the user can mend ends a command with one sentence and its status; any other is a defect."""
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from common.errors import BadRecord, KafkaUnusable, SourceUnusable, WrongUsage
+from common.settings import SettingsError
+from leadsman.cli.exits import mistake
+from leadsman.cli.main import app
+from sql.database.errors import BadDsn, DatabaseHeld, EngineMissing, QueryFailed, SchemaNewer
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (SettingsError("kafka.port: no such setting"), 2),
+        (WrongUsage("write --to"), 2),
+        (BadDsn("write chdb:"), 2),
+        (EngineMissing("install it"), 2),
+        (SourceUnusable("no such file"), 4),
+        (FileNotFoundError("ca.crt"), 4),
+        (PermissionError("ca.crt"), 4),
+        (DatabaseHeld("process 3 holds it"), 5),
+        (SchemaNewer("upgrade"), 6),
+        (QueryFailed("refused"), 7),
+        (KafkaUnusable("no answer"), 8),
+    ],
+)
+def test_the_status_says_what_cannot_be_used(error: Exception, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = CliRunner().invoke(_failing(error, monkeypatch), ["digest"])
+    assert (done.exit_code, done.stdout, done.stderr) == (status, "", f"leadsman: {error}\n")
+
+
+@pytest.mark.parametrize("error", [BadRecord("wrong_value", "a record"), KeyError("x"), ValueError("y")])
+def test_a_defect_keeps_its_traceback(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert mistake(error) is None
+    assert CliRunner().invoke(_failing(error, monkeypatch), ["digest"]).exception is error
+
+
+def test_an_interrupt_ends_with_its_own_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = CliRunner().invoke(_failing(KeyboardInterrupt(), monkeypatch), ["digest"])
+    assert (done.exit_code, done.stdout) == (130, "")
+    assert done.stderr.startswith("leadsman: interrupted; ")
+
+
+def test_a_hostile_message_is_one_line_without_control_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = CliRunner().invoke(_failing(SourceUnusable("node \x1b[31m\nred"), monkeypatch), ["digest"])
+    assert done.stderr == "leadsman: node \\x1b[31m\\nred\n"
+
+
+def _failing(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> click.Group:
+    """The application, with a command that raises this."""
+
+    @click.command("digest")
+    def command() -> None:
+        raise error
+
+    monkeypatch.setattr(app, "get_command", lambda _context, _name: command)
+    return app

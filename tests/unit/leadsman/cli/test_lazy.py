@@ -1,0 +1,99 @@
+"""A command costs what it needs: its module, and the packages behind it, are imported when it is called."""
+
+import json
+import subprocess
+import sys
+from typing import Final
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from leadsman.cli.main import SECTIONS, app
+from paths import ROOT
+
+CONTEXT: Final = click.Context(app)
+NAMES: Final = app.list_commands(CONTEXT)
+HEAVY: Final = {
+    *("aiohttp", "aiokafka", "chdb", "clickhouse_connect", "faust", "grpc", "jinja2", "kubernetes_asyncio"),
+    *("numpy", "pandas", "pyarrow", "pydantic", "rich"),
+}
+ALLOWED: Final = {
+    "query": {"rich"},
+    "fit": {"rich"},
+    "digest": {"numpy", "pyarrow"},
+    "migrate": {"rich"},
+    "inspect": {"rich"},
+    "report": {"jinja2", "rich"},
+    "serve": {"aiohttp", "jinja2"},
+    "simulate-scheduler": {"rich"},
+}
+"""Of those that a person waits for; the others run for long, or over much."""
+
+
+def heavy_after(code: str) -> set[str]:
+    """Which of the heavy packages a fresh interpreter has imported."""
+    show = f"import json, sys; {code}; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", show], check=True, capture_output=True, text=True, cwd=ROOT)
+    return HEAVY & set(json.loads(done.stdout))
+
+
+def test_the_command_line_itself_imports_nothing_heavy() -> None:
+    assert heavy_after("import leadsman.cli.main") == set()
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_a_command_imports_only_the_heavy_packages_that_it_needs(name: str) -> None:
+    assert heavy_after(f"import leadsman.cli.{name.replace('-', '_')}") <= ALLOWED[name]
+
+
+def test_every_module_with_a_command_is_listed_and_no_other() -> None:
+    files = {file.stem.replace("_", "-") for file in (ROOT / "leadsman/cli").glob("*.py")}
+    assert files - set(NAMES) == {"--init--", "console", "database", "exits", "lazy", "live", "main", "options"}
+    assert len(NAMES) == len(set(NAMES))
+    assert set(NAMES) <= files
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_command_is_called_as_it_is_listed(name: str) -> None:
+    command = app.get_command(CONTEXT, name)
+    assert command is not None
+    assert command.name == name
+
+
+def test_the_help_shows_each_command_under_its_heading_on_one_line_of_a_terminal() -> None:
+    shown = CliRunner().invoke(app, ["--help"], terminal_width=80).stdout.splitlines()
+    for heading, lines in SECTIONS.items():
+        at = shown.index(f"{heading}:")
+        assert [line.split(maxsplit=1) for line in shown[at + 1 : at + 1 + len(lines)]] == [
+            [name, line] for name, line in lines.items()
+        ]
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments", "extra"),
+    [
+        ("grpc", ("agent", "--node", "n", "--once"), "agent"),
+        ("chdb", ("query", "nodes", "--db", "chdb://{}"), "embedded"),
+        ("chdb", ("digest", "--db", "chdb://{}"), "embedded"),
+        ("chdb", ("serve", "--db", "chdb://{}"), "embedded"),
+    ],
+)
+def test_a_command_whose_extra_is_missing_names_it_in_one_sentence(
+    package: str, arguments: tuple[str, ...], extra: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    given = [each.format(tmp_path_factory.mktemp("db")) for each in arguments]
+    code = f"""import sys
+sys.modules[{package!r}] = None
+sys.argv = ["leadsman", *{given!r}]
+from leadsman.__main__ import main
+main()"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"pip install 'leadsman[{extra}]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_package_that_no_extra_brings_is_a_defect_and_not_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "leadsman.cli.digest", None)
+    assert isinstance(CliRunner().invoke(app, ["digest"]).exception, ModuleNotFoundError)
