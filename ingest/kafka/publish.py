@@ -53,7 +53,12 @@ class _Message:
     __slots__ = ("acknowledged", "headers", "key", "partition", "topic", "value")
 
     def __init__(
-        self, topic: str, key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]], partition: int | None
+        self,
+        topic: str,
+        key: bytes,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes]],
+        partition: int | None,
     ) -> None:
         self.topic = topic
         self.partition = partition
@@ -124,12 +129,12 @@ class Publisher:
         self,
         topic: str,
         key: bytes,
-        value: bytes,
+        value: bytes | None,
         headers: Sequence[tuple[str, bytes]] = (),
         partition: int | None = None,
     ) -> asyncio.Future[None]:
         """Hand a message over; the future is done when Kafka has acknowledged it. The key chooses the partition
-        where none is given.
+        where none is given. No value deletes what the key has in a compacted topic.
 
         The future raises MessageSizeTooLargeError for a message that no Kafka of ours takes; nothing else fails it.
         Raises PublisherEnded.

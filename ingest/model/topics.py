@@ -75,6 +75,12 @@ def key_of(cluster: str, node: str) -> bytes:
     return (f"{escaped}/{node}" if node else escaped).encode()
 
 
+def cluster_of(key: bytes) -> str:
+    """Whose log it is; what `key_of` did not write is read as far as it can be."""
+    escaped = key.partition(b"/")[0].decode(errors="replace")
+    return escaped.replace("%2F", "/").replace("%25", "%")
+
+
 def encode_record(record: Record) -> bytes:
     """The value of a record's message: JSON with its `kind`."""
     return _encode(record)

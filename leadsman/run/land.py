@@ -3,11 +3,15 @@
 import socket
 
 from common.stopping import stop_on_signals
+from common.tasks import Tasks
+from ingest.kafka.publish import Publisher
+from ingest.kafka.settings import KafkaSettings
 from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings
 from sql.database.open import connect
 from sql.landing.portions import PortionStore
 from sql.schema.migrate import migrate
+from streams.kafka.gaps import Gaps
 from streams.kafka.landing.consumer import Landing
 from streams.kafka.landing.portion import Limits
 
@@ -22,6 +26,7 @@ async def run_lander(settings: Settings) -> None:
     with connect(settings.db.get_secret_value()) as database:
         migrate(database)
         store = PortionStore(database, kafka.topics())
+        gaps = Gaps()
         landing = Landing(
             store.topics(),
             kafka.bootstrap_servers,
@@ -30,6 +35,16 @@ async def run_lander(settings: Settings) -> None:
             instance=land.instance or socket.gethostname(),
             limits=Limits(land.batch_messages, land.batch_bytes, land.batch_seconds, land.buffered_bytes),
             client_options=kafka.client_options(),
+            gaps=gaps,
         )
         with stop_on_signals() as stop:
-            await landing.run(stop)
+            async with Tasks() as begin:
+                begin(_publish(gaps, kafka))
+                await landing.run(stop)
+
+
+async def _publish(gaps: Gaps, kafka: KafkaSettings) -> None:
+    """A lander needs no producer before something is missing."""
+    await gaps.found()
+    async with Publisher(kafka.bootstrap_servers, kafka.client_options()) as publisher:
+        await gaps.publish(publisher, kafka.topics())

@@ -1,7 +1,7 @@
 """`leadsman work` as it runs."""
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -15,10 +15,13 @@ from streams.fold.reducer import Reducer
 from streams.kafka.app import Worker
 
 
-async def run_worker(settings: Settings, reducers: Sequence[Reducer[Any]] | None = None) -> None:
+async def run_worker(
+    settings: Settings, reducers: Sequence[Reducer[Any]] | None = None, skipped: Collection[str] = ()
+) -> None:
     """Fold the logs until SIGTERM or SIGINT. Raises BadRules, TopicsUnusable, and whatever stops the worker.
 
-    Without `reducers` all analytics run, and the alerts by the rules of the settings.
+    Without `reducers` all analytics run, and the alerts by the rules of the settings. `skipped` are positions of
+    records, TOPIC:PARTITION@OFFSET, that become dead letters.
     """
     reducers = reducers or _reducers(settings)
     kafka = settings.kafka
@@ -32,6 +35,7 @@ async def run_worker(settings: Settings, reducers: Sequence[Reducer[Any]] | None
         replication_factor=kafka.replication_factor,
         client_options=kafka.client_options(),
         unacknowledged=kafka.unacknowledged_messages,
+        skipped=skipped,
     )
     with stop_on_signals() as stop:
         await worker.run(stop)

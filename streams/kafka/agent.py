@@ -13,7 +13,7 @@ import structlog
 
 from common.tasks import Tasks
 from streams.kafka.message import FaustEvent, Message, of_event
-from streams.kafka.worker import LogFolder
+from streams.kafka.worker import LogFolder, Turn
 
 BATCH_EVENTS: Final = 4000
 """Of a backlog: a state is written once a batch."""
@@ -107,7 +107,9 @@ class Agent:
             ours = [event for event in events if event.message.generation_id == generation]
             messages = [of_event(event) for event in ours]
             following = self._following(messages, generation)
-            if not await self._folder.fold(messages, lambda: self._generation() == generation):
+            covered = {each.partition: following[each.partition] for each in messages}
+            turn = Turn(generation, lambda: self._generation() == generation, covered)
+            if not await self._folder.fold(messages, turn):
                 log.warning("a batch took longer than a rebalance waits; its partitions' next worker folds it again")
                 return
             for event in ours:

@@ -1,7 +1,7 @@
 """The Faust application of one worker: topics, tables and agents, how they are set, and how it ends."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, cast
 
 import faust
@@ -17,6 +17,8 @@ from ingest.model.topics import MAX_MESSAGE_BYTES, Topic, Topics
 from streams.fold.reducer import AnyReducer
 from streams.kafka import faust_fixes, metrics
 from streams.kafka.agent import Agent, Stream
+from streams.kafka.changelog import Changelog
+from streams.kafka.gaps import Takeovers
 from streams.kafka.states import LogStates
 from streams.kafka.worker import LogFolder
 
@@ -44,13 +46,20 @@ class Worker:
         replication_factor: int = 1,
         client_options: Options | None = None,
         unacknowledged: int = MAX_UNACKNOWLEDGED,
+        skipped: Collection[str] = (),
     ) -> None:
         """Needs a running loop. `instance` names it among the group's workers, so that it takes up its partitions
         at once after a restart; two that run have different ones. `unacknowledged` messages at most wait for Kafka.
+        Records at the positions `skipped` become dead letters.
         """
         self._client_options = client_options or {}
         self._app = _app(bootstrap_servers, group, instance, replication_factor, self._client_options)
         self._publisher = Publisher(bootstrap_servers, client_options, unacknowledged)
+        self._topics = topics
+        self._takeovers = Takeovers()
+        cast("faust_fixes.Transport", self._app.transport).start_of = self._takeovers.start_of
+        self._skipped = skipped
+        self._folders: dict[str, LogFolder] = {}
         self._agents = {
             source.name: self._agent(reducers, topics, source, table, within_seconds)
             for source, table, within_seconds in (
@@ -89,6 +98,8 @@ class Worker:
                 (topic,): each.newest_ms / 1000 for topic, each in agents.items() if each.newest_ms
             },
             metrics.LAG: self._lag,
+            metrics.FLOODED: lambda: {(topic,): each.left_out for topic, each in self._folders.items()},
+            metrics.GAPS: lambda: self._takeovers.gaps.counts,
         }
 
     def _lag(self) -> Values:
@@ -103,6 +114,7 @@ class Worker:
     def _why_not(self) -> Iterator[str]:
         if not self._app.flow_control.is_active():
             yield "partitions are being assigned, or states read"
+        yield from self._takeovers.gaps.why_not()
         for topic, agent in self._agents.items():
             if agent.failure is not None:
                 yield f"{topic} is folded no more: {agent.failure!r}"
@@ -111,6 +123,7 @@ class Worker:
         """Return when `stop` is set; raise what failed before."""
         async with Tasks() as begin:
             begin(self._crash())
+            begin(self._takeovers.gaps.publish(self._publisher, self._topics))
             for agent in self._agents.values():
                 begin(agent.failing())
             await stop.wait()
@@ -138,14 +151,17 @@ class Worker:
         for agent in self._agents.values():
             await agent.rest()
             agent.next_offsets.clear()
+        for changelog in self._takeovers.changelogs.values():
+            changelog.end()
 
     def _agent(
         self, reducers: Sequence[AnyReducer], topics: Topics, source: Topic, table: str, within_seconds: float
     ) -> Agent:
         app = self._app
-        values = app.Table(table, key_type=bytes, value_type=bytes, partitions=source.partitions)
-        states = LogStates(reducers, faust_fixes.Table(values), self._publisher)
-        folder = LogFolder(reducers, states, self._publisher, topics)
+        changelog = self._takeovers.changelogs[source.name] = Changelog()
+        values = faust_fixes.table(app, table, source.partitions, changelog)
+        states = LogStates(reducers, changelog, faust_fixes.changelog_of(values), self._publisher)
+        folder = self._folders[source.name] = LogFolder(reducers, states, self._publisher, topics, self._skipped)
         agent = Agent(folder, lambda: app.consumer_generation_id, within_seconds)
 
         async def fold(stream: StreamT[bytes]) -> None:

@@ -4,20 +4,24 @@ Both are pinned to one version, and a test compares the functions that this modu
 they were when it was written. Where there is no issue yet, the address is that of the function.
 """
 
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias, cast
 
 import faust
 from aiokafka import TopicPartition
 from aiokafka.cluster import ClusterMetadata
 from faust.assignor.partition_assignor import MemberAssignmentMapping, MemberMetadataMapping, PartitionAssignor
+from faust.stores import memory
 from faust.transport.consumer import RecordMap
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
-from faust.types.tables import CollectionT, TableT
+from faust.types.events import EventT
+from faust.types.tables import CollectionT
 from faust.types.transports import TransportT
 from mode.services import WaitArgT, WaitResults
 from mode.utils.times import Seconds
+
+from streams.kafka.changelog import Changelog
 
 DELIVERY_AND_SUSPENSION: Final = 2
 Work: TypeAlias = Coroutine[None, None, object]
@@ -60,11 +64,30 @@ class Consumer(driver.Consumer):
 
         https://github.com/faust-streaming/faust/issues/221
         """
-        committed = await super().seek_to_committed()
+        committed = dict(await super().seek_to_committed())
+        committed |= await self._taken_up(committed)
         new = [tp for tp, offset in committed.items() if not offset and not self._is_changelog_tp(tp)]
         if new:
             await self._thread.seek_to_beginning(*cast("list[TopicPartition]", new))  # its own, which passed through
         return committed
+
+    async def _taken_up(self, committed: Mapping[TP, int]) -> Mapping[TP, int]:
+        """Where streams are read from instead: Faust trusts what was committed, and aiokafka passes over what the
+        topic has not any more. Faust seeks in a rebalance too, before the states are there.
+        """
+        sources = {TP(*tp): offset for tp, offset in committed.items() if offset and not self._is_changelog_tp(tp)}
+        if not sources:
+            return {}
+        earliest = await self.earliest_offsets(*sources)
+        transport = cast("Transport", self.transport)
+        starts = {
+            tp: transport.start_of(tp.topic, tp.partition, offset, earliest.get(tp) or 0)
+            for tp, offset in sources.items()
+        }
+        moved = {tp: offset for tp, offset in starts.items() if offset != sources[tp]}
+        if moved:
+            await self.seek_wait(moved)
+        return moved
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:  # noqa: ASYNC109  # Faust's
         """Of these partitions: Faust's set changes meanwhile, and aiokafka takes one that is empty then for all.
@@ -92,9 +115,12 @@ class Consumer(driver.Consumer):
 
 
 class Transport(driver.Transport):
-    """Faust's, with this consumer."""
+    """Faust's, with this consumer. `start_of` says where a stream's partition is read from, of what was committed and
+    the topic's first offset.
+    """
 
     Consumer = Consumer
+    start_of: Callable[[str, int, int, int], int]
 
 
 class _Metadata(NamedTuple):
@@ -140,24 +166,36 @@ def changelog_of(table: CollectionT) -> str:
     return table.changelog_topic.get_topic_name()
 
 
-class Table:
-    """A table of Faust's whose values are written to its changelog by others, who await that.
+class Store(memory.Store[bytes, bytes]):
+    """Takes a table's records up into our own changelog, where the furthest of a log wins instead of the last.
 
-    `table[key] = value` does not say whether Kafka took it: Faust logs a write that failed, commits all the same, and
-    its producer was seen to hang.
+    Others write them, and await that: `table[key] = value` does not say whether Kafka took it. Faust logs a write
+    that failed, commits all the same, and its producer was seen to hang.
 
-    https://github.com/faust-streaming/faust/blob/v0.15.3/faust/tables/base.py
+    https://github.com/faust-streaming/faust/blob/v0.15.3/faust/stores/memory.py
     """
 
-    def __init__(self, table: TableT[bytes, bytes]) -> None:
-        self._table = table
+    def __init__(self, changelog: Changelog, table: CollectionT) -> None:
+        super().__init__("memory://", table.app, table)
+        self._changelog = changelog
 
-    def get(self, key: bytes) -> bytes | None:
-        return self._table.get(key)
+    def apply_changelog_batch(
+        self, batch: Iterable[EventT[bytes]], to_key: Callable[[object], object], to_value: Callable[[object], object]
+    ) -> None:
+        """Both as they are in Kafka."""
+        del to_key, to_value
+        for event in batch:
+            message = event.message
+            self._changelog.apply(message.partition, message.key or b"", message.value)
 
-    def put(self, key: bytes, value: bytes) -> None:
-        """In memory alone."""
-        self._table.data[key] = value
+    async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
+        """All is read; what this worker has no more is forgotten."""
+        del standby_tps
+        self._changelog.begin({tp.partition for tp in active_tps})
 
-    def changelog(self) -> str:
-        return changelog_of(self._table)
+
+def table(app: faust.App, name: str, partitions: int, changelog: Changelog) -> CollectionT:
+    """A table whose records are recovered into `changelog`."""
+    found = app.Table(name, key_type=bytes, value_type=bytes, partitions=partitions)
+    cast("faust.Table[bytes, bytes]", found)._data = Store(changelog, found)
+    return found

@@ -15,6 +15,15 @@ LANDED_AT: Final = Figure(
 LAG: Final = Figure(
     "lag_messages", "gauge", "Messages that a part has still to do, in its own partitions", ("topic",)
 )
+GAPS: Final = Figure(
+    "gap_messages",
+    "counter",
+    "Messages that retention deleted before they were read (lost), or that no state had seen (unfolded)",
+    ("topic", "kind"),
+)
+FLOODED: Final = Figure(
+    "flood_messages", "counter", "Messages that are no records and, being too many, no dead letters", ("topic",)
+)
 BUFFERED: Final = Figure("land_buffered_bytes", "gauge", "Received and not stored yet")
 NOT_STORED: Final = Figure(
     "land_refusals", "counter", "Portions that the database did not take, and that are tried again"

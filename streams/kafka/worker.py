@@ -6,15 +6,17 @@ the same natural keys.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import structlog
 
+from common.errors import BadRecord
 from common.telemetry import STAGE_SECONDS
 from ingest.kafka.publish import Publisher
-from ingest.model.records import AnyRecord, Record
-from ingest.model.topics import Topics, kind_of
+from ingest.model.records import AnyRecord, Record, SourceErrorRecord
+from ingest.model.topics import Topics, cluster_of, kind_of
 from ingest.normalize.dead_letters import Buried
 from streams.fold.findings import Alert, Row
 from streams.fold.fold import Fold, LogState, Rejected
@@ -26,30 +28,51 @@ from streams.kafka.outbox import Concluded, Outbox
 from streams.kafka.states import Log, LogStates
 
 MAX_DEAD_LETTERS_IN_A_ROW: Final = 1000
+"""Of one log; of more only every SAMPLED is buried, until a record comes."""
+SAMPLED: Final = 1000
+MAX_FLOODS: Final = 10_000
+"""Logs whose messages that are no records are counted at once."""
 log = structlog.get_logger(__name__)
 
 
-class TooManyDeadLetters(Exception):
-    """Nothing that arrives can be used: more likely we are wrong than all of it."""
+class Turn(NamedTuple):
+    """In which a batch is folded."""
+
+    generation: int
+    """Of the group."""
+    is_ours: Callable[[], bool]
+    """False where the partitions went to another worker meanwhile, as far as we know."""
+    following: Mapping[int, int]
+    """The next offset behind the batch, of each of its partitions."""
 
 
 class LogFolder:
     """Folds the messages of one topic's logs."""
 
     def __init__(
-        self, reducers: Sequence[AnyReducer], states: LogStates, publisher: Publisher, topics: Topics
+        self,
+        reducers: Sequence[AnyReducer],
+        states: LogStates,
+        publisher: Publisher,
+        topics: Topics,
+        skipped: Collection[str] = (),
     ) -> None:
+        """Records at the positions `skipped` become dead letters."""
         self._fold = Fold(reducers)
         self._states = states
         self._publisher = publisher
         self._topics = topics
-        self._in_a_row = 0
+        self._skipped = frozenset(skipped)
+        self._in_a_row: Counter[bytes] = Counter()
+        """Messages that are no records, by log."""
+        self.left_out = 0
+        """Messages of floods that are in no dead letter."""
 
-    async def fold(self, messages: Sequence[Message], is_ours: Callable[[], bool]) -> bool:
-        """Fold a batch; returns when Kafka has all that was concluded, and then the states.
+    async def fold(self, messages: Sequence[Message], turn: Turn) -> bool:
+        """Fold a batch; returns when Kafka has all that was concluded, then the states, then what they cover.
 
         False where the partitions went to another worker meanwhile: no state is stored, and it folds them again.
-        Raises what a reducer raises, and TooManyDeadLetters.
+        Raises what a reducer raises; the log has which message it was.
         """
         began = time.perf_counter()
         outbox = Outbox(self._publisher, self._topics)
@@ -60,9 +83,11 @@ class LogFolder:
             if after.offset != before.offset:
                 changed[each] = after
         await outbox.acknowledged()
-        if not is_ours():
+        if not turn.is_ours():
             return False
-        await asyncio.gather(*[await self._states.keep(each, folded) for each, folded in changed.items()])
+        kept = [await self._states.keep(each, folded, turn.generation) for each, folded in changed.items()]
+        await asyncio.gather(*kept)
+        await self._states.cover(changed, turn.following, turn.generation)
         STAGE_SECONDS.labels("fold").observe(time.perf_counter() - began)
         return True
 
@@ -81,11 +106,17 @@ class LogFolder:
             if decision.emission is not None:
                 emitted[decision.emission.origin] = (decision.emission.offset, decision.emission.number)
             if isinstance(decision, Bury):
-                self._count(decision.letter)
-                await outbox.dead_letter(decision.letter, Emission(origin, folded.offset, 0))
+                await self._bury(key, decision.letter, Emission(origin, folded.offset, 0), outbox)
                 continue
-            self._in_a_row = 0
+            if decision.emission is None:  # what we emitted is no sign that a flood is over
+                self._in_a_row.pop(key, None)
             record, place = decision.record, str(message.position)
+            if place in self._skipped:
+                log.warning("a record is skipped, as it was asked for", at=place)
+                skipped = BadRecord("skipped", "skipped by leadsman work --skip")
+                letter = Buried.of(record.cluster, record.ts, message.position, skipped, message.value)
+                await outbox.dead_letter(letter, Emission(origin, folded.offset, 0))
+                continue
             rows = await self._fold_record(origin, folded, record, message, outbox)
             if rows:
                 concluded.append(Concluded(record.cluster, record.node, record.ts, place, rows))
@@ -96,7 +127,12 @@ class LogFolder:
         self, origin: str, folded: Folded, record: AnyRecord, message: Message, outbox: Outbox
     ) -> list[Row]:
         rows: list[Row] = []
-        for number, output in enumerate(self._fold.step(folded.log, record)):
+        try:
+            outputs = self._fold.step(folded.log, record)
+        except Exception:
+            log.error("a reducer failed", skip=f"leadsman work --skip {message.position}")  # noqa: TRY400  # whoever ends has it
+            raise
+        for number, output in enumerate(outputs):
             emission = Emission(origin, folded.offset, number)
             if isinstance(output, Record):
                 await outbox.record(output, emission)
@@ -111,14 +147,26 @@ class LogFolder:
                     await outbox.alert(output)
         return rows
 
-    def _count(self, letter: Buried) -> None:
-        self._in_a_row += 1
+    async def _bury(self, key: bytes, letter: Buried, emission: Emission, outbox: Outbox) -> None:
+        """A flood of one log ends no worker and fills no topic."""
+        if len(self._in_a_row) >= MAX_FLOODS:
+            self._in_a_row.clear()
+        self._in_a_row[key] += 1
+        more = self._in_a_row[key] - MAX_DEAD_LETTERS_IN_A_ROW
+        if more > 1 and more % SAMPLED:
+            self.left_out += 1
+            return
         log.warning("a message is no record", at=str(letter.position), reason=letter.reason)
-        if self._in_a_row > MAX_DEAD_LETTERS_IN_A_ROW:
-            raise TooManyDeadLetters(
-                f"{self._in_a_row} messages in a row are no records, the last at {letter.position}: {letter.reason}. "
-                "See who writes to this topic, or whether they are of a newer version"
+        await outbox.dead_letter(letter, emission)
+        if more == 1:
+            error = (
+                f"flood: {self._in_a_row[key]} messages in a row are no records, the last at {letter.position}: "
+                f"{letter.reason}. See who writes to this topic, or whether they are of a newer version"
             )
+            log.error("a log is flooded", key=emission.origin, reason=error)
+            resource = f"kafka {letter.position.source}/{letter.position.place.partition('@')[0]}"
+            record = SourceErrorRecord(ts=letter.ts, cluster=cluster_of(key), resource=resource, error=error)
+            await outbox.record(record, emission._replace(number=1))
 
 
 def _by_log(messages: Iterable[Message]) -> Mapping[Log, Sequence[Message]]:

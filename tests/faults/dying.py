@@ -1,5 +1,5 @@
-"""A worker or lander that dies by SIGKILL at one exact moment: `python -m faults.dying MOMENT`, settings in the
-environment.
+"""A worker or lander that dies or is paused at one exact moment: `python -m faults.dying MOMENT [SIGKILL|SIGSTOP]`,
+settings in the environment.
 """
 
 import asyncio
@@ -42,15 +42,16 @@ OF_A_LANDER: Final = {
 OF_A_WORKER: Final = {
     "after its findings": Moment("before", LogStates, "keep"),
     "between two states": Moment("after", LogStates, "keep"),
+    "before what its states cover": Moment("before", LogStates, "cover"),
 }
 
 
-def _dies(moment: Moment) -> None:
+def _meets(moment: Moment, sent: signal.Signals) -> None:
     method = getattr(moment.owner, moment.method)
 
     def passes(when: str) -> None:
-        if when == moment.when and next(_passed) >= SURVIVED:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if when == moment.when and next(_passed) == SURVIVED:
+            os.kill(os.getpid(), sent)
 
     def called(*arguments: Any) -> Any:
         passes("before")
@@ -69,11 +70,11 @@ def _dies(moment: Moment) -> None:
     setattr(moment.owner, moment.method, awaited if iscoroutinefunction(method) else called)
 
 
-def main(name: str) -> None:
-    """Run until the moment has come."""
-    _dies({**OF_A_LANDER, **OF_A_WORKER}[name])
+def main(name: str, sent: str = "SIGKILL") -> None:
+    """Run until the moment has come; afterwards too, when it is continued."""
+    _meets({**OF_A_LANDER, **OF_A_WORKER}[name], signal.Signals[sent])
     uvloop.run((run_lander if name in OF_A_LANDER else run_worker)(load()))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

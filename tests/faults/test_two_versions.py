@@ -38,14 +38,16 @@ class LaterPublisher(Publisher):
         self,
         topic: str,
         key: bytes,
-        value: bytes,
+        value: bytes | None,
         headers: Sequence[tuple[str, bytes]] = (),
         partition: int | None = None,
     ) -> asyncio.Future[None]:
         return await super().send(topic, key, _widened(value), headers, partition)
 
 
-def _widened(value: bytes) -> bytes:
+def _widened(value: bytes | None) -> bytes | None:
+    if value is None:
+        return None
     try:
         message = json.loads(value)
     except (ValueError, RecursionError):
@@ -68,12 +70,18 @@ def pipeline(kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path) -> Iterat
 
 
 def test_messages_of_a_later_version_give_the_same_rows(pipeline: Pipeline, clickhouse: ClickHouseHttp) -> None:
-    """What has its default is not sent at all: so each message lacks optional fields too."""
+    """What has its default is not sent at all: so each message lacks optional fields too. A dead letter holds its
+    message whole, with what the later version added, so that of this table only the number of rows is the same.
+    """
     for what in ("land", "work"):
         pipeline.part(what, "0").start()
     pipeline.replay(examples(CAPTURES), LaterPublisher)
     pipeline.settle()
-    assert pipeline.digest() == embedded_digest(examples(CAPTURES), clickhouse.dsn("wanted"))
+    found, wanted = pipeline.digest(), embedded_digest(examples(CAPTURES), clickhouse.dsn("wanted"))
+    assert [(each.table, each.rows) for each in found] == [(each.table, each.rows) for each in wanted]
+    assert [each for each in found if each.table != "dead_letters"] == [
+        each for each in wanted if each.table != "dead_letters"
+    ]
 
 
 def test_versions_roll_forward_and_back(pipeline: Pipeline, clickhouse: ClickHouseHttp, tmp_path: Path) -> None:

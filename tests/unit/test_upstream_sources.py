@@ -93,9 +93,14 @@ SOURCES: Final = {
         "mode.services:Service.crash": "14980000465df0af",
         "mode.services:Service._crash": "7bc0c709a151d556",
     },
-    "streams.kafka.faust_fixes:Table": {
-        "faust.tables.table:Table.on_key_set": "a370e35ca55c2c7e",
+    "streams.kafka.faust_fixes:Store": {
+        "faust.stores.memory:Store.apply_changelog_batch": "71863e3cd727aac2",
+        "faust.stores.memory:Store.on_recovery_completed": "a00bef343e139602",
+        "faust.tables.base:Collection.apply_changelog_batch": "b980a78d3ae9b1e8",
+        "faust.tables.base:Collection._new_store": "914a2bda605d38f5",
         "faust.tables.base:Collection.send_changelog": "3dd3884e1b5fc0e1",
+        "faust.tables.recovery:Recovery._slurp_changelogs": "7825c7e50f766d5a",
+        "faust.tables.table:Table.on_key_set": "a370e35ca55c2c7e",
     },
     "streams.kafka.agent:": {
         "faust.streams:Stream.events": "c62f4dd3a73fe7aa",

@@ -22,6 +22,8 @@ from common.telemetry import STAGE_SECONDS, Figure, Values, telling
 from ingest.kafka import aiokafka_fixes
 from ingest.model.topics import MAX_MESSAGE_BYTES
 from streams.kafka import metrics
+from streams.kafka.gaps import Gaps
+from streams.kafka.landing.arrivals import Arrivals
 from streams.kafka.landing.portion import DEFAULT_LIMITS, Buffers, Limits, Portion, Range
 from streams.kafka.landing.store import FIRST_BACKOFF_SECONDS, Abandoned, Store, Storing, new_backoff
 from streams.kafka.message import of_record
@@ -51,6 +53,7 @@ class Landing:
         instance: str | None = None,
         limits: Limits = DEFAULT_LIMITS,
         client_options: aiokafka_fixes.Options | None = None,
+        gaps: Gaps | None = None,
     ) -> None:
         options = {"bootstrap_servers": bootstrap_servers, **(client_options or {})}
         self._topics = topics
@@ -85,6 +88,8 @@ class Landing:
         self._joined = False
         self._busy = asyncio.Lock()
         self._storing = Storing(store)
+        self._gaps = gaps or Gaps()
+        self._arrivals = Arrivals(self._gaps)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Land until `stop`; a portion that is being stored then is finished, if it ends within GRACE_SECONDS."""
@@ -115,6 +120,7 @@ class Landing:
         self._buffers.clear()
         self._unknown.clear()
         self._known.clear()
+        self._arrivals.clear()
         self._next.clear()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
@@ -128,6 +134,7 @@ class Landing:
             metrics.LANDED_AT: lambda: self._newest,
             metrics.LAG: self._lag,
             metrics.BUFFERED: lambda: {(): self._buffers.bytes},
+            metrics.GAPS: lambda: self._gaps.counts,
             metrics.NOT_STORED: lambda: {(): self._storing.refusals},
         }
 
@@ -140,6 +147,7 @@ class Landing:
     def _why_not(self) -> Iterator[str]:
         if not self._joined:
             yield "partitions are being assigned"
+        yield from self._gaps.why_not()
         if self._storing.refusal:
             yield f"the database stores nothing now: {self._storing.refusal}"
         if self._buffers.full:
@@ -163,17 +171,15 @@ class Landing:
             found = await self._admin.list_consumer_group_offsets(self._group, partitions=list(unknown))
             begun = {tp: each for tp, at in found.items() if (each := Range.begun(at))}
             ends = await self._consumer.end_offsets(list(begun)) if begun else {}
-            starts = {tp: found[tp].offset for tp in unknown}
-            if new := [tp for tp, offset in starts.items() if offset < 0]:
-                starts |= await self._consumer.beginning_offsets(new)
+            earliest = await self._consumer.beginning_offsets(list(unknown))
         except KafkaError as error:
             log.warning("Kafka does not tell what was begun", error=repr(error))
             await asyncio.sleep(FIRST_BACKOFF_SECONDS)
             return
         if generation != self._generation:
             return
-        for tp, offset in starts.items():
-            self._consumer.seek(tp, offset)
+        for tp, first in earliest.items():
+            self._consumer.seek(tp, self._arrivals.begin(tp, found[tp].offset, first))
         self._unknown -= unknown
         self._known |= unknown
         for tp, each in begun.items():
@@ -188,6 +194,7 @@ class Landing:
         for tp in received.keys() & self._known:
             self._buffers.add(tp, [of_record(record) for record in received[tp]])
             self._next.setdefault(tp, received[tp][0].offset)
+            self._arrivals.add(tp, received[tp][0].offset, received[tp][-1].offset)
 
     async def _land_due(self, stop: asyncio.Event) -> None:
         portions = list(self._buffers.cut_due())

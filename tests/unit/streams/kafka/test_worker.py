@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+import structlog
 
 from common.errors import BadRecord
 from ingest.kafka.publish import Publisher
@@ -16,10 +17,11 @@ from ingest.model.topics import decode_record, encode_record, topics
 from ingest.normalize.dead_letters import Buried
 from streams.fold.reducer import AnyReducer, Output, Reducer
 from streams.kafka.agent import Agent, MessagesMissing
+from streams.kafka.changelog import Changelog
 from streams.kafka.codec import TableCodec
 from streams.kafka.message import Message
 from streams.kafka.states import LogStates
-from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, LogFolder, TooManyDeadLetters
+from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, SAMPLED, LogFolder, Turn
 from waiting import until
 
 pytestmark = pytest.mark.asyncio
@@ -28,6 +30,7 @@ T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 TOPICS = topics("x", partitions=1)
 GENERATION = 2
 """Of the consumer."""
+OURS = Turn(GENERATION, lambda: True, {})
 
 
 class Count(msgspec.Struct, frozen=True):
@@ -50,33 +53,34 @@ class Kafka:
     """A publisher and a table, and in which order they were written to."""
 
     def __init__(self) -> None:
-        self.sent: list[tuple[str, bytes, bytes, list[tuple[str, bytes]]]] = []
-        self.values: dict[bytes, bytes] = {}
+        self.sent: list[tuple[str, bytes, Any, list[tuple[str, bytes]]]] = []
+        self.changelog: list[tuple[bytes, bytes | None]] = []
 
     async def send(
-        self, topic: str, key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]] = (), partition: int = 0
+        self, topic: str, key: bytes, value: Any, headers: Sequence[tuple[str, bytes]] = (), partition: int = 0
     ) -> asyncio.Future[None]:
         assert partition == 0
+        if topic == "changelog":
+            self.changelog.append((key, value))
         self.sent.append((topic, key, value, list(headers)))
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         done.set_result(None)
         return done
 
-    def get(self, key: bytes) -> bytes | None:
-        return self.values.get(key)
-
-    def put(self, key: bytes, value: bytes) -> None:
-        self.values[key] = value
-
-    def changelog(self) -> str:
-        return "changelog"
-
-    def folder(self) -> LogFolder:
+    def folder(self, *skipped: str) -> LogFolder:
         publisher = cast("Publisher", self)
-        return LogFolder(REDUCERS, LogStates(REDUCERS, self, publisher), publisher, TOPICS)
+        states = LogStates(REDUCERS, self.recovered(), "changelog", publisher)
+        return LogFolder(REDUCERS, states, publisher, TOPICS, skipped)
+
+    def recovered(self) -> Changelog:
+        """What the next worker reads."""
+        changelog = Changelog()
+        for key, value in self.changelog:
+            changelog.apply(0, key, value)
+        return changelog
 
     def seen(self) -> int:
-        state = TableCodec(REDUCERS).decode(self.values[b"c"]).log.states["count"]
+        state = TableCodec(REDUCERS).decode(self.recovered().get(b"c")).log.states["count"]
         assert isinstance(state, Count)
         return state.seen
 
@@ -88,24 +92,24 @@ def message(offset: int, error: str = "e", value: bytes | None = None) -> Messag
 
 async def test_a_message_that_comes_again_is_folded_once_also_by_the_next_worker() -> None:
     kafka = Kafka()
-    await kafka.folder().fold([message(0), message(1)], lambda: True)
-    await kafka.folder().fold([message(0), message(1), message(2)], lambda: True)
+    await kafka.folder().fold([message(0), message(1)], OURS)
+    await kafka.folder().fold([message(0), message(1), message(2)], OURS)
     assert kafka.seen() == 3
 
 
 async def test_a_batch_whose_partitions_went_away_stores_no_state() -> None:
     kafka = Kafka()
-    assert not await kafka.folder().fold([message(0)], lambda: False)
-    assert kafka.values == {}
-    assert await kafka.folder().fold([message(0)], lambda: True)
+    assert not await kafka.folder().fold([message(0)], OURS._replace(is_ours=lambda: False))
+    assert kafka.recovered().get(b"c") is None
+    assert await kafka.folder().fold([message(0)], OURS)
     assert kafka.seen() == 1
 
 
 async def test_a_batch_in_which_all_was_known_writes_nothing() -> None:
     kafka = Kafka()
-    await kafka.folder().fold([message(0)], lambda: True)
+    await kafka.folder().fold([message(0)], OURS)
     kafka.sent.clear()
-    await kafka.folder().fold([message(0)], lambda: True)
+    await kafka.folder().fold([message(0)], OURS)
     assert kafka.sent == []
 
 
@@ -122,8 +126,8 @@ async def test_what_cannot_be_used_is_published_before_the_state_that_knows_it(
     bad: Message, cluster: str, error_type: str
 ) -> None:
     kafka = Kafka()
-    await kafka.folder().fold([bad, message(5)], lambda: True)
-    (topic, key, value, headers), (told_to, _, told, _), (last, _, _, _) = kafka.sent
+    await kafka.folder().fold([bad, message(5)], OURS)
+    (topic, key, value, headers), (told_to, _, told, _), (last, _, _, _), *_ = kafka.sent
     letter = Buried.read(headers, value)
     assert (topic, key, value) == ("x.dead-letters", cluster.encode(), bad.value)
     assert (letter.cluster, letter.error_type, str(letter.position)) == (cluster, error_type, "x.cluster:0@4")
@@ -133,12 +137,35 @@ async def test_what_cannot_be_used_is_published_before_the_state_that_knows_it(
     assert kafka.seen() == 1
 
 
-async def test_a_flood_of_what_is_no_record_ends_the_worker_and_one_good_record_in_between_does_not() -> None:
-    flood = [message(offset, value=b"") for offset in range(MAX_DEAD_LETTERS_IN_A_ROW + 1)]
-    with pytest.raises(TooManyDeadLetters, match=r"1001 messages in a row .* x\.cluster:0@1000"):
-        await Kafka().folder().fold(flood, lambda: True)
-    flood[500] = message(500)
-    await Kafka().folder().fold(flood, lambda: True)
+async def test_a_flood_of_what_is_no_record_is_sampled_and_told_and_the_log_goes_on() -> None:
+    more = 2 * SAMPLED
+    flood = [message(offset, value=b"") for offset in range(MAX_DEAD_LETTERS_IN_A_ROW + more)]
+    kafka = Kafka()
+    folder = kafka.folder()
+    await folder.fold([*flood, message(len(flood)), message(len(flood) + 1, value=b"")], OURS)
+    letters = [value for topic, _, value, _ in kafka.sent if topic == "x.dead-letters"]
+    the_first, sampled, after_a_record = 1, 2, 1
+    assert len(letters) == MAX_DEAD_LETTERS_IN_A_ROW + the_first + sampled + after_a_record
+    assert folder.left_out == more - the_first - sampled
+    records = [decode_record(value) for topic, _, value, _ in kafka.sent if topic == "x.cluster"]
+    (told,) = [each for each in records if isinstance(each, SourceErrorRecord)]
+    assert (told.cluster, told.resource) == ("c", "kafka x.cluster/0")
+    assert told.error.startswith("flood: 1001 messages in a row are no records")
+    assert kafka.seen() == 1
+
+
+async def test_a_record_that_an_operator_skips_is_a_dead_letter() -> None:
+    kafka = Kafka()
+    await kafka.folder("x.cluster:0@1").fold([message(0), message(1, "defect"), message(2)], OURS)
+    (letter,) = [Buried.read(headers, value) for topic, _, value, headers in kafka.sent if topic == "x.dead-letters"]
+    assert (letter.cluster, letter.error_type, str(letter.position)) == ("c", "skipped", "x.cluster:0@1")
+    assert kafka.seen() == 2
+
+
+async def test_the_log_names_the_argument_that_skips_what_a_reducer_fails_on() -> None:
+    with structlog.testing.capture_logs() as logs, pytest.raises(ZeroDivisionError):
+        await Kafka().folder().fold([message(0), message(1, "defect")], OURS)
+    assert [each["skip"] for each in logs] == ["leadsman work --skip x.cluster:0@1"]
 
 
 class Stream:
@@ -200,7 +227,7 @@ async def test_of_a_batch_that_fails_nothing_is_acknowledged_and_the_error_is_ra
     agent = Agent(kafka.folder(), lambda: GENERATION, 0.01)
     await _run(agent, stream)
     assert stream.acked == []
-    assert kafka.values == {}
+    assert kafka.recovered().get(b"c") is None
     with pytest.raises(ZeroDivisionError):
         await agent.failing()
 

@@ -1,0 +1,84 @@
+"""Messages that are missing: told in the log, as a metric, by /readyz, and as rows of `source_errors`."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+import structlog
+
+from ingest.kafka.publish import Publisher
+from ingest.model.records import SourceErrorRecord
+from ingest.model.topics import Topics, cluster_of, encode_record, headers_of, key_of
+from streams.kafka.changelog import Changelog
+from streams.kafka.takeover import Gap, start
+
+SHOWN_SECONDS: Final = 600.0
+"""How long /readyz has a gap as a reason."""
+log = structlog.get_logger(__name__)
+
+
+class Gaps:
+    """Those that a process has found, of the clusters that they may concern."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, ...]] = Counter()
+        """Messages by topic and kind."""
+        self._told: set[Gap] = set()
+        self._shown: list[tuple[float, Gap]] = []
+        self._found: asyncio.Queue[tuple[Gap, list[str]]] = asyncio.Queue()
+
+    def add(self, gap: Gap, clusters: Iterable[str] = ()) -> None:
+        """It is told at once but for its rows, which `publish` makes; without a cluster where none is known. Until
+        something behind it is committed it is found again and again, and told once.
+        """
+        if gap in self._told:
+            return
+        self._told.add(gap)
+        log.error("messages are missing", resource=gap.resource, messages=gap.messages, reason=gap.error)
+        self.counts[gap.topic, gap.kind] += gap.messages
+        self._shown.append((time.monotonic(), gap))
+        self._found.put_nowait((gap, sorted(set(clusters)) or [""]))
+
+    def why_not(self) -> Iterator[str]:
+        """For /readyz."""
+        self._shown = [each for each in self._shown if time.monotonic() - each[0] < SHOWN_SECONDS]
+        for _, gap in self._shown:
+            yield f"{gap.resource}: {gap.error}"
+
+    async def found(self) -> None:
+        """Return when there is something to publish."""
+        self._found.put_nowait(await self._found.get())
+
+    async def publish(self, publisher: Publisher, topics: Topics) -> None:
+        """Publish what is found, as records on the clusters' logs, for ever."""
+        while True:
+            gap, clusters = await self._found.get()
+            for cluster in clusters:
+                record = SourceErrorRecord(
+                    ts=datetime.now(UTC), cluster=cluster, resource=gap.resource, error=gap.error
+                )
+                headers = headers_of(record, f"{gap.kind} {gap.resource} {gap.first}-{gap.end}")
+                key, value = key_of(cluster, ""), encode_record(record)
+                await (await publisher.send(topics.cluster.name, key, value, headers))
+
+
+class Takeovers:
+    """Where a worker's partitions are read from, by the states that were recovered."""
+
+    def __init__(self) -> None:
+        self.gaps = Gaps()
+        self.changelogs: dict[str, Changelog] = {}
+        """By source."""
+
+    def start_of(self, topic: str, partition: int, committed: int, earliest: int) -> int:
+        """The offset to read from; as committed, while the states are not there."""
+        changelog = self.changelogs[topic]
+        if partition not in changelog.owned:
+            return committed
+        begin = start(topic, partition, committed, changelog.covered(partition), earliest)
+        for gap in begin.gaps:
+            self.gaps.add(gap, map(cluster_of, changelog.logs(partition)))
+        return begin.offset

@@ -1,0 +1,35 @@
+"""Which message of a partition is received next: aiokafka passes over what retention has deleted."""
+
+from aiokafka import TopicPartition
+
+from streams.kafka.gaps import Gaps
+from streams.kafka.takeover import Gap
+
+
+class Arrivals:
+    """Adds to `gaps` what was committed to be received and is not; these topics have no other gaps."""
+
+    def __init__(self, gaps: Gaps) -> None:
+        self._gaps = gaps
+        self._next: dict[TopicPartition, int] = {}
+
+    def begin(self, partition: TopicPartition, committed: int, earliest: int) -> int:
+        """Where to receive from; nothing was committed where that is negative."""
+        self._next[partition] = committed if committed >= 0 else earliest
+        self._reach(partition, earliest)
+        return self._next[partition]
+
+    def add(self, partition: TopicPartition, first: int, last: int) -> None:
+        """Offsets of what came, both inclusive."""
+        self._reach(partition, first)
+        self._next[partition] = last + 1
+
+    def clear(self) -> None:
+        """Forget everything but the gaps."""
+        self._next.clear()
+
+    def _reach(self, partition: TopicPartition, first: int) -> None:
+        expected = self._next[partition]
+        if first > expected:
+            self._gaps.add(Gap("lost", partition.topic, partition.partition, expected, first))
+            self._next[partition] = first

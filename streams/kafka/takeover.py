@@ -1,0 +1,55 @@
+"""Where a partition is taken up: what was committed, what the states cover and what the topic has still. Pure."""
+
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+GAP: Final = "gap: "
+"""How the error of a gap's row begins."""
+Kind: TypeAlias = Literal["lost", "unfolded"]
+
+
+class Gap(NamedTuple):
+    """Messages from offset `first` up to but not including `end`: `lost`, since the topic has deleted them before
+    they were read; or `unfolded`, since they were committed and no state has seen them.
+    """
+
+    kind: Kind
+    topic: str
+    partition: int
+    first: int
+    end: int
+
+    @property
+    def messages(self) -> int:
+        return self.end - self.first
+
+    @property
+    def resource(self) -> str:
+        return f"kafka {self.topic}/{self.partition}"
+
+    @property
+    def error(self) -> str:
+        """For a row of `source_errors`."""
+        what = "was deleted by retention before it was read"
+        if self.kind == "unfolded":
+            what = "was committed, but no state has it; what the topic has of it is folded again"
+        return f"{GAP}{self.messages} messages, offsets {self.first} to {self.end - 1}: each {what}"
+
+
+class Start(NamedTuple):
+    """Where a partition is read from, and what that leaves out or repeats."""
+
+    offset: int
+    gaps: tuple[Gap, ...]
+
+
+def start(topic: str, partition: int, committed: int, covered: int | None, earliest: int) -> Start:
+    """`covered` is the offset before which all is in states, None where that is not known, 0 where there is no state;
+    `earliest` is the topic's first. What a log's state knows is not folded again: an early start costs time alone.
+    """
+    offset = committed if covered is None else min(committed, covered)
+    seen = covered or committed
+    gaps = (
+        Gap("unfolded", topic, partition, max(offset, earliest), committed),
+        Gap("lost", topic, partition, seen, earliest),
+    )
+    return Start(max(offset, earliest), tuple(each for each in gaps if each.messages > 0))

@@ -1,0 +1,89 @@
+"""Faust's side of recovery: what of a changelog reaches our states, and where streams are read from afterwards."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
+
+from ingest.model.topics import topics
+from streams.fold.fold import LogState
+from streams.kafka.app import Worker
+from streams.kafka.changelog import Epoch, RecordKey, encode_progress
+from streams.kafka.codec import Folded, TableCodec
+
+pytestmark = pytest.mark.asyncio
+
+NODES = TP("x.nodes", 0)
+CHANGELOG = TP("g-node-logs-changelog", 0)
+LOG = b"c/n"
+
+
+def worker() -> Any:
+    """With the insides that Faust's services use."""
+    return Worker([], topics("x", partitions=1), "127.0.0.1:1", group="g")
+
+
+def event(key: bytes, value: bytes | None) -> Any:
+    return SimpleNamespace(message=SimpleNamespace(partition=0, key=key, value=value))
+
+
+def state(offset: int) -> bytes:
+    return TableCodec([]).encode(Folded(offset, LogState(), {}))
+
+
+async def test_faust_recovers_the_furthest_state_and_forgets_what_went_to_another() -> None:
+    found = worker()
+    table = found._app.tables["node-logs"]
+    changelog = found._takeovers.changelogs["x.nodes"]
+    newer, older = (RecordKey(Epoch(generation, 1), LOG).encode() for generation in (2, 1))
+    table.apply_changelog_batch([event(newer, state(99)), event(older, state(49))])
+    assert changelog.get(LOG) == state(99)
+    await table.on_recovery_completed({CHANGELOG}, set())
+    assert changelog.get(LOG) == state(99)
+    await table.on_recovery_completed({TP(CHANGELOG.topic, 1)}, set())
+    assert changelog.get(LOG) is None
+
+
+@pytest.mark.parametrize(
+    ("covered", "earliest", "read_from", "told"),
+    [(100, 0, 100, {}), (40, 0, 40, {("x.nodes", "unfolded"): 60}), (100, 130, 130, {("x.nodes", "lost"): 30})],
+)
+async def test_a_stream_is_read_from_where_the_states_and_the_topic_allow(
+    covered: int, earliest: int, read_from: int, told: dict[tuple[str, str], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is changed of a changelog's own offsets, nor before all of it was read; and a gap is told once."""
+    found = worker()
+    progress = RecordKey(Epoch(1, 1), None).encode()
+    table = found._app.tables["node-logs"]
+    table.apply_changelog_batch([event(progress, encode_progress(covered))])
+    sought: dict[TP, int] = {}
+
+    async def committed(_: object) -> dict[TP, int]:
+        return {NODES: 100, CHANGELOG: 7}
+
+    async def earliest_offsets(_: object, *partitions: TP) -> dict[TP, int]:
+        return dict.fromkeys(partitions, earliest)
+
+    async def seek_wait(_: object, partitions: dict[TP, int]) -> None:
+        sought.update(partitions)
+
+    upstream = driver.Consumer
+    for name, function in (
+        ("seek_to_committed", committed),
+        ("earliest_offsets", earliest_offsets),
+        ("seek_wait", seek_wait),
+    ):
+        monkeypatch.setattr(upstream, name, function)
+    consumer: Any = found._app.consumer
+    consumer._is_changelog_tp = CHANGELOG.__eq__
+    assert await consumer.seek_to_committed() == {NODES: 100, CHANGELOG: 7}
+    assert (sought, found._takeovers.gaps.counts) == ({}, {})
+    await table.on_recovery_completed({CHANGELOG}, set())
+    for _ in range(2):
+        assert await consumer.seek_to_committed() == {NODES: read_from, CHANGELOG: 7}
+    assert sought == ({} if read_from == 100 else {NODES: read_from})
+    assert found._takeovers.gaps.counts == told
+    await found._rest()
+    assert await consumer.seek_to_committed() == {NODES: 100, CHANGELOG: 7}

@@ -1,0 +1,46 @@
+"""Where a partition is taken up, and which messages are missing then."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.kafka.takeover import Gap, Start, start
+
+
+@pytest.mark.parametrize(
+    ("committed", "covered", "earliest", "offset", "gaps"),
+    [
+        (50, 50, 0, 50, []),
+        (50, 60, 0, 50, []),  # stored and not committed: the logs' offsets skip it
+        (50, None, 0, 50, []),  # of a version that wrote no progress
+        (100, 50, 0, 50, [("unfolded", 50, 100)]),
+        (100, 0, 0, 0, [("unfolded", 0, 100)]),  # the changelog is gone
+        (100, 0, 40, 40, [("unfolded", 40, 100)]),  # and what retention removed was folded once
+        (50, 50, 2000, 2000, [("lost", 50, 2000)]),
+        (50, None, 2000, 2000, [("lost", 50, 2000)]),
+        (50, 60, 2000, 2000, [("lost", 60, 2000)]),  # what is stored is not lost
+        (100, 50, 70, 70, [("unfolded", 70, 100), ("lost", 50, 70)]),
+        (100, 50, 200, 200, [("lost", 50, 200)]),
+    ],
+)
+def test_where_a_partition_is_read_from(
+    committed: int, covered: int | None, earliest: int, offset: int, gaps: list[tuple[str, int, int]]
+) -> None:
+    found = start("x.nodes", 3, committed, covered, earliest)
+    assert found.offset == offset
+    assert [(gap.kind, gap.first, gap.end) for gap in found.gaps] == gaps
+
+
+@given(st.integers(1, 99), st.none() | st.integers(0, 99), st.integers(0, 99))
+def test_every_message_is_covered_or_read_or_told_of(committed: int, covered: int | None, earliest: int) -> None:
+    found = start("x.nodes", 0, committed, covered, earliest)
+    seen = covered or committed
+    told = {offset for gap in found.gaps if gap.kind == "lost" for offset in range(gap.first, gap.end)}
+    assert set(range(seen, 99)) <= told | set(range(found.offset, 99))
+    assert not told & set(range(found.offset, 99))
+
+
+def test_a_gap_is_told_with_its_size_and_place() -> None:
+    gap = Start(9, (Gap("lost", "x.nodes", 3, 5, 9),)).gaps[0]
+    assert gap.resource == "kafka x.nodes/3"
+    assert gap.error.startswith("gap: 4 messages, offsets 5 to 8: ")
