@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
 from common.tasks import Tasks
-from common.telemetry import Figure, Values, telling
+from common.telemetry import Figure, Values, registered
 from ingest.kafka import aiokafka_fixes, metrics
 from ingest.model.topics import MAX_MESSAGE_BYTES
 
@@ -107,7 +107,7 @@ class Publisher:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            stack.enter_context(telling(self._figures(), self._why_not))
+            stack.enter_context(registered(self._figures(), self._why_not))
             stack.push_async_callback(self._discard_producer)
             begin = await stack.enter_async_context(Tasks())
             self._broken.set()

@@ -112,7 +112,7 @@ class Kubelets:
         self._tally["kubelet", "failure"] += 1
         kubelet.forget()
         text = _reason(problem)
-        if kubelet.failure.is_to_be_told(f"{kubelet.asking}: {text}"):
+        if kubelet.failure.should_report(f"{kubelet.asking}: {text}"):
             told = error_observation(self._clock, self._cluster, "kubelet", kubelet.asking, text, kubelet.node)
             await self._emit(Received(told))
         asked = problem.retry_after_seconds if isinstance(problem, ApiError) else 0.0

@@ -15,7 +15,7 @@ import msgspec
 
 from common.clock import SYSTEM, Clock
 from common.stopping import run_until, stop_on_signals
-from common.telemetry import Figure, Values, telling
+from common.telemetry import Figure, Values, registered
 from common.text import plain
 from ingest.files.envelope import encode_line
 from ingest.files.rotate import Rotation, open_capture
@@ -93,7 +93,7 @@ class Agent:
             data = read()
         except CannotReadError as error:
             self._told.pop(resource, None)
-            return self._error(resource, str(error)) if failure.is_to_be_told(str(error)) else None
+            return self._error(resource, str(error)) if failure.should_report(str(error)) else None
         failure.recovered()
         if data is None or data == self._told.get(resource):
             return None
@@ -138,7 +138,7 @@ async def follow(agent: Agent, write: Write, interval_seconds: float, clock: Clo
 
 async def follow_until_stopped(agent: Agent, write: Write, interval_seconds: float) -> None:
     """The same until SIGTERM or SIGINT; a line that is begun is ended."""
-    with stop_on_signals() as stop, telling(agent.figures(), agent.why_not):
+    with stop_on_signals() as stop, registered(agent.figures(), agent.why_not):
         await run_until(stop, follow(agent, write, interval_seconds))
 
 

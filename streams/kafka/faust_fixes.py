@@ -24,7 +24,7 @@ Work: TypeAlias = Coroutine[None, None, object]
 
 
 class WorkerCrashed(Exception):
-    """Faust gave up; its own log says why."""
+    """Faust gave up; the reason is in its own log."""
 
 
 class Consumer(driver.Consumer):
@@ -127,7 +127,7 @@ class Assignor(PartitionAssignor):
 
 
 async def crash(app: faust.App) -> None:
-    """Raise WorkerCrashed when Faust gives up: its services are restarted or end, and nobody who awaits them is told.
+    """Raise WorkerCrashed when Faust gives up: its services restart or end, and whoever awaits them never learns.
 
     https://github.com/faust-streaming/mode/blob/v0.7.1/mode/services.py
     """
@@ -143,7 +143,7 @@ def changelog_of(table: CollectionT) -> str:
 class Table:
     """A table of Faust's whose values are written to its changelog by others, who await that.
 
-    `table[key] = value` does not say whether Kafka took it: Faust logs a write that failed, commits all the same, and
+    `table[key] = value` does not show whether Kafka took it: Faust logs a failed write, commits all the same, and
     its producer was seen to hang.
 
     https://github.com/faust-streaming/faust/blob/v0.15.3/faust/tables/base.py

@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 
 class TooManyDeadLetters(Exception):
-    """Nothing that arrives can be used: more likely we are wrong than all of it."""
+    """Nothing that arrives can be used: a bug or a wrong topic is more likely than that many bad messages."""
 
 
 class LogFolder:
@@ -74,7 +74,7 @@ class LogFolder:
         for message in messages:
             decision = accept(folded, message)
             if decision.folded.shift != folded.shift:
-                log.warning("the topic was made anew since this log's state was stored", at=str(message.position))
+                log.warning("the topic was recreated since this log's state was stored", at=str(message.position))
             folded = decision.folded
             if isinstance(decision, Skip):
                 continue
@@ -113,7 +113,7 @@ class LogFolder:
 
     def _count(self, letter: Buried) -> None:
         self._in_a_row += 1
-        log.warning("a message is no record", at=str(letter.position), reason=letter.reason)
+        log.warning("a message is not a record", at=str(letter.position), reason=letter.reason)
         if self._in_a_row > MAX_DEAD_LETTERS_IN_A_ROW:
             raise TooManyDeadLetters(
                 f"{self._in_a_row} messages in a row are no records, the last at {letter.position}: {letter.reason}. "

@@ -19,7 +19,7 @@ from aiokafka.errors import KafkaError
 from common.backoff import Backoff
 from common.clock import SYSTEM
 from common.tasks import Tasks
-from common.telemetry import Figure, telling
+from common.telemetry import Figure, registered
 from common.text import plain
 from ingest.kafka import aiokafka_fixes
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
@@ -59,7 +59,7 @@ class AlertConsumer:
     async def run(self) -> None:
         """Deliver until cancelled. A Kafka that fails is asked again, ever more seldom."""
         try:
-            with telling({ALERT_DELIVERIES: self._figures}, self._troubles):
+            with registered({ALERT_DELIVERIES: self._figures}, self._troubles):
                 await self._follow_for_ever()
         finally:
             await self._receiver.close()
