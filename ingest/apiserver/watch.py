@@ -155,7 +155,7 @@ class Watch:
         self._progress.inventory_is_due = False
 
     async def _list(self) -> AsyncGenerator[Seen, None]:
-        """Give what changed since the last list, and what it no longer has."""
+        """Yield what changed since the last list, and what it no longer has."""
         present: set[Key | None] = set()
         changes, version = 0, ""
         async with aclosing(pages(self._client, self._progress.path, *self._progress.list_at())) as listed:

@@ -103,7 +103,7 @@ class Live:
 
     @asynccontextmanager
     async def deliveries(self) -> AsyncIterator[AsyncIterator[Delivery]]:
-        """Give observations for ever; what is not acknowledged is seen again after a restart.
+        """Yield observations for ever; what is not acknowledged is seen again after a restart.
 
         The sources slow down while this is not asked, and end with the block; the versions of what was acknowledged
         are saved then. A source that fails ends the block, and what it was not made to handle is raised.
