@@ -4,7 +4,7 @@ from common.clock import Clock
 
 
 class Backoff:
-    """800 ms doubled to 30 s, times 1 to 2 by chance; from the start again after 2 minutes without a failure."""
+    """From 800 ms, doubled up to 30 s, times a random 1 to 2; reset after 2 minutes without a failure."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class Backoff:
         self._healthy_since = clock.monotonic()
 
     def next_seconds(self) -> float:
-        """Seconds to wait after a failure that happened now."""
+        """Seconds to wait after a failure now."""
         now = self._clock.monotonic()
         if now - self._healthy_since > self._reset_seconds:
             self._next_seconds = self._initial_seconds
@@ -35,5 +35,5 @@ class Backoff:
         return wait
 
     async def wait(self, at_least_seconds: float = 0.0) -> None:
-        """Sleep for the next delay, or for what the server asked where that is longer."""
+        """Sleep for the next delay, or longer if the server asked for that."""
         await self._clock.sleep(max(self.next_seconds(), at_least_seconds))

@@ -1,4 +1,4 @@
-"""Time and chance as the live sources get them, so that a test decides both."""
+"""Time and randomness for the live sources, so that a test controls both."""
 
 import asyncio
 import random

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from typing import Final
 
 OBJECTS_BETWEEN_SEARCHES: Final = 100_000
-"""So seldom: records and states are trees, and have none."""
+"""Rarely: records and states are trees and have no cycles."""
 
 
 @contextmanager
 def rare_cycle_searches() -> Iterator[None]:
-    """Search as seldom as that until it is left."""
+    """Search this rarely until the block ends."""
     before = gc.get_threshold()
     gc.set_threshold(OBJECTS_BETWEEN_SEARCHES, *before[1:])
     try:

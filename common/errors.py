@@ -1,4 +1,4 @@
-"""Kinds of errors that every room raises: a record that makes no sense, and what only a person can mend.
+"""Kinds of errors that every room raises: a record that makes no sense, and what only a person can fix.
 
 The message of the latter is one sentence for that person: what is wrong, where, and what to do.
 """

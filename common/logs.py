@@ -1,4 +1,4 @@
-"""How a running part logs: one line a happening, as text or JSON, in which nothing hostile and no secret stands."""
+"""How a running part logs: one line an event, as text or JSON, free of control characters and secrets."""
 
 import logging
 import sys
@@ -37,7 +37,7 @@ def configure(form: Form, out: TextIO | None = None) -> None:
 
 
 def safe(_: Any, __: str, happening: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Every text without secrets, and with its control characters as escapes; other values as they are."""
+    """Every text with secrets removed and control characters escaped; other values unchanged."""
     for name, value in happening.items():
         if isinstance(value, str) and name != "exception":
             happening[name] = plain(scrub(value), VALUE_CHARACTERS)

@@ -18,9 +18,9 @@ class Section(pydantic.BaseModel):
 
 
 class TelemetrySettings(Section):
-    """Where `/healthz`, `/readyz` and `/metrics` of a running command are."""
+    """Where a running command serves `/healthz`, `/readyz` and `/metrics`."""
 
     port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 0
     """0 is off. Of `up`: the parts take the ports behind it, in the order land, work, watch."""
     host: str = "127.0.0.1"
-    """The address that is listened on; in a pod `0.0.0.0`. The figures name topics and resources, and no secrets."""
+    """The address to listen on; in a pod `0.0.0.0`. The figures name topics and resources, but no secrets."""

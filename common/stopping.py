@@ -1,4 +1,4 @@
-"""How work that goes on for ever is ended: by SIGTERM, SIGINT, or when its time is over."""
+"""How endless work is stopped: by SIGTERM, SIGINT, or when its time is up."""
 
 import asyncio
 import signal
@@ -26,7 +26,7 @@ def stop_on_signals() -> Iterator[asyncio.Event]:
 
 
 async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, None], *, seconds: float | None = None) -> None:
-    """Run the work until it ends, `stop` is set, or the seconds are over; then it is cancelled and has ended.
+    """Run the work until it ends, `stop` is set, or the time is up; it has ended, or was cancelled, on return.
 
     Raises what the work raises.
     """
@@ -36,7 +36,7 @@ async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, None], *, sec
 
 @asynccontextmanager
 async def grace(stop: asyncio.Event, seconds: float) -> AsyncIterator[None]:
-    """A block that has so long to end once `stop` is set; raises TimeoutError where it does not."""
+    """A block that must end within this time once `stop` is set; raises TimeoutError if it does not."""
     async with asyncio.timeout(None) as limit, Tasks() as begin:
 
         async def set_limit() -> None:

@@ -16,10 +16,10 @@ from common.backoff import Backoff
 from common.clock import SYSTEM, Clock
 from common.stopping import run_until
 from common.tasks import together
-from common.telemetry import Figure, telling
+from common.telemetry import Figure, registered
 
 GRACE_SECONDS: Final = 30.0
-"""What a process has to end in order before it is killed."""
+"""How long a process may take to shut down before it is killed."""
 FIRST_BACKOFF_SECONDS: Final = 1.0
 LONGEST_BACKOFF_SECONDS: Final = 10.0
 HEALTHY_SECONDS: Final = 60.0
@@ -35,10 +35,10 @@ class Part(NamedTuple):
 
 
 class PartFailedError(Exception):
-    """A part ended with a status that no restart heals."""
+    """A part ended with a status that a restart cannot fix."""
 
     def __init__(self, name: str, status: int) -> None:
-        super().__init__(f"{name} ended with status {status}, which a restart does not heal")
+        super().__init__(f"{name} ended with status {status}, which a restart cannot fix")
         self.status = status
 
 
@@ -75,7 +75,7 @@ class Supervisor:
 
         SIGTERM first, SIGKILL to what has not ended after the grace. Raises PartFailedError.
         """
-        with telling({PART_STARTS: lambda: self._starts}, self._why_not):
+        with registered({PART_STARTS: lambda: self._starts}, self._why_not):
             try:
                 await run_until(stop, together(self._keep(part) for part in self._parts))
             finally:
@@ -84,7 +84,7 @@ class Supervisor:
     def _why_not(self) -> Iterator[str]:
         for part in self._parts:
             if part.name not in self._running:
-                yield f"{part.name} ended and is started again soon"
+                yield f"{part.name} ended and is about to be restarted"
 
     async def _keep(self, part: Part) -> None:
         backoff = Backoff(
@@ -101,7 +101,7 @@ class Supervisor:
             if status in self._lasting:
                 raise PartFailedError(part.name, status)
             wait_seconds = backoff.next_seconds()
-            log.warning("a part ended and is started again", part=part.name, status=status, in_seconds=wait_seconds)
+            log.warning("a part ended and is restarted", part=part.name, status=status, in_seconds=wait_seconds)
             await self._clock.sleep(wait_seconds)
 
     async def _start(self, part: Part) -> asyncio.subprocess.Process:
@@ -127,7 +127,7 @@ class Supervisor:
         try:
             await asyncio.wait_for(process.wait(), self._grace_seconds)
         except TimeoutError:
-            log.warning("a part did not end in time and is killed", part=name)
+            log.warning("a part did not stop in time and is killed", part=name)
             _signal(process, signal.SIGKILL)
             await process.wait()
 

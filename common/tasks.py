@@ -1,4 +1,4 @@
-"""Tasks that end loudly: none outlives the block that began it, and the first to fail ends all the others."""
+"""Tasks that fail loudly: none outlives the block that started it, and the first to fail cancels the others."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable

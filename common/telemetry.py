@@ -1,7 +1,7 @@
-"""What a running part tells of itself: metrics for Prometheus, and whether it does its work.
+"""What a running part exposes: metrics for Prometheus, liveness and readiness.
 
-`/healthz` answers while the event loop turns, `/readyz` says what is not as it should be, `/metrics` has figures.
-Components tell from where they run, and only while they run; nothing is counted where nobody asks.
+`/healthz` answers while the event loop runs, `/readyz` lists what is wrong, `/metrics` has the figures.
+A component registers its figures while it runs. They are read only when `/metrics` is scraped.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ from common.text import plain
 
 UNAVAILABLE: Final = 503
 REASONS_AT_MOST: Final = 50
-"""A thousand silent kubelets are told as fifty, and how many more."""
+"""Of a thousand silent kubelets, fifty are listed and the rest are counted."""
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 STAGE_SECONDS: Final = Histogram(
     "leadsman_stage_seconds",
@@ -36,7 +36,7 @@ Reasons: TypeAlias = Callable[[], Iterable[str]]
 
 
 class Figure(NamedTuple):
-    """A metric that is read where it is kept, when somebody asks. Its name is without `leadsman_` and `_total`."""
+    """A metric that is read from its owner at each scrape. Its name lacks `leadsman_` and `_total`."""
 
     name: str
     kind: Literal["counter", "gauge"]
@@ -45,11 +45,11 @@ class Figure(NamedTuple):
 
 
 class CannotServe(WrongUsage):
-    """The port cannot be listened on; the message says which."""
+    """The port cannot be listened on; the message names it."""
 
 
-class _Told(Collector):
-    """What the components that run now tell; the same figure of two of them is summed up."""
+class _Registered(Collector):
+    """The figures of the components that run now; a figure that two of them have is summed."""
 
     def __init__(self) -> None:
         self.figures: list[tuple[Figure, Callable[[], Values]]] = []
@@ -63,7 +63,7 @@ class _Told(Collector):
                 into[labels] = into.get(labels, 0.0) + value
         for figure, values in sums.items():
             yield _family(figure, values)
-        ready = GaugeMetricFamily("leadsman_ready", "Whether /readyz says so")
+        ready = GaugeMetricFamily("leadsman_ready", "Whether /readyz answers 200")
         ready.add_metric([], float(not self.why_not()))
         yield ready
 
@@ -71,27 +71,27 @@ class _Told(Collector):
         """Why the part is not ready, without secrets and safe to show."""
         if not self.reasons:
             return ["it is starting"]
-        told = [plain(scrub(each)) for reasons in list(self.reasons) for each in reasons()]
-        more = len(told) - REASONS_AT_MOST
-        return [*told[:REASONS_AT_MOST], f"and {more} more"] if more > 0 else told
+        found = [plain(scrub(each)) for reasons in list(self.reasons) for each in reasons()]
+        more = len(found) - REASONS_AT_MOST
+        return [*found[:REASONS_AT_MOST], f"and {more} more"] if more > 0 else found
 
 
-_TOLD: Final = _Told()
-REGISTRY.register(_TOLD)
+_REGISTERED: Final = _Registered()
+REGISTRY.register(_REGISTERED)
 
 
 @contextmanager
-def telling(figures: Mapping[Figure, Callable[[], Values]], reasons: Reasons = tuple) -> Iterator[None]:
-    """A component that runs tells these figures, and why it does not do its work: nothing while it does."""
+def registered(figures: Mapping[Figure, Callable[[], Values]], reasons: Reasons = tuple) -> Iterator[None]:
+    """Register a running component's figures and the reasons why it is not ready, none while it is."""
     mine = list(figures.items())
-    _TOLD.figures += mine
-    _TOLD.reasons.append(reasons)
+    _REGISTERED.figures += mine
+    _REGISTERED.reasons.append(reasons)
     try:
         yield
     finally:
         for each in mine:
-            _TOLD.figures.remove(each)
-        _TOLD.reasons.remove(reasons)
+            _REGISTERED.figures.remove(each)
+        _REGISTERED.reasons.remove(reasons)
 
 
 @asynccontextmanager
@@ -120,9 +120,9 @@ def _application(part: str) -> web.Application:
         return web.json_response({"part": part, "alive": True})
 
     async def readyz(_: web.Request) -> web.Response:
-        reasons = _TOLD.why_not()
-        told = {"part": part, "ready": not reasons, "reasons": reasons}
-        return web.json_response(told, status=UNAVAILABLE if reasons else 200)
+        reasons = _REGISTERED.why_not()
+        answer = {"part": part, "ready": not reasons, "reasons": reasons}
+        return web.json_response(answer, status=UNAVAILABLE if reasons else 200)
 
     async def metrics(_: web.Request) -> web.Response:
         return web.Response(body=generate_latest(REGISTRY), headers={"Content-Type": CONTENT_TYPE})

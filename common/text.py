@@ -5,7 +5,7 @@ from typing import Final
 
 _UNSAFE: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # control characters: terminal escapes, line breaks
-    "\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible, or they turn the direction of reading round
+    "\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible, or they reverse the reading direction
     "\ud800-\udfff\ufff9-\ufffb]"
 )
 

@@ -1,4 +1,4 @@
-"""Certificates and passwords that are read from their files for each connection: rotated without a restart."""
+"""Certificates and passwords read from their files for each connection, so they rotate without a restart."""
 
 import ssl
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ class RotatingContext(ssl.SSLContext):
         return self.now().wrap_socket(*arguments, **named)
 
     def now(self) -> ssl.SSLContext:
-        """What the files hold now; raises FilesUnusable."""
+        """The current content of the files; raises FilesUnusable."""
         try:
             context = ssl.create_default_context(cafile=self._ca_file)
         except OSError as error:

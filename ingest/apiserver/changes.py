@@ -1,4 +1,4 @@
-"""What a list or a watch tells, as steps of its stream."""
+"""Changes from a list or a watch, as steps of its stream."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Literal, NamedTuple, cast, get_args
@@ -30,7 +30,7 @@ class Seen(NamedTuple):
 
 
 class Changes:
-    """Turns objects of one resource into steps; keeps what is known, and counts what is not told.
+    """Turns objects of one resource into steps; keeps what is known, and counts what is not emitted.
 
     `glance` is called with the name and the text of each object that exists, before it is decided whether that is
     news.
@@ -70,7 +70,7 @@ class Changes:
         return [self._step(thing, "list") for thing in self._inventory.vanished(filter(None, present), version)]
 
     def watched(self, event: WatchEvent, version: str) -> list[Seen]:
-        """What an event of a watch at `version` tells; the last step carries the version that it leads to."""
+        """The steps of a watch event at `version`; the last one carries the version that it leads to."""
         if event.type not in _CHANGES:
             self.count("bookmark" if event.type == "BOOKMARK" else "unknown_type")
             return [self.reached(version_of(event) or version)]
@@ -94,7 +94,7 @@ class Changes:
         return [self.error(f"{self._resource.name}: {found.text}")._replace(version=version)]
 
     def reached(self, version: str) -> Seen:
-        """All up to this version is told."""
+        """Everything up to this version is emitted."""
         return Seen(self._resource.name, version, None)
 
     def error(self, text: str) -> Seen:

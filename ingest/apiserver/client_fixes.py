@@ -14,7 +14,7 @@ from kubernetes_asyncio.config.kube_config import KubeConfigLoader
 from common.text import plain
 
 EXEC_WITHOUT_EXPIRY_SECONDS: Final = 60.0
-"""How often a credential plugin is asked that does not say how long its token lasts."""
+"""How often a credential plugin runs whose token has no expiry."""
 
 
 class CredentialsError(ConnectionError):

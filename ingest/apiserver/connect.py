@@ -15,7 +15,7 @@ SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class KubeconfigError(SourceUnusable):
-    """The cluster's address or credentials cannot be read; the message says what to do."""
+    """The cluster's address or credentials cannot be read; the message includes what to do."""
 
 
 async def configuration(kubeconfig: Path | None = None, context: str | None = None) -> Configuration:

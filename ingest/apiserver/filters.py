@@ -1,6 +1,6 @@
 """What is news about an object: a node's heartbeat is none, nor is a change of a field that nobody reads.
 
-Also what was there before: after a list that starts anew, what vanished must be told (rules: list-and-watch).
+Also what was there before: after a fresh list, what vanished is emitted as deleted (rules: list-and-watch).
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from ingest.resources.resource import ApiResource, Metadata
 
 
 class _Identified(msgspec.Struct, frozen=True, gc=False):
-    """The part of an object that says which one it is, and which version."""
+    """The part of an object that has its identity and version."""
 
     metadata: Metadata
 
@@ -38,7 +38,7 @@ class News(NamedTuple):
     change: ObjectChange
     object: bytes
     decoded: Any = None
-    """What is kept of it; None where it is not what its resource says."""
+    """What is kept of it; None where it does not fit its resource's schema."""
 
 
 class Object(NamedTuple):
@@ -77,7 +77,7 @@ class Inventory:
         return Object(identify(decoded), raw, decoded)
 
     def watched(self, change: ObjectChange, found: Object) -> list[News]:
-        """What an event of a watch tells: itself, or nothing."""
+        """The news of a watch event: itself, or none."""
         key = Key.of(found.metadata)
         if change == "DELETED":
             self._known.pop(key, None)
@@ -89,9 +89,9 @@ class Inventory:
         return [_news(change, found)]
 
     def listed(self, found: Object) -> list[News]:
-        """What an object of a list tells beside what is known.
+        """The news of a listed object, compared with what is known.
 
-        The same name with another uid is another object: the old one is told as deleted.
+        The same name with another uid is another object: the old one is emitted as deleted.
         """
         key = Key.of(found.metadata)
         before = self._known.get(key)
@@ -106,7 +106,7 @@ class Inventory:
         return [*self._ended(before, found.metadata.resource_version), _news("ADDED", found)]
 
     def vanished(self, present: Iterable[Key], version: str) -> list[News]:
-        """Forget what a complete list at `version` does not have, and tell it as deleted with what was kept of it."""
+        """Forget what a complete list at `version` lacks; emit it as deleted, with what was kept of it."""
         gone = self._known.keys() - set(present)
         ended = [self._known.pop(key) for key in sorted(gone)]
         return [news for known in ended for news in self._ended(known, version)]

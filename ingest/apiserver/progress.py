@@ -27,7 +27,7 @@ class Progress:
         self.inventory_is_due = bool(version)
         """What was there at the version is not known yet."""
         self.gap = ""
-        """Why versions may have been missed since the last one that was told; empty where none can have been."""
+        """Why versions may have been missed since the last one that was emitted; empty where none can have been."""
         self._resource = resource
         self._paths = list(resource.paths)
         self._paths_missing = 0
@@ -50,7 +50,7 @@ class Progress:
         self._heard_at_seconds = at_seconds
 
     def reached(self, version: str) -> None:
-        """All up to this version is told; an empty one tells nothing."""
+        """Everything up to this version is emitted; an empty version changes nothing."""
         self.version = version or self.version
 
     def list_at(self) -> ListAt:
@@ -65,20 +65,20 @@ class Progress:
         self.list_is_due = self._version_is_unavailable = False
         self._heard_at_seconds = at_seconds
 
-    def nothing_was_missed(self, told: int, now_seconds: float) -> bool:
-        """Events outlive a short gap, so a list of them that tells nothing new shows that there was nothing.
+    def nothing_was_missed(self, changes: int, now_seconds: float) -> bool:
+        """Events outlive a short gap, so a list of them without news shows that there was none.
 
         Their stream has no bookmarks, and while no event comes its version grows too old (rules: list-and-watch).
         """
         silent_seconds = now_seconds - self._heard_at_seconds
-        return not told and not self._resource.deletion_is_news and silent_seconds < EVENT_TTL_SECONDS
+        return not changes and not self._resource.deletion_is_news and silent_seconds < EVENT_TTL_SECONDS
 
     def lost(self, why: str) -> None:
         """A watch cannot go on at the version, so a new list is due."""
         self.gap, self.list_is_due = why, True
 
     def refused(self, error: ApiError) -> str:
-        """Decide how to go on after an answer that is an error; give what is to be told of it."""
+        """Decide how to go on after an answer that is an error; return what to report, or nothing."""
         if error.code == NOT_FOUND and self._resource.optional:
             self.list_is_due = True
             self._paths.append(self._paths.pop(0))

@@ -1,4 +1,4 @@
-"""What tells one replica of a watcher from the others."""
+"""What distinguishes one replica of a watcher from the others."""
 
 import os
 import secrets

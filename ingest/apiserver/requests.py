@@ -139,7 +139,7 @@ async def read_body(response: aiohttp.ClientResponse, limit_bytes: int = BODY_LI
 
 
 async def api_error(response: aiohttp.ClientResponse) -> ApiError:
-    """The error that an answer tells, also where its body is no `Status`."""
+    """The error of an answer, also where its body is no `Status`."""
     body = (await response.content.read(ERROR_BODY_LIMIT_BYTES)).strip()
     try:
         status = msgspec.json.decode(body, type=Status)

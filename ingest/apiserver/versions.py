@@ -25,7 +25,7 @@ class VersionStore(Protocol):
 
 
 class VersionsError(SourceUnusable):
-    """The kept versions are not for this cluster or cannot be read; the message says what to do."""
+    """The kept versions are not for this cluster or cannot be read; the message includes what to do."""
 
 
 class _Kept(msgspec.Struct, frozen=True):

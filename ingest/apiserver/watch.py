@@ -35,7 +35,7 @@ from ingest.resources.resource import ApiResource
 WATCH_TIMEOUT_SECONDS: Final = 300
 """The server is asked to end a watch after one to two times this."""
 SILENCE_SECONDS: Final = 100.0
-"""A watch without a byte for so long is made anew at the same version; bookmarks come about every minute."""
+"""A watch without a byte for this long is restarted at the same version; bookmarks come about every minute."""
 SHORT_WATCH_SECONDS: Final = 1.0
 CONNECT_SECONDS: Final = 15.0
 ABSENT_SECONDS: Final = 300.0
@@ -95,7 +95,7 @@ class Watch:
         return self._progress.absent
 
     async def follow(self) -> AsyncGenerator[Seen, None]:
-        """Give what happens, for ever; what fails is told as ERROR observations and tried again."""
+        """Yield what happens, for ever; failures are emitted as ERROR observations and retried."""
         while True:
             try:
                 async with aclosing(self._list_then_watch()) as steps:
@@ -105,7 +105,7 @@ class Watch:
                 wait_seconds, report = self._failed(problem)
             if report:
                 self._changes.count("failure")
-            if report and self.failure.is_to_be_told(report):
+            if report and self.failure.should_report(report):
                 yield self._changes.error(f"{self.resource.name} cannot be read: {report}")
             if self.absent:
                 await self._clock.sleep(ABSENT_SECONDS)
@@ -113,7 +113,7 @@ class Watch:
                 await self._backoff.wait(wait_seconds)
 
     def _failed(self, problem: Exception) -> tuple[float, str]:
-        """Seconds that the server asks to wait, and what is to be told; decides whether a new list is due."""
+        """Seconds that the server asks to wait, and what to report; decides whether a new list is due."""
         if isinstance(problem, _CutError):
             self._changes.count("cut")
             return 0.0, ""
@@ -141,7 +141,7 @@ class Watch:
                     yield seen
 
     async def _take_inventory(self) -> None:
-        """Learn what was there at the version where the stream goes on; all of it was told before the restart."""
+        """Learn what was there at the version where the stream goes on; all of it was emitted before the restart."""
         try:
             async with aclosing(pages(self._client, self._progress.path, self._progress.version, "Exact")) as listed:
                 async for page in listed:
@@ -155,9 +155,9 @@ class Watch:
         self._progress.inventory_is_due = False
 
     async def _list(self) -> AsyncGenerator[Seen, None]:
-        """Give what changed since the last list, and what it no longer has."""
+        """Yield what changed since the last list, and what it no longer has."""
         present: set[Key | None] = set()
-        told, version = 0, ""
+        changes, version = 0, ""
         async with aclosing(pages(self._client, self._progress.path, *self._progress.list_at())) as listed:
             async for page in listed:
                 version = page.version
@@ -166,22 +166,22 @@ class Watch:
                     key, news = self._changes.listed(data)
                     present.add(key)
                     for step in news:
-                        told += 1
+                        changes += 1
                         yield step
         for step in self._changes.vanished(present, version):
-            told += 1
+            changes += 1
             yield step
-        for step in self._listed_anew(version, told):
+        for step in self._listed_anew(version, changes):
             yield step
 
-    def _listed_anew(self, version: str, told: int) -> Iterator[Seen]:
-        """End a list: tell the gap that it closes, and where the stream goes on."""
+    def _listed_anew(self, version: str, changes: int) -> Iterator[Seen]:
+        """End a list: emit the gap that it closes, and where the stream goes on."""
         progress = self._progress
-        if progress.gap and not progress.nothing_was_missed(told, self._clock.monotonic()):
+        if progress.gap and not progress.nothing_was_missed(changes, self._clock.monotonic()):
             self._changes.count("gap")
             yield self._changes.error(
                 f"gap: {self.resource.name} between version {plain(progress.version)} and {plain(version)} "
-                f"may not have been seen ({progress.gap}); a new list told {told} changes"
+                f"may not have been seen ({progress.gap}); a new list shows {changes} changes"
             )
         self._changes.count("list")
         progress.listed(version, self._clock.monotonic())
@@ -221,9 +221,9 @@ class Watch:
         }
 
     def _told(self, line: Line) -> list[Seen]:
-        """What one line of a watch tells; raises StreamError and UNDECODABLE as `read_event`.
+        """The steps of one line of a watch; raises StreamError and UNDECODABLE as `read_event`.
 
-        One that is nested too deep is told as one that is too large: the server would send it again and again.
+        One that is nested too deep is treated as too large: the server would send it again and again.
         """
         if line.too_long:
             return self._too_large(line)

@@ -34,11 +34,11 @@ class Oversized(NamedTuple):
 
     text: str
     version: str
-    """Empty where it cannot be told."""
+    """Empty where it is unknown."""
 
 
 class StreamError(Exception):
-    """The server said within a watch that it cannot go on."""
+    """The server reported within a watch that it cannot go on."""
 
     def __init__(self, error: ApiError) -> None:
         super().__init__(str(error))
@@ -65,7 +65,7 @@ def read_event(line: bytes) -> WatchEvent:
 
 
 def version_of(event: WatchEvent) -> str:
-    """The version up to which the watch has told everything once this event is told; empty where it has none."""
+    """The version that the watch has reached with this event; empty where it has none."""
     try:
         return _VERSIONED.decode(event.object).metadata.resource_version
     except UNDECODABLE:
@@ -73,7 +73,7 @@ def version_of(event: WatchEvent) -> str:
 
 
 def read_oversized(head: bytes, size_bytes: int) -> Oversized:
-    """Say of a line that was thrown away what its beginning tells."""
+    """What the beginning of a dropped line shows about it."""
     found = _HEAD.match(head)
     size = f"an object of {size_bytes} bytes is too large to be read"
     if found is None:

@@ -1,6 +1,6 @@
-"""Files read and decoded in a process of their own, ahead of the one that folds what is in them.
+"""Read and decode files in a separate process, ahead of the one that folds them.
 
-Half of a replay's work is done before a reducer sees a record, and one Python process does one thing at a time.
+Half of a replay's work comes before a reducer sees a record, and a Python process uses one CPU.
 """
 
 import os
@@ -22,7 +22,7 @@ from ingest.files.sources import Progress, read_as
 from ingest.normalize.decoded import Decoded, decode
 
 SMALL_BYTES: Final = 8 * 1024 * 1024
-"""Of files as they lie on disk: with less, starting a process costs more than it saves."""
+"""Size on disk below which starting a process costs more than it saves."""
 ITEMS_A_FRAME: Final = 32
 PIPE_BYTES: Final = 1024 * 1024
 _LENGTH_BYTES: Final = 4
@@ -64,7 +64,7 @@ def read_ahead(
     progress: Progress | None = None,
     skipped: Counter[str] | None = None,
 ) -> Generator[Decoded, None, None]:
-    """Give everything that the paths hold as `read_as` does, with `decode`, which is where to read what it takes.
+    """Yield everything that the paths hold as `read_as` does, with `decode`, which is where to read what it takes.
 
     Raises `SourceError` as that does, and where the process that reads ends before its time.
     """

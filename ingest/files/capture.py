@@ -17,13 +17,13 @@ from ingest.model.observation import Observation, Observed, Position, Unreadable
 __all__ = ["ERROR_TYPES", "CaptureWriter", "Compression", "SourceError", "read_capture"]
 
 HELD_LINES: Final = 1000
-"""A file that begins with so many lines of which none even looks like an observation is another kind of file."""
+"""A file whose first lines, this many, do not even look like observations is not a capture."""
 
 _ENVELOPE_ERRORS: Final = frozenset({"missing_field", "wrong_type", "wrong_value", "unknown_resource"})
 
 
 def read_capture(file: SourceFile) -> Iterator[Observed | Unreadable]:
-    """Give what each line of a capture holds, in file order; a blank line is skipped.
+    """Yield what each line of a capture holds, in file order; a blank line is skipped.
 
     Memory is bounded by the longest line that is allowed. Raises `SourceError` where the file is empty or where
     nothing in it is an observation.

@@ -19,7 +19,7 @@ _SKIPPABLE: Final = b"PQRSTUVWXYZ[\\]^_"
 
 
 def compression_of(start: bytes) -> Compression:
-    """Tell the compression of a file from its first four bytes."""
+    """The compression of a file, by its first four bytes."""
     if start.startswith(b"\x1f\x8b"):
         return "gzip"
     # a skippable frame begins a zstd file too: 0x184D2A50 to 0x184D2A5F
@@ -60,7 +60,7 @@ def unpacker(compression: Literal["gzip", "zstd"]) -> Unpacker:
 
 class Packer(Protocol):
     def line(self, line: bytes) -> bytes:
-        """Give bytes from which everything up to this line can be unpacked."""
+        """Return bytes from which everything up to this line can be unpacked."""
 
     def end(self) -> bytes: ...
 

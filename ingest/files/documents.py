@@ -1,4 +1,4 @@
-"""The objects of a file that somebody saved: a List, one object, or many behind each other, as JSON."""
+"""The objects of a saved file: a List, one object, or several in a row, as JSON."""
 
 import json
 import re
@@ -22,7 +22,7 @@ class Found(NamedTuple):
     """JSON."""
     fields: Fields
     kind: str
-    """Its own, or for an item of a typed List (`PodList`) that of the list; empty where neither says one."""
+    """Its own, or for an item of a typed List (`PodList`) that of the list; empty where neither has one."""
     api_version: str
     newest: datetime | None
     """The newest time in its document."""
@@ -51,18 +51,18 @@ _BETWEEN: Final = re.compile(r"[\s,]*")
 
 
 class ListHead(NamedTuple):
-    """What a List says of all its items."""
+    """What a List has for all its items."""
 
     place: str
     """Of the List in its file; empty for the only one."""
     kind: str
-    """Of the items; empty where they say it themselves."""
+    """Of the items; empty where each item has its own."""
     api_version: str
     newest: datetime | None
 
 
 def json_parts(data: bytes) -> Iterator[Part]:
-    """Give the objects in JSON text, those of a List one by one, and what is none.
+    """Yield the objects in JSON text, those of a List one by one, and the parts that are not objects.
 
     Of a List that is cut off every complete item is given. Objects that follow each other, as those of
     `kubectl get -w -o json` do, begin at the beginning of a line.
@@ -80,7 +80,7 @@ def json_parts(data: bytes) -> Iterator[Part]:
 
 
 def document_parts(place: str, document: bytes) -> Iterator[Part]:
-    """Give the object that one JSON document is, or the items of the List that it is."""
+    """Yield the object that one JSON document is, or the items of the List that it is."""
     try:
         fields = FIELDS.decode(document)
     except DECODE_ERRORS as error:
@@ -106,7 +106,7 @@ def list_head(place: str, fields: Fields, newest: datetime | None) -> ListHead:
 
 
 def item_part(head: ListHead, index: int, raw: bytes) -> Part:
-    """Give item `index` of a List; an item of a typed List (`PodList`) may lack its own kind."""
+    """Return item `index` of a List; an item of a typed List (`PodList`) may lack its own kind."""
     place = f"{head.place} items[{index}]".lstrip()
     try:
         fields = FIELDS.decode(raw)
@@ -117,7 +117,7 @@ def item_part(head: ListHead, index: int, raw: bytes) -> Part:
 
 
 def text_of(fields: Fields, name: str) -> str:
-    """Give the field where it is a string; else an empty one."""
+    """Return the field where it is a string; else an empty one."""
     try:
         return _STRING.decode(fields[name])
     except (KeyError, UnicodeDecodeError, msgspec.DecodeError):
@@ -127,7 +127,7 @@ def text_of(fields: Fields, name: str) -> str:
 def _broken_document(
     place: str, document: bytes, error: RecursionError | UnicodeDecodeError | msgspec.DecodeError
 ) -> Iterator[Part]:
-    """Give every complete item of a List that is cut off, and the rest as it is."""
+    """Yield every complete item of a List that is cut off, and the rest as it is."""
     error_type, reason = explain(error, document)
     text = document.decode(errors="replace")
     start = _ITEMS_START.search(text)

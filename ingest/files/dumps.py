@@ -1,4 +1,4 @@
-"""What people already have, as observations: saved answers of kubectl and kubelets, and folders of them."""
+"""Saved answers of kubectl and kubelets, and folders of them, as observations."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,11 +24,11 @@ DUMP_LIMIT_BYTES: Final = 512 * 1024 * 1024
 
 
 class Snapshot(NamedTuple):
-    """What a dump does not tell itself."""
+    """What a dump itself does not contain."""
 
     cluster: str
     node: str
-    """Whose kubelet answered; empty where the files tell."""
+    """Whose kubelet answered; empty where the files show it."""
     at: datetime | None
     """When it was taken."""
     skipped: Counter[str]
@@ -36,14 +36,14 @@ class Snapshot(NamedTuple):
 
 
 def read_dump(files: Sequence[Path], root: Path, meter: Meter, snapshot: Snapshot) -> Iterator[Observed | Unreadable]:
-    """Give what the files of one dump hold; `root` is the folder, or the file itself.
+    """Yield what the files of one dump hold; `root` is the folder, or the file itself.
 
     Objects of the API are of type `ADDED`, a later version of the same object is `MODIFIED`, and a repeated
     version is left out.
 
-    `ts` is `snapshot.at`, or the newest time that the objects tell: for a summary its own, for an object of the API
-    that of the whole folder, or without a folder of its List, never before what stands above it in the file. What
-    tells no time (`configz`, a checkpoint) has the folder's, or the time when the file was last modified.
+    `ts` is `snapshot.at`, or the newest time in the objects: for a summary its own, for an object of the API
+    that of the whole folder, or without a folder of its List, never before what stands above it in the file. What has
+    no time (`configz`, a checkpoint) has the folder's, or the time when the file was last modified.
 
     The node of a kubelet's answer is the one it names itself (`stats/summary`); else in a folder that of
     `node_in_path`, else `snapshot.node`; a file by itself takes `snapshot.node` first. Raises `SourceError` where
@@ -115,11 +115,11 @@ class _Dump:
         return Observed(observation, position, thing.raw)
 
     def _node(self, thing: Thing, path: Path) -> str:
-        named, told = node_in_path(path), self._snapshot.node
-        node = thing.node or (named or told if self._in_folder else told or named)
+        named, given = node_in_path(path), self._snapshot.node
+        node = thing.node or (named or given if self._in_folder else given or named)
         if not node:
             raise SourceError(
-                f"{plain(path)}: nothing tells which node's {thing.resource} this is; pass --node NAME,"
+                f"{plain(path)}: the node of this {thing.resource} is unknown; pass --node NAME,"
                 f" or name the file NAME.{thing.resource.replace('/', '-')}.json"
             )
         return node
@@ -134,7 +134,7 @@ def _parts(kind: FileKind, data: bytes) -> Iterable[Part]:
 
 
 def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:
-    """Give a file's bytes as UTF-8, and what kept the rest from being read."""
+    """Return a file's bytes as UTF-8, and what kept the rest from being read."""
     chunks: list[bytes] = []
     size = 0
     damage: DamagedError | None = None

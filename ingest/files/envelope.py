@@ -82,7 +82,7 @@ def decode_line(line: bytes, position: Position) -> Observed | Unreadable:
 
 
 def explain(error: RecursionError | UnicodeDecodeError | msgspec.DecodeError, line: bytes) -> tuple[ErrorType, str]:
-    """Give error type and reason of what msgspec raised for `line`."""
+    """Return error type and reason of what msgspec raised for `line`."""
     if isinstance(error, RecursionError):
         return "too_deep", "the JSON is nested too deep"
     if isinstance(error, UnicodeDecodeError):
@@ -91,20 +91,20 @@ def explain(error: RecursionError | UnicodeDecodeError | msgspec.DecodeError, li
         try:
             _RAW_DECODER.decode(line)
         except (RecursionError, msgspec.DecodeError) as deeper:
-            # a wrong type is told before the rest of the line is looked at
+            # a wrong type is reported before the rest of the line is read
             return explain(deeper, line)
         return _invalid(str(error)), plain(error)
     return "cut_off" if "truncated" in str(error) else "not_json", plain(error)
 
 
 def unreadable(error_type: ErrorType, reason: str, raw: bytes, position: Position) -> Unreadable:
-    """Give the dead letter of `raw`, with its first 64 KiB and the time and cluster that can still be found there."""
+    """The dead letter of `raw`: its first 64 KiB, and the time and cluster that can still be found there."""
     kept = raw[:KEPT_BYTES]
     return Unreadable(position, error_type, reason, kept, _find_ts(kept), _find_cluster(kept))
 
 
 def encode_line(observation: Observation) -> bytes:
-    """Give the line of an observation, its line break included, `ts` with microseconds and `Z`."""
+    """Return the line of an observation, its line break included, `ts` with microseconds and `Z`."""
     ts = observation.ts.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
     line = _Line(
         ts=f"{ts}Z",

@@ -1,4 +1,4 @@
-"""What files hold, and how a person is told."""
+"""Summarize what files hold, as text for a terminal."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ def inspect(
 
 
 def render(inspection: Inspection) -> RenderableType:
-    """Give tables for a terminal or a file; what a cluster named is plain text in them, never markup."""
+    """Return tables for a terminal or a file; what a cluster named is plain text in them, never markup."""
     sections: list[RenderableType] = [_overview(inspection)]
     counts = [(*key, f"{count:,}") for key, count in inspection.counts.items()]
     nodes = [(cluster, node, version or "not seen") for (cluster, node), version in inspection.nodes.items()]

@@ -16,7 +16,7 @@ from ingest.normalize.normalize import normalize
 from ingest.resources.table import OF_NODES
 
 GAP_TIMES_USUAL: Final = 3
-"""An interval between two samples of a node that is so many times its median is a gap."""
+"""An interval between two samples of a node that exceeds its median this many times is a gap."""
 
 _KEPT_INTERVALS: Final = 20
 _KEPT_ERRORS: Final = 100
@@ -39,7 +39,7 @@ class Gap(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """Observations of type ERROR that say the same of the same thing."""
+    """Equal observations of type ERROR about the same thing."""
 
     cluster: str
     node: str

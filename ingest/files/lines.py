@@ -23,11 +23,11 @@ WASTE_RATIO: Final = 100
 
 _CHUNK_BYTES: Final = 256 * 1024
 _PACKED_BYTES: Final = 4096
-"""Small, because all that a damaged piece of input would have given is lost."""
+"""Small, because everything in a damaged piece of input is lost."""
 
 
 class SourceError(SourceUnusable):
-    """A path that cannot be a source at all; the message tells a person what is wrong and what to do."""
+    """A path that cannot be a source at all; the message has what is wrong and what to do."""
 
 
 class DamagedError(ValueError):
@@ -43,7 +43,7 @@ class DamagedError(ValueError):
 
 
 class Meter:
-    """How far the reading of some files has come, in bytes as they lie there, compressed or not."""
+    """How much of some files has been read, in bytes on disk, compressed or not."""
 
     def __init__(self, total_bytes: int = 0) -> None:
         self.read_bytes = 0
@@ -58,7 +58,7 @@ class SourceFile:
         self.path = path
         self.meter = Meter() if meter is None else meter
         self.read_bytes = 0
-        """Of the file as it lies there, compressed or not."""
+        """Size of the file on disk, compressed or not."""
         self._wasted_bytes = 0
         self._useful_at = 0
         try:
@@ -78,12 +78,12 @@ class SourceFile:
         self._file.close()
 
     def useful(self) -> None:
-        """Say that what was read last held an observation, so that the file is no bomb up to here."""
+        """Record that the last read held an observation, so the file is no bomb up to here."""
         self._wasted_bytes = 0
         self._useful_at = self.read_bytes
 
     def chunks(self) -> Iterator[bytes]:
-        """Give the file's bytes, decompressed (told by content), in pieces of at most 256 KiB.
+        """Yield the file's bytes, decompressed (detected by content), in pieces of at most 256 KiB.
 
         Raises `DamagedError` after everything before it, where a compressed file is cut off, damaged or a bomb.
         """
@@ -101,7 +101,7 @@ class SourceFile:
             data = self._next_member(member.unused_data)
 
     def lines(self) -> Iterator[Line]:
-        """Give the lines that are not blank. Raises as `chunks`, after the last complete line."""
+        """Yield the lines that are not blank. Raises as `chunks`, after the last complete line."""
         splitter = Splitter(LINE_LIMIT_BYTES, KEPT_BYTES)
         try:
             for chunk in self.chunks():
@@ -128,7 +128,7 @@ class SourceFile:
                 raise DamagedError("cut_off", "the file ends in the middle of its compressed data")
 
     def _next_member(self, data: bytes) -> bytes:
-        """Give the beginning of what follows a member, without the zeros that may fill a file up."""
+        """Return the beginning of what follows a member, without the zeros that may fill a file up."""
         data = data.lstrip(b"\0")
         while len(data) < _PACKED_BYTES and (more := self._read(_PACKED_BYTES)):
             data = (data + more).lstrip(b"\0")

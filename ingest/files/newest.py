@@ -1,4 +1,4 @@
-"""When a dump was taken, by the times that its own objects tell."""
+"""When a dump was taken, by the times in its own objects."""
 
 import re
 from datetime import UTC, datetime
@@ -16,9 +16,9 @@ _TIME: Final = re.compile(
 
 
 def newest_time(text: bytes) -> datetime | None:
-    """Give the newest time in objects of Kubernetes, as JSON or YAML text; None where they tell none.
+    """Return the newest time in objects of Kubernetes, as JSON or YAML text; None where they have none.
 
-    Times that lie ahead by their meaning (`deletionTimestamp`, the end of a certificate) are not looked at.
+    Times that are in the future by their meaning (`deletionTimestamp`, the end of a certificate) are ignored.
     """
     times = {match[1] for match in _TIME.finditer(text)}
     for newest in sorted(times, reverse=True):

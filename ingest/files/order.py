@@ -22,7 +22,7 @@ _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def timed(entries: Iterable[Entry], made: Callable[[Entry], T]) -> Iterator[Timed[T]]:
-    """Give what is made of each entry with the time that decides its place in the order.
+    """Yield what is made of each entry with the time that decides its place in the order.
 
     An observation's is its own; an unreadable entry stays behind its neighbour in the file (before the first
     observation: in front of it), because a time read from damaged bytes must not move anything.
@@ -44,7 +44,7 @@ def timed(entries: Iterable[Entry], made: Callable[[Entry], T]) -> Iterator[Time
 
 
 def smoothed(entries: Iterable[Timed[T]], *, window_bytes: int = WINDOW_BYTES) -> Iterator[Timed[T]]:
-    """Give the entries of one file in order of time, ties in file order, where disorder is within the window.
+    """Yield the entries of one file in order of time, ties in file order, where disorder is within the window.
 
     An entry goes out when one is read that is `WINDOW` later, or when the window is full. One that comes later than
     that goes out at once, out of order: what it is late for has gone.
@@ -68,7 +68,7 @@ def smoothed(entries: Iterable[Timed[T]], *, window_bytes: int = WINDOW_BYTES) -
 
 
 def merged(made: Callable[[Entry], T], files: Sequence[Iterable[Entry]]) -> Iterator[T]:
-    """Give what is made of the entries of all files in order of time, each file smoothed; ties in the order of files.
+    """Yield what is made of the entries of all files by time, each file smoothed; ties in the order of files.
 
     It is made as soon as an entry is read, because it may be much smaller than its bytes. A file that was cut in
     pieces gives the same sequence as the whole one, as long as its own disorder is within the window.

@@ -1,4 +1,4 @@
-"""How far the reading of files has come, for a person who waits."""
+"""Progress of reading files, for whoever waits."""
 
 import sys
 import time
@@ -20,14 +20,14 @@ from rich.progress import Progress as Bar
 from ingest.files.sources import Progress
 
 LINE_EVERY_SECONDS: Final = 10.0
-"""Between two lines where no terminal shows a bar; work that is done sooner prints none."""
+"""Between two lines where there is no terminal for a bar; shorter work prints none."""
 
 
 @contextmanager
 def progress_bar(
     *, quiet: bool = False, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic
 ) -> Iterator[Progress]:
-    """Give a callback for `read_sources` that shows rate and time left on `stream`, by default stderr.
+    """Yield a callback for `read_sources` that shows rate and time left on `stream`, by default stderr.
 
     On a terminal it is a bar that goes away at the end; elsewhere a line every `LINE_EVERY_SECONDS` of `now`;
     nothing where it is to be quiet.
@@ -82,7 +82,7 @@ def _nothing(read_bytes: int, total_bytes: int, observations: int) -> None:
 
 
 def progress_line(read_bytes: int, total_bytes: int, observations: int, seconds: float) -> str:
-    """Say in one line what was read in `seconds`, how fast, and how long the rest will take at that rate."""
+    """One line: what was read in `seconds`, how fast, and how long the rest will take at that rate."""
     rate = read_bytes / seconds if seconds > 0 else 0.0
     parts = [f"read {_mebibytes(read_bytes)} MiB", f"{observations} observations", f"{_mebibytes(rate)} MiB/s"]
     if total_bytes:

@@ -19,7 +19,7 @@ class Thing(NamedTuple):
     type: Change
     raw: bytes
     node: str = ""
-    """Whose kubelet answered, where the object tells."""
+    """Whose kubelet answered, where the object has that."""
     identity: tuple[str, ...] = ()
     """Of an object of the API: its versions have it in common. Empty for what a kubelet answered."""
     version: str = ""
@@ -45,7 +45,7 @@ _NODE_IN_NAME: Final = re.compile(
 
 
 def recognize(found: Found) -> Thing | None:
-    """Tell what an object of a dump is; None where it is none of the resources of a capture."""
+    """What an object of a dump is; None where it is not a resource of a capture."""
     change = _WATCH_TYPES.get(text_of(found.fields, "type"))
     if change and "object" in found.fields:
         return _watched(found, change)
@@ -59,7 +59,7 @@ def recognize(found: Found) -> Thing | None:
 
 
 def node_in_path(path: Path) -> str:
-    """Tell the node from the name of a file, `<node>.stats-summary.json`, or a folder, `nodes/<node>/configz.json`.
+    """The node in the name of a file, `<node>.stats-summary.json`, or a folder, `nodes/<node>/configz.json`.
 
     Empty where neither has it.
     """
@@ -91,7 +91,7 @@ def _api_object(source: Origin, resource: str, change: Change, found: Found) -> 
     try:
         metadata = _METADATA.decode(found.fields["metadata"])
     except (KeyError, UnicodeDecodeError, msgspec.DecodeError):
-        # what is wrong with it is found, and told, when it becomes a record
+        # what is wrong with it is found and reported when it becomes a record
         return Thing(source, resource, change, found.raw)
     identity = (resource, metadata.namespace, metadata.name, metadata.uid)
     return Thing(source, resource, change, found.raw, identity=identity, version=metadata.resource_version)

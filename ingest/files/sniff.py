@@ -1,4 +1,4 @@
-"""What a file is, told by its beginning, and which files of a folder hold something that Leadsman reads."""
+"""What a file is, by its first bytes, and which files of a folder Leadsman reads."""
 
 import re
 from enum import Enum
@@ -41,10 +41,10 @@ _METRICS_NAME: Final = re.compile(r"(?:^|[._-])metrics(?:\.(?:txt|prom))?$")
 
 
 def file_kind(path: Path) -> FileKind:
-    """Tell what a file is from its first bytes; raises `SourceError` where it cannot be opened.
+    """What a file is, by its first bytes; raises `SourceError` where it cannot be opened.
 
-    What is not clearly something else counts as a capture, whose reader says what is wrong with it. So does a pipe,
-    which can be read only once.
+    What is not clearly something else counts as a capture, whose reader reports what is wrong with it. So does a
+    pipe, which can be read only once.
     """
     if path.exists() and not path.is_file():
         return FileKind.CAPTURE
@@ -70,7 +70,7 @@ def _kind_of(head: bytes) -> FileKind:
 
 
 def folder_files(folder: Path) -> Folder:
-    """Give the captures of a folder and the files of a dump in it, each in order of name.
+    """Return the captures of a folder and the files of a dump in it, each in order of name.
 
     Raises `SourceError` where there are none.
     """
@@ -89,7 +89,7 @@ def folder_files(folder: Path) -> Folder:
 
 
 def _wanted_kinds(path: Path) -> frozenset[FileKind]:
-    """Tell from its name what a file in a folder may be; a dump has many gigabytes of logs beside its objects."""
+    """What a file in a folder may be, by its name; a dump has many gigabytes of logs beside its objects."""
     name = path.name.removesuffix(".gz").removesuffix(".zst")
     if name.endswith((".jsonl", ".ndjson")):
         return frozenset({FileKind.CAPTURE, FileKind.JSON})

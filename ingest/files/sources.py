@@ -33,10 +33,10 @@ def read_as(
     progress: Progress | None = None,
     skipped: Counter[str] | None = None,
 ) -> Iterator[T]:
-    """Give what is made of everything that the paths hold, in order of `ts`, ties in the order of the paths.
+    """Yield what is made of everything that the paths hold, in order of `ts`, ties in the order of the paths.
 
     A path is a capture file, a file of `kubectl get` or of a kubelet's answer, or a folder: a `kubectl cluster-info
-    dump`, a must-gather, or one with any of these files. What a dump does not tell is taken from `cluster`, `node`
+    dump`, a must-gather, or one with any of these files. What a dump lacks is taken from `cluster`, `node`
     and `at` (aware); a capture needs none of them. `skipped` counts the kinds of a dump's objects that Leadsman
     does not use. The same paths give the same sequence. Raises `SourceError` for a path that is not there or a folder
     without anything known before anything is read; for a file that holds no observation after all the others.
@@ -68,7 +68,7 @@ read_sources: Final = partial(read_as, itself)
 
 
 def _noting(entries: Iterator[Observed | Unreadable], refused: list[SourceError]) -> Iterator[Observed | Unreadable]:
-    """Give the entries; a file that turns out to be no source must not keep the others from being read."""
+    """Yield the entries; a file that turns out not to be a source must not stop the others from being read."""
     try:
         yield from entries
     except SourceError as error:
@@ -76,7 +76,7 @@ def _noting(entries: Iterator[Observed | Unreadable], refused: list[SourceError]
 
 
 def _read_path(path: Path, meter: Meter, snapshot: Snapshot) -> Iterator[Iterator[Observed | Unreadable]]:
-    """Give one sequence for each capture and one for all files of a dump together."""
+    """Yield one sequence for each capture and one for all files of a dump together."""
     if path.is_dir():
         captures, dumps = folder_files(path)
     elif file_kind(path) is FileKind.CAPTURE:

@@ -1,4 +1,4 @@
-"""The objects of a YAML file, as JSON: a must-gather has its nodes, pods and events so."""
+"""The objects of a YAML file, as JSON: a must-gather has its nodes, pods and events in this form."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _DEPTH: Final = 500
 
 
 class _Loader(yaml.CSafeLoader):
-    """Leaves times and merge keys the text that they are: Kubernetes' YAML is JSON by another spelling."""
+    """Leaves times and merge keys as text: Kubernetes' YAML is JSON in another syntax."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - an attribute of the parent
         first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":merge"))]
@@ -28,7 +28,7 @@ class _Loader(yaml.CSafeLoader):
 
 
 def yaml_parts(data: bytes) -> Iterator[Part]:
-    """Give the objects in YAML text, those of a List one by one, and what is none."""
+    """Yield the objects in YAML text, those of a List one by one, and the parts that are not objects."""
     documents = re.split(rb"^---(?=\s)", data, flags=re.MULTILINE)
     line = 1
     for document in documents:
@@ -73,7 +73,8 @@ def _to_json(place: str, text: bytes) -> bytes | Bad:
 
 
 def _oddity(text: bytes) -> tuple[ErrorType, str] | None:
-    """Tell what makes a document dangerous to load: the loader follows aliases, and crashes where it nests too deep.
+    """Why a document is dangerous to load, or nothing: the loader follows aliases, and crashes where it nests too
+    deep.
 
     A look at every event costs as much as loading, so it is taken only where the text may need it.
     """

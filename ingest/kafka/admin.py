@@ -1,4 +1,4 @@
-"""Topics are made, or checked, before anything is sent to them."""
+"""Create topics, or check them, before anything is published."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from ingest.model.topics import Topic
 
 
 class TopicsUnusable(KafkaUnusable):
-    """Kafka cannot be used as it is; the message says what is wrong and what to do."""
+    """Kafka cannot be used as it is; the message has what is wrong and what to do."""
 
 
 async def ensure_topics(
@@ -26,8 +26,8 @@ async def ensure_topics(
 ) -> list[str]:
     """Make the topics that are missing (or, without `make`, do not), and return their names.
 
-    Raises TopicsUnusable where Kafka does not answer, or a topic has another number of partitions: that number says
-    on which partition a log lies, so it never changes.
+    Raises TopicsUnusable where Kafka does not answer, or a topic has another number of partitions: that number
+    decides each log's partition, so it never changes.
     """
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers, **(options or {}))
     try:
@@ -79,7 +79,7 @@ async def lag(
         ends = await consumer.end_offsets(partitions)
         committed = await admin.list_consumer_group_offsets(group, partitions=partitions)
     except KafkaError as error:
-        raise TopicsUnusable(f"Kafka at {bootstrap_servers} does not tell its offsets: {error!r}") from None
+        raise TopicsUnusable(f"Kafka at {bootstrap_servers} does not return its offsets: {error!r}") from None
     finally:
         await consumer.stop()
         await admin.close()

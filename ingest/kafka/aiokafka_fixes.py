@@ -38,7 +38,7 @@ def partition(key: bytes, partitions: Sequence[int], _: Sequence[int]) -> int:
 async def failure(client: AIOKafkaProducer | AIOKafkaConsumer) -> None:
     """Raise what ended a background task of a client that was started; cancel it when the client is stopped.
 
-    Such a client looks as if nothing happened, for ever: it neither fetches nor sends, and raises nothing.
+    Such a client looks idle for ever: it neither fetches nor sends, and raises nothing.
 
     https://github.com/aio-libs/aiokafka/issues/983
     """
@@ -62,7 +62,7 @@ async def discard(producer: AIOKafkaProducer, within_seconds: float) -> None:
             producer._message_accumulator.fail_all(KafkaError("stopped"))
             await producer.stop()
     except Exception as error:  # noqa: BLE001  # it may also raise again what broke it
-        log.warning("the broken producer did not stop in order", error=repr(error))
+        log.warning("the broken producer did not stop cleanly", error=repr(error))
         await _close(producer.client)
         producer._closed = True  # or it complains when it is forgotten
 
@@ -78,12 +78,12 @@ async def stop(consumer: AIOKafkaConsumer) -> None:
     try:
         await consumer.stop()
     except Exception as error:  # noqa: BLE001  # as in `discard`
-        log.warning("the broken consumer did not stop in order", error=repr(error))
+        log.warning("the broken consumer did not stop cleanly", error=repr(error))
         await _close(consumer._client)
 
 
 async def probe(server: str, timeout_ms: int, options: Options) -> None:
-    """Connect to one broker, `host:port`, and raise why that fails: a client says that none of them could be used.
+    """Connect to one broker, `host:port`, and raise why that fails: a client only reports that none could be used.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/client.py
     """

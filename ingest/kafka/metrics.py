@@ -6,8 +6,8 @@ from prometheus_client import Counter
 
 from common.telemetry import Figure
 
-SENT: Final = Figure("kafka_messages_sent", "counter", "Messages that were handed over for Kafka")
-UNACKNOWLEDGED: Final = Figure("kafka_messages_unacknowledged", "gauge", "Messages that Kafka does not have yet")
-PRODUCERS: Final = Figure("kafka_producers_broken", "counter", "Producers that broke and were made anew")
-RECORDS: Final = Counter("leadsman_records", "Records that were sent to the logs", ["kind"])
-DEAD_LETTERS: Final = Counter("leadsman_dead_letters", "What could not be used", ["error_type"])
+SENT: Final = Figure("kafka_messages_sent", "counter", "Messages handed over for Kafka")
+UNACKNOWLEDGED: Final = Figure("kafka_messages_unacknowledged", "gauge", "Messages not acknowledged by Kafka yet")
+PRODUCERS: Final = Figure("kafka_producers_broken", "counter", "Producers that broke and were replaced")
+RECORDS: Final = Counter("leadsman_records", "Records sent to the logs", ["kind"])
+DEAD_LETTERS: Final = Counter("leadsman_dead_letters", "Input that could not be used", ["error_type"])

@@ -1,4 +1,4 @@
-"""Into Kafka: an idempotent producer that is made anew when it breaks, and nothing unacknowledged is forgotten."""
+"""Publish to Kafka: an idempotent producer, replaced when it breaks, that keeps everything unacknowledged."""
 
 import asyncio
 import uuid
@@ -13,17 +13,17 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
 from common.tasks import Tasks
-from common.telemetry import Figure, Values, telling
+from common.telemetry import Figure, Values, registered
 from ingest.kafka import aiokafka_fixes, metrics
 from ingest.model.topics import MAX_MESSAGE_BYTES
 
 MAX_UNACKNOWLEDGED: Final = 10_000
-"""Messages that wait for Kafka; more make the sender wait."""
+"""Messages that wait for Kafka; beyond this the sender waits."""
 FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 10.0
 STOP_SECONDS: Final = 5.0
 SENT: Final = "sent"
-"""The header that tells a message that was sent again from one that says the same later."""
+"""The header that distinguishes a message sent again from a later one with the same content."""
 
 _ENDED: Final = "nothing is sent to Kafka any more: {}"
 log = structlog.get_logger(__name__)
@@ -74,7 +74,8 @@ class Publisher:
     What it was not made to handle, as a CA file that cannot be used, ends the block and is raised by it.
 
     A producer that Kafka refuses for good (an out-of-order sequence, a time-out) is replaced, and what was not
-    acknowledged is sent again in its order: a message may arrive twice, never not at all. Its header SENT tells.
+    acknowledged is sent again in its order: a message may arrive twice, but is never lost. Its header SENT identifies
+    it.
     """
 
     def __init__(
@@ -107,12 +108,12 @@ class Publisher:
         self._refusal = ""
         """Why Kafka takes nothing now."""
         self._ended: BaseException | None = None
-        """Why nothing is sent any more."""
+        """Why nothing is sent anymore."""
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            stack.enter_context(telling(self._figures(), self._why_not))
+            stack.enter_context(registered(self._figures(), self._why_not))
             stack.push_async_callback(self._discard_producer)
             begin = await stack.enter_async_context(Tasks())
             self._broken.set()
@@ -207,7 +208,7 @@ class Publisher:
 
     def _break(self, producer: AIOKafkaProducer, error: BaseException) -> None:
         if producer is self._producer and not self._broken.is_set():
-            log.warning("the producer is broken and made anew", error=repr(error))
+            log.warning("the producer broke and is replaced", error=repr(error))
             self._breaks += 1
             self._broken.set()
 

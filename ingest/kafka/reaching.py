@@ -1,4 +1,4 @@
-"""Why no broker of Kafka can be used, and what to do: aiokafka's own error does not tell."""
+"""Why no broker of Kafka can be used, and what to do: aiokafka's own error lacks both."""
 
 import ssl
 from typing import Final
@@ -17,14 +17,14 @@ from ingest.kafka.aiokafka_fixes import Options, probe
 TIMEOUT_MS: Final = 5_000
 
 _CLOSED: Final = (
-    "it closed the connection. Check kafka.security_protocol, and kafka.certificate_file where it asks for one"
+    "it closed the connection. Check kafka.security_protocol, and kafka.certificate_file if it requires one"
 )
 _REFUSALS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (
         SaslAuthenticationFailed,
-        "it refuses the user. Check kafka.username, kafka.password or password_file, and kafka.sasl_mechanism",
+        "it rejected the user. Check kafka.username, kafka.password or password_file, and kafka.sasl_mechanism",
     ),
-    (UnsupportedSaslMechanismError, "it does not know the mechanism. Check kafka.sasl_mechanism"),
+    (UnsupportedSaslMechanismError, "it does not support the mechanism. Check kafka.sasl_mechanism"),
     (
         TopicAuthorizationFailedError,
         "the user may not use the topics. Allow describe, create, read and write, or check kafka.topic_prefix",

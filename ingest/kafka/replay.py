@@ -1,4 +1,4 @@
-"""A capture into Kafka, as the live sources would have sent it: as fast as it goes, or at a multiple of real time."""
+"""Publish a capture to Kafka as the live sources would have: at full speed, or at a multiple of real time."""
 
 import asyncio
 from collections import Counter
@@ -98,10 +98,10 @@ class Feed:
     async def _bury(self, letter: Buried) -> Acknowledgements:
         sent = []
         self.published.dead_letters[letter.error_type] += 1
-        if (told := letter.record()) is not None:
-            headers = headers_of(told, f"{letter.position}#dead_letter")
-            topic = self._topics.of(told).name
-            sent.append(await self._publisher.send(topic, key_of(told.cluster, ""), encode_record(told), headers))
+        if (record := letter.record()) is not None:
+            headers = headers_of(record, f"{letter.position}#dead_letter")
+            topic = self._topics.of(record).name
+            sent.append(await self._publisher.send(topic, key_of(record.cluster, ""), encode_record(record), headers))
         return [*sent, await bury(self._publisher, self._topics, letter)]
 
 
@@ -131,18 +131,18 @@ async def replay_into_kafka(
     """Publish all observations in their order; returns when Kafka has acknowledged everything.
 
     `speed` is how many seconds of event time pass in one second; None does not wait. `since` is inclusive, `until`
-    exclusive. A run that is repeated puts everything into the topics again.
+    exclusive. Repeating a run publishes everything again.
     """
     feed = Feed(publisher, topics)
     pace = _Pace(speed, clock)
     seen = Digests()
     for item in items:
-        told = item if isinstance(item, Unreadable) else item.observation
-        ts = told.ts
+        origin = item if isinstance(item, Unreadable) else item.observation
+        ts = origin.ts
         if isinstance(item, Observed) and ts and ((since and ts < since) or (until and ts >= until)):
             feed.published.outside += 1
             continue
-        if not seen.add(told.cluster, ts, digest(told)):
+        if not seen.add(origin.cluster, ts, digest(origin)):
             feed.published.repeated += 1
             continue
         seen.forget_past()

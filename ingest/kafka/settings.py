@@ -17,11 +17,11 @@ class KafkaSettings(Section):
     bootstrap_servers: Annotated[str, pydantic.Field(pattern=r"^[^,\s:]+:\d{1,5}(,[^,\s:]+:\d{1,5})*$")] = (
         "localhost:9092"
     )
-    """`host:port`, several with commas between them."""
+    """`host:port`, several separated by commas."""
     topic_prefix: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9._-]{1,100}$")] = "leadsman"
-    """Also of the consumer groups: two Leadsmans on one Kafka have different ones."""
+    """Prefix of topics and consumer groups: two Leadsmans on one Kafka need different ones."""
     partitions: PositiveInt = PARTITIONS
-    """Of every topic, and the most workers that have something to do. Never changes after the topics were made."""
+    """Of every topic, and the maximum of busy workers. Never changes once the topics exist."""
     retention_hours: PositiveInt = RETENTION_HOURS
     replication_factor: PositiveInt = 1
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
@@ -29,16 +29,16 @@ class KafkaSettings(Section):
     username: str | None = None
     password: pydantic.SecretStr | None = None
     password_file: Path | None = None
-    """Holds the password, instead of `password`; with SCRAM it is read again for each connection."""
+    """File with the password, instead of `password`; with SCRAM it is reread for each connection."""
     ca_file: Path | None = None
-    """What the brokers' certificates are checked against; the system's where it is not given."""
+    """CA that the brokers' certificates are checked against; the system's if not set."""
     certificate_file: Path | None = None
-    """Ours, where the brokers ask for one (mTLS), as PEM; it and the CA are read again for each connection."""
+    """Our certificate as PEM, where the brokers require one (mTLS); it and the CA are reread for each connection."""
     key_file: Path | None = None
-    """Of our certificate, where `certificate_file` does not hold it."""
+    """Key of our certificate, where `certificate_file` does not contain it."""
 
     unacknowledged_messages: PositiveInt = 10_000
-    """So many wait in memory for Kafka to take them; then their sources wait too."""
+    """How many messages wait in memory for Kafka; then their sources wait too."""
 
     def topics(self) -> Topics:
         """The catalogue under these names."""
@@ -64,7 +64,7 @@ class KafkaSettings(Section):
 
     @pydantic.model_validator(mode="after")
     def _fit_together(self) -> "KafkaSettings":
-        """What would silently not be used is refused: who gives a password means to be safe."""
+        """A setting that would be ignored is refused: whoever sets a password expects it to be used."""
         protocol, given = self.security_protocol, self.model_fields_set
         if self.password and self.password_file:
             raise ValueError("password and password_file exclude each other")

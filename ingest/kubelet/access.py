@@ -47,7 +47,7 @@ class _Node(msgspec.Struct, frozen=True):
 
 
 def kubelet_address(node: bytes | msgspec.Raw) -> Address | None:
-    """Where a Node says that its kubelet listens: its internal IP, else its host name; None where it says nothing."""
+    """Where a Node's kubelet listens: its internal IP, else its host name; None where it has neither."""
     try:
         status = msgspec.json.decode(node, type=_Node).status
     except UNDECODABLE:

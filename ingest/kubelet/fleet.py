@@ -18,7 +18,7 @@ from ingest.model.observation import Observation
 from ingest.model.reports import Tally
 
 SILENCE_ROUNDS: Final = 6
-"""A kubelet that gave nothing for so many intervals is silent."""
+"""A kubelet without an answer for this many intervals is silent."""
 
 Cancel: TypeAlias = Callable[[], object]
 

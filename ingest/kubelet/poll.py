@@ -112,9 +112,9 @@ class Kubelets:
         self._tally["kubelet", "failure"] += 1
         kubelet.forget()
         text = _reason(problem)
-        if kubelet.failure.is_to_be_told(f"{kubelet.asking}: {text}"):
-            told = error_observation(self._clock, self._cluster, "kubelet", kubelet.asking, text, kubelet.node)
-            await self._emit(Received(told))
+        if kubelet.failure.should_report(f"{kubelet.asking}: {text}"):
+            error = error_observation(self._clock, self._cluster, "kubelet", kubelet.asking, text, kubelet.node)
+            await self._emit(Received(error))
         asked = problem.retry_after_seconds if isinstance(problem, ApiError) else 0.0
         await kubelet.backoff.wait(asked)
 
@@ -159,7 +159,7 @@ def offset_seconds(node: str, interval_seconds: float) -> float:
 
 
 def _decoded(resource: KubeletResource[Any], data: bytes) -> Any:
-    """What is kept of an answer; None where it is an object, but not what its resource says."""
+    """What is kept of an answer; None where it is an object that does not fit its resource's schema."""
     try:
         return resource.decode(data)
     except UNDECODABLE:

@@ -22,13 +22,13 @@ class KubeletSettings(Section):
     access: Literal["proxy", "direct", "off"] = "proxy"
     """Through the API server's node proxy, at the kubelet's own port, or not at all."""
     ca_file: Path | None = None
-    """What a kubelet's certificate is checked against with direct access; the cluster's CA where it is not given."""
+    """CA that a kubelet's certificate is checked against with direct access; the cluster's CA if not set."""
     insecure: bool = False
-    """With direct access: do not check the kubelet's certificate, although our token is sent to it."""
+    """With direct access: skip the check of the kubelet's certificate, although it receives our token."""
     addresses: dict[str, Annotated[str, pydantic.Field(pattern=r"^.+:\d{1,5}$")]] = pydantic.Field(
         default_factory=dict
     )
-    """With direct access: where the kubelets of these nodes are, whatever their Node says."""
+    """With direct access: where the kubelets of these nodes are, whatever their Node has."""
     summary_seconds: PositiveFloat = STATS_SUMMARY.seconds
     metrics_seconds: PositiveFloat = METRICS.seconds
     configz_seconds: PositiveFloat = CONFIGZ.seconds

@@ -120,5 +120,5 @@ class Watching:
             if self._degraded.get(stream) != text:
                 log.warning("a stream is degraded", stream=stream, reason=text)
         for stream in self._degraded.keys() - now.keys():
-            log.info("a stream is whole again", stream=stream)
+            log.info("a stream has recovered", stream=stream)
         self._degraded = now

@@ -13,7 +13,7 @@ from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import SYSTEM, Clock
 from common.tasks import Begin, Tasks
-from common.telemetry import Figure, Values, telling
+from common.telemetry import Figure, Values, registered
 from common.text import plain
 from ingest.apiserver.connect import configuration
 from ingest.apiserver.versions import Acknowledgements, Ticket, VersionFile, VersionStore
@@ -31,7 +31,7 @@ from ingest.resources.stats_summary import STATS_SUMMARY
 from ingest.resources.table import WATCHED
 
 WATCH_SILENCE_SECONDS: Final = 110.0
-"""Bookmarks come about every minute, and a silent watch is made anew after 100 s: told within 2 minutes."""
+"""Bookmarks come about every minute, and a silent watch is restarted after 100 s: reported within 2 minutes."""
 CHECK_SECONDS: Final = 5.0
 SAVE_SECONDS: Final = 1.0
 
@@ -41,7 +41,7 @@ class Delivery(NamedTuple):
 
     received: Received
     ticket: Ticket | None
-    """None where nothing has to go on from here."""
+    """None where no stream resumes from here."""
 
     @property
     def observation(self) -> Observation:
@@ -103,13 +103,13 @@ class Live:
 
     @asynccontextmanager
     async def deliveries(self) -> AsyncIterator[AsyncIterator[Delivery]]:
-        """Give observations for ever; what is not acknowledged is seen again after a restart.
+        """Yield observations for ever; what is not acknowledged is seen again after a restart.
 
         The sources slow down while this is not asked, and end with the block; the versions of what was acknowledged
         are saved then. A source that fails ends the block, and what it was not made to handle is raised.
         """
         async with AsyncExitStack() as stack:
-            stack.enter_context(telling(self._figures(), self._why_not))
+            stack.enter_context(registered(self._figures(), self._why_not))
             if self._store:
                 stack.push_async_callback(self._save, self._store)
             await self._fleet.connect(self._access, stack)
@@ -158,7 +158,7 @@ class Live:
             yield f"{stream} cannot be read: {text}"
         for silence in self._silent_now():
             if silence.stream not in degraded:
-                yield f"{silence.stream} is silent for {silence.seconds:.0f} s"
+                yield f"{silence.stream} has been silent for {silence.seconds:.0f} s"
         if self._queue.full():
             yield f"limit: watch.queue_observations, {self._settings.queue_observations} wait to be sent"
 
@@ -194,11 +194,11 @@ class Live:
     async def _check_freshness(self) -> None:
         while True:
             await self._clock.sleep(CHECK_SECONDS)
-            for told in self._silences(self._clock.now()):
-                await self._emit(Received(told))
+            for observation in self._silences(self._clock.now()):
+                await self._emit(Received(observation))
 
     def _silences(self, at: datetime) -> list[Observation]:
-        """A custom resource that does not exist is looked for rarely, and is not silent."""
+        """A custom resource that does not exist is polled rarely, and does not count as silent."""
         absent = self._absent()
         return [self._silence(silence) for silence in self._freshness.silent(at) if silence.stream not in absent]
 
@@ -206,11 +206,11 @@ class Live:
         return {name for name, watch in self._watches.items() if watch.absent}
 
     def _silence(self, silence: Silence) -> Observation:
-        told = partial(error_observation, self._clock, self._settings.cluster)
+        error = partial(error_observation, self._clock, self._settings.cluster)
         text = f"stream silent for {silence.seconds:.0f} s"
         kind, _, node = silence.stream.partition("/")
         self.tally[kind, "silence"] += 1
-        return told("kubelet", STATS_SUMMARY.name, text, node) if node else told("watch", silence.stream, text)
+        return error("kubelet", STATS_SUMMARY.name, text, node) if node else error("watch", silence.stream, text)
 
     async def _keep_versions(self, store: VersionStore) -> None:
         while True:

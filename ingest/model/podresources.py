@@ -1,4 +1,4 @@
-"""What the kubelet's podresources service tells, less what is of no use here (rules: podresources).
+"""What the kubelet's podresources service returns, as far as it is used here (rules: podresources).
 
 The names are the service's own; `numa_nodes` are the ids of its `topology.nodes`. It names no pod's uid, and no CPU's
 NUMA node.
@@ -54,4 +54,4 @@ class NodeResources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     pods: tuple[PodResources, ...]
     allocatable: AllocatableResources | None = None
-    """None where the kubelet does not tell it (before 1.23)."""
+    """None where the kubelet does not report it (before 1.23)."""

@@ -1,6 +1,6 @@
 """Records: the small typed form of an observation, and the contract of the topics.
 
-One record a message. `ts` is when it was observed (aware UTC); `kind` tells the type without decoding the rest.
+One record a message. `ts` is when it was observed (aware UTC); `kind` has the type without decoding the rest.
 """
 
 from datetime import datetime
@@ -125,7 +125,7 @@ class CpuTopologyRecord(Record, frozen=True, tag="cpu_topology"):
 
 
 class PodResourcesRecord(Record, frozen=True, tag="podresources"):
-    """What the kubelet's podresources service says (rules: podresources)."""
+    """What the kubelet's podresources service returned (rules: podresources)."""
 
     pods: tuple[PodResources, ...]
     allocatable: AllocatableResources | None = None
@@ -164,7 +164,7 @@ class NodeNumaRecord(Record, frozen=True, tag="node_numa"):
 
     target: str
     gone: bool = False
-    """The node was deleted; nothing else is told then."""
+    """The node was deleted; the other fields are empty then."""
     created_at: datetime | None = None
     kubelet_version: str = ""
     control_plane: bool = False

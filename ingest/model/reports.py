@@ -1,4 +1,4 @@
-"""How a live source says that it could not read something."""
+"""How a live source reports that it could not read something."""
 
 from collections import Counter
 from typing import Final, TypeAlias
@@ -30,20 +30,20 @@ def error_observation(
 
 
 class Failure:
-    """Whether one source fails, and whether that is to be told: at once, and then every 5 minutes."""
+    """Whether one source fails, and whether to report that: at once, then every 5 minutes."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self.text = ""
         """Why it fails now; empty while it does not."""
 
     def recovered(self) -> None:
         self.text = ""
 
-    def is_to_be_told(self, text: str) -> bool:
+    def should_report(self, text: str) -> bool:
         now = self._clock.monotonic()
-        if text == self.text and now - self._told_at < REPEAT_SECONDS:
+        if text == self.text and now - self._reported_at < REPEAT_SECONDS:
             return False
-        self.text, self._told_at = text, now
+        self.text, self._reported_at = text, now
         return True

@@ -1,4 +1,4 @@
-"""What a `/stats/summary` tells, by the names of its tables' columns: of the node, and of its pods by column."""
+"""A `/stats/summary` by the names of its tables' columns: the node's figures, and its pods' by column."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class NodeSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What `/stats/summary` says of the node; None where it says nothing. The names are the columns'."""
+    """The node's figures in `/stats/summary`; None where it has none. The names are the columns'."""
 
     cpu_usage_nanocores: int | None = None
     cpu_usage_core_nanoseconds: int | None = None
@@ -59,8 +59,8 @@ class PodColumns(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The pods of one sample by column: index i of every list is one pod. The names are the columns'.
 
     `ephemeral_*`, `rootfs_*`, `logs_*` and `volumes_*` are bytes or inodes as the eviction manager adds them up
-    (rules: eviction-order). Which volumes it adds up only the pod's spec tells: `volumes_*` are as far as the summary
-    does, and `volumes` has each of them as `name:bytes:inodes`, separated by commas.
+    (rules: eviction-order). Which volumes it adds up depends on the pod's spec: `volumes_*` are the sums that the
+    summary allows, and `volumes` has each of them as `name:bytes:inodes`, separated by commas.
     """
 
     namespace: list[str]

@@ -60,7 +60,7 @@ class Usage(_Part, frozen=True):
 
 
 class Claim(_Part, frozen=True):
-    """That there is one is all that counts."""
+    """Only its presence matters."""
 
 
 class Volume(Usage, frozen=True, rename="camel", gc=False):

@@ -46,7 +46,7 @@ class Topics(NamedTuple):
     alerts: Topic
 
     def of(self, record: Record) -> Topic:
-        """The log that a record belongs to."""
+        """The topic of the log that a record belongs to."""
         return self.nodes if record.node else self.cluster
 
 
@@ -99,7 +99,7 @@ def kind_of(record: Record) -> str:
 def event_headers(kind: str, event_type: str, identity: str, cluster: str, node: str, time: str) -> Headers:
     """`kind`, by which consumers choose, and CloudEvents 1.0 in Kafka's binary mode.
 
-    `identity` with the cluster tells a message from every other: a repeated one has the same.
+    `identity` with the cluster identifies a message: a repeated one has the same.
     """
     fields = {
         "kind": kind,

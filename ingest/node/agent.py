@@ -15,7 +15,7 @@ import msgspec
 
 from common.clock import SYSTEM, Clock
 from common.stopping import run_until, stop_on_signals
-from common.telemetry import Figure, Values, telling
+from common.telemetry import Figure, Values, registered
 from common.text import plain
 from ingest.files.envelope import encode_line
 from ingest.files.rotate import Rotation, open_capture
@@ -32,7 +32,7 @@ from ingest.resources.table import OF_NODES
 LOOKS: Final = Figure("agent_looks", "counter", "Looks at this machine")
 UNREADABLE: Final = Figure("agent_unreadable", "gauge", "1 for what cannot be read on this machine", ("resource",))
 FULL_SECONDS: Final = 600.0
-"""So often all is told, changed or not: who reads from the middle on knows everything after that."""
+"""How often everything is emitted, changed or not, so that a reader who starts in the middle catches up."""
 ROTATION: Final = Rotation(limit_bytes=16 * 1024 * 1024, limit_seconds=86_400.0, compression="gzip", keep=30)
 """Of a folder on the machine's own disk: a month, and never more than 480 MiB."""
 
@@ -51,19 +51,19 @@ class AgentSettings(NamedTuple):
 
 
 class Agent:
-    """What was told of one machine, and what there is to tell now."""
+    """Reads one machine, and emits what changed since it last did."""
 
     def __init__(self, settings: AgentSettings, clock: Clock = SYSTEM) -> None:
         self._settings = settings
         self._clock = clock
         self._reads = _resources(settings.root)
         self._failures = {resource: Failure(clock) for resource in self._reads}
-        self._told: dict[str, bytes] = {}
+        self._emitted: dict[str, bytes] = {}
         self._full_at: float | None = None
         self._looks = 0
 
     def figures(self) -> dict[Figure, Callable[[], Values]]:
-        """What there is to tell of the agent itself."""
+        """The agent's own metrics."""
         failing = self._failures.items()
         return {
             LOOKS: lambda: {(): self._looks},
@@ -75,14 +75,14 @@ class Agent:
         return [failure.text for failure in self._failures.values() if failure.text]
 
     def look(self) -> list[Observation]:
-        """Read everything; give what changed since it was last told, and every 10 minutes everything.
+        """Read everything; return what changed since it was last emitted, and every 10 minutes everything.
 
         What cannot be read is an observation of type ERROR, at once and then every 5 minutes.
         """
         self._looks += 1
         now = self._clock.monotonic()
         if self._full_at is None or now - self._full_at >= FULL_SECONDS:
-            self._told.clear()
+            self._emitted.clear()
             self._full_at = now
         seen = [self._look_at(resource, read) for resource, read in self._reads.items()]
         return [observation for observation in seen if observation]
@@ -92,12 +92,12 @@ class Agent:
         try:
             data = read()
         except CannotReadError as error:
-            self._told.pop(resource, None)
-            return self._error(resource, str(error)) if failure.is_to_be_told(str(error)) else None
+            self._emitted.pop(resource, None)
+            return self._error(resource, str(error)) if failure.should_report(str(error)) else None
         failure.recovered()
-        if data is None or data == self._told.get(resource):
+        if data is None or data == self._emitted.get(resource):
             return None
-        self._told[resource] = data
+        self._emitted[resource] = data
         return Observation(
             ts=self._clock.now(),
             cluster=self._settings.cluster,
@@ -124,25 +124,25 @@ async def run_agent(settings: AgentSettings, output: Path | None, rotation: Rota
 def run_agent_once(settings: AgentSettings, output: Path | None) -> None:
     """The same for one look."""
     with _sink(settings, output, ROTATION) as write:
-        _tell(Agent(settings), write)
+        _write_look(Agent(settings), write)
 
 
 async def follow(agent: Agent, write: Write, interval_seconds: float, clock: Clock = SYSTEM) -> None:
-    """Look for ever at a steady pace."""
+    """Look at a steady pace, for ever."""
     while True:
         began = clock.monotonic()
-        _tell(agent, write)
+        _write_look(agent, write)
         spent = clock.monotonic() - began
         await clock.sleep(interval_seconds - spent % interval_seconds)
 
 
 async def follow_until_stopped(agent: Agent, write: Write, interval_seconds: float) -> None:
     """The same until SIGTERM or SIGINT; a line that is begun is ended."""
-    with stop_on_signals() as stop, telling(agent.figures(), agent.why_not):
+    with stop_on_signals() as stop, registered(agent.figures(), agent.why_not):
         await run_until(stop, follow(agent, write, interval_seconds))
 
 
-def _tell(agent: Agent, write: Write) -> None:
+def _write_look(agent: Agent, write: Write) -> None:
     for observation in agent.look():
         write(redact(observation))
 

@@ -10,11 +10,11 @@ LIMIT_BYTES: Final = 4 * 1024 * 1024
 
 
 class CannotReadError(ValueError):
-    """Something of the machine cannot be read now; the message names it and says why."""
+    """Something of the machine cannot be read now; the message names it and the reason."""
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is such a file, folder or socket; raises CannotReadError where that is not to be seen."""
+    """Whether there is such a file, folder or socket; raises CannotReadError where that cannot be determined."""
     try:
         return path.exists()
     except OSError as error:

@@ -27,7 +27,7 @@ from ingest.node.host import CannotReadError
 
 SERVICE: Final = "/v1.PodResourcesLister"
 SECONDS: Final = 5.0
-"""Longer no answer takes: the kubelet has it in memory."""
+"""No answer takes longer: the kubelet has it in memory."""
 LIMIT_BYTES: Final = 16 * 1024 * 1024
 """Of an answer; the kubelet's own client has the same limit."""
 SOCKET_PATH_BYTES: Final = 107
@@ -74,11 +74,11 @@ _OPTIONS: Final = (
     ("grpc.enable_http_proxy", 0),
 )
 _NOT_OFFERED: Final = frozenset({grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.UNKNOWN})
-"""How a kubelet answers that does not know a method (before 1.21), or has it switched off (before 1.23)."""
+"""The answer of a kubelet that lacks a method (before 1.21) or has it disabled (before 1.23)."""
 
 
 def read_podresources(socket: Path) -> NodeResources:
-    """Ask the kubelet for what its pods hold and what it can give; in an order that does not change by itself.
+    """Ask the kubelet for what its pods hold and what it can give; in a stable order.
 
     Raises CannotReadError.
     """

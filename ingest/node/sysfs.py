@@ -1,4 +1,4 @@
-"""The machine's CPUs as sysfs tells them (rules: cpu-topology)."""
+"""The machine's CPUs as sysfs lists them (rules: cpu-topology)."""
 
 import re
 from pathlib import Path
@@ -27,7 +27,7 @@ def read_cpu_topology(root: Path) -> list[Cpu]:
     cpus = []
     for cpu in sorted(online):
         topology = cpu_folder / f"cpu{cpu}" / "topology"
-        # The kernel says -1 where the firmware tells no package.
+        # The kernel reports -1 where the firmware names no package.
         socket = max(_id(topology / "physical_package_id"), 0)
         if numa_of and cpu not in numa_of:
             raise CannotReadError(f"{plain(cpu_folder)}: CPU {cpu} is online and in no NUMA node")
@@ -36,7 +36,7 @@ def read_cpu_topology(root: Path) -> list[Cpu]:
 
 
 def _online(folder: Path) -> frozenset[int]:
-    """The kernel's list; all that there are, where it has none because no CPU can be taken off."""
+    """The kernel's list of online CPUs; all CPUs where it has none because no CPU can go offline."""
     listed = folder / "online"
     cpus = _cpu_list(listed) if is_there(listed) else frozenset(_ids(folder, _CPU))
     if not cpus:

@@ -1,6 +1,6 @@
-"""Dead letters: what could not be used, where it came from, and why it lies there; in Kafka, and as a row.
+"""Dead letters: what could not be used, where it came from, and why; in Kafka, and as a row.
 
-In Kafka the value is what was received, and the headers say the rest.
+In Kafka the value is what was received, and the headers have the rest.
 """
 
 from collections.abc import Sequence
@@ -33,12 +33,12 @@ class Buried(NamedTuple):
 
     @classmethod
     def of(cls, cluster: str, ts: datetime | None, position: Position, error: BadRecord, payload: bytes) -> "Buried":
-        """What a BadRecord says of it."""
+        """Error type and reason of a BadRecord."""
         return cls(cluster, ts or EPOCH, position, error.error_type, str(error), payload[:PAYLOAD_BYTES])
 
     @classmethod
     def undecodable(cls, position: Position, ts: datetime, payload: bytes, error: Exception) -> "Buried":
-        """A message that is no record. All who meet it say the same, so that it is one row."""
+        """A message that is no record. Everyone who meets it builds the same row."""
         return cls.of("", ts, position, BadRecord(NOT_A_RECORD, str(error)), payload)
 
     @classmethod

@@ -25,7 +25,7 @@ class Bad(NamedTuple):
 class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An item of a source: its records as reducers see them, at most one for each log, or what is bad about it.
 
-    `digest` is 64 bits that tell it from every other of its cluster.
+    `digest` is 64 bits that identify it within its cluster.
     """
 
     position: Position
@@ -40,7 +40,7 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     observed: bool = True
     """It is an observation: its envelope could be read."""
     outside: bool = False
-    """Not between `since` and `until`; nothing else is told of it."""
+    """Not between `since` and `until`; the other fields are empty then."""
 
     def published(self, record: Record) -> Record:
         """One of `records`, or one that came of it, as it is published."""

@@ -1,4 +1,4 @@
-"""What tells an observation from every other, so that the same one is not taken twice."""
+"""The identity of an observation, so that the same one is not taken twice."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -14,7 +14,7 @@ _SECONDS_PER_HOUR: Final = 3600
 
 
 def digest(item: Observation | Unreadable) -> int:
-    """64 bits that tell an observation from every other of its cluster."""
+    """64 bits that identify an observation within its cluster."""
     if isinstance(item, Unreadable):
         return xxhash.xxh3_64_intdigest(item.raw, seed=1)
     envelope = f"{item.ts.isoformat()}\0{item.source}\0{item.resource}\0{item.type}\0{item.node}"

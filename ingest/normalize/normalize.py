@@ -22,7 +22,7 @@ _error: Final = msgspec.json.Decoder(_Error).decode
 def normalize(observation: Observation, decoded: Any = None) -> list[Record]:
     """The records of an observation, at most one for each log; `decoded` is its object, where it was decoded before.
 
-    Raises BadRecord where the object is not what its resource says.
+    Raises BadRecord where the object does not fit its resource's schema.
     """
     if observation.type == "ERROR":
         return [_understood(observation, _source_error)]

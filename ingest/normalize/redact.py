@@ -1,4 +1,4 @@
-"""Secrets leave what is written as it was received: captures and dead letters. Pure."""
+"""Remove secrets from what is written as received: captures and dead letters. Pure."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""What the kubelet's podresources service gives out, as the agent asks it (rules: podresources)."""
+"""The answer of the kubelet's podresources service to the agent (rules: podresources)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Pods: a bound one on its node's log, and what the scheduler's view of it needs on its cluster's."""
+"""Pods: a bound one on its node's log, and, on its cluster's, what the scheduler's view of it needs."""
 
 from typing import Final
 

@@ -65,7 +65,7 @@ class Resource(Generic[T]):
         return "".join(f"(?:{part}[._-])?" for part in before) + last
 
     def is_named(self, file: str) -> bool:
-        """Whether a file's name says that it holds this."""
+        """Whether a file's name marks it as this resource."""
         return (self.word or self.name.rpartition("/")[2]) in file
 
 
@@ -74,9 +74,9 @@ class ApiResource(Resource[Kept]):
     """Objects of the API, which are listed and watched."""
 
     kinds: Mapping[str, str]
-    """What its objects are called, each with a pattern of their apiVersion."""
+    """Kinds of its objects, each with a pattern of their apiVersion."""
     paths: tuple[str, ...]
-    """Where the API server has it; the first path that is there is taken."""
+    """Where the API server serves it; the first path that exists is used."""
     compared: Callable[[Kept], bytes]
     """What of an object is news when it changes: JSON that decodes again where deletions are news."""
     deletion_is_news: bool = True
@@ -89,10 +89,10 @@ class ApiResource(Resource[Kept]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeResource(Resource[T]):
-    """What a kubelet answers, or lies on its node."""
+    """A kubelet's answer, or a file on its node."""
 
     fields: Callable[[Fields], bool]
-    """Whether an object with these fields is one; nothing else in a dump says so."""
+    """Whether an object with these fields is one; nothing else in a dump shows that."""
     origin: Origin = "kubelet"
     """Of one in a dump."""
     node: Callable[[Fields], str] = lambda _: ""
@@ -112,7 +112,7 @@ class KubeletResource(NodeResource[T]):
     read: Callable[[bytes], bytes] = lambda body: body
     """The object that an answer becomes."""
     started_at: Callable[[bytes], bytes] = lambda _: b""
-    """When the kubelet's process began, by an answer; empty where it does not say."""
+    """When the kubelet's process began, by an answer; empty where it has none."""
     after_restart: bool = False
     """It is asked for at once after a restart or a failure."""
 

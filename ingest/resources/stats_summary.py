@@ -85,8 +85,8 @@ def pod_columns(pods: list[PodStats]) -> PodColumns:
     """The pods' rows of `pod_samples` by column.
 
     Left out are the volumes of claims and the service account's token, which lie elsewhere or in memory
-    (rules: eviction-order). A summary does not tell a Secret or a memory-backed emptyDir from a local volume, so
-    these are counted.
+    (rules: eviction-order). A summary does not distinguish a Secret or a memory-backed emptyDir from a local volume,
+    so these are counted.
     """
     references = [pod.pod_ref for pod in pods]
     cpus = [pod.cpu for pod in pods]
@@ -135,8 +135,8 @@ def _written(containers: list[ContainerStats]) -> tuple[int, int, int, int]:
 
 
 def _in_volumes(volumes: list[Volume]) -> tuple[int, int, str]:
-    """Bytes and inodes of the volumes that the eviction manager counts (rules: eviction-order), as far as the
-    summary alone tells, and those of each that has an API server's name.
+    """Bytes and inodes of the volumes that the eviction manager counts (rules: eviction-order), as far as the summary
+    alone shows, and those of each that has an API server's name.
     """
     used_bytes = inodes = 0
     each = []

@@ -1,6 +1,6 @@
 """The resources of the capture format. A source that is not in TABLE does not exist.
 
-In a dump, whose objects all have the same time, what explains comes before what it explains: in this order.
+The objects of a dump all have the same time: this order puts causes before their effects.
 """
 
 from collections.abc import Mapping

@@ -7,7 +7,7 @@ import structlog
 
 from common.clock import SYSTEM, Clock
 from common.stopping import run_until
-from common.telemetry import telling
+from common.telemetry import registered
 from ingest.kafka.replay import Feed, Publish
 from ingest.kafka.settings import KafkaSettings
 from ingest.node.agent import Agent, AgentSettings
@@ -34,7 +34,7 @@ async def run_agent_into_kafka(
             await send_look(agent, publish)
             await opened.flush()
             return
-        with telling(agent.figures(), agent.why_not):
+        with registered(agent.figures(), agent.why_not):
             await run_until(stop, send_for_ever(agent, publish, settings.interval_seconds))
         try:
             await asyncio.wait_for(opened.flush(), DRAIN_SECONDS)

@@ -10,7 +10,7 @@ from common.clock import SYSTEM
 from common.errors import SourceUnusable
 from common.scrub import scrub
 from common.stopping import run_until
-from common.telemetry import Figure, telling
+from common.telemetry import Figure, registered
 from ingest.apiserver.connect import SERVICE_ACCOUNT, configuration
 from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName, Work
 from ingest.apiserver.replica import new_identity
@@ -59,10 +59,10 @@ async def lead(election: LeaderElection, work: Work, stop: asyncio.Event) -> Non
     while not stop.is_set():
         log.info("waiting for the lease")
         try:
-            with telling({LEADS: lambda: {(): 0.0}}):
+            with registered({LEADS: lambda: {(): 0.0}}):
                 await run_until(stop, election.acquire())
             if not stop.is_set():
-                with telling({LEADS: lambda: {(): 1.0}}):
+                with registered({LEADS: lambda: {(): 1.0}}):
                     await election.hold(work)
         except LeadershipLostError as error:
             log.warning("another replica may watch now", reason=str(error))

@@ -1,6 +1,6 @@
 """What each column of a view means, in the database.
 
-A column has the comment of the column of the same name in what the view reads, unless the view's file says its own
+A column has the comment of the column of the same name in what the view reads, unless the view's file has its own
 in a line `-- column NAME: MEANING`.
 """
 
@@ -15,7 +15,7 @@ _COLUMN: Final = re.compile(r"^-- column (?P<name>\w+): (?P<meaning>.+)$", re.MU
 _SOURCE: Final = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 _NAME: Final = re.compile(r"CREATE OR REPLACE VIEW (\w+)")
 _STATE: Final = re.compile(r" \(a state: read it in the view \w+\)")
-"""What a roll-up says of a state; in the view it is a value."""
+"""A roll-up's note on a state; in the view it is a value."""
 _COLUMNS: Final = """
 SELECT table, name, comment FROM system.columns WHERE database = currentDatabase() ORDER BY table, position
 """
@@ -24,7 +24,7 @@ SELECT table, name, comment FROM system.columns WHERE database = currentDatabase
 class View(NamedTuple):
     name: str
     own: Mapping[str, str]
-    """Meanings by column, as its file says them."""
+    """Meanings by column, from its file."""
     sources: Sequence[str]
     """What it reads, in the order of its text."""
 

@@ -7,7 +7,7 @@ from typing import Final, Self
 import msgspec
 
 REPEAT_EVERY: Final = timedelta(hours=1)
-"""A firing alert is emitted again so often, so that a reader of only the last days of the topic knows it."""
+"""How often a firing alert is emitted again, so that a reader of the topic's last days knows it."""
 
 
 class Group(msgspec.Struct, frozen=True, array_like=True):
@@ -121,5 +121,5 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
 
 
 def key_of(labels: Mapping[str, str]) -> str:
-    """How an alert is found among the active ones of its name, by the labels that its condition gives it."""
+    """The key of an alert among the active ones of its name: the labels from its condition."""
     return repr(sorted(labels.items()))

@@ -21,7 +21,7 @@ class Need(NamedTuple):
 
     input: Input
     without_it: str
-    """What is so where it is missing, as a person reads it."""
+    """The consequence where it is missing, as a person reads it."""
     required: bool = True
     """Without it the alert cannot fire; otherwise it knows less."""
 

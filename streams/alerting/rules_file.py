@@ -111,7 +111,7 @@ def _lines(node: Any, place: _Place) -> Iterator[tuple[_Place, int]]:
 
 
 def _refuse_doubles(node: Any, file: Path) -> None:
-    """YAML would take the last of two settings of one name without a word."""
+    """YAML would silently take the last of two settings of one name."""
     if not isinstance(node, yaml.MappingNode):
         return
     seen: set[str] = set()

@@ -23,7 +23,7 @@ EVICTION_ADVICE: Final = {
     "inodes": "Find what makes many small files on the node; pods with most inodes go first within a priority",
     "pids": "Find what forks: pods of low priority with most processes go first",
 }
-"""What to do about a resource that runs out, and which pods the kubelet evicts first."""
+"""What to do when a resource runs out, and which pods the kubelet evicts first."""
 
 
 def name(text: str) -> str:

@@ -18,7 +18,7 @@ from streams.rules.values.version import is_at_least
 
 MAX_NAMES: Final = 1_000
 """Names whose counts are remembered, past their DELETED too; the longest unseen is forgotten first."""
-TYPES_TOLD_APART_SINCE: Final = 32
+TYPES_SEPARATE_SINCE: Final = 32
 """The minor version; the API server's and the controllers' are taken to be the kubelet's (rules: dropped-events)."""
 _Value = TypeVar("_Value")
 
@@ -27,7 +27,7 @@ class State(msgspec.Struct, frozen=True):
     counters: dict[str, Counted] = {}
     """By namespace/name."""
     buckets: dict[str, Bucket] = {}
-    """By source and object, and by type where the recorder tells types apart (rules: dropped-events)."""
+    """By source and object, and by type where the recorder keeps types apart (rules: dropped-events)."""
     kubelet_version: str = ""
 
 
@@ -49,8 +49,8 @@ def step(state: State, record: EventRecord | NodeRecord) -> tuple[State, Sequenc
     component = _component(event)
     # Of a version that is not known yet the bucket that is empty sooner: what it marks can only be marked too often.
     version = state.kubelet_version
-    told_apart = event.type if version and is_at_least(version, TYPES_TOLD_APART_SINCE) else ""
-    bucket_key = "/".join((component, _host(event), about.kind, about.namespace, about.name, told_apart))
+    separate_type = event.type if version and is_at_least(version, TYPES_SEPARATE_SINCE) else ""
+    bucket_key = "/".join((component, _host(event), about.kind, about.namespace, about.name, separate_type))
     bucket = draw(state.buckets.get(bucket_key), now.at, found.delta)
     row = NodeEvent(
         cluster=record.cluster,

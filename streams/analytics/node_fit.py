@@ -41,7 +41,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
                 return state, ()
             state = changed
         case NodeRecord(change="DELETED"):
-            # Its pods may outlive the object, when it is made again; each is told to be deleted by itself.
+            # Its pods may outlive the object when it is recreated; each has a deletion of its own.
             return State(pods=state.pods, requested=state.requested), ()
         case NodeRecord(object=node):
             capacity, allocatable = in_base_units(node.status.capacity), in_base_units(node.status.allocatable)

@@ -11,9 +11,9 @@ from streams.fold.findings import SourceError
 from streams.fold.reducer import Output, Reducer
 
 _SILENT: Final = re.compile(r"stream silent for (\d{1,12}) s$")
-"""As `ingest.live.run` tells it."""
+"""As `ingest.live.run` words it."""
 _GAP: Final = "gap: "
-"""As `ingest.apiserver.watch` tells it: versions lie between a lost watch and the new list that nobody saw."""
+"""As `ingest.apiserver.watch` words it: versions between a lost watch and the new list were not seen."""
 
 
 class State(msgspec.Struct, frozen=True):

@@ -30,7 +30,7 @@ class Batch:
     """Rows by their type, and samples: `keys` go with `samples` (`node_samples`), and with `texts` and `numbers`
     (`pod_samples`).
 
-    `keys[i].pods` says how many values of every column belong to sample i: one after the other in `texts`, by the
+    `keys[i].pods` is how many values of every column belong to sample i: one after the other in `texts`, by the
     columns' names, and in `numbers[i]`.
     """
 
@@ -43,7 +43,7 @@ class Batch:
         self.texts: dict[str, list[str]] = {name: [] for name in _TEXTS}
         self.numbers: list[Packed] = []
         self._fits: dict[tuple[object, ...], int] = {}
-        """Where the row of a natural key is among those of `node_fit`: a list of pods says each many times over."""
+        """Where the row of a natural key is among those of `node_fit`: a list of pods repeats each many times."""
         self.size = 0
         """What it holds in memory, counted in rows; a pod of a sample, being packed numbers, is an eighth of one."""
 

@@ -69,7 +69,7 @@ class Agent:
                 begin(_receive(stream, waiting))
                 while True:
                     await self._fold_next(stream, await self._batch(waiting))
-        except Exception as error:  # noqa: BLE001  # every failure ends the worker, and this one says why
+        except Exception as error:  # noqa: BLE001  # every failure ends the worker, and is logged there
             self.failure = error
             self._failed.set()
         await asyncio.Event().wait()  # Faust starts an agent again that returns
@@ -110,7 +110,7 @@ class Agent:
             covered = {each.partition: following[each.partition] for each in messages}
             turn = Turn(generation, lambda: self._generation() == generation, covered)
             if not await self._folder.fold(messages, turn):
-                log.warning("a batch took longer than a rebalance waits; its partitions' next worker folds it again")
+                log.warning("a batch outlasted the rebalance; the next owner of its partitions folds it again")
                 return
             for event in ours:
                 await stream.ack(event)

@@ -9,7 +9,7 @@ import structlog
 from faust.types import TP, StreamT
 
 from common.tasks import Tasks
-from common.telemetry import Figure, Values, telling
+from common.telemetry import Figure, Values, registered
 from common.tls import check_files
 from ingest.kafka.aiokafka_fixes import Options
 from ingest.kafka.publish import MAX_UNACKNOWLEDGED, Publisher
@@ -28,7 +28,7 @@ NODE_BATCH_SECONDS: Final = 0.2
 CLUSTER_BATCH_SECONDS: Final = 0.5
 """A cluster's state is large, and it is written once a batch."""
 GRACE_SECONDS: Final = 20.0
-"""For the batch that is folded when the worker is told to end; what is not acknowledged then is folded again."""
+"""For the batch that is folded when the worker is asked to stop; what is not acknowledged by then is folded again."""
 log = structlog.get_logger(__name__)
 
 
@@ -76,10 +76,10 @@ class Worker:
         """
         async with self._publisher:
             try:
-                with telling(self._figures(), self._why_not):
+                with registered(self._figures(), self._why_not):
                     await self._run(stop)
             except TimeoutError:
-                log.warning("the running batch did not end in time; it is folded again")
+                log.warning("the running batch did not finish in time; it will be folded again")
             finally:
                 await self._stop()
 
@@ -113,11 +113,11 @@ class Worker:
 
     def _why_not(self) -> Iterator[str]:
         if not self._app.flow_control.is_active():
-            yield "partitions are being assigned, or states read"
+            yield "partitions are being assigned, or states are being read"
         yield from self._takeovers.gaps.why_not()
         for topic, agent in self._agents.items():
             if agent.failure is not None:
-                yield f"{topic} is folded no more: {agent.failure!r}"
+                yield f"{topic} is no longer folded: {agent.failure!r}"
 
     async def _until(self, stop: asyncio.Event) -> None:
         """Return when `stop` is set; raise what failed before."""
@@ -214,7 +214,7 @@ def _app(
 
 
 def credentials(client_options: Options) -> faust.SASLCredentials | faust.SSLCredentials | None:
-    """What Faust's own clients prove themselves with: the same as aiokafka's with these options."""
+    """The credentials of Faust's own clients: the same as aiokafka's with these options."""
     protocol, context = client_options.get("security_protocol", "PLAINTEXT"), client_options.get("ssl_context")
     if protocol.startswith("SASL"):
         return faust.SASLCredentials(

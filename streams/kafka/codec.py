@@ -71,7 +71,7 @@ class Folded(NamedTuple):
         return self.emitted.get(emission.origin, (NOTHING_FOLDED, 0)) >= (emission.offset, emission.number)
 
     def was_sent(self, sent: Sent) -> bool:
-        """Whether a message was folded before, and sent again because nobody told its publisher that it arrived."""
+        """Whether a message was folded before, and sent again because its publisher got no acknowledgement."""
         return any(first <= sent.number <= last for first, last in self.sent.get(sent.publisher, ()))
 
     def after(self, sent: Sent) -> "Folded":

@@ -28,7 +28,7 @@ Work: TypeAlias = Coroutine[None, None, object]
 
 
 class WorkerCrashed(Exception):
-    """Faust gave up; its own log says why."""
+    """Faust gave up; the reason is in its own log."""
 
 
 class Consumer(driver.Consumer):
@@ -153,7 +153,7 @@ class Assignor(PartitionAssignor):
 
 
 async def crash(app: faust.App) -> None:
-    """Raise WorkerCrashed when Faust gives up: its services are restarted or end, and nobody who awaits them is told.
+    """Raise WorkerCrashed when Faust gives up: its services restart or end, and whoever awaits them never learns.
 
     https://github.com/faust-streaming/mode/blob/v0.7.1/mode/services.py
     """
@@ -169,8 +169,8 @@ def changelog_of(table: CollectionT) -> str:
 class Store(memory.Store[bytes, bytes]):
     """Takes a table's records up into our own changelog, where the furthest of a log wins instead of the last.
 
-    Others write them, and await that: `table[key] = value` does not say whether Kafka took it. Faust logs a write
-    that failed, commits all the same, and its producer was seen to hang.
+    Others write them, and await that: `table[key] = value` does not show whether Kafka took it. Faust logs a failed
+    write, commits all the same, and its producer was seen to hang.
 
     https://github.com/faust-streaming/faust/blob/v0.15.3/faust/stores/memory.py
     """

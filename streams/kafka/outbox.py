@@ -70,8 +70,8 @@ class Outbox:
     async def dead_letter(self, letter: Buried, emission: Emission) -> None:
         """And a record of it, for the analytics."""
         self._handed_over.append(await bury(self._publisher, self._topics, letter))
-        if (told := letter.record()) is not None:
-            await self.record(told, emission)
+        if (record := letter.record()) is not None:
+            await self.record(record, emission)
 
 
 def _of_one_sample(concluded: Iterable[Concluded]) -> Iterator[Concluded]:

@@ -99,7 +99,7 @@ class LogFolder:
         for message in messages:
             decision = accept(folded, message)
             if decision.folded.shift != folded.shift:
-                log.warning("the topic was made anew since this log's state was stored", at=str(message.position))
+                log.warning("the topic was recreated since this log's state was stored", at=str(message.position))
             folded = decision.folded
             if isinstance(decision, Skip):
                 continue
@@ -156,7 +156,7 @@ class LogFolder:
         if more > 1 and more % SAMPLED:
             self.left_out += 1
             return
-        log.warning("a message is no record", at=str(letter.position), reason=letter.reason)
+        log.warning("a message is not a record", at=str(letter.position), reason=letter.reason)
         await outbox.dead_letter(letter, emission)
         if more == 1:
             error = (

@@ -151,8 +151,8 @@ class Replay:
         self.report.dead_letters[letter.error_type] += 1
         self.report.first_dead_letter = self.report.first_dead_letter or letter
         self._batch.add_dead_letter(letter)
-        if (told := letter.record()) is not None:
-            self._take(told, item)
+        if (record := letter.record()) is not None:
+            self._take(record, item)
 
     def _write(self) -> None:
         if self._batch.size:

@@ -18,7 +18,7 @@ _MEMORY_TYPES: Final = ("memory", "hugepages-")
 
 
 class BadQuestion(WrongUsage):
-    """A pod that cannot be; the message says what to write instead."""
+    """An impossible pod; the message has what to write instead."""
 
 
 class Question(NamedTuple):
@@ -38,7 +38,7 @@ class Candidate(NamedTuple):
     source: str = ""
     """Of the NUMA numbers."""
     fidelity: str = ""
-    """`exact`, `count`, `none`, or empty where nothing tells of NUMA nodes."""
+    """`exact`, `count`, `none`, or empty where no source knows NUMA nodes."""
     notes: tuple[str, ...] = ()
     numa_doubts: tuple[str, ...] = ()
     """Why its NUMA numbers may be wrong; of no concern to a pod without exclusive CPUs and devices."""
@@ -64,7 +64,7 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     node: str
     verdict: Verdict
     pods: int
-    """How many of the asked for it takes."""
+    """How many of the requested pods it takes."""
     reasons: list[str]
     numa_nodes: list[int]
     """On which the pods would lie; empty where that is not known or any will do."""
@@ -72,7 +72,7 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     """The Topology Manager's for the first pod."""
     numa: list[NumaAnswer]
     topology_manager_policy: str
-    """Empty where no source tells it."""
+    """Empty where no source reports it."""
     topology_manager_scope: str
     source: str
     fidelity: str
@@ -92,11 +92,11 @@ class StrategyAnswer(msgspec.Struct, frozen=True):
 
 class Answer(msgspec.Struct, frozen=True):
     pods: int
-    """How many of the asked for the cluster takes; at most `count`."""
+    """How many of the requested pods the cluster takes; at most `count`."""
     fits: bool
     """All of them."""
     nodes: list[NodeAnswer]
-    """Those that take most first, then those that nobody knows of, then by name."""
+    """Those that take most first, then those of which it is unknown, then by name."""
     strategies: list[StrategyAnswer]
     free_exclusive_cpus: int
     """Of the nodes whose NUMA nodes are known and whose CPU Manager pins."""
@@ -240,7 +240,7 @@ def _notes(each: Candidate, asked: Question, judgement: Judgement) -> list[str]:
     if judgement.verdict != "refused_by_scheduler" and (asked.exclusive or asked.devices):
         known = each.state.machine.devices if each.state.machine else {}
         notes += [
-            f"no source tells on which NUMA nodes {name} are: they give no hint"
+            f"no source reports the NUMA nodes of {name}: they give no hint"
             for name in sorted(asked.devices)
             if name not in known and not name.startswith(_MEMORY_TYPES)
         ]

@@ -22,7 +22,7 @@ OLDEST_MINOR: Final = 17
 
 
 class BadOperations(WrongUsage):
-    """Operations that cannot be replayed. The message says which one, by its index, and what is allowed."""
+    """Operations that cannot be replayed. The message has the index of the first one, and what is allowed."""
 
 
 class Arrival(NamedTuple):

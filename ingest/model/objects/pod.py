@@ -47,7 +47,7 @@ class Toleration(KeptObject, frozen=True):
 
 
 class Present(KeptObject, frozen=True):
-    """Something of which it only counts that it is there."""
+    """Only its presence matters."""
 
 
 class EmptyDir(KeptObject, frozen=True):

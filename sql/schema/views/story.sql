@@ -1,4 +1,4 @@
--- Everything that was concluded, in words, in the order of time: what the story after a replay and the report tell.
+-- Everything that was concluded, in words, in the order of time: for the report and the story after a replay.
 -- column ts: When it happened or began
 -- column node: The node that it concerns; empty where it concerns the cluster
 -- column kind: kubelet, pressure, eviction, limit, rejection, image_gc, scheduler or numa

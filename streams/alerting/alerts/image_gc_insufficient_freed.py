@@ -71,7 +71,7 @@ ALERT: Final = AlertDefinition(
     name="ImageGCInsufficientFreed",
     settings=RuleSettings,
     needs=(
-        Need("events", "only events tell it: it cannot fire"),
+        Need("events", "only events show it: it cannot fire"),
         Need("configz", "the thresholds are assumed to be 85 and 80 percent", required=False),
     ),
     node_rows=(ImageGc, KubeletSetting, EvictionSignal),

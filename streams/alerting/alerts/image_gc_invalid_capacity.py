@@ -52,7 +52,7 @@ def _summary(row: ImageGc) -> str:
 ALERT: Final = AlertDefinition(
     name="ImageGCInvalidCapacity",
     settings=Settings,
-    needs=(Need("events", "only events tell it: it cannot fire"),),
+    needs=(Need("events", "only events show it: it cannot fire"),),
     node_rows=(ImageGc, NodeEvent),
     step=step,
     exhausts=frozenset({"ephemeral-storage", "inodes"}),

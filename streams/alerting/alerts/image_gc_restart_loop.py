@@ -28,7 +28,7 @@ def _summary(row: ImageGc) -> str:
 ALERT: Final = AlertDefinition(
     name="ImageGCRestartLoop",
     settings=RuleSettings,
-    needs=(Need("events", "only events tell it: it cannot fire"),),
+    needs=(Need("events", "only events show it: it cannot fire"),),
     node_rows=(ImageGc,),
     step=step,
 )

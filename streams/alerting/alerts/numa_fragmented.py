@@ -37,7 +37,7 @@ def _fragmented(row: NumaSkew, settings: Settings) -> Change:
 ALERT: Final = AlertDefinition(
     name="NUMAFragmented",
     settings=Settings,
-    needs=(Need("numa", "no source tells its NUMA nodes: it cannot fire"),),
+    needs=(Need("numa", "no source reports its NUMA nodes: it cannot fire"),),
     node_rows=(NumaSkew,),
     cluster_rows=(NumaSkew,),
     step=step,

@@ -59,7 +59,7 @@ def _count(number: int | None) -> str:
 ALERT: Final = AlertDefinition(
     name="NUMASkewHigh",
     settings=Settings,
-    needs=(Need("numa", "no source tells its NUMA nodes: it cannot fire"),),
+    needs=(Need("numa", "no source reports its NUMA nodes: it cannot fire"),),
     node_rows=(NumaSkew,),
     cluster_rows=(NumaSkew, LateJoiners),
     state=State,

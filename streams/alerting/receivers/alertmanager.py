@@ -30,7 +30,7 @@ class Alertmanager:
         self.name = self.poster.name
         self._clock = clock
         self._refused: set[tuple[str, str]] = set()
-        """What it did not want, by fingerprint and words: not sent again until it reads differently."""
+        """What it refused, by fingerprint and text: not sent again until the text changes."""
 
     async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
         """Everything that fires, and what was resolved lately; returns when Alertmanager has it."""
@@ -43,7 +43,7 @@ class Alertmanager:
         await self.poster.close()
 
     async def _send(self, some: Sequence[Received]) -> None:
-        """One bad alert spoils the answer for all: then each is sent alone."""
+        """One bad alert fails the whole request: then each is sent alone."""
         refusals = 1 if len(some) > 1 else 2
         try:
             await self.poster.post("/api/v2/alerts", self._body(some), _headers, refusals=refusals)

@@ -19,7 +19,7 @@ ALLOWED: Final = (
 
 
 class BadReceiver(WrongUsage):
-    """A text names no receiver; the message says what is allowed and repeats no address, for it can be a secret."""
+    """A text names no receiver; the message lists what is allowed and repeats no address: it can be a secret."""
 
 
 class Receiver(Protocol):
@@ -34,10 +34,10 @@ class Receiver(Protocol):
 
     @property
     def resend_seconds(self) -> float | None:
-        """How often it is sent how alerts stand, though nothing is new; None for never."""
+        """How often the state of all alerts is sent without news; None for never."""
 
     async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
-        """Return when it has taken all, or has refused it for good. `standing` is how alerts stand after the news."""
+        """Return when it has taken everything or refused it for good. `standing` is the state after the news."""
         ...
 
     def close(self) -> Awaitable[None]: ...
@@ -49,7 +49,7 @@ def receiver(text: str, *, webhook_secret: str | None = None, clock: Clock = SYS
     if text == "stdout":
         return stdout()
     if kind not in {"alertmanager", "webhook", "slack"}:
-        raise BadReceiver(f"{plain(kind, 40)!r} is no receiver: {ALLOWED}")
+        raise BadReceiver(f"{plain(kind, 40)!r} is not a receiver: {ALLOWED}")
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)

@@ -19,7 +19,7 @@ from aiokafka.errors import KafkaError
 from common.backoff import Backoff
 from common.clock import SYSTEM
 from common.tasks import Tasks
-from common.telemetry import Figure, telling
+from common.telemetry import Figure, registered
 from common.text import plain
 from ingest.kafka import aiokafka_fixes
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
@@ -57,9 +57,9 @@ class AlertConsumer:
         self._options = {"bootstrap_servers": bootstrap_servers, **(client_options or {})}
 
     async def run(self) -> None:
-        """Deliver until cancelled. A Kafka that fails is asked again, ever more seldom."""
+        """Deliver until cancelled. A Kafka that fails is asked again with growing delays."""
         try:
-            with telling({ALERT_DELIVERIES: self._figures}, self._troubles):
+            with registered({ALERT_DELIVERIES: self._figures}, self._troubles):
                 await self._follow_for_ever()
         finally:
             await self._receiver.close()
@@ -147,7 +147,7 @@ class _Following:
         known, first, begun = {}, {}, {}
         for partition, end in ends.items():
             offset, metadata = self._committed.get(partition, _NOTHING)
-            # a topic that was made anew begins at 0 again: what a group knew of the old one says nothing of this one
+            # a recreated topic begins at 0 again: a group's offsets of the old one mean nothing here
             if metadata.startswith(_FIRST):
                 first[partition] = min(int(metadata.removeprefix(_FIRST)), end)
             elif offset >= 0:
@@ -202,12 +202,12 @@ class _Following:
 
 
 def _received(message: Any) -> Received | None:
-    """None for what is no alert; it is logged, and nothing waits for it."""
+    """None for what is not an alert; it is logged and skipped."""
     try:
         alert = decode_alert(message.value or b"")
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         where = f"{message.topic}:{message.partition}@{message.offset}"
-        log.warning("a message is no alert", at=where, reason=plain(error))
+        log.warning("a message is not an alert", at=where, reason=plain(error))
         return None
     identity = dict(message.headers or ()).get("ce_id", b"").decode(errors="replace")
     identity = plain(identity or f"{alert.fingerprint}@{message.partition}@{message.offset}")

@@ -1,4 +1,4 @@
-"""One HTTP POST to a receiver, tried again until it is taken or refused for good."""
+"""One HTTP POST to a receiver, retried until it is accepted or refused for good."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from streams.kafka.messages.alerts import AlertMessage
 TIMEOUT_SECONDS: Final = 10.0
 LONGEST_WAIT_SECONDS: Final = 60.0
 REFUSALS: Final = 5
-"""So often a message is refused with 4xx before it is given up."""
+"""How often a message may be refused with 4xx before it is dropped."""
 _COME_AGAIN: Final = frozenset({408, 425, 429})
 _SHOWN: Final = 300
 log = structlog.get_logger(__name__)
@@ -32,7 +32,7 @@ class Poster:
     def __init__(self, kind: str, url: str, clock: Clock = SYSTEM) -> None:
         self.tally: Counter[str] = Counter()
         self.trouble = ""
-        """Why it does not take what is sent to it now; empty while it does."""
+        """Why it does not accept alerts now; empty while it does."""
         self.name = _name(kind, url)
         self._url = url
         self._clock = clock
@@ -45,13 +45,13 @@ class Poster:
     async def post(
         self, path: str, body: bytes, headers: Callable[[], Mapping[str, str]], *, refusals: int = REFUSALS
     ) -> None:
-        """Return when the receiver has taken it. What does not answer, or says 5xx, is tried for ever, ever more
-        seldom; raises Refused where it said 4xx `refusals` times. `headers` are made anew for each attempt.
+        """Return when the receiver has taken it. No answer and 5xx are retried for ever with growing delays; raises
+        Refused after `refusals` answers of 4xx. `headers` are built for each attempt.
         """
         backoff = Backoff(self._clock, limit_seconds=LONGEST_WAIT_SECONDS)
         refused = 0
         while True:
-            status, said, again_seconds = await self._attempt(path, body, headers())
+            status, reply, again_seconds = await self._attempt(path, body, headers())
             if status is not None and status < 300:  # noqa: PLR2004  # what HTTP calls a success
                 self.tally["delivered"] += 1
                 self.trouble = ""
@@ -61,22 +61,22 @@ class Poster:
                 if refused >= refusals:
                     self.tally["refused"] += 1
                     self.trouble = ""
-                    raise Refused(f"{self.name}: {status} {said}")
+                    raise Refused(f"{self.name}: {status} {reply}")
             self.tally["retried"] += 1
-            self.trouble = f"{self.name} does not take alerts: {status or 'no answer'} {said}"
-            log.warning("a receiver of alerts did not take it", receiver=self.name, status=status, said=said)
+            self.trouble = f"{self.name} does not accept alerts: {status or 'no answer'} {reply}"
+            log.warning("an alert was not accepted", receiver=self.name, status=status, reply=reply)
             await backoff.wait(again_seconds)
 
     async def _attempt(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int | None, str, float]:
-        """Status, what was said, and how long to wait at least; None where there was no answer."""
+        """Status, reply, and how long to wait at least; None where there was no answer."""
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS))
         try:
             async with self._session.post(
                 self._url + path, data=body, headers=dict(headers), allow_redirects=False
             ) as answer:
-                said = await answer.content.read(_SHOWN)
-                return answer.status, plain(said.decode(errors="replace"), _SHOWN), _retry_after(answer)
+                content = await answer.content.read(_SHOWN)
+                return answer.status, plain(content.decode(errors="replace"), _SHOWN), _retry_after(answer)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return None, plain(type(error).__name__), 0.0
 
@@ -87,8 +87,8 @@ def _retry_after(answer: aiohttp.ClientResponse) -> float:
 
 
 def log_refused(alert: AlertMessage, error: Refused) -> None:
-    """The alert is given up."""
-    log.error("an alert is refused", alert=alert.labels.get("alertname"), reason=str(error))
+    """The alert is dropped."""
+    log.error("an alert was refused", alert=alert.labels.get("alertname"), reason=str(error))
 
 
 def _name(kind: str, url: str) -> str:

@@ -16,7 +16,7 @@ from streams.alerting.receivers.posting import Poster, Refused, log_refused
 from streams.alerting.receivers.standing import Received, Standing, time_text
 
 AT_ONCE: Final = 8
-"""Requests that are under way to one receiver."""
+"""Concurrent requests to one receiver."""
 SIGNATURE: Final = "X-Leadsman-Signature"
 _SLACK_TEXT: Final = 2900
 """Slack cuts a text block at 3,000 characters."""
@@ -77,7 +77,7 @@ def signature(secret: str, body: bytes, at: int) -> str:
 
 
 def slack(url: str, clock: Clock = SYSTEM) -> Pushed:
-    """A message to an incoming webhook of Slack. It knows no idempotency key: after a crash one may come twice."""
+    """A message to an incoming webhook of Slack. Slack has no idempotency key: after a crash one may come twice."""
     poster = Poster("slack", url, clock)
 
     async def send(received: Received) -> None:
@@ -89,7 +89,7 @@ def slack(url: str, clock: Clock = SYSTEM) -> Pushed:
 
 
 def slack_message(received: Received) -> dict[str, object]:
-    """What a cluster named is text there: no mention, no link."""
+    """Names from a cluster are plain text there: no mention, no link."""
     alert = received.alert
     words = alert.annotations
     severity = alert.labels.get("severity", "")

@@ -1,4 +1,4 @@
-"""How alerts stand, by what was read of their topic. Pure."""
+"""The state of all alerts, from what was read of their topic. Pure."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ class Received(NamedTuple):
 
     alert: AlertMessage
     identity: str
-    """Its `ce_id`: a message that comes again has the same."""
+    """Its `ce_id`: a repeated message has the same."""
     sent_at: datetime
     """When Kafka took it; nothing of event time."""
 
@@ -38,7 +38,7 @@ class Standing:
         ]
 
     def read(self, received: Received) -> bool:
-        """Take a message up. True where the alert fired or was resolved by it; False where only its words changed, or
+        """Add a message. True where the alert fired or was resolved by it; False where only its words changed, or
         where it was read before: a worker that died before it had stored its state emits the same again.
         """
         alert = received.alert

@@ -70,7 +70,7 @@ def _settings(state: State, record: SettingsRecord) -> State:
 
 
 def _restarted(state: State, at: datetime) -> State:
-    """Forget what was before a start of the kubelet; a list tells old starts again, and they forget nothing new."""
+    """Forget what was before a start of the kubelet; a list repeats old starts, which forget nothing new."""
     begin = at.timestamp()
     trends = {signal: tuple(p for p in window if p[0] >= begin) for signal, window in state.trends.items()}
     return state if trends == state.trends else msgspec.structs.replace(state, trends=trends)

@@ -24,14 +24,14 @@ from streams.rules.eviction.messages import (
     PressureEviction,
     parse_evicted,
 )
-from streams.rules.eviction.messages import Eviction as Told
+from streams.rules.eviction.messages import Eviction as EvictionMessage
 from streams.rules.eviction.thresholds import effective_thresholds
 from streams.rules.pods.phase import has_ended
 
 MAX_STORIES: Final = 500
 """Evictions of a node that a later witness can still confirm."""
 CLOCK_SECOND: Final = timedelta(seconds=1)
-"""Events tell the second in which they occurred, not when in it."""
+"""Events have whole seconds, not the moment within one."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -80,7 +80,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
         try:
             state, rows = _hear(state, record, witness)
         except BadRecord as error:
-            # Whatever its text says the pod has ended, and is ranked no more.
+            # Whatever its text, the pod has ended and is no longer ranked.
             rows = (error,)
     pods = {uid: specs for uid, specs in state.pods.items() if uid != pod.metadata.uid}
     if not has_ended(record):
@@ -91,7 +91,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
 
 
 def _status_witness(pod: Pod, seen_at: datetime) -> _Witness | None:
-    """What the pod itself tells: its condition, else its status; None where it tells of no eviction."""
+    """The pod as a witness: its condition, else its status; None where neither shows an eviction."""
     conditions = pod.status.conditions or []
     target = next((c for c in conditions if c.type == "DisruptionTarget" and c.status == "True"), None)
     metadata = pod.metadata
@@ -115,15 +115,15 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
 
 
 def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Sequence[Output]]:
-    """Write or confirm the story that a witness tells; raises BadRecord for a text that is not known."""
-    told = parse_evicted(witness.text)
-    if told is None:
+    """Write or confirm the eviction of a witness; raises BadRecord for an unknown text."""
+    parsed = parse_evicted(witness.text)
+    if parsed is None:
         raise BadRecord("unknown_text", f"{witness.kind} of an eviction says {witness.text[:200]!r}")
-    cause = _cause(told)
+    cause = _cause(parsed)
     key = f"{witness.uid}/{cause}"
     story = state.stories.get(key)
     if story is None:
-        row = _new(state, record, witness, told, cause)
+        row = _new(state, record, witness, parsed, cause)
     elif story.evidence in {"both", witness.kind}:
         return state, ()
     else:
@@ -135,8 +135,8 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
     return msgspec.structs.replace(state, stories=stories), (row,)
 
 
-def _cause(told: Told) -> str:
-    match told:
+def _cause(parsed: EvictionMessage) -> str:
+    match parsed:
         case PressureEviction():
             return "pressure"
         case AdmissionRejection():
@@ -145,7 +145,7 @@ def _cause(told: Told) -> str:
             return "limit"
 
 
-def _new(state: State, record: Record, witness: _Witness, told: Told, cause: str) -> Eviction:
+def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessage, cause: str) -> Eviction:
     row = Eviction(
         cluster=record.cluster,
         ts=witness.at,
@@ -168,17 +168,17 @@ def _new(state: State, record: Record, witness: _Witness, told: Told, cause: str
         message=witness.text,
         updated_at=record.ts,
     )
-    match told:
+    match parsed:
         case LimitEviction(limit=limit):
             return row._replace(threshold=limit)
         case AdmissionRejection(conditions=conditions):
             return row._replace(resource=",".join(conditions))
         case PressureEviction():
-            row = row._replace(resource=told.resource, threshold=told.threshold, available=told.available)
+            row = row._replace(resource=parsed.resource, threshold=parsed.threshold, available=parsed.available)
             sample = next((s for s in reversed(state.samples) if s.ts < row.ts + CLOCK_SECOND), None)
             if sample is None:
                 return row
-            return predicted(row, told, sample, state.config, state.kubelet_version)
+            return predicted(row, parsed, sample, state.config, state.kubelet_version)
 
 
 REDUCER: Final = Reducer(

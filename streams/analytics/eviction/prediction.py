@@ -23,7 +23,7 @@ from streams.rules.pods.requests import eviction_requests, is_critical
 from streams.rules.pods.volumes import local_volumes, used_by
 
 FRESH: Final = timedelta(seconds=30)
-"""An older sample says nothing of an eviction: in that time three are taken, and the kubelet looks as often."""
+"""An older sample predicts no eviction: in that time three are taken, and the kubelet looks as often."""
 _usages_of: Final = attrgetter(*USAGES)
 _NOBODY: Final = RankedPod("", "", "", 0, 0, 0, has_stats=False)
 
@@ -100,7 +100,7 @@ def specs_of(pod: Pod) -> PodSpecs:
 
 def predicted(
     row: Eviction,
-    told: PressureEviction,
+    reported: PressureEviction,
     sample: Sample,
     config: KubeletConfiguration | None,
     kubelet_version: str,
@@ -117,11 +117,11 @@ def predicted(
     pods = ranked_pods(sample)
     usages = [standing(signal, layout, pod).usage for pod in pods]
     mine = next((u for u, pod in zip(usages, pods, strict=True) if pod.uid == row.uid), None)
-    witnessed = sum(each.usage for each in told.offenders)
+    witnessed = sum(each.usage for each in reported.offenders)
     row = row._replace(signal=signal, pod_usage=mine)
     if row.ts - sample.ts > FRESH:
         return row
-    row = row._replace(pods_usage_ratio=_share(sample, signal, layout, told.available, witnessed - (mine or 0)))
+    row = row._replace(pods_usage_ratio=_share(sample, signal, layout, reported.available, witnessed - (mine or 0)))
     if not sample.all_known:
         return row
     order = rank(signal, layout, pods, kubelet_version)

@@ -2,7 +2,7 @@
 
 Two witnesses: the node's conditions, and the kubelet's events. Whichever comes first writes the row, the other
 confirms it. The "no pressure" trio that every kubelet start emits is no recovery (rules: eviction-messages): its rows
-say so.
+are marked.
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def _node(state: State, record: NodeRecord) -> tuple[State, Sequence[Output]]:
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """What a witness says of a condition."""
+    """A witness' account of a condition."""
 
     record: Record
     condition: str
@@ -77,17 +77,17 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     if is_kubelet_start(event.reason, message(event)):
         started = max(at, state.started_at or at)
         return msgspec.structs.replace(state, started_at=started), ()
-    told = parse_node_status(event.reason, message(event))
-    if told is None or told.condition not in PRESSURES:
+    reported = parse_node_status(event.reason, message(event))
+    if reported is None or reported.condition not in PRESSURES:
         return state, ()
-    before = state.conditions.get(told.condition)
-    seen = _Seen(record, told.condition, told.status, at, "event")
+    before = state.conditions.get(reported.condition)
+    seen = _Seen(record, reported.condition, reported.status, at, "event")
     if before is not None and before.since is not None and at < before.since:
         return state, ()
-    if not told.status and not _was_pressure(before) and not _is_same_change(before, seen, state.started_at):
+    if not reported.status and not _was_pressure(before) and not _is_same_change(before, seen, state.started_at):
         return state, (_row(seen, lasted=None, kubelet_restart=True),)
     pressure, rows = _fold(before, seen, state.started_at)
-    conditions = {**state.conditions, told.condition: pressure}
+    conditions = {**state.conditions, reported.condition: pressure}
     return msgspec.structs.replace(state, conditions=conditions), rows
 
 
@@ -119,7 +119,7 @@ def _was_pressure(before: Pressure | None) -> bool:
 
 
 def _is_same_change(before: Pressure | None, seen: _Seen, started_at: datetime | None) -> bool:
-    """Whether an event tells the end of pressure that is known already, and not a kubelet's start after it."""
+    """Whether an event repeats an end of pressure that is known already, rather than a kubelet's start after it."""
     if before is None or before.row is None:
         return False
     return seen.at == before.row.ts or (_is_near(before.row, seen) and not _starts_up(seen.at, started_at))

@@ -1,5 +1,5 @@
-"""One trouble of a node's image garbage collection, from its first failure on, and what to think of it
-(rules: invalid-capacity).
+"""One trouble of a node's image garbage collection, from its first failure on, and its verdict (rules:
+invalid-capacity).
 """
 
 from datetime import datetime, timedelta
@@ -19,16 +19,16 @@ NEXT_RUN: Final = timedelta(minutes=6)
 """By then the run after a failure, five minutes later, has been."""
 UNDECIDED: Final = timedelta(minutes=11)
 SAME_RUN: Final = timedelta(seconds=10)
-"""ImageGCFailed tells again what an event of the same run has told."""
+"""ImageGCFailed repeats what an event of the same run has reported."""
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A failed run as an event tells it."""
+    """A failed run as an event reports it."""
 
-    told: ImageGcFailure
+    reported: ImageGcFailure
     at: datetime
     since: datetime
-    """The first occurrence among its `delta`, as far as the event tells it."""
+    """The first occurrence among its `delta`, as far as the event has it."""
     start: datetime | None
     """The kubelet's last start before it, where one was seen."""
     delta: int
@@ -48,7 +48,7 @@ class Settings(msgspec.Struct, frozen=True, array_like=True):
 class Episode(msgspec.Struct, frozen=True):
     """What is known of it so far."""
 
-    told: ImageGcFailure
+    reported: ImageGcFailure = msgspec.field(name="told")  # its name in states that were stored
     first_at: datetime
     last_at: datetime
     since_start: datetime
@@ -59,7 +59,7 @@ class Episode(msgspec.Struct, frozen=True):
     at_start: bool
     """Every failure was within a minute of a start."""
     goes_on: bool
-    """ImageGCFailed, or samples without a capacity, say so."""
+    """ImageGCFailed, or samples without a capacity, show it."""
     settings: Settings
     decision: ImageGcDecision | None
     """What a run would do by the last sample before the last failure."""
@@ -72,7 +72,7 @@ class Episode(msgspec.Struct, frozen=True):
 
 def begin(failure: Failure, settings: Settings, decision: ImageGcDecision | None) -> Episode:
     return Episode(
-        told=failure.told,
+        reported=failure.reported,
         first_at=failure.since,
         last_at=failure.at,
         since_start=failure.since,
@@ -90,11 +90,11 @@ def extend(episode: Episode, failure: Failure, settings: Settings, decision: Ima
     same_run = failure.consecutive and abs(failure.at - episode.last_at) <= SAME_RUN
     restarted = failure.start is not None and failure.start > episode.last_at
     counted = episode.occurrences + (0 if same_run else failure.delta)
-    # ImageGCFailed itself says that there were two (rules: image-gc-loop).
+    # ImageGCFailed itself means that there were two (rules: image-gc-loop).
     occurrences = max(counted, 2) if failure.consecutive else counted
     return msgspec.structs.replace(
         episode,
-        told=episode.told if same_run else failure.told,
+        reported=episode.reported if same_run else failure.reported,
         first_at=min(failure.since, episode.first_at),
         last_at=max(failure.at, episode.last_at),
         since_start=failure.since if restarted else min(failure.since, episode.since_start),
@@ -110,7 +110,7 @@ def extend(episode: Episode, failure: Failure, settings: Settings, decision: Ima
 
 
 def is_run_after_run(first: datetime, last: datetime, count: int) -> bool:
-    """Whether an event that is first seen with a count tells of failures in a row.
+    """Whether an event that is first seen with a count means failures in a row.
 
     One process of the kubelet counted them under one name (rules: event-counts), and they are as near to each other
     as its runs.
@@ -124,12 +124,12 @@ def is_over(episode: Episode, failure: Failure) -> bool:
 
 
 def verdict(episode: Episode, starts: tuple[datetime, ...]) -> str:
-    """What to think of it; empty while that cannot be said.
+    """The verdict; empty while it is undecided.
 
     `starts` are the kubelet's of the last quarter of an hour.
     """
-    if episode.told.reason != "invalid_capacity":
-        return "insufficient_freed" if episode.told.reason == "insufficient_freed" else "persistent"
+    if episode.reported.reason != "invalid_capacity":
+        return "insufficient_freed" if episode.reported.reason == "insufficient_freed" else "persistent"
     around = [s for s in starts if episode.first_at - AT_START <= s <= episode.last_at]
     if len(around) >= LOOP_STARTS:
         return "restart_loop"

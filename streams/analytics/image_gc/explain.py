@@ -8,9 +8,9 @@ from streams.fold.findings import ImageGc
 
 def row_of(cluster: str, node: str, episode: Episode, verdict: str, now: datetime) -> ImageGc:
     """The row of an episode by that verdict."""
-    told, decision = episode.told, episode.decision
-    percent, wanted = told.usage_percent, told.wanted_bytes
-    if decision is not None and told.reason == "insufficient_freed":
+    reported, decision = episode.reported, episode.decision
+    percent, wanted = reported.usage_percent, reported.wanted_bytes
+    if decision is not None and reported.reason == "insufficient_freed":
         percent = decision.usage_percent if percent is None else percent
         wanted = (decision.wanted_bytes or None) if wanted is None else wanted
     return ImageGc(
@@ -18,13 +18,13 @@ def row_of(cluster: str, node: str, episode: Episode, verdict: str, now: datetim
         ts=episode.first_at,
         node=node,
         verdict=verdict,
-        result=told.result,
-        reason=told.reason,
+        result=reported.result,
+        reason=reported.reason,
         usage_percent=percent,
         high_percent=episode.settings.high_percent,
         low_percent=episode.settings.low_percent,
         wanted_bytes=wanted,
-        freed_bytes=told.freed_bytes,
+        freed_bytes=reported.freed_bytes,
         occurrences=episode.occurrences,
         occurrences_lower_bound=episode.lower_bound,
         last_at=episode.last_at,
@@ -80,7 +80,7 @@ def _benign(episode: Episode) -> str:
 
 
 def _persistent(episode: Episode) -> str:
-    if episode.told.reason == "invalid_capacity":
+    if episode.reported.reason == "invalid_capacity":
         return (
             f"Image GC reads capacity 0 of the image file system run after run ({_times(episode)}, since "
             f"{_clock(episode.first_at)}) and gives up before it frees anything: imageGCHighThresholdPercent "
@@ -89,18 +89,18 @@ def _persistent(episode: Episode) -> str:
         )
     return (
         f"Image GC fails run after run ({_times(episode)}, since {_clock(episode.first_at)}; reason "
-        f"{episode.told.reason}), so unused images stay. Look at the kubelet's log and at the container runtime."
+        f"{episode.reported.reason}), so unused images stay. Look at the kubelet's log and at the container runtime."
     )
 
 
 def _insufficient(episode: Episode) -> str:
     settings, decision = episode.settings, episode.decision
-    percent = episode.told.usage_percent
+    percent = episode.reported.usage_percent
     if percent is None and decision is not None:
         percent = decision.usage_percent
     used = f"{percent} % of the image file system is used" if percent is not None else "The image file system is full"
     assumed = ", the defaults, for no /configz was seen" if settings.assumed else ""
-    freed = episode.told.freed_bytes
+    freed = episode.reported.freed_bytes
     result = f"freed {freed} bytes" if freed is not None else "freed too little"
     return (
         f"{used}, image GC begins at {settings.high_percent} % and wants to come down to {settings.low_percent} %"
@@ -114,7 +114,7 @@ def _recovered(episode: Episode) -> str:
     sample = f", and the sample of {_clock(seen)} has a real capacity" if seen else ""
     return (
         f"Image GC works again: the next run was not heard to fail{sample}. It had failed {_times(episode)} from "
-        f"{_clock(episode.first_at)} to {_clock(episode.last_at)} (reason {episode.told.reason})."
+        f"{_clock(episode.first_at)} to {_clock(episode.last_at)} (reason {episode.reported.reason})."
     )
 
 

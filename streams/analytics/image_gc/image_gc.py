@@ -72,7 +72,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
 
 
 def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
-    """An undecided failure that was not heard of again is one that passed."""
+    """An undecided failure that was not repeated has passed."""
     rows: list[Output] = []
     for reason, episode in state.episodes.items():
         if not episode.verdict and watermark - episode.last_at >= UNDECIDED:
@@ -94,15 +94,15 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     if is_kubelet_start(event.reason, text):
         starts = sorted({*state.starts, at})
         return msgspec.structs.replace(state, starts=tuple(s for s in starts if starts[-1] - s <= LOOP)), ()
-    told = parse_image_gc(event.reason, text)
-    if told is None:
+    reported = parse_image_gc(event.reason, text)
+    if reported is None:
         return state, ()
     state, found, since = _count(state, event, at, added=record.change == "ADDED")
     if not found.delta:
         return state, ()
     start = max((s for s in state.starts if s <= at), default=None)
     consecutive = event.reason == "ImageGCFailed"
-    return _failed(state, Failure(told, at, since, start, found.delta, found.lower_bound, consecutive), record.ts)
+    return _failed(state, Failure(reported, at, since, start, found.delta, found.lower_bound, consecutive), record.ts)
 
 
 def _count(state: State, event: Event, at: datetime, *, added: bool) -> tuple[State, Occurrences, datetime]:
@@ -122,13 +122,13 @@ def _count(state: State, event: Event, at: datetime, *, added: bool) -> tuple[St
 
 def _failed(state: State, failure: Failure, now: datetime) -> tuple[State, Sequence[Output]]:
     settings, decision = _percents(state), _decision(state)
-    before = state.episodes.get(failure.told.reason)
+    before = state.episodes.get(failure.reported.reason)
     if before is None or is_over(before, failure):
         episode = begin(failure, settings, decision)
     else:
         episode = extend(before, failure, settings, decision)
     state = msgspec.structs.replace(state, failed_at=max(failure.at, state.failed_at or failure.at))
-    return _judge(state, failure.told.reason, episode, now)
+    return _judge(state, failure.reported.reason, episode, now)
 
 
 def _settings(state: State, config: KubeletConfiguration, now: datetime) -> tuple[State, Sequence[Output]]:
@@ -156,7 +156,7 @@ def _sample(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
 
 
 def _evidence(state: State, reason: str, episode: Episode, now: datetime) -> tuple[State, Sequence[Output]]:
-    """What a sample after its last failure says of an episode."""
+    """An episode after a sample that follows its last failure."""
     decision = _decision(state)
     works = decision is not None and decision.verdict in {"below_high", "disabled"}
     serious = episode.verdict not in {"", "benign_startup", "recovered"}

@@ -1,4 +1,4 @@
-"""Sources that tell different numbers of exclusive CPUs: those that go on to differ."""
+"""Sources that report different numbers of exclusive CPUs, and keep doing so."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -21,18 +21,20 @@ def with_pending(state: State, found: Mapping[tuple[int, str], tuple[int, int]],
         key = f"{source}/{numa}"
         known = state.pending.get(key)
         same = known is not None and (known.mine, known.its) == (mine, its)
-        pending[key] = known if known is not None and same else Pending(numa, source, mine, its, ts, is_told=False)
+        pending[key] = (
+            known if known is not None and same else Pending(numa, source, mine, its, ts, is_reported=False)
+        )
     return state if pending == state.pending else msgspec.structs.replace(state, pending=pending)
 
 
 def due_disagreements(state: State, ts: datetime) -> tuple[State, list[Output]]:
     """The rows of those that have stood for long enough, each once."""
-    due = [key for key, each in state.pending.items() if not each.is_told and ts - each.since >= DISAGREES_AFTER]
+    due = [key for key, each in state.pending.items() if not each.is_reported and ts - each.since >= DISAGREES_AFTER]
     if not due or state.shown.skew is None:
         return state, []
     rows: list[Output] = [_disagreement(state, state.pending[key], state.shown.skew) for key in sorted(due)]
-    told = {key: each._replace(is_told=each.is_told or key in due) for key, each in state.pending.items()}
-    return msgspec.structs.replace(state, pending=told), rows
+    pending = {key: each._replace(is_reported=each.is_reported or key in due) for key, each in state.pending.items()}
+    return msgspec.structs.replace(state, pending=pending), rows
 
 
 def _disagreement(state: State, each: Pending, believed: NumaSkew) -> NumaDisagreement:

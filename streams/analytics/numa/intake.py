@@ -1,6 +1,6 @@
 """How each record of a node's log changes the state of `numa_skew`.
 
-Every function returns the same state object where a record tells nothing new, so that nothing is concluded again, and
+Every function returns the same state object where a record has no news, so that nothing is concluded again, and
 raises BadRecord for a record that makes no sense.
 """
 
@@ -187,8 +187,8 @@ def take_pod(state: State, record: PodRecord) -> State:
 
 
 def _with_topology(state: State) -> State:
-    told = (state.sysfs, *(state.objects[s].cpus for s in (KOORDINATOR, VOLCANO) if s in state.objects))
-    cpus = next((each for each in told if each), ())
+    known = (state.sysfs, *(state.objects[s].cpus for s in (KOORDINATOR, VOLCANO) if s in state.objects))
+    cpus = next((each for each in known if each), ())
     try:
         return msgspec.structs.replace(state, topology=numa_topology(cpus) if cpus else None)
     except InvalidTopology as error:

@@ -2,7 +2,7 @@
 
 Records of many nodes come in no fixed order, so that what is concluded does not depend on it: a row sums up a minute
 of event time, by what was known of each node at its end, and is written again when an older record arrives. A day
-back is remembered. `numa_whatif` tells of the latest state alone.
+back is remembered. `numa_whatif` is about the latest state only.
 """
 
 from bisect import bisect_left, bisect_right

@@ -49,29 +49,29 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
     if isinstance(record, NodeRecord) and record.change == "DELETED":
         return State(), _farewell(state, record.ts)
     taken = state if isinstance(record, EventRecord) else _TAKE[type(record)](state, record)
-    said: list[Output] = []
+    outputs: list[Output] = []
     if isinstance(record, MetricsRecord) and taken is not state:
-        said += numa_rows.stale_gauge_rows(record, taken)
+        outputs += numa_rows.stale_gauge_rows(record, taken)
     if isinstance(record, PodRecord | EventRecord):
         taken, refusals = refusal(taken, record)
-        said += refusals
+        outputs += refusals
     if taken is state:
-        return state, said
+        return state, outputs
     if not taken.node:
         taken = msgspec.structs.replace(taken, cluster=record.cluster, node=record.node)
     taken, concluded = _conclude(taken, record.ts)
-    return taken, [*said, *concluded]
+    return taken, [*outputs, *concluded]
 
 
 def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
-    """Say what had to stand for a while: accounts without NUMA nodes, and disagreements."""
+    """Emit what had to last for a while: accounts without NUMA nodes, and disagreements."""
     if state.vague_since and not state.is_settled and watermark - state.vague_since >= SETTLED_AFTER:
         return _conclude(msgspec.structs.replace(state, is_settled=True), watermark)
     return due_disagreements(state, watermark)
 
 
 def _conclude(state: State, ts: datetime) -> tuple[State, list[Output]]:
-    """What the sources tell now, against what was written last."""
+    """What the sources report now, compared with what was written last."""
     known = numa_state.facts(state)
     accounts = [account(view, known) for view in numa_state.views(state)]
     best = best_account(accounts)

@@ -1,4 +1,4 @@
-"""What a node's log told about its NUMA nodes so far: the state of `numa_skew`, and what it means."""
+"""What is known of a node's NUMA nodes from its log: the state of `numa_skew`, and what it means."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from ingest.model.records import Cpu, Metric, NodeNumaRecord
 from streams.fold.findings import NumaAllocation, NumaPod, NumaResource, NumaSkew, NumaWhatif
 from streams.rules.numa.memory_checkpoint import MemoryManagerState
 from streams.rules.numa.objects import with_crane_pods
-from streams.rules.numa.podresources import tells_exclusive_cpus
+from streams.rules.numa.podresources import names_exclusive_cpus
 from streams.rules.numa.resolve import NodeFacts
 from streams.rules.numa.sources import (
     CRANE,
@@ -55,7 +55,7 @@ class Kubelet(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """What the Node object tells."""
+    """From the Node object."""
 
     created_at: datetime | None
     kubelet_version: str
@@ -74,11 +74,11 @@ class Pending(NamedTuple):
     mine: int
     its: int
     since: datetime
-    is_told: bool
+    is_reported: bool
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """The rows as they were last written, each under what tells it from the others of its node."""
+    """The rows as they were last written, each under its key within the node."""
 
     allocations: dict[str, NumaAllocation] = {}
     pods: dict[str, NumaPod] = {}
@@ -103,7 +103,7 @@ class State(msgspec.Struct, frozen=True):
     gauges: NumaView | None = None
     podresources: NumaView | None = None
     allocatable: frozenset[int] = frozenset()
-    """CPUs by podresources; empty where it does not tell."""
+    """CPUs by podresources; empty where it does not report them."""
     objects: dict[str, NumaView] = {}
     """Views of API objects by source."""
     pods: dict[str, PinnedPod] = {}
@@ -119,13 +119,13 @@ class State(msgspec.Struct, frozen=True):
     vague_since: datetime | None = None
     """Since when the best source does not know NUMA nodes."""
     is_settled: bool = False
-    """It did not for so long that nobody else will."""
+    """It did not for so long that no other source will."""
     pending: dict[str, Pending] = {}
     shown: Shown = Shown()
 
 
 def views(state: State) -> Iterator[NumaView]:
-    """What each source tells now."""
+    """What each source reports now."""
     pods = {uid: pod for uid, pod in state.pods.items() if pod.is_active}
     objects = dict(state.objects)
     by_koordinator = tuple(
@@ -135,15 +135,15 @@ def views(state: State) -> Iterator[NumaView]:
     )
     if KOORDINATOR in objects or by_koordinator:
         view = objects.pop(KOORDINATOR, NumaView(KOORDINATOR, "exact", "koordinator"))
-        told = {holder.uid for holder in by_koordinator}
-        others = tuple(holder for holder in view.holders if holder.uid not in told)
+        known = {holder.uid for holder in by_koordinator}
+        others = tuple(holder for holder in view.holders if holder.uid not in known)
         yield view._replace(holders=tuple(sorted(by_koordinator + others)))
     by_crane = {uid: pod.crane_cpus for uid, pod in pods.items() if pod.crane_cpus}
     if CRANE in objects or by_crane:
         yield with_crane_pods(objects.pop(CRANE, None), by_crane)
     yield from objects.values()
     version = state.machine.kubelet_version if state.machine else ""
-    if state.podresources is not None and tells_exclusive_cpus(version):
+    if state.podresources is not None and names_exclusive_cpus(version):
         uids = uids_by_name(state)
         holders = (each._replace(uid=uids.get((each.namespace, each.pod), "")) for each in state.podresources.holders)
         yield state.podresources._replace(holders=tuple(sorted(holders)))
@@ -159,7 +159,7 @@ def views(state: State) -> Iterator[NumaView]:
 
 
 def device_views(state: State) -> Iterator[NumaView]:
-    """The views that can tell of more than CPUs."""
+    """The views that can have more than CPUs."""
     if state.podresources is not None:
         yield state.podresources
     yield from state.objects.values()
@@ -196,7 +196,7 @@ def facts(state: State) -> NodeFacts:
 
 
 def cpu_policy(state: State) -> str:
-    """The CPU Manager's policy by what the kubelet wrote last, else by what others say; empty where unknown."""
+    """The CPU Manager's policy from what the kubelet wrote last, else from other sources; empty where unknown."""
     if state.checkpoint is not None:
         return state.checkpoint.cpu_manager_policy
     if state.kubelet is not None:
@@ -210,13 +210,13 @@ def topology_policy(state: State) -> str:
         return "single-numa-node"
     if state.kubelet is not None:
         return state.kubelet.topology_manager_policy
-    told = (view.topology_manager_policy for view in state.objects.values())
-    return next((policy for policy in told if policy), "")
+    reported = (view.topology_manager_policy for view in state.objects.values())
+    return next((policy for policy in reported if policy), "")
 
 
 def topology_scope(state: State) -> str:
     """The Topology Manager's scope in the kubelet's spelling, empty where unknown."""
     if state.kubelet is not None:
         return state.kubelet.topology_manager_scope
-    told = (view.topology_manager_scope for view in state.objects.values())
-    return next((scope for scope in told if scope), "")
+    reported = (view.topology_manager_scope for view in state.objects.values())
+    return next((scope for scope in reported if scope), "")

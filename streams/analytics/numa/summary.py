@@ -1,4 +1,4 @@
-"""What a node says on its cluster's log: the record of `numa_cluster`."""
+"""What a node publishes on its cluster's log: the record of `numa_cluster`."""
 
 from collections.abc import Iterable
 from datetime import datetime

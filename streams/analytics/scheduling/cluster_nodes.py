@@ -1,4 +1,4 @@
-"""A cluster's nodes as its log tells them: since when each exists and takes pods. A part of analytics' states."""
+"""A cluster's nodes from its log: since when each exists and takes pods. A part of analytics' states."""
 
 from bisect import bisect_right, insort
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from streams.rules.values.zone import zone_key
 class KnownNode(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     uid: str
     since: datetime
-    """When it was created; where that is not told, when it was first seen."""
+    """When it was created; where that is unknown, when it was first seen."""
     zone: str
     version: str
     """Of its kubelet."""

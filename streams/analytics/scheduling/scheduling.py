@@ -2,7 +2,7 @@
 
 The condition PodScheduled is the source, for every attempt rewrites it; the event, whose note is the first attempt's,
 is a second witness (rules: blind-spots, event-counts). Records of the cluster's log come in no fixed order within a
-minute: a failure is judged when its minute is over, by all that was seen until then, and what was said before is then
+minute: a failure is judged when its minute is over, by all that was seen until then, and earlier rows are then
 replaced.
 """
 
@@ -30,7 +30,7 @@ from streams.rules.scheduling.witness import (
 )
 
 _NOT_PLACED: Final = frozenset({"DaemonSet", "Node"})
-"""Owners whose pods tell nothing of the scheduler's choice of nodes."""
+"""Owners whose pods show nothing about the scheduler's choice of nodes."""
 _SHOWN_CHARACTERS: Final = 200
 
 

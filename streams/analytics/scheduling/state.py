@@ -10,13 +10,13 @@ from streams.analytics.scheduling.cluster_nodes import ClusterNodes
 from streams.fold.findings import SchedulingFailure
 
 WAITING_LIMIT: Final = 50_000
-"""Texts of pods that are remembered; beyond, the oldest are forgotten, and told again if they come again."""
+"""Texts of pods that are remembered; beyond, the oldest are forgotten, and reported again if they come again."""
 OPEN_LIMIT: Final = 20_000
 """Failures that wait for their minute to end; beyond, a failure gets its row but no verdict."""
 
 
 class Waiting(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """The last text that a witness gave about a pod, so that it is told once."""
+    """The last text that a witness gave about a pod, so that it is reported once."""
 
     text: str
     """Its digest."""
@@ -48,7 +48,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     placed: dict[str, datetime] = {}
     """The last minute in which a node got a pod that could have gone elsewhere."""
     starved: dict[str, tuple[datetime, str]] = {}
-    """Since when, and the verdict, that was said of a node."""
+    """The last verdict about a node, and since when."""
 
 
 def forget_pod(state: State, pod: str) -> State:

@@ -21,7 +21,7 @@ SETTLED: Final = timedelta(seconds=10)
 RETRIED: Final = timedelta(minutes=10)
 """A listed pod's text may be that old: every version tries again at least that often."""
 STARVED: Final = timedelta(minutes=10)
-"""How long a node gets no pods before that says something."""
+"""How long a node must get no pods before that counts as evidence."""
 
 
 def conclude(state: State, watermark: datetime, scheduler_version: str) -> tuple[State, list[Row]]:
@@ -29,24 +29,24 @@ def conclude(state: State, watermark: datetime, scheduler_version: str) -> tuple
     over = min(minute_of(watermark), watermark - SETTLED)
     state = replace(state, nodes=forget_gone(state.nodes, watermark - RETRIED - 2 * YOUNG))
     cluster = cluster_of(state.nodes, scheduler_version)
-    told = {key.rpartition("/")[0] for key in state.open} | state.waiting.keys()
+    witnessed = {key.rpartition("/")[0] for key in state.open} | state.waiting.keys()
     rows: list[Row] = []
     for _, failure in sorted(state.open.items()):
         if failure.row.ts < over:
-            rows += _judge(state, failure, cluster, told)
+            rows += _judge(state, failure, cluster, witnessed)
     state, starved = _starved(forget_old(state, watermark, over, RETRIED), minute_of(watermark), cluster)
     return state, [*rows, *starved]
 
 
-def _judge(state: State, failure: OpenFailure, cluster: Cluster, told: AbstractSet[str]) -> Iterator[Row]:
-    """`told` are the pods that a witness told of: an event says no more than the condition of its pod
+def _judge(state: State, failure: OpenFailure, cluster: Cluster, witnessed: AbstractSet[str]) -> Iterator[Row]:
+    """`witnessed` are the pods with a witness: an event adds nothing to the condition of its pod
     (rules: blind-spots).
     """
     row = failure.row
     known = existing_for(state.nodes, row.ts, YOUNG)
     if known != row.nodes_known:
         yield row._replace(nodes_known=known)
-    if row.text_source == "event" and f"condition/{pod_key(row.namespace, row.pod, row.uid)}" in told:
+    if row.text_source == "event" and f"condition/{pod_key(row.namespace, row.pod, row.uid)}" in witnessed:
         return
     yield from evaluated(state, failure, cluster)
     yield from _counted(state, failure, cluster)
@@ -97,7 +97,7 @@ def _starved(state: State, now: datetime, cluster: Cluster) -> tuple[State, list
     )
     got = {name for name in takers if name in state.placed and state.placed[name] >= begun}
     pending = Counter(waiting.daemon_node for waiting in state.waiting.values())
-    said: dict[str, tuple[datetime, str]] = {}
+    judged: dict[str, tuple[datetime, str]] = {}
     rows: list[Row] = []
     for name in takers:
         if name in got:
@@ -109,10 +109,10 @@ def _starved(state: State, now: datetime, cluster: Cluster) -> tuple[State, list
         finding = blind_spot.judge_placement(placement, cluster)
         if finding is None:
             continue
-        said[name] = (since, finding.verdict)
-        if state.starved.get(name) != said[name]:
+        judged[name] = (since, finding.verdict)
+        if state.starved.get(name) != judged[name]:
             rows.append(_of_node(state.cluster, since, name, finding, cluster))
-    return replace(state, starved=said), rows
+    return replace(state, starved=judged), rows
 
 
 def cluster_of(nodes: ClusterNodes, scheduler_version: str) -> Cluster:

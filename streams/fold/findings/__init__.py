@@ -2,7 +2,7 @@
 
 All times are aware UTC. Units are in the names; where they are not, a resource's base unit holds: bytes, inodes,
 processes, pods, and millicores for cpu. A row replaces an earlier one of the same natural key (`ORDER BY`); where
-a finding grows while it is watched, `updated_at` tells its last version.
+a finding grows while it is watched, `updated_at` marks its last version.
 """
 
 from streams.fold.findings.alerts import Alert

@@ -12,7 +12,7 @@ class Alert(NamedTuple):
 
     cluster: str
     ts: datetime
-    """`starts_at` of a row that says firing, `ends_at` of one that says resolved."""
+    """`starts_at` of a firing row, `ends_at` of a resolved one."""
     fingerprint: str
     alertname: str
     severity: str

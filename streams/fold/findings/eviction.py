@@ -54,7 +54,7 @@ class Eviction(NamedTuple):
     cause: str
     resource: str
     signal: str
-    """Empty where no witness or sample tells it."""
+    """Empty where no witness or sample shows it."""
     threshold: int | None
     available: int | None
     predicted_rank: int | None
@@ -62,7 +62,7 @@ class Eviction(NamedTuple):
     """The sample that the rank was predicted from."""
     ranked_pods: int | None
     tied_pods: int | None
-    """Pods that the kubelet's comparison cannot tell apart, this one counted: their ranks may be swapped."""
+    """Pods that are equal in the kubelet's comparison, this one counted: their ranks may be swapped."""
     pod_usage: int | None
     """What the ranking compared, at that sample."""
     pods_usage_ratio: float | None

@@ -8,7 +8,7 @@ from streams.fold.findings.row import row
 
 @row(table="numa_allocations")
 class NumaAllocation(NamedTuple):
-    """Counts are None where the source does not tell them."""
+    """Counts are None where the source does not report them."""
 
     cluster: str
     ts: datetime
@@ -26,9 +26,9 @@ class NumaAllocation(NamedTuple):
     fidelity: str
     producer: str
     witnesses: list[str]
-    """The other sources that tell the same number of exclusive CPUs."""
+    """The other sources that report the same number of exclusive CPUs."""
     assumed: list[str]
-    """`single_numa_node`, `reserved_cpus`: what no source tells and was concluded."""
+    """`single_numa_node`, `reserved_cpus`: what no source reports and was concluded."""
     cpuset: str
     free_cpuset: str
     core_cpusets: list[str]
@@ -47,11 +47,11 @@ class NumaPod(NamedTuple):
     pod: str
     uid: str
     container: str
-    """Empty where the source tells only of the pod."""
+    """Empty where the source names only the pod."""
     cpus: int
     """0 where it let go of them."""
     cpuset: str
-    """Empty where the source tells only the number."""
+    """Empty where the source has only the number."""
     numa_nodes: list[int]
     """Empty where they are not known."""
     aligned: bool | None
@@ -62,7 +62,7 @@ class NumaPod(NamedTuple):
 
 @row(table="numa_skew")
 class NumaSkew(NamedTuple):
-    """Numbers are None where the source does not tell them."""
+    """Numbers are None where the source does not report them."""
 
     cluster: str
     ts: datetime
@@ -85,7 +85,7 @@ class NumaSkew(NamedTuple):
     assumed: list[str]
     explanation: str
     cpu_manager_policy: str = ""
-    """These three by the source that knows best; empty for scope cluster, and where none tells."""
+    """These three by the source that knows best; empty for scope cluster, and where none reports them."""
     topology_manager_policy: str = ""
     topology_manager_scope: str = ""
 

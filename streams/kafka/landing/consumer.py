@@ -18,7 +18,7 @@ from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
 from common.stopping import grace
 from common.tasks import Tasks
-from common.telemetry import STAGE_SECONDS, Figure, Values, telling
+from common.telemetry import STAGE_SECONDS, Figure, Values, registered
 from ingest.kafka import aiokafka_fixes
 from ingest.model.topics import MAX_MESSAGE_BYTES
 from streams.kafka import metrics
@@ -31,7 +31,7 @@ from streams.kafka.message import of_record
 SESSION_MS: Final = 20_000
 POLL_MS: Final = 100
 NEVER_MS: Final = 2**31 - 1
-"""A poll may take as long as the database is away; whether we live is told by the heartbeats."""
+"""A poll may take as long as the database is away; heartbeats show that we are alive."""
 FETCH_BYTES: Final = 32 * 1024 * 1024
 MAX_RECORDS: Final = 5_000
 REVOCATION_SECONDS: Final = 15.0
@@ -77,10 +77,10 @@ class Landing:
         self._unknown: set[TopicPartition] = set()
         """Partitions of which it is not known yet whether a range of them was begun."""
         self._known: set[TopicPartition] = set()
-        """Those of which it is; what is received of others is not ours, or is received again."""
+        """Those of which it is known; messages of others are not ours, or will be received again."""
         self._revoking = False
         self._generation = 0
-        """What was received in an older one is not stored in this."""
+        """Messages received in an older generation are not stored."""
         self._next: dict[TopicPartition, int] = {}
         """What is stored next, of each partition that something was received of."""
         self._landed: Counter[tuple[str, ...]] = Counter()
@@ -97,12 +97,12 @@ class Landing:
         try:
             self._consumer.subscribe(list(self._topics), listener=_Listener(self))
             await self._consumer.start()
-            with telling(self._figures(), self._why_not):
+            with registered(self._figures(), self._why_not):
                 async with grace(stop, GRACE_SECONDS), Tasks() as begin:
                     begin(aiokafka_fixes.failure(self._consumer))
                     await self._land_until(stop)
         except TimeoutError:
-            log.warning("the running insert did not end in time; the next start repeats it")
+            log.warning("the running insert did not finish in time; the next start repeats it")
         finally:
             await aiokafka_fixes.stop(self._consumer)
             await self._admin.close()
@@ -149,7 +149,7 @@ class Landing:
             yield "partitions are being assigned"
         yield from self._gaps.why_not()
         if self._storing.refusal:
-            yield f"the database stores nothing now: {self._storing.refusal}"
+            yield f"the database takes no inserts now: {self._storing.refusal}"
         if self._buffers.full:
             yield f"limit: land.buffered_bytes, {self._limits.buffered_bytes} bytes wait to be stored"
 
@@ -173,7 +173,7 @@ class Landing:
             ends = await self._consumer.end_offsets(list(begun)) if begun else {}
             earliest = await self._consumer.beginning_offsets(list(unknown))
         except KafkaError as error:
-            log.warning("Kafka does not tell what was begun", error=repr(error))
+            log.warning("Kafka does not report which ranges were begun", error=repr(error))
             await asyncio.sleep(FIRST_BACKOFF_SECONDS)
             return
         if generation != self._generation:
@@ -187,7 +187,7 @@ class Landing:
                 self._buffers.begin(tp, each)
                 log.info("a range was begun and is stored first", partition=str(tp), start=each.start, end=each.end)
             else:
-                log.warning("a range was begun whose end the topic has not: it was made anew", partition=str(tp))
+                log.warning("a begun range ends past the topic's end: the topic was recreated", partition=str(tp))
 
     async def _receive(self) -> None:
         received = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=MAX_RECORDS)
@@ -203,9 +203,9 @@ class Landing:
         try:
             await self._land(portions, stop)
         except Abandoned:
-            log.warning("partitions were revoked, or the end has come, before all was stored")
+            log.warning("partitions were revoked, or the lander stopped, before everything was stored")
         except (CommitFailedError, IllegalStateError) as error:
-            log.warning("offsets were not committed, for the group was rebalanced", error=repr(error))
+            log.warning("offsets were not committed because the group was rebalanced", error=repr(error))
 
     async def _land(self, portions: Sequence[Portion], stop: asyncio.Event) -> None:
         generation = self._generation

@@ -43,7 +43,7 @@ class Portion(NamedTuple):
 
     @property
     def token(self) -> str:
-        """The same for the same range; another one where the topic was made anew and counts from 0 again."""
+        """The same for the same range; another one where the topic was recreated and counts from 0 again."""
         return f"{self.topic}:{self.partition}:{self.start}-{self.end}@{self.messages[-1].timestamp_ms}"
 
 
@@ -150,6 +150,6 @@ class Buffers:
         if later := buffer.messages[len(messages) :]:
             self.add(partition, later)
         if not messages:
-            log.warning("a range was begun that the topic keeps no longer", partition=str(partition))
+            log.warning("a range was begun whose messages the topic no longer has", partition=str(partition))
             return None
         return Portion(partition.topic, partition.partition, begun.start, begun.end, messages)

@@ -22,7 +22,7 @@ Store: TypeAlias = Callable[[Portion], None]
 
 
 class TransientFailure(Exception):
-    """The store cannot take it now; the same portion is tried again."""
+    """The store cannot take the portion now; the same one is tried again."""
 
 
 class Abandoned(Exception):
@@ -30,7 +30,7 @@ class Abandoned(Exception):
 
 
 def new_backoff() -> Backoff:
-    """Of a store, or a Kafka, that takes nothing now."""
+    """Waits between attempts while the store, or Kafka, takes nothing."""
     return Backoff(SYSTEM, initial_seconds=FIRST_BACKOFF_SECONDS, limit_seconds=LONGEST_BACKOFF_SECONDS, jitter=0.0)
 
 

@@ -1,7 +1,7 @@
 """Alerts as messages of the topic `leadsman.alerts`, with the field names of an Alertmanager v2 alert.
 
 The key is the fingerprint; headers are CloudEvents 1.0 in Kafka's binary mode. The topic is compacted: the last
-message of a key says how that alert stands. A message that is repeated has the same `ce_id`.
+message of a key is that alert's current state. A repeated message has the same `ce_id`.
 """
 
 from datetime import datetime
@@ -22,7 +22,7 @@ class AlertMessage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     fingerprint: str
     """16 hexadecimal digits, of all labels."""
     labels: dict[str, str]
-    """`alertname`, `severity`, `cluster`, `node` where it is about one, and what tells it from others of its name."""
+    """`alertname`, `severity`, `cluster`, `node` if it has one, and what sets it apart from others of its name."""
     annotations: dict[str, str]
     """`summary`, `description` and `runbook_url`."""
     starts_at: datetime
@@ -56,7 +56,7 @@ def encode_alert(alert: Alert) -> bytes:
 
 
 def alert_headers(alert: Alert) -> Headers:
-    """Headers of an alert's message; the subject is the node, the time when it was told."""
+    """Headers of an alert's message; the subject is the node, the time that of its last update."""
     identity = f"{alert.fingerprint}@{alert.starts_at.isoformat()}#{alert.status}@{alert.updated_at.isoformat()}"
     return event_headers(KIND, KIND, identity, alert.cluster, alert.node, alert.updated_at.isoformat())
 

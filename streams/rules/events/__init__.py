@@ -1,1 +1,1 @@
-"""How Events count, and what the kubelet's messages say."""
+"""How Events count, and the kubelet's messages, parsed."""

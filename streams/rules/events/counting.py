@@ -20,7 +20,7 @@ class Counted(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """Tokens left in a recorder's bucket, as far as the events that passed it tell."""
+    """Tokens left in a recorder's bucket, as far as the events that passed it show."""
 
     tokens: float
     at: float

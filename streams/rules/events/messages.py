@@ -1,5 +1,5 @@
-"""What the kubelet's texts about a node and about admission say (rules: admission-failures, eviction-messages), and
-what all share.
+"""The kubelet's texts about a node and about admission, parsed (rules: admission-failures, eviction-messages), and
+what all texts share.
 
 The texts come from a cluster and may be anything: nothing here raises, and what is not one of the known texts is
 None, never a guess. Texts of eviction and of image GC are in `streams.rules.eviction.messages` and
@@ -20,7 +20,7 @@ _REJECTED: Final = ("Pod was rejected: ", "Pod ")
 
 
 def is_combined(message: str) -> bool:
-    """Whether one event stands for several like it (rules: dropped-events), so its text tells only the first."""
+    """Whether one event stands for several like it (rules: dropped-events), so its text is only the first one's."""
     return message.startswith(_COMBINED)
 
 
@@ -76,7 +76,7 @@ _STATUS_IS_NOW: Final = re.compile(r"Node (\S{1,253}) status is now: ([A-Za-z]{1
 
 
 def parse_node_status(reason: str, message: str) -> ConditionChange | None:
-    """What a node event such as NodeHasDiskPressure says; None for others and where reason and message disagree."""
+    """Parse a node event such as NodeHasDiskPressure; None for others and where reason and message disagree."""
     match = _STATUS_IS_NOW.fullmatch(plain(message))
     if match is None or match[2] != reason:
         return None
@@ -84,7 +84,7 @@ def parse_node_status(reason: str, message: str) -> ConditionChange | None:
 
 
 def parse_condition_reason(reason: str) -> ConditionChange | None:
-    """What the reason of a node's condition says, such as KubeletHasDiskPressure; None for others."""
+    """Parse the reason of a node's condition, such as KubeletHasDiskPressure; None for others."""
     return _CONDITION_REASONS.get(reason)
 
 
@@ -94,11 +94,11 @@ def is_kubelet_start(reason: str, message: str) -> bool:
 
 
 class AdmissionFailure(NamedTuple):
-    """A pod that its node's kubelet did not admit. None where the text does not tell a number."""
+    """A pod that its node's kubelet did not admit. None where the text has no number."""
 
     reason: str
     resource: str = ""
-    """Which there was not enough of; `cpu` for what concerns exclusive CPUs; empty where it is not told."""
+    """The resource that was short; `cpu` for exclusive CPUs; empty where the text names none."""
     requested: int | None = None
     """Base units; millicores for `OutOfcpu`, CPUs for `SMTAlignmentError`."""
     used: int | None = None

@@ -1,4 +1,4 @@
-"""What the kubelet's texts about evictions say (rules: eviction-messages), over all versions.
+"""The kubelet's texts about evictions, parsed (rules: eviction-messages), of all versions.
 
 Texts are hostile: nothing here raises, and an unknown text is None. Amounts are exact, in base units: bytes for
 memory and ephemeral-storage, else inodes or processes.
@@ -98,19 +98,19 @@ _RECLAIM: Final = re.compile(f"Attempting to reclaim {_RESOURCE}")
 
 
 def parse_evicted(message: str) -> Eviction | None:
-    """What a message of reason Evicted says, of an event, a pod's status, or its condition DisruptionTarget."""
+    """Parse a message of reason Evicted: of an event, a pod's status, or its condition DisruptionTarget."""
     text = plain(message)
     return _pressure(text) or _limit(text) or _rejection(without_rejection(text))
 
 
 def parse_threshold_met(message: str) -> str | None:
-    """The resource that an EvictionThresholdMet event says is reclaimed."""
+    """The resource that is reclaimed, by an EvictionThresholdMet event."""
     match = _RECLAIM.fullmatch(plain(message))
     return match[1] if match else None
 
 
 def offenders_of(annotations: EventAnnotations) -> tuple[Offender, ...]:
-    """Pod and containers above their requests by an Evicted event's annotations, whose requests are not told: 0.
+    """Pod and containers above their requests by an Evicted event's annotations, which lack the requests: 0.
 
     Nothing where names and usages do not pair.
     """

@@ -159,7 +159,7 @@ def rank(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_version
 
 
 def tied(signal: str, layout: Layout, pods: Sequence[RankedPod], uid: str, kubelet_version: str = "") -> int:
-    """How many of the ranked pods the kubelet's comparison cannot tell from that of `uid`, itself counted.
+    """How many of the ranked pods are equal to `uid` in the kubelet's comparison, itself counted.
 
     Which of them goes first is open. 0 for a pod that is not ranked. Raises KeyError for an unknown signal.
     """

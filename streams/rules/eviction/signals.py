@@ -132,7 +132,7 @@ def layout_of(sample: NodeSample) -> Layout:
 
 
 def _may_be_same(one: tuple[int | None, int | None], other: tuple[int | None, int | None]) -> bool:
-    """Whether nothing known of two file systems, as (capacity bytes, inodes), tells them apart."""
+    """Whether two file systems, as (capacity bytes, inodes), look the same in everything known."""
     if not one[0] or not other[0]:
         return True
     return one[0] == other[0] and (not one[1] or not other[1] or one[1] == other[1])

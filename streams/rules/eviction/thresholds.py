@@ -39,7 +39,7 @@ class NodeThresholds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     by_signal: dict[str, SignalThresholds] = {}
     assumed: bool = False
-    """The hard ones are the version's defaults, because no configuration told them."""
+    """The hard ones are the version's defaults, because no configuration has them."""
 
 
 def effective_thresholds(
@@ -65,7 +65,7 @@ def effective_thresholds(
 
 
 def default_hard(kubelet_version: str, *, windows: bool = False) -> dict[str, str]:
-    """The hard thresholds of a kubelet that was told none."""
+    """The hard thresholds of a kubelet without configured ones."""
     if windows:
         return {
             signals.MEMORY_AVAILABLE: "500Mi",
@@ -96,12 +96,12 @@ def threshold_value(text: str, capacity: int) -> int:
 
 
 def is_met(available: int, capacity: int, threshold: str) -> bool:
-    """Whether a threshold is met: strictly less is left than it says. Raises BadThreshold."""
+    """Whether a threshold is met: strictly less is left than its value. Raises BadThreshold."""
     return available < threshold_value(threshold, capacity)
 
 
 def is_resolved(available: int, capacity: int, threshold: str, minimum_reclaim: str | None = None) -> bool:
-    """Whether a threshold that was met no longer is: as much more is left as the minimum reclaim says.
+    """Whether a threshold that was met no longer is: as much more is left as the minimum reclaim requires.
 
     Raises BadThreshold.
     """

@@ -91,7 +91,7 @@ def _pairs(window: Window) -> Iterable[tuple[Point, Point]]:
 
 
 def seconds_to(threshold: int | None, value: int, trend: Slope | None) -> float | None:
-    """How long until a falling value is below the threshold; 0 where it is, None where no trend says it will be."""
+    """How long until a falling value is below the threshold; 0 where it is, None where no trend leads there."""
     if threshold is None:
         return None
     if value < threshold:

@@ -1,7 +1,7 @@
-"""What the kubelet's texts about image garbage collection say (rules: image-gc-loop, image-gc-messages,
-invalid-capacity), over all versions.
+"""The kubelet's texts about image garbage collection, parsed (rules: image-gc-loop, image-gc-messages,
+invalid-capacity), of all versions.
 
-Texts are hostile: nothing here raises, and no number is given that the text does not tell. Words for result and
+Texts are hostile: nothing here raises, and no number is given that the text does not have. Words for result and
 reason are those of KEP-6053.
 """
 
@@ -18,13 +18,13 @@ Reason: TypeAlias = Literal[
 
 
 class ImageGcFailure(NamedTuple):
-    """A failed run of image GC; a number is None where the text does not tell it."""
+    """A failed run of image GC; a number is None where the text does not have it."""
 
     result: Result
     """`partial` where something was freed, `noop` where nothing was eligible, `error` where the run broke off."""
     reason: Reason
     wanted_bytes: int | None = None
-    """Never told from 1.35 on."""
+    """Never in the text from 1.35 on."""
     freed_bytes: int | None = None
     usage_percent: int | None = None
     """1.35 and later."""
@@ -72,9 +72,9 @@ _INVALID_IMAGE_ID: Final = ("InvalidImageID", "ImageID is not valid, skipping, I
 
 
 def parse_image_gc(reason: str, message: str) -> ImageGcFailure | None:
-    """What an event of reason FreeDiskSpaceFailed, InvalidDiskCapacity or ImageGCFailed says; None for others.
+    """Parse an event of reason FreeDiskSpaceFailed, InvalidDiskCapacity or ImageGCFailed; None for others.
 
-    Where the text is not known the event's reason alone tells as much as it can.
+    Where the text is unknown, the event's reason alone is used.
     """
     if reason not in _BY_REASON_ALONE:
         return None
@@ -82,7 +82,7 @@ def parse_image_gc(reason: str, message: str) -> ImageGcFailure | None:
 
 
 def parse_error(message: str) -> ImageGcFailure | None:
-    """What an error text of image GC says, of whatever event or log; None for an unknown one."""
+    """Parse an error text of image GC, of whatever event or log; None for an unknown one."""
     text = plain(message)
     if _INVALID_CAPACITY.fullmatch(text):
         return ImageGcFailure("error", "invalid_capacity")
@@ -96,7 +96,7 @@ def parse_error(message: str) -> ImageGcFailure | None:
 
 
 def is_invalid_image_id(reason: str) -> bool:
-    """Whether an event says that an image was skipped for its id; in 1.29 to 1.35 the reason is a sentence."""
+    """Whether an event reports an image skipped for its id; in 1.29 to 1.35 the reason is a sentence."""
     return reason in _INVALID_IMAGE_ID
 
 

@@ -69,7 +69,7 @@ def checksum(state: CpuManagerState) -> int:
 def parse_cpu_manager_state(text: str) -> CpuManagerState:
     """The state in `text`, keys in any case, its checksum verified (0 or absent passes for V1 and V2).
 
-    Where the entries do not tell the version it is the one whose checksum fits. Raises BadCheckpoint.
+    Where the entries do not show the version, it is the one whose checksum fits. Raises BadCheckpoint.
     """
     fields = json_fields(text, ("policyname", "defaultcpuset", "entries", "podentries", "checksum"))
     entries, is_v1 = _entries(fields.get("entries"))

@@ -20,7 +20,7 @@ class Hint(NamedTuple):
 
 
 Hints: TypeAlias = tuple[Hint, ...] | None
-"""Of one resource: None has no opinion; an empty tuple says that nothing can serve it."""
+"""Of one resource: None has no opinion; an empty tuple means that nothing can serve it."""
 
 
 def affinities(numa_nodes: Iterable[int]) -> Iterator[Affinity]:

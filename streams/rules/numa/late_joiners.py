@@ -10,7 +10,7 @@ GROUP_GAP: Final = timedelta(hours=6)
 machines, takes minutes to a few hours, and the next one comes on another shift.
 """
 _FEWEST: Final = 3
-"""Of fewer nodes a rank correlation says nothing."""
+"""With fewer nodes a rank correlation means nothing."""
 
 
 class Aged(NamedTuple):

@@ -1,4 +1,4 @@
-"""API objects and annotations that tell about NUMA nodes: NodeResourceTopology, koordinator, Volcano, Crane
+"""API objects and annotations about NUMA nodes: NodeResourceTopology, koordinator, Volcano, Crane
 (rules: noderesourcetopology, koordinator, crane-and-volcano). Every function raises BadRecord for what it cannot
 read.
 """
@@ -183,18 +183,18 @@ def _volcano(numatopology: Volcano) -> NumaView:
     )
     exclusive = frozenset[int]().union(*(holder.cpus for holder in holders))
     allocatable = cpu_list(str((spec.numares or {}).get("cpu", {}).get("allocatable", "")))
-    told = spec.pod_allocations is not None
+    allocated = spec.pod_allocations is not None
     policies = spec.policies or VolcanoPolicies()
     return NumaView(
         source=VOLCANO,
-        fidelity="exact" if told else "none",
+        fidelity="exact" if allocated else "none",
         producer=managed_by(numatopology.metadata) or "volcano",
         cpus=cpus,
-        reserved=frozenset(c.cpu for c in cpus) - allocatable - exclusive if allocatable and told else None,
+        reserved=frozenset(c.cpu for c in cpus) - allocatable - exclusive if allocatable and allocated else None,
         holders=holders,
         cpu_manager_policy=policies.cpu,
         topology_manager_policy=policies.topology,
-        quirk="" if told else "Numatopology has no podAllocations: which CPUs are exclusive is unknown",
+        quirk="" if allocated else "Numatopology has no podAllocations: which CPUs are exclusive is unknown",
     )
 
 

@@ -18,7 +18,7 @@ _MOST_NUMA_NODES: Final = 4096
 
 
 def podresources_view(pods: Sequence[PodResources], allocatable: AllocatableResources | None) -> NumaView:
-    """What containers hold, and the devices of each NUMA node where the kubelet tells what it can give.
+    """What containers hold, and the devices of each NUMA node where the kubelet reports what it can give.
 
     The service names no uids. Its holders are not all: what a finished init container keeps from the shared pool is
     only in the checkpoint (rules: cpu-checkpoint). A device that lies on no NUMA node, or on several, is none of any
@@ -41,11 +41,11 @@ def podresources_view(pods: Sequence[PodResources], allocatable: AllocatableReso
 
 
 def allocatable_cpus(allocatable: AllocatableResources | None) -> frozenset[int]:
-    """The CPUs that are not reserved; empty where the kubelet does not tell. Raises BadRecord."""
+    """The CPUs that are not reserved; empty where the kubelet does not report them. Raises BadRecord."""
     return _ids(allocatable.cpu_ids, _MOST_CPUS, "CPU") if allocatable else frozenset()
 
 
-def tells_exclusive_cpus(kubelet_version: str) -> bool:
+def names_exclusive_cpus(kubelet_version: str) -> bool:
     """Whether this kubelet's `cpu_ids` are exclusive ones; an unknown version is taken for a new one."""
     return is_at_least(kubelet_version, EXCLUSIVE_SINCE)
 

@@ -1,4 +1,4 @@
-"""From what the sources say to one account of a node's NUMA nodes: the best fidelity wins (rules: numa-sources)."""
+"""From all sources to one account of a node's NUMA nodes: the best fidelity wins (rules: numa-sources)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -30,22 +30,22 @@ _OF_THE_KUBELET: Final = frozenset({CHECKPOINT, PODRESOURCES, METRICS})
 
 
 class NodeFacts(NamedTuple):
-    """What else is known of a node; None where nothing told it."""
+    """What else is known of a node; None where no source has it."""
 
     topology: NumaTopology | None = None
     numa_named: frozenset[int] = frozenset()
     """NUMA nodes that any source ever named."""
     capacity_cpus: int | None = None
     reserved: frozenset[int] | None = None
-    """By `reservedSystemCPUs`, or all but what podresources tells to be allocatable."""
+    """By `reservedSystemCPUs`, or all but what podresources reports as allocatable."""
     reserved_cpus: int | None = None
     """By the amounts of system and kube reservation, or capacity less allocatable."""
     reserved_assumed: bool = True
-    """The amount was not told by the kubelet's settings."""
+    """The amount is not from the kubelet's settings."""
 
 
 class Account(NamedTuple):
-    """What one source tells of a node, together with the facts."""
+    """What one source reports of a node, together with the facts."""
 
     view: NumaView
     fidelity: Fidelity
@@ -75,7 +75,7 @@ class Account(NamedTuple):
 
 
 def account(view: NumaView, facts: NodeFacts) -> Account:
-    """What this source tells of the node."""
+    """What this source reports of the node."""
     if view.source in {CHECKPOINT, PODRESOURCES, KOORDINATOR, VOLCANO} and view.fidelity == "exact":
         return _of_cpu_ids(view, facts)
     if view.source == METRICS:
@@ -96,9 +96,9 @@ def ordered_accounts(accounts: Iterable[Account]) -> list[Account]:
 
 
 def disagreements(best: Account, others: Sequence[Account]) -> dict[tuple[int, str], tuple[int, int]]:
-    """Where others tell another number of exclusive CPUs than the best: by NUMA node (`WHOLE_NODE` where only that
+    """Where others report another number of exclusive CPUs than the best: by NUMA node (`WHOLE_NODE` where only that
     can be compared) and source the best's number and the other's. What pods ask for is no witness of what they hold,
-    and that podresources tells fewer CPUs than the checkpoint is as it has to be: not those of finished init
+    and podresources reports fewer CPUs than the checkpoint by design: not those of finished init
     containers (rules: podresources).
     """
     found: dict[tuple[int, str], tuple[int, int]] = {}
@@ -114,7 +114,7 @@ def disagreements(best: Account, others: Sequence[Account]) -> dict[tuple[int, s
 
 
 def witnesses(best: Account, others: Sequence[Account], numa_node: int) -> list[str]:
-    """The other sources that tell the same number of exclusive CPUs on this NUMA node."""
+    """The other sources that report the same number of exclusive CPUs on this NUMA node."""
     return sorted(
         other.view.source
         for other in others
@@ -207,7 +207,7 @@ def _of_whole_node(view: NumaView, facts: NodeFacts, explanation: str) -> Accoun
     cpus, reserved, assumed = _node_counts(facts)
     numbers = counted_numbers(numa, cpus, reserved, view.exclusive_cpus)
     if (numbers.free_cpus or 0) < 0:
-        # More is held or reserved than the node is said to have: the parts are facts, their difference is none.
+        # More is held or reserved than the node has by its source: the parts are facts, their difference is none.
         numbers = numbers._replace(free_cpus=None)
     noted = (SINGLE_NUMA_NODE,) if single else ()
     if single:
@@ -228,7 +228,7 @@ def _node_counts(facts: NodeFacts) -> tuple[int | None, int | None, bool]:
 
 
 def _reserved(view: NumaView, facts: NodeFacts, topology: NumaTopology) -> tuple[frozenset[int], bool]:
-    """The reserved CPUs, and whether they were concluded rather than told."""
+    """The reserved CPUs, and whether they were concluded rather than reported."""
     if facts.reserved is not None:
         return facts.reserved & topology.cpus, False
     if view.reserved is not None:

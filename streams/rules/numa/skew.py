@@ -1,6 +1,6 @@
 """The numbers of NUMA skew (glossary.md#numa, rules: numa-sources).
 
-A number is None where its source does not tell it: never a guess.
+A number is None where its source does not report it: never a guess.
 """
 
 from collections.abc import Sequence

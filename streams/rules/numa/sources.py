@@ -1,4 +1,4 @@
-"""The one shape of what tells where exclusive CPUs lie, and the kubelet's metrics (rules: kubelet-metrics,
+"""The common form of all sources of exclusive CPUs, and the kubelet's metrics (rules: kubelet-metrics,
 numa-sources).
 
 The parsers of API objects are in `streams.rules.numa.objects`, of podresources in `streams.rules.numa.podresources`;
@@ -39,11 +39,11 @@ class Amount(NamedTuple):
     capacity: int
     allocatable: int
     available: int | None
-    """None where the source does not say."""
+    """None where the source does not report it."""
 
 
 class NumaZone(NamedTuple):
-    """What a source says of one NUMA node; None where it does not say."""
+    """What a source reports of one NUMA node; None where it does not."""
 
     numa_node: int
     cpus: int | None = None
@@ -56,7 +56,7 @@ class NumaZone(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """A container that holds CPUs exclusively; what its source does not tell is empty."""
+    """A container that holds CPUs exclusively; what its source does not report is empty."""
 
     namespace: str
     pod: str
@@ -66,20 +66,20 @@ class Holder(NamedTuple):
 
 
 class NumaView(NamedTuple):
-    """What one source says of a node."""
+    """What one source reports of a node."""
 
     source: str
     fidelity: Fidelity
     """The best that this source can give; a CPU id is exact only together with a topology."""
     producer: str = ""
-    """Who wrote it, where it says: exporters do not agree (rules: noderesourcetopology)."""
+    """Who wrote it, where it is named: exporters do not agree (rules: noderesourcetopology)."""
     cpus: tuple[Cpu, ...] = ()
-    """The topology, where the source tells it."""
+    """The topology, where the source has it."""
     reserved: frozenset[int] | None = None
     zones: tuple[NumaZone, ...] = ()
     holders: tuple[Holder, ...] = ()
     exclusive_cpus: int | None = None
-    """Of the whole node, where the source tells it apart from zones and holders."""
+    """Of the whole node, where the source has it besides zones and holders."""
     cpu_manager_policy: str = ""
     topology_manager_policy: str = ""
     topology_manager_scope: str = ""

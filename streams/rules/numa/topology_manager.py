@@ -18,7 +18,7 @@ Policy: TypeAlias = Literal["none", "best-effort", "restricted", "single-numa-no
 Scope: TypeAlias = Literal["container", "pod"]
 
 MOST_NUMA_NODES: Final = 8
-"""Above this the kubelet does not start with a policy but none, unless `max-allowable-numa-nodes` says more."""
+"""Above this the kubelet does not start with a policy but none, unless `max-allowable-numa-nodes` allows more."""
 
 
 class Settings(NamedTuple):

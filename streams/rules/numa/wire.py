@@ -1,4 +1,4 @@
-"""The part that Leadsman reads of the API objects and annotations that tell about NUMA nodes, with their own names
+"""The part that Leadsman reads of the API objects and annotations about NUMA nodes, with their own names
 (rules: noderesourcetopology, koordinator, crane-and-volcano).
 """
 

@@ -7,7 +7,7 @@ from ingest.model.objects.pod import Container, Pod
 
 
 def is_sidecar(init_container: Container) -> bool:
-    """Tell whether an init container keeps running beside the pod's containers."""
+    """Whether an init container keeps running beside the pod's containers."""
     return init_container.restart_policy == "Always"
 
 

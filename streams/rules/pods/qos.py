@@ -18,7 +18,7 @@ _COMPARED: Final = ("cpu", "memory")
 
 
 def qos_class(pod: Pod) -> str:
-    """Return `Guaranteed`, `Burstable` or `BestEffort`: what the status says, else what the spec makes of it.
+    """Return `Guaranteed`, `Burstable` or `BestEffort`: from the status, else derived from the spec.
 
     Raises `quantity.InvalidQuantity`.
     """

@@ -22,7 +22,7 @@ CRITICAL_PRIORITY: Final = 2_000_000_000
 
 
 class _Reported(NamedTuple):
-    """What a pod's status says of its resources."""
+    """The resources in a pod's status."""
 
     containers: dict[str, ContainerStatus]
     resize_infeasible: bool
@@ -38,7 +38,7 @@ def effective_requests(pod: Pod) -> dict[str, int]:
 def effective_limits(pod: Pod) -> dict[str, int]:
     """Return the sum of the limits that are declared, overhead added to each that is not zero (rules: pod-requests).
 
-    A container without a limit counts as zero here; `cpu_limit` and `memory_limit` tell whether the pod has one.
+    A container without a limit counts as zero here; `cpu_limit` and `memory_limit` show whether the pod has one.
     """
     limits = _limits_without_overhead(pod)
     return _in_units(_sum(limits, _where_present(_nanos(pod.spec.overhead), limits)))
@@ -85,7 +85,7 @@ def exclusive_cpus(pod: Pod) -> int:
 
 
 def is_critical(pod: Pod) -> bool:
-    """Tell whether pressure never evicts a pod: static, mirror, or of a system priority (rules: eviction-loop)."""
+    """Whether pressure never evicts a pod: static, mirror, or of a system priority (rules: eviction-loop)."""
     annotations = pod.metadata.annotations
     if annotations is not None and (annotations.config_mirror or annotations.config_source not in {"", "api"}):
         return True

@@ -1,7 +1,7 @@
 """Whether a scheduler works with a wrong list of nodes, judged from outside (rules: blind-spots).
 
 Nothing here is sure by itself: every verdict carries its evidence in words and numbers, and where the version, the
-zones or missing data do not allow one it is `inconclusive` and says why.
+zones or missing data do not allow one it is `inconclusive`, with the reason.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

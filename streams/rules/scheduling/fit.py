@@ -43,7 +43,7 @@ class NodeState(NamedTuple):
     settings: tuple[Settings, ...] = (Settings(),)
     """Those of its kubelet; where they are not known, those between which they can be."""
     machine: Machine | None = None
-    """None where no source tells what each NUMA node has free."""
+    """None where no source reports what each NUMA node has free."""
     free_cpus: int | None = None
     """Free exclusive CPUs of the whole node, where only that is known."""
 
@@ -125,7 +125,7 @@ _UNTOLERATED: Final = "node(s) had untolerated taint(s)"
 
 
 def kubelet_judgement(node: NodeState, pod: PodRequest) -> Judgement:
-    """What the kubelet says to a pod that no scheduler placed. NUMA comes first, then the node's resources.
+    """The kubelet's answer to a pod that no scheduler placed. NUMA comes first, then the node's resources.
 
     Kubernetes: pkg/kubelet/allocation/allocation_manager.go, pkg/kubelet/lifecycle/predicate.go.
     """
@@ -168,7 +168,7 @@ def _kubelets(node: NodeState, pod: PodRequest) -> tuple[Judgement, Machine | No
     judgements = [_kubelet(node, settings, pod) for settings in node.settings]
     judgement, machine = judgements[0]
     if any(other.verdict != judgement.verdict for other, _ in judgements[1:]):
-        note = "it depends on the kubelet's CPU Manager and Topology Manager, whose policies no source tells"
+        note = "it depends on the kubelet's CPU Manager and Topology Manager, whose policies no source reports"
         return Judgement("unknown", note=note), machine
     if any(other.numa_nodes != judgement.numa_nodes for other, _ in judgements[1:]):
         judgement = judgement._replace(numa_nodes=(), hint=None)
@@ -200,16 +200,16 @@ def _admitted(machine: Machine, settings: Settings, pod: PodRequest) -> tuple[Ju
 
 
 def _without_numa_nodes(free_cpus: int | None, settings: Settings, pod: PodRequest) -> Judgement:
-    """What can be said of exclusive CPUs where only those of the whole node are known, or not even those."""
+    """The judgement on exclusive CPUs where only those of the whole node are known, or not even those."""
     if free_cpus is None:
-        return Judgement("unknown", note="no source tells how many exclusive CPUs are free")
+        return Judgement("unknown", note="no source reports how many exclusive CPUs are free")
     lump = Machine(lump_topology(max(0, free_cpus)), frozenset(range(max(0, free_cpus))))
     judgement, _ = _admitted(lump, Settings(topology_scope=settings.topology_scope), pod)
     if judgement.verdict != "fits":
         return judgement
     if settings.topology_policy in {"none", "best-effort"} and not settings.assignment.whole_cores:
-        return Judgement("fits", note="no source tells on which NUMA nodes CPUs are free")
-    note = f"{free_cpus} exclusive CPUs are free, but no source tells on which NUMA nodes"
+        return Judgement("fits", note="no source reports on which NUMA nodes CPUs are free")
+    note = f"{free_cpus} exclusive CPUs are free, but no source reports on which NUMA nodes"
     return Judgement("unknown", note=note)
 
 

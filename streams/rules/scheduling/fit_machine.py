@@ -1,6 +1,4 @@
-"""A node's machine and its kubelet's settings, from what sources of any fidelity tell (rules: exclusive-cpus,
-numa-sources).
-"""
+"""A node's machine and its kubelet's settings, from sources of any fidelity (rules: exclusive-cpus, numa-sources)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, cast, get_args
@@ -24,7 +22,7 @@ _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 
 
 class NumaCpus(NamedTuple):
-    """The CPUs of one NUMA node; counts are None where no source tells them."""
+    """The CPUs of one NUMA node; counts are None where no source reports them."""
 
     numa_node: int
     cpus: int | None
@@ -39,7 +37,7 @@ class NumaCpus(NamedTuple):
 
 
 class Policies(NamedTuple):
-    """What is told of a kubelet; empty texts and None where nothing tells it."""
+    """What is known of a kubelet; empty texts and None where it is unknown."""
 
     cpu: str = ""
     topology: str = ""
@@ -79,14 +77,14 @@ def machine_of(
         return None
 
 
-def settings_of(told: Policies) -> tuple[Settings, ...]:
-    """The settings of a kubelet; where some are not told, the laxest and the strictest that it can have."""
-    options = told.cpu_options or {}
-    topology_options = told.topology_options or {}
+def settings_of(known: Policies) -> tuple[Settings, ...]:
+    """The settings of a kubelet; where some are not known, the laxest and the strictest that it can have."""
+    options = known.cpu_options or {}
+    topology_options = known.topology_options or {}
     limit = topology_options.get(MAX_NUMA_NODES, "")
     base = Settings(
-        topology_scope=cast("Scope", told.scope) if told.scope in get_args(Scope) else "container",
-        cpu_policy=told.cpu or "static",
+        topology_scope=cast("Scope", known.scope) if known.scope in get_args(Scope) else "container",
+        cpu_policy=known.cpu or "static",
         assignment=Assignment(
             across_numa=options.get(ACROSS_NUMA) in _TRUE,
             across_cores=options.get(ACROSS_CORES) in _TRUE,
@@ -97,18 +95,18 @@ def settings_of(told: Policies) -> tuple[Settings, ...]:
         max_numa_nodes=int(limit[:6]) if limit.isascii() and limit.isdecimal() else MOST_NUMA_NODES,
     )
     policies: tuple[Policy, ...] = ("none", "single-numa-node")
-    if told.topology in get_args(Policy):
-        policies = (cast("Policy", told.topology),)
+    if known.topology in get_args(Policy):
+        policies = (cast("Policy", known.topology),)
     lax, strict = base._replace(topology_policy=policies[0]), base._replace(topology_policy=policies[-1])
-    if told.cpu_options is None:
+    if known.cpu_options is None:
         strict = strict._replace(assignment=strict.assignment._replace(whole_cores=True))
     pinning = (lax, strict) if lax != strict else (lax,)
-    return pinning if told.cpu else (*pinning, lax._replace(cpu_policy="none"))
+    return pinning if known.cpu else (*pinning, lax._replace(cpu_policy="none"))
 
 
-def options_not_followed(told: Policies) -> Iterator[str]:
+def options_not_followed(known: Policies) -> Iterator[str]:
     """In words, those that are set."""
-    options = {**(told.cpu_options or {}), **(told.topology_options or {})}
+    options = {**(known.cpu_options or {}), **(known.topology_options or {})}
     for name in NOT_FOLLOWED:
         if options.get(name) in _TRUE:
             yield f"option {name} is not followed: it can lie on other NUMA nodes"

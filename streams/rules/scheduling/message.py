@@ -1,4 +1,4 @@
-"""What the scheduler says when it finds no node for a pod, in the words of every version
+"""The scheduler's text when it finds no node for a pod, in the words of every version
 (rules: scheduler-messages, recorded-behaviour).
 """
 
@@ -46,13 +46,13 @@ class SchedulingMessage(NamedTuple):
     prefilter: str
     """Why no node was even looked at (1.26 and later); it stands beside the histogram in 1.26 to 1.28."""
     post_filter: str
-    """What other plugins say after the histogram: "no new claims to deallocate" (1.36)."""
+    """What other plugins add after the histogram: "no new claims to deallocate" (1.36)."""
     preemption: Preemption | None
     truncated: bool
 
     @property
     def oldest_minor(self) -> int:
-        """The oldest Kubernetes 1.x that can have written it: 24 where it tells of preemption, else 0."""
+        """The oldest Kubernetes 1.x that can have written it: 24 where it mentions preemption, else 0."""
         if self.prefilter:
             return 26
         return 24 if self.preemption is not None or self.post_filter else 0

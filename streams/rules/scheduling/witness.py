@@ -1,4 +1,4 @@
-"""What a pod and an event tell of a failure to find a node (rules: blind-spots, event-counts)."""
+"""A pod and an event as witnesses of a failure to find a node (rules: blind-spots, event-counts)."""
 
 from datetime import datetime
 from typing import Final

@@ -179,7 +179,7 @@ def test_nothing_waits_for_a_receiver_that_is_dead_slow_or_refuses(
     broken.status = 200
     eventually("the one that was broken has all", lambda: len(broken.statuses()) == 20)
     eventually("the slow one has all", lambda: len(slow.statuses()) == 20)
-    eventually("the refusal is told", lambda: "an alert is refused" in log.log.read_text())
+    eventually("the refusal is logged", lambda: "an alert was refused" in log.log.read_text())
     for each in (slow, refusing, broken):
         each.close()
     assert slow.statuses() == broken.statuses() == hook.statuses()

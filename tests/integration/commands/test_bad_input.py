@@ -157,7 +157,7 @@ WRONG_FILES: Final = {
     "dump.tar.gz": (tar("gz"), "this is a tar archive; unpack it and give the folder"),
     "capture.zip": (zipped(), "nothing in it is an observation, a capture is JSON Lines; line 1: "),
     "kubelet.log": (b"Nov 21 04:11:12 n1 kubelet[1]: Starting\n" * 3, "nothing in it is an observation"),
-    "configz.json": (b'{"kubeletconfig": {}}', "nothing tells which node's configz this is; pass --node NAME"),
+    "configz.json": (b'{"kubeletconfig": {}}', "the node of this configz is unknown; pass --node NAME"),
     "secret.json": (b'{"kind": "Secret"}', "holds nothing that Leadsman reads, only Secret (1)"),
 }
 

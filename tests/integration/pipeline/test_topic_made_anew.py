@@ -52,4 +52,4 @@ def test_what_is_sent_into_topics_made_anew_is_concluded_from_and_stored(
             lander.stop()
             worker.stop()
         assert pipeline.digest() == embedded_digest(everything, clickhouse.dsn("embedded"))
-        assert "made anew" in worker.log.read_text()
+        assert "recreated" in worker.log.read_text()

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from common.telemetry import REASONS_AT_MOST, STAGE_SECONDS, CannotServe, Figure, served, telling
+from common.telemetry import REASONS_AT_MOST, STAGE_SECONDS, CannotServe, Figure, registered, served
 from components import telemetry
 from components.processes import HOST, free_port
 from ingest.kafka.metrics import DEAD_LETTERS
@@ -44,7 +44,7 @@ async def test_a_part_is_not_ready_before_a_component_tells_of_itself() -> None:
     port = free_port()
     async with served(HOST, port, "work"):
         assert await ready(port) == (503, {"part": "work", "ready": False, "reasons": ["it is starting"]})
-        with telling({}):
+        with registered({}):
             assert await ready(port) == (200, {"part": "work", "ready": True, "reasons": []})
         assert (await get("healthz", port))[0] == 200
 
@@ -52,7 +52,7 @@ async def test_a_part_is_not_ready_before_a_component_tells_of_itself() -> None:
 async def test_it_is_ready_when_nobody_has_a_reason_and_the_reasons_are_told() -> None:
     port, wrong = free_port(), list[str]()
     async with served(HOST, port, "land"):
-        with telling({}, lambda: wrong), telling({}):
+        with registered({}, lambda: wrong), registered({}):
             assert (await ready(port))[0] == 200
             wrong.append("the database is away")
             status, told = await ready(port)
@@ -66,7 +66,7 @@ async def test_reasons_have_no_secret_no_escapes_and_an_end() -> None:
     port = free_port()
     hostile = "http://u:canary@h refused \x1b[31m\n"
     async with served(HOST, port, "watch"):
-        with telling({}, lambda: [hostile] + ["silent"] * 1000):
+        with registered({}, lambda: [hostile] + ["silent"] * 1000):
             text = (await get("readyz", port))[1]
     reasons = json.loads(text)["reasons"]
     assert "canary" not in text
@@ -80,8 +80,8 @@ async def test_figures_of_two_components_are_summed_up_and_go_with_them() -> Non
     port = free_port()
     counts: dict[tuple[str, ...], float] = {("a",): 2.0, ('"}\n',): 1.0}
     async with served(HOST, port, "work"):
-        with telling({COUNTED: lambda: counts, WAITING: lambda: {(): 3}}):
-            with telling({COUNTED: lambda: {("a",): 5}}):
+        with registered({COUNTED: lambda: counts, WAITING: lambda: {(): 3}}):
+            with registered({COUNTED: lambda: {("a",): 5}}):
                 found = values((await get("metrics", port))[1])
                 assert found["leadsman_counted_total", ("a",)] == 7
                 assert found["leadsman_counted_total", ('"}\n',)] == 1
@@ -122,7 +122,7 @@ async def test_each_metric_of_the_alert_rules_is_one_of_ours() -> None:
     DEAD_LETTERS.labels("not_json").inc()
     with ExitStack() as stack:
         for figure in _every_figure():
-            stack.enter_context(telling({figure: _one(figure)}))
+            stack.enter_context(registered({figure: _one(figure)}))
         async with served(HOST, port, "work"):
             exported = {name for name, _ in values((await get("metrics", port))[1])}
     assert used

@@ -8,7 +8,7 @@ import pytest
 import uvloop
 
 from common.errors import FilesUnusable
-from common.telemetry import _TOLD
+from common.telemetry import _REGISTERED
 from common.tls import RotatingContext
 from ingest.kafka.publish import Publisher, PublisherEnded
 
@@ -28,7 +28,7 @@ def test_a_ca_file_that_is_empty_for_a_moment_ends_the_publisher_loudly(tmp_path
                 try:
                     await asyncio.Event().wait()
                 finally:
-                    reasons.extend(_TOLD.why_not())
+                    reasons.extend(_REGISTERED.why_not())
                     with pytest.raises(PublisherEnded, match="nothing is sent to Kafka any more"):
                         await publisher.send("topic", b"key", b"value")
 

@@ -157,9 +157,9 @@ async def test_a_degraded_stream_is_logged_when_it_begins_and_when_it_ends() -> 
         memory = Memory()
         with capture_logs() as logs:
             async with _running(Watching(live, memory.publish, hurried())):
-                await until(lambda: any(each["event"] == "a stream is whole again" for each in logs))
+                await until(lambda: any(each["event"] == "a stream has recovered" for each in logs))
     told = [(each["event"], each["stream"]) for each in logs if "stream" in each]
-    assert told == [("a stream is degraded", "nodes"), ("a stream is whole again", "nodes")]
+    assert told == [("a stream is degraded", "nodes"), ("a stream has recovered", "nodes")]
     assert "403 Forbidden" in next(each["reason"] for each in logs if "reason" in each)
     # it is told downstream too: the others go on, and this is a record like any other
     assert ("nodes", "ERROR") in {(one.resource, one.type) for one in memory.seen}

@@ -301,12 +301,12 @@ def test_policies_that_nothing_tells_make_the_verdict_unknown_only_where_they_ma
 def test_what_nobody_knows_does_not_count_as_fitting() -> None:
     found = answer(asked(8), [Candidate(state(None, SINGLE, free_cpus=12))], {}, MINOR)
     assert (found.pods, found.fits, found.nodes[0].verdict) == (0, False, "unknown")
-    assert found.nodes[0].notes == ["12 exclusive CPUs are free, but no source tells on which NUMA nodes"]
+    assert found.nodes[0].notes == ["12 exclusive CPUs are free, but no source reports on which NUMA nodes"]
 
 
 def test_devices_whose_numa_nodes_nothing_tells_are_noted() -> None:
     found = answer(asked(1, devices={"example.com/card": 1}), [Candidate(state(machine(4), SINGLE))], {}, MINOR)
-    assert found.nodes[0].notes == ["no source tells on which NUMA nodes example.com/card are: they give no hint"]
+    assert found.nodes[0].notes == ["no source reports the NUMA nodes of example.com/card: they give no hint"]
 
 
 # The whole answer.

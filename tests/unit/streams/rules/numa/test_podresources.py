@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from common.errors import BadRecord
 from ingest.model.podresources import AllocatableResources, ContainerResources, DeviceResources, PodResources
 from ingest.model.records import Cpu
-from streams.rules.numa.podresources import allocatable_cpus, podresources_view, tells_exclusive_cpus
+from streams.rules.numa.podresources import allocatable_cpus, names_exclusive_cpus, podresources_view
 from streams.rules.numa.resolve import NodeFacts, account, disagreements
 from streams.rules.numa.sources import CHECKPOINT, PODRESOURCES, Amount, Holder, NumaView
 from streams.rules.numa.topology import numa_topology
@@ -86,7 +86,7 @@ def test_an_id_that_no_numa_node_has_is_refused(numa: int) -> None:
     ("version", "told"), [("v1.22.17", False), ("v1.23.0", True), ("v1.36.3", True), ("", True), ("nonsense", True)]
 )
 def test_cpu_ids_are_exclusive_ones_since_1_23(version: str, told: bool) -> None:
-    assert tells_exclusive_cpus(version) is told
+    assert names_exclusive_cpus(version) is told
 
 
 def held(source: str, *cpus: int) -> NumaView:
