@@ -288,7 +288,7 @@ def test_image_gc_state_agrees_with_the_rule(database: Database) -> None:
         expected[node] = (
             decision.verdict,
             decision.usage_percent,
-            int(decision.over_high),
+            int(decision.verdict == "free"),
             decision.wanted_bytes,
             int(not known),
         )
