@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any, Final, get_args
 
 from common.durations import InvalidDuration, parse_duration
+from fakes.checkpoints import write_cpu_manager_state, write_memory_manager_state
 from fuzz.target import Target, as_text, texts_of
 from ingest.model.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
 from streams.rules.events import messages
@@ -14,12 +15,10 @@ from streams.rules.numa.cpu_checkpoint import (
     BadCheckpoint,
     checksum,
     parse_cpu_manager_state,
-    write_cpu_manager_state,
 )
 from streams.rules.numa.memory_checkpoint import (
     memory_checksum,
     parse_memory_manager_state,
-    write_memory_manager_state,
 )
 from streams.rules.scheduling import message as scheduling_message
 from streams.rules.values.quantity import (
