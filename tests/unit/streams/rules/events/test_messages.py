@@ -405,11 +405,13 @@ PIECES = [
 
 
 @given(
-    reason=st.sampled_from(["Evicted", "ImageGCFailed", "FreeDiskSpaceFailed", "SMTAlignmentError", "OutOfcpu"]),
+    reason=st.sampled_from(["Evicted", "ImageGCFailed", "FreeDiskSpaceFailed"]),
     message=st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map("".join)),
 )
-def test_no_text_raises(reason: str, message: str) -> None:
-    _parse_all(reason, message)
+def test_no_text_raises_and_the_reason_alone_tells_image_gc_and_nodes(reason: str, message: str) -> None:
+    image_gc, _, node_status = _parse_all(reason, message)
+    assert (image_gc is not None) is (reason in {"ImageGCFailed", "FreeDiskSpaceFailed"})
+    assert node_status is None
 
 
 @pytest.mark.parametrize(
