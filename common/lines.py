@@ -31,7 +31,7 @@ class Splitter:
 
     def add(self, chunk: bytes) -> Iterator[Line]:
         """The lines that end in the chunk and are not blank."""
-        if self._size_bytes == 0 and chunk.isspace():
+        if self._size_bytes == 0 and len(chunk) <= self._limit_bytes and chunk.isspace():
             # a bomb may be made of line breaks
             self._number += chunk.count(b"\n")
             self._append(chunk[chunk.rfind(b"\n") + 1 :])
