@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from typing import Final
 
+from common.amounts import size
 from common.text import plain
 
-_KIB: Final = 1024
-_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 SHOWN: Final = 3
 NAME: Final = 120
 """Characters of a name that are shown."""
@@ -27,15 +26,6 @@ EVICTION_ADVICE: Final = {
 def name(text: str) -> str:
     """A name that a cluster chose, safe to show."""
     return plain(text, NAME)
-
-
-def size(amount: float) -> str:
-    """Bytes, with one decimal: `1.5 GiB`."""
-    power = 0
-    while abs(amount) >= _KIB and power < len(_UNITS) - 1:
-        amount /= _KIB
-        power += 1
-    return f"{amount:.0f} B" if not power else f"{amount:.1f} {_UNITS[power]}"
 
 
 def amount(value: int, resource: str) -> str:
