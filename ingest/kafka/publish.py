@@ -12,6 +12,8 @@ import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
+from common.backoff import Backoff
+from common.clock import SYSTEM
 from common.tasks import Tasks
 from common.telemetry import Figure, Values, registered
 from ingest.kafka import aiokafka_fixes, metrics
@@ -103,7 +105,13 @@ class Publisher:
         self._room = asyncio.Semaphore(limit)
         self._order = asyncio.Lock()
         self._broken = asyncio.Event()
-        self._backoff = FIRST_BACKOFF_SECONDS
+        self._backoff = Backoff(
+            SYSTEM,
+            initial_seconds=FIRST_BACKOFF_SECONDS,
+            limit_seconds=LONGEST_BACKOFF_SECONDS,
+            reset_seconds=LONGEST_BACKOFF_SECONDS,
+            jitter=0.0,
+        )
         self._breaks = 0
         self._refusal = ""
         """Why Kafka takes nothing now."""
@@ -189,7 +197,6 @@ class Publisher:
     def _delivered(self, producer: AIOKafkaProducer, number: int, delivery: "asyncio.Future[Any]") -> None:
         error = asyncio.CancelledError() if delivery.cancelled() else delivery.exception()
         if error is None or isinstance(error, MessageSizeTooLargeError):
-            self._backoff = FIRST_BACKOFF_SECONDS
             self._done(number, error)
         else:
             self._break(producer, error)
@@ -220,8 +227,7 @@ class Publisher:
                     await self._discard_producer()
                     await self._start_producer()
                 if self._broken.is_set():
-                    await asyncio.sleep(self._backoff)
-                    self._backoff = min(2 * self._backoff, LONGEST_BACKOFF_SECONDS)
+                    await self._backoff.wait()
         except BaseException as error:
             self._ended = error
             raise
@@ -246,8 +252,8 @@ class Publisher:
             await aiokafka_fixes.discard(producer, STOP_SECONDS)
             if not isinstance(error, KafkaError | OSError):
                 raise
-            log.warning("Kafka does not answer", error=repr(error), again_in_seconds=self._backoff)
             self._refusal = repr(error)
+            log.warning("Kafka does not answer", error=self._refusal)
             return
         self._producer = producer
         self._refusal = ""

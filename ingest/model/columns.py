@@ -75,10 +75,13 @@ def pack_column(typecode: TypeCode, values: Sequence[float | None]) -> bytes:
         return array(typecode, map(_stored, values)).tobytes()
 
 
+def within_int64(value: int) -> int:
+    """The number, or the one of 64 bits that is nearest to it."""
+    return min(max(value, _INT64[0]), _INT64[1])
+
+
 def _stored(value: float | None) -> Any:
-    if isinstance(value, int):
-        return min(max(value, _INT64[0]), _INT64[1])
-    return value or 0
+    return within_int64(value) if isinstance(value, int) else value or 0
 
 
 @lru_cache

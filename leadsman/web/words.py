@@ -3,13 +3,9 @@
 from datetime import datetime
 from typing import Final
 
+from common import amounts
 from common.durations import in_words
 from streams.rules.eviction.signals import PID_AVAILABLE
-
-_BYTES: Final = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
-_COUNTS: Final = (("G", 10**9), ("M", 10**6), ("k", 10**4))
-_HIGH: Final = 100
-_MIDDLE: Final = 10
 
 KINDS: Final = {
     "alert": "Alert",
@@ -60,12 +56,12 @@ def amount(value: float | None, signal: str) -> str:
 
 def size(value: float | None) -> str:
     """Bytes, as 14.4 GiB."""
-    return "unknown" if value is None else _scaled(value, _BYTES, "B")
+    return "unknown" if value is None else amounts.size(value)
 
 
 def count(value: float | None) -> str:
     """A number, as 12.6 M."""
-    return "unknown" if value is None else _scaled(value, _COUNTS, "")
+    return "unknown" if value is None else amounts.count(value)
 
 
 def resource(value: float | None, name: str) -> str:
@@ -110,12 +106,3 @@ def sentence(text: str) -> str:
     text = text.strip()
     text = text[:1].upper() + text[1:]
     return text if not text or text.endswith((".", "!", "?")) else f"{text}."
-
-
-def _scaled(value: float, scales: tuple[tuple[str, int], ...], base: str) -> str:
-    for name, scale in scales:
-        if abs(value) >= scale:
-            scaled = value / scale
-            digits = 0 if abs(scaled) >= _HIGH else 1 if abs(scaled) >= _MIDDLE else 2
-            return f"{scaled:,.{digits}f} {name}"
-    return f"{value:,.0f}{f' {base}' if base else ''}"

@@ -10,7 +10,7 @@ import pyarrow as pa
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
-from ingest.model.columns import BYTES, TYPE_CODES, Packed
+from ingest.model.columns import BYTES, TYPE_CODES, Packed, within_int64
 from ingest.model.samples import NodeSample, PodColumns
 from sql.database.lean_arrow import make_arrow_lean
 from streams.fold.batch import SampleKey
@@ -29,7 +29,6 @@ _SCALARS: Final[dict[Any, pa.DataType]] = {
     datetime: _TIME,
 }
 _SAMPLE_KEY: Final[dict[str, Any]] = {"cluster": str, "ts": datetime, "node": str}
-_INT64: Final = (-(1 << 63), (1 << 63) - 1)
 
 
 def _field(name: str, hint: Any) -> "pa.Field[Any]":
@@ -139,7 +138,7 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> "pa.Array[Any]":
 
 def _storable(value: Any) -> Any:
     if isinstance(value, int):
-        return min(max(value, _INT64[0]), _INT64[1])
+        return within_int64(value)
     if isinstance(value, str):
         return value.encode(errors="replace").decode()
     if isinstance(value, list | tuple):

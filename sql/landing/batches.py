@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 from queue import Queue
 from threading import Thread
-from types import TracebackType
 from typing import Final, Literal, Self
 
 import pyarrow as pa
@@ -58,9 +57,7 @@ class Lander:
         self._merges("STOP")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._waiting.put(None)
         self._thread.join()
         self._merges("START")

@@ -9,9 +9,10 @@ from typing import Final
 
 import msgspec
 
+from fakes.checkpoints import write_cpu_manager_state
 from ingest.files.capture import CaptureWriter, Compression
 from ingest.model.observation import Change, Observation, Origin
-from streams.rules.numa.cpu_checkpoint import CpuManagerState, write_cpu_manager_state
+from streams.rules.numa.cpu_checkpoint import CpuManagerState
 
 from .shapes import Json, Shapes, load_shapes
 from .summaries import Summaries, node_name, node_uid, pod_names

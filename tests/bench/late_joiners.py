@@ -13,8 +13,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from fakes.checkpoints import write_cpu_manager_state
 from ingest.model.cpuset import format_cpuset
-from streams.rules.numa.cpu_checkpoint import CpuManagerState, write_cpu_manager_state
+from streams.rules.numa.cpu_checkpoint import CpuManagerState
 
 START = datetime(2026, 3, 10, 8, tzinfo=UTC)
 VERSION = "v1.28.8"

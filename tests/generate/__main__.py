@@ -1,6 +1,5 @@
 """`make generate`: write every file that is derived from the code. A test compares them with what is committed."""
 
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
@@ -9,19 +8,9 @@ from generate.alert_coverage import VIEW, alert_coverage
 from generate.alert_list import alert_list
 from generate.commands import commands
 from generate.pictures import floors, observation
+from generate.schemas import MODELS, schema
+from generate.tables import tables
 from paths import ROOT
-from sql.database.open import connect
-from sql.schema.migrate import migrate
-from sql.schema.reference import reference
-from streams.kafka.schemas.generate import MODELS, schema
-
-
-def tables() -> str:
-    """`docs/tables.md`, of a fresh database."""
-    with tempfile.TemporaryDirectory() as folder, connect(f"chdb://{folder}/db") as db:
-        migrate(db)
-        return reference(db)
-
 
 FILES: Final[Mapping[str, Callable[[], str]]] = {
     **{f"streams/kafka/schemas/{name}.json": partial(schema, name) for name in MODELS},

@@ -8,12 +8,12 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
+from common.durations import in_words
 from common.text import plain
 from leadsman.cli.present.tables import as_table
 from sql.database.open import Result
 from sql.questions.backtest import Backtest
 from streams.alerting.rules import ALERT_NAMES
-from streams.alerting.words import lasting
 from streams.questions.backtest import Announced, announced, unfulfilled
 
 Shown = str | Table
@@ -30,7 +30,7 @@ def as_tables(found: Backtest) -> Iterator[Shown]:
                 (
                     _time(each.starts_at),
                     _time(each.ends_at) if each.ends_at else "still fires",
-                    lasting((each.ends_at - each.starts_at).total_seconds()) if each.ends_at else "-",
+                    in_words((each.ends_at - each.starts_at).total_seconds()) if each.ends_at else "-",
                     each.severity,
                     each.alertname,
                     each.summary,
@@ -135,12 +135,12 @@ def _compared(found: Backtest) -> list[tuple[str, ...]]:
 
 def _shortest(leads: list[list[Announced]]) -> str:
     known = [each[0].lead_seconds for each in leads if each]
-    return lasting(min(known)) if known else "-"
+    return in_words(min(known)) if known else "-"
 
 
 def _leads(by: list[Announced]) -> str:
     """The lead time of each alert that announced it, before the first eviction."""
-    return ", ".join(f"{each.alertname} {lasting(each.lead_seconds)} before" for each in by) or "NOTHING"
+    return ", ".join(f"{each.alertname} {in_words(each.lead_seconds)} before" for each in by) or "NOTHING"
 
 
 def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:

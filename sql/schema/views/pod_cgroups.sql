@@ -1,4 +1,4 @@
--- rules: cgroup-values; agrees with streams/rules/pods/cgroup.py.
+-- rules: cgroup-values
 -- column node: The node it is bound to
 -- column ts: When its requests and limits were last seen
 -- column cpu_shares: cpu.shares of cgroup v1 for its CPU request, 2 to 262144

@@ -5,9 +5,10 @@ from typing import Final
 
 import pydantic
 
+from common.durations import in_words
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
 from streams.alerting.rule_settings import RuleSettings, Seconds
-from streams.alerting.words import EVICTION_ADVICE, amount, lasting, name
+from streams.alerting.words import EVICTION_ADVICE, amount, name
 from streams.fold.findings import EvictionSignal
 from streams.rules.eviction.signals import RESOURCES
 
@@ -59,7 +60,7 @@ def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
     limit = "" if threshold is None else f", threshold {amount(threshold, resource)}"
     grace = ""
     if not is_hard and row.soft_grace_seconds:
-        grace = f" Its grace period is {lasting(row.soft_grace_seconds)}."
+        grace = f" Its grace period is {in_words(row.soft_grace_seconds)}."
     assumed = " No /configz was seen: the threshold is the default of that kubelet." if row.thresholds_assumed else ""
     return Holds(
         {"resource": resource},
@@ -78,8 +79,8 @@ def _first(row: EvictionSignal) -> tuple[bool, str]:
         return False, "is below"
     hard, soft = row.seconds_to_hard, row.seconds_to_soft
     if soft is None or (hard is not None and hard <= soft):
-        return True, f"meets in {lasting(hard or 0.0)}"
-    return False, f"meets in {lasting(soft)}"
+        return True, f"meets in {in_words(hard or 0.0)}"
+    return False, f"meets in {in_words(soft)}"
 
 
 ALERT: Final = AlertDefinition(

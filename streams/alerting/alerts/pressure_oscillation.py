@@ -7,9 +7,10 @@ from typing import Annotated, Final
 import msgspec
 import pydantic
 
+from common.durations import in_words
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Now
 from streams.alerting.rule_settings import RuleSettings, Seconds
-from streams.alerting.words import lasting, name
+from streams.alerting.words import name
 from streams.fold.findings import PressureChange
 
 MAX_BEGINNINGS: Final = 1000
@@ -45,7 +46,7 @@ def step(
                 Happened(
                     {"condition": row.condition},
                     f"Node {name(row.node)}: {row.condition} began {len(begun)} times within "
-                    f"{lasting((begun[-1] - begun[0]).total_seconds())}",
+                    f"{in_words((begun[-1] - begun[0]).total_seconds())}",
                     "Each time pods are evicted and new ones come, until the next time. Find what fills the node "
                     "again, or make evictionMinimumReclaim larger so that an eviction frees enough; a longer "
                     "evictionPressureTransitionPeriod keeps new pods away in between. See leadsman query "

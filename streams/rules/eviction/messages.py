@@ -7,8 +7,7 @@ memory and ephemeral-storage, else inodes or processes.
 import re
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ingest.model.objects.event import EventAnnotations
-from streams.rules.events.messages import LONGEST_MESSAGE, plain, without_rejection
+from streams.rules.events.messages import plain, without_rejection
 from streams.rules.values.quantity import INT64_MAX, NANO, InvalidQuantity, nano_units
 
 _RESOURCE: Final = "(memory|ephemeral-storage|inodes|pids)"
@@ -94,30 +93,12 @@ _LIMITS: Final[tuple[tuple[LimitKind, re.Pattern[str]], ...]] = (
         ),
     ),
 )
-_RECLAIM: Final = re.compile(f"Attempting to reclaim {_RESOURCE}")
 
 
 def parse_evicted(message: str) -> Eviction | None:
     """Parse a message of reason Evicted: of an event, a pod's status, or its condition DisruptionTarget."""
     text = plain(message)
     return _pressure(text) or _limit(text) or _rejection(without_rejection(text))
-
-
-def parse_threshold_met(message: str) -> str | None:
-    """The resource that is reclaimed, by an EvictionThresholdMet event."""
-    match = _RECLAIM.fullmatch(plain(message))
-    return match[1] if match else None
-
-
-def offenders_of(annotations: EventAnnotations) -> tuple[Offender, ...]:
-    """Pod and containers above their requests by an Evicted event's annotations, which lack the requests: 0.
-
-    Nothing where names and usages do not pair.
-    """
-    return (
-        *_annotated("pod", annotations.offending_pod, annotations.offending_pod_usage),
-        *_annotated("container", annotations.offending_containers, annotations.offending_containers_usage),
-    )
 
 
 def _pressure(text: str) -> PressureEviction | None:
@@ -158,17 +139,6 @@ def _limit(text: str) -> LimitEviction | None:
 def _rejection(text: str) -> AdmissionRejection | None:
     match = _HAD_CONDITION.fullmatch(text)
     return AdmissionRejection(tuple(match[1].split(" "))) if match else None
-
-
-def _annotated(kind: Literal["container", "pod"], names: str, usages: str) -> list[Offender]:
-    if names.count(",") != usages.count(",") or max(len(names), len(usages)) > LONGEST_MESSAGE:
-        return []
-    amounts = map(_whole, usages.split(","))
-    return [
-        Offender(kind, name, usage, 0)
-        for name, usage in zip(names.split(","), amounts, strict=True)
-        if name and usage is not None
-    ]
 
 
 def _whole(quantity: str) -> int | None:

@@ -11,7 +11,6 @@ from streams.rules.eviction import signals
 from streams.rules.eviction.signals import Layout
 from streams.rules.values.version import is_at_least
 
-SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
 UNEXPLAINED: Final = 0.1
 """Where all pods together use less than this share of what is used, none of them explains the pressure."""
 

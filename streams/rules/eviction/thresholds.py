@@ -1,5 +1,7 @@
 """Eviction thresholds that are in force on a node (rules: eviction-thresholds)."""
 
+import re
+import struct
 from collections.abc import Mapping
 from typing import Final
 
@@ -9,7 +11,6 @@ from common.durations import InvalidDuration, parse_duration
 from common.errors import BadValue
 from ingest.model.objects.kubelet import KubeletConfiguration
 from streams.rules.eviction import signals
-from streams.rules.eviction.allocatable import percent_of
 from streams.rules.eviction.signals import Layout
 from streams.rules.values.quantity import InvalidQuantity, base_units
 from streams.rules.values.version import is_at_least
@@ -18,6 +19,7 @@ DEFAULT_PRESSURE_TRANSITION_SECONDS: Final = 300.0
 
 _IGNORED: Final = ("0%", "100%")
 _SHOWN: Final = 64
+_PERCENT: Final = re.compile(r"[+-]?(?:[0-9]{1,32}(?:\.[0-9]{0,32})?|\.[0-9]{1,32})(?:[eE][+-]?[0-9]{1,3})?%")
 
 
 class BadThreshold(BadValue):
@@ -95,18 +97,18 @@ def threshold_value(text: str, capacity: int) -> int:
         raise BadThreshold(str(error)) from error
 
 
-def is_met(available: int, capacity: int, threshold: str) -> bool:
-    """Whether a threshold is met: strictly less is left than its value. Raises BadThreshold."""
-    return available < threshold_value(threshold, capacity)
+def percent_of(capacity: int, text: str) -> int:
+    """Return a percentage of a capacity, of which the kubelet keeps the fraction in 32 bits only
+    (rules: eviction-thresholds).
 
-
-def is_resolved(available: int, capacity: int, threshold: str, minimum_reclaim: str | None = None) -> bool:
-    """Whether a threshold that was met no longer is: as much more is left as the minimum reclaim requires.
-
-    Raises BadThreshold.
+    Raises InvalidQuantity for what is no percentage of 0 to 100.
     """
-    reclaim = threshold_value(minimum_reclaim, capacity) if minimum_reclaim is not None else 0
-    return available >= threshold_value(threshold, capacity) + reclaim
+    if _PERCENT.fullmatch(text) is None:
+        raise InvalidQuantity(text)
+    percent = _float32(float(text[:-1]), text)
+    if not 0 <= percent <= 100:  # noqa: PLR2004 - a percentage
+        raise InvalidQuantity(text)
+    return int(float(capacity) * _float32(percent / 100, text))
 
 
 def _configured(settings: KubeletConfiguration, defaults: Mapping[str, str]) -> dict[str, SignalThresholds]:
@@ -204,3 +206,11 @@ def _with_containerfs(
     if not separate_disk_gc:
         return others
     return others | {signal: by_signal[source] for signal, source in sources.items() if source in by_signal}
+
+
+def _float32(value: float, text: str) -> float:
+    try:
+        (rounded,) = struct.unpack("<f", struct.pack("<f", value))
+    except OverflowError:
+        raise InvalidQuantity(text) from None
+    return float(rounded)

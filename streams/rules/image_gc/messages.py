@@ -68,7 +68,6 @@ _STATS_ERRORS: Final = (
     "unable to find data in memory cache",
     "unable to find data for container ",
 )
-_INVALID_IMAGE_ID: Final = ("InvalidImageID", "ImageID is not valid, skipping, ImageID: %v")
 
 
 def parse_image_gc(reason: str, message: str) -> ImageGcFailure | None:
@@ -93,11 +92,6 @@ def parse_error(message: str) -> ImageGcFailure | None:
     if text.startswith(_STATS_ERRORS):
         return ImageGcFailure("error", "stats_error")
     return _freed_less(text) or _insufficient(text)
-
-
-def is_invalid_image_id(reason: str) -> bool:
-    """Whether an event reports an image skipped for its id; in 1.29 to 1.35 the reason is a sentence."""
-    return reason in _INVALID_IMAGE_ID
 
 
 _BY_REASON_ALONE: Final = {

@@ -7,8 +7,6 @@ from streams.rules.eviction.signals import Layout
 
 DEFAULT_HIGH_PERCENT: Final = 85
 DEFAULT_LOW_PERCENT: Final = 80
-INTERVAL_SECONDS: Final = 300
-"""Between two runs; the first is at once when the kubelet starts."""
 
 Verdict: TypeAlias = Literal["disabled", "invalid_capacity", "below_high", "free"]
 """`free`: usage has reached the high threshold, images are deleted down to the low one."""
@@ -22,10 +20,6 @@ class ImageGcDecision(NamedTuple):
     """None where the capacity is 0."""
     wanted_bytes: int
     """To free; 0 unless the verdict is `free`."""
-
-    @property
-    def over_high(self) -> bool:
-        return self.verdict == "free"
 
 
 def usage_percent(available_bytes: int | None, capacity_bytes: int | None) -> int | None:

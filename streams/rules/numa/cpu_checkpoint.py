@@ -1,4 +1,4 @@
-"""`/var/lib/kubelet/cpu_manager_state`: read, verify, write (rules: cpu-checkpoint).
+"""`/var/lib/kubelet/cpu_manager_state`: read and verified (rules: cpu-checkpoint).
 
 Kubernetes: pkg/kubelet/cm/cpumanager/state/checkpoint.go.
 """
@@ -91,16 +91,6 @@ def parse_cpu_manager_state(text: str) -> CpuManagerState:
         if _fits(state, stored):
             return state
     raise BadCheckpoint(f"cpu_manager_state has checksum {stored}, its content does not")
-
-
-def write_cpu_manager_state(state: CpuManagerState) -> str:
-    """The file as the kubelet writes it: one line, empty maps left out, the checksum of the state's version."""
-    document: dict[str, object] = {"policyName": state.policy, "defaultCpuSet": state.default_cpuset}
-    if state.entries:
-        document["entries"] = state.entries.get("", {}) if state.version == 1 else state.entries
-    if state.pod_entries:
-        document["podEntries"] = {uid: {"cpuSet": cpus} for uid, cpus in state.pod_entries.items()}
-    return msgspec.json.encode(document | {"checksum": checksum(state)}).decode()
 
 
 def json_fields(text: str, names: tuple[str, ...]) -> dict[str, Any]:

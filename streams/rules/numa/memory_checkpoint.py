@@ -1,12 +1,10 @@
-"""`/var/lib/kubelet/memory_manager_state`: read, verify, write (rules: memory-checkpoint).
+"""`/var/lib/kubelet/memory_manager_state`: read and verified (rules: memory-checkpoint).
 
 Kubernetes: pkg/kubelet/cm/memorymanager/state/{checkpoint,state}.go.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
-
-import msgspec
 
 from streams.rules.numa.cpu_checkpoint import BadCheckpoint, fnv1a_32, folded, json_fields, spew_map, typed
 
@@ -105,21 +103,6 @@ def parse_memory_manager_state(text: str) -> MemoryManagerState:
     raise BadCheckpoint(f"memory_manager_state has checksum {stored}, its content does not")
 
 
-def write_memory_manager_state(state: MemoryManagerState) -> str:
-    """The file as the kubelet writes it: one line, with the checksum of the state's version."""
-    document: dict[str, object] = {
-        "policyName": state.policy,
-        "machineState": {str(numa): _node_document(node) for numa, node in state.machine.items()},
-        "entries": {
-            uid: {name: _block_documents(blocks) for name, blocks in containers.items()}
-            for uid, containers in state.entries.items()
-        },
-    }
-    if state.pod_entries:
-        document["podEntries"] = {uid: {"memoryBlocks": _block_documents(b)} for uid, b in state.pod_entries.items()}
-    return msgspec.json.encode(document | {"checksum": memory_checksum(state)}).decode()
-
-
 def _memory_node(value: object) -> MemoryNode:
     fields = folded(value)
     return MemoryNode(
@@ -179,12 +162,3 @@ def _spew_blocks(blocks: tuple[MemoryBlock, ...]) -> str:
 
 def _spew_ids(ids: tuple[int, ...]) -> str:
     return f"[{' '.join(map(str, ids))}]"
-
-
-def _node_document(node: MemoryNode) -> dict[str, object]:
-    tables = {kind: dict(zip(_TABLE_FIELDS, table, strict=True)) for kind, table in node.tables.items()}
-    return {"numberOfAssignments": node.assignments, "memoryMap": tables, "cells": node.cells}
-
-
-def _block_documents(blocks: tuple[MemoryBlock, ...]) -> list[dict[str, object]]:
-    return [{"numaAffinity": b.numa_nodes, "type": b.type, "size": b.size_bytes} for b in blocks]

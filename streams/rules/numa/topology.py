@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ingest.model.cpuset import format_cpuset, parse_cpuset
+from ingest.model.cpuset import format_cpuset
 from ingest.model.records import Cpu
 
 
@@ -96,17 +96,6 @@ def lowest_cpus(topology: NumaTopology, count: int) -> frozenset[int]:
         for core in node.cores:
             taken.extend(sorted(core))
     return frozenset(taken[: max(0, count)])
-
-
-def reserved_cpus(topology: NumaTopology, reserved_system_cpus: str, reserved_millicores: int) -> frozenset[int]:
-    """The online CPUs that no container gets exclusively: `reservedSystemCPUs` where set, else those of the system
-    and kube reservations together, rounded up to whole CPUs (rules: cpu-checkpoint).
-
-    Raises `cpuset.InvalidCpuSet`.
-    """
-    if reserved_system_cpus:
-        return parse_cpuset(reserved_system_cpus) & topology.cpus
-    return lowest_cpus(topology, whole_cpus(reserved_millicores))
 
 
 def whole_cpus(millicores: int) -> int:

@@ -68,11 +68,6 @@ class NumaRoom(NamedTuple):
     lacks: tuple[str, ...]
 
 
-def judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> Judgement:
-    """Whether the node takes the pod. `scheduler_minor` is 28 for a scheduler of Kubernetes 1.28."""
-    return _judge(node, pod, scheduler_minor)[0]
-
-
 def take(node: NodeState, pod: PodRequest, scheduler_minor: int, count: int) -> tuple[Judgement, int, list[int]]:
     """The judgement of the first of `count` such pods, how many the node takes one after the other, and on which
     NUMA nodes they come to lie.
@@ -122,30 +117,6 @@ def untolerated(key: str, value: str, scheduler_minor: int) -> str:
 
 
 _UNTOLERATED: Final = "node(s) had untolerated taint(s)"
-
-
-def kubelet_judgement(node: NodeState, pod: PodRequest) -> Judgement:
-    """The kubelet's answer to a pod that no scheduler placed. NUMA comes first, then the node's resources.
-
-    Kubernetes: pkg/kubelet/allocation/allocation_manager.go, pkg/kubelet/lifecycle/predicate.go.
-    """
-    judgement = _kubelets(node, pod)[0]
-    if judgement.verdict in {"refused_by_kubelet", "not_exclusive"}:
-        return judgement
-    free = {name: amount - node.requested.get(name, 0) for name, amount in node.allocatable.items()}
-    asked = {"pods": 1, **{name: size for name, size in pod.requests.items() if name in free}}
-    used = {**node.requested, "pods": node.pods}
-    for name in sorted(asked, key=lambda name: (_CHECKED.index(name) if name in _CHECKED else len(_CHECKED), name)):
-        if 0 < asked[name] > free[name] - (node.pods if name == "pods" else 0):
-            text = (
-                f"Node didn't have enough resource: {name}, requested: {asked[name]}, used: {used.get(name, 0)}, "
-                f"capacity: {node.allocatable[name]}"
-            )
-            return Judgement("refused_by_kubelet", (f"OutOf{name}: {text}",))
-    return judgement
-
-
-_CHECKED: Final = ("pods", "cpu", "memory", "ephemeral-storage")
 
 
 def _judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judgement, NodeState]:

@@ -127,11 +127,6 @@ def snapshot(tree: NodeTree) -> tuple[NodeTree, list[str]]:
     return NodeTree(zones, turn), names
 
 
-def reset_snapshot(tree: NodeTree) -> tuple[NodeTree, list[str]]:
-    """The same with the repair of 1.18.7 and 1.19: every snapshot begins at the first node of the first zone."""
-    return snapshot(NodeTree(tuple(zone._replace(given=0) for zone in tree.zones)))
-
-
 def listed(tree: NodeTree) -> list[str]:
     """The list of 1.20 and later: the first node of every zone, then the second, and so on."""
     longest = max((len(zone.nodes) for zone in tree.zones), default=0)

@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 from common.errors import BadValue
 from ingest.model.objects.base import Quantity
 
-Format: TypeAlias = Literal["BinarySI", "DecimalSI", "DecimalExponent"]
+Format: TypeAlias = Literal["BinarySI", "DecimalSI"]
 
 INT64_MAX: Final = 2**63 - 1
 NANO: Final = 10**9
@@ -32,6 +32,7 @@ _GRAMMAR: Final = re.compile(
 )
 _BINARY_POWERS: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_POWERS: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_LARGEST_POWER: Final = max(_DECIMAL_POWERS.values())
 _BINARY_SUFFIXES: Final = ("", *_BINARY_POWERS)
 _DECIMAL_SUFFIXES: Final = {power: suffix for suffix, power in _DECIMAL_POWERS.items()}
 
@@ -44,29 +45,21 @@ class InvalidQuantity(BadValue):
         super().__init__(f"{shown} is no Kubernetes quantity (such as 100m, 2Gi, 1.5 or 1e3)")
 
 
-def parse_quantity(text: Quantity) -> Fraction:
-    """Return the exact value of a quantity as the API prints it or as a manifest has it.
-
-    Raises InvalidQuantity, also for more than 128 characters or an exponent beyond 128.
-    """
-    return Fraction(nano_units(text), NANO)
-
-
 def nano_units(text: Quantity) -> int:
     """Return a quantity as a whole number of 10^-9 units: sums and comparisons of these are exact.
 
     Raises InvalidQuantity.
     """
-    return _parse(_text(text))[0]
+    return _parse(_text(text))
 
 
 def base_units(text: Quantity) -> int:
-    """Return a quantity in its base unit (bytes, inodes, pods), rounded up; see `to_base_units`."""
+    """Return a quantity in its base unit (bytes, inodes, pods), rounded up, away from zero, within 64 bits."""
     return _round_up(nano_units(text), NANO)
 
 
 def millicores(text: Quantity) -> int:
-    """Return a cpu quantity in millicores, rounded up; see `to_millicores`."""
+    """Return a cpu quantity in millicores, rounded up, away from zero, within 64 bits."""
     return _round_up(nano_units(text), _MILLI)
 
 
@@ -78,16 +71,6 @@ def in_base_units(resources: Mapping[str, Quantity] | None) -> dict[str, int]:
     }
 
 
-def to_base_units(value: Fraction) -> int:
-    """Round up, away from zero, to an integer; beyond 64 bits it is the largest (smallest) 64-bit integer."""
-    return _round_up(value.numerator, value.denominator)
-
-
-def to_millicores(value: Fraction) -> int:
-    """Round cores up, away from zero, to millicores, within 64 bits."""
-    return to_base_units(value * 1000)
-
-
 def nano_to_base_units(nanos: int) -> int:
     """Round nano-units up, away from zero, to base units, within 64 bits."""
     return _round_up(nanos, NANO)
@@ -96,17 +79,6 @@ def nano_to_base_units(nanos: int) -> int:
 def nano_to_millicores(nanos: int) -> int:
     """Round nano-cores up, away from zero, to millicores, within 64 bits."""
     return _round_up(nanos, _MILLI)
-
-
-def quantity_format(text: Quantity) -> Format:
-    """Return the format that a quantity was written in, which is the one it is printed in. Raises InvalidQuantity."""
-    return _parse(_text(text))[1]
-
-
-def canonical(text: Quantity) -> str:
-    """Return a quantity as Kubernetes prints it: `1024Ki` is `1Mi`, `0.5` is `500m`. Raises InvalidQuantity."""
-    nanos, format_ = _parse(_text(text))
-    return _print(nanos, format_)
 
 
 def format_quantity(value: Fraction | int, format_: Format) -> str:
@@ -128,7 +100,7 @@ def _text(quantity: Quantity) -> str:
 
 
 @lru_cache(maxsize=8192)
-def _parse(text: str) -> tuple[int, Format]:
+def _parse(text: str) -> int:
     match = _GRAMMAR.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
     if match is None:
         raise InvalidQuantity(text)
@@ -144,14 +116,7 @@ def _parse(text: str) -> tuple[int, Format]:
     if binary_power:
         # The API server caps what was written in binary; decimal texts stay as large as they are.
         nanos = min(nanos, INT64_MAX * NANO)
-    return (-nanos if sign == "-" else nanos), _format_of(exponent, binary_power, nanos)
-
-
-def _format_of(exponent: str | None, binary_power: int, nanos: int) -> Format:
-    if exponent:
-        return "DecimalExponent"
-    # A binary fraction of one unit is decimal from then on.
-    return "BinarySI" if binary_power and not 0 < nanos < NANO else "DecimalSI"
+    return -nanos if sign == "-" else nanos
 
 
 def _scale(number: int, decimal_power: int) -> int:
@@ -172,9 +137,7 @@ def _round_up(numerator: int, denominator: int) -> int:
 def _print(nanos: int, format_: Format) -> str:
     if format_ == "BinarySI" and abs(nanos) >= 1024 * NANO and nanos % NANO == 0:
         return _print_binary(nanos // NANO)
-    number, power = _without_thousands(nanos, 18 if format_ != "DecimalExponent" else None)
-    if format_ == "DecimalExponent":
-        return f"{number}e{power}" if power else str(number)
+    number, power = _without_thousands(nanos)
     return f"{number}{_DECIMAL_SUFFIXES[power]}"
 
 
@@ -186,11 +149,11 @@ def _print_binary(number: int) -> str:
     return f"{number}{_BINARY_SUFFIXES[thousands]}"
 
 
-def _without_thousands(nanos: int, largest_power: int | None) -> tuple[int, int]:
+def _without_thousands(nanos: int) -> tuple[int, int]:
     if nanos == 0:
         return 0, 0
     number, power = nanos, -9
-    while number % 1000 == 0 and power != largest_power:
+    while number % 1000 == 0 and power < _LARGEST_POWER:
         number //= 1000
         power += 3
     return number, power

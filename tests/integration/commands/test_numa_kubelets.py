@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from components.rows import dicts
+from fakes.admission import kubelet_judgement
 from ingest.files.ahead import read_ahead
 from ingest.model.cpuset import format_cpuset
 from ingest.normalize.decoded import Decoded
@@ -28,7 +29,6 @@ from streams.analytics.registry import analytics
 from streams.local.replay import Replay
 from streams.questions.fit import Candidate, NodeAnswer, answer, pod_of, question
 from streams.rules.numa.topology_manager import admit
-from streams.rules.scheduling.fit import kubelet_judgement
 
 EXAMPLE: Final = Path(__file__).parents[3] / "examples" / "numa-kubelets-k8s-1.36.jsonl.zst"
 SWEEPS: Final = ("0", "A", "B", "C", "D")

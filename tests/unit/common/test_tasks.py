@@ -108,19 +108,16 @@ async def test_nested_blocks_raise_the_innermost_error() -> None:
         await beside(Endless().run(), together([fail(KeyError("why"))]))
 
 
-async def test_together_waits_for_all() -> None:
+@pytest.mark.parametrize("parts", [0, 3])
+async def test_together_waits_for_all(parts: int) -> None:
     ended: list[int] = []
 
     async def end(number: int) -> None:
         await asyncio.sleep(0)
         ended.append(number)
 
-    await together(end(number) for number in range(3))
-    assert ended == [0, 1, 2]
-
-
-async def test_together_of_nothing_has_ended() -> None:
-    await together([])
+    await together(end(number) for number in range(parts))
+    assert ended == list(range(parts))
 
 
 @pytest.mark.parametrize("folder", FLOORS)

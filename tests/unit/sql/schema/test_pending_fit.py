@@ -29,7 +29,7 @@ from streams.questions.fit import Candidate
 from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.topology_manager import Request, Settings
 from streams.rules.scheduling.blind_spot import tolerates
-from streams.rules.scheduling.fit import PodRequest, judge, scheduler_reasons
+from streams.rules.scheduling.fit import PodRequest, scheduler_reasons, take
 
 GIB = 1 << 30
 TAINT = "dedicated=x:NoSchedule"
@@ -229,7 +229,7 @@ def kubelets(candidate: Candidate, pod: PodRequest) -> str:
     roomy = candidate.state._replace(
         unschedulable=False, taints=(), requested={}, pods=0, allocatable={"cpu": 10**9, "pods": 9}
     )
-    found = judge(roomy, pod, 30)
+    found, _, _ = take(roomy, pod, 30, 1)
     if not pod.exclusive_cpus:
         assert found.verdict == "fits"
         return "not_exclusive"

@@ -2,7 +2,7 @@
 
 import random
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -22,7 +22,6 @@ from streams.rules.eviction import signals
 from streams.rules.eviction.order import RankedPod, rank, standing
 from streams.rules.eviction.signals import layout_of, observe
 from streams.rules.image_gc.thresholds import decide
-from streams.rules.pods.cgroup import pod_cgroup, runtime_weight_of_shares
 
 GIB = 1 << 30
 MIB = 1 << 20
@@ -209,29 +208,41 @@ def test_every_signal_of_the_rule_is_in_the_view() -> None:
     assert [signal for signal in signals.SIGNALS if f"'{signal}'" not in text] == []
 
 
-def test_pod_cgroups_agree_with_the_rule(database: Database) -> None:
-    rng = random.Random(3)  # noqa: S311 - cases, not secrets
-    amounts = [0, 1, 2, 3, 100, 250, 999, 1000, 1500, 4000, 256_000, 300_000]
-    pods = [
-        binding(
-            f"p{number}",
-            qos_class=rng.choice(["BestEffort", "Burstable", "Guaranteed"]),
-            cpu_request_millicores=rng.choice(amounts),
-            cpu_limit_millicores=rng.choice([None, *amounts]),
-            memory_limit_bytes=rng.choice([None, 0, GIB]),
-        )
-        for number in range(300)
-    ]
-    store(database, *pods)
-    expected = {}
-    for one in pods:
-        values = pod_cgroup(
-            one.qos_class, one.cpu_request_millicores, one.cpu_limit_millicores, one.memory_limit_bytes
-        )
-        expected[one.pod] = {**values._asdict(), "runtime_cpu_weight": runtime_weight_of_shares(values.cpu_shares)}
-    columns = ", ".join(next(iter(expected.values())))
-    found = {one.pop("pod"): one for one in dicts(database, f"SELECT pod, {columns} FROM pod_cgroups")}
-    assert found == expected
+CGROUPS: Final = {
+    ("BestEffort", 0, None, None): (2, 1, 1, None, None),
+    ("BestEffort", 1000, 1000, GIB): (2, 1, 1, None, None),
+    ("Burstable", 0, 0, 0): (2, 1, 1, None, None),
+    ("Burstable", 2, 1, None): (2, 1, 1, 1000, None),
+    # of 3 shares: 1 + 9999 / 262142, and 10^0.122
+    ("Burstable", 3, 10, None): (3, 1, 2, 1000, None),
+    ("Burstable", 100, None, GIB): (102, 4, 17, None, GIB),
+    ("Burstable", 1000, 11, 0): (1024, 39, 100, 1100, None),
+    ("Guaranteed", 4000, 4000, GIB): (4096, 157, 303, 400_000, GIB),
+    ("Burstable", 256_000, None, None): (262_144, 10_000, 10_000, None, None),
+    ("Burstable", 10**9, None, None): (262_144, 10_000, 10_000, None, None),
+}
+"""By QoS class, CPU request, CPU limit, memory limit: shares, the weights of kubelet and runtime, quota, memory limit
+(rules: cgroup-values).
+"""
+
+
+def test_pod_cgroups_are_those_of_the_kubelet_and_of_the_runtime(database: Database) -> None:
+    store(
+        database,
+        *(
+            binding(
+                f"p{number}",
+                qos_class=qos_class,
+                cpu_request_millicores=request,
+                cpu_limit_millicores=limit,
+                memory_limit_bytes=memory,
+            )
+            for number, (qos_class, request, limit, memory) in enumerate(CGROUPS)
+        ),
+    )
+    columns = "cpu_shares, cpu_weight, runtime_cpu_weight, cpu_quota_microseconds, memory_limit_bytes"
+    found = {pod: tuple(values) for pod, *values in database.query(f"SELECT pod, {columns} FROM pod_cgroups").rows}
+    assert found == {f"p{number}": values for number, values in enumerate(CGROUPS.values())}
 
 
 def test_pod_cgroups_of_the_reference(database: Database) -> None:
@@ -288,7 +299,7 @@ def test_image_gc_state_agrees_with_the_rule(database: Database) -> None:
         expected[node] = (
             decision.verdict,
             decision.usage_percent,
-            int(decision.over_high),
+            int(decision.verdict == "free"),
             decision.wanted_bytes,
             int(not known),
         )

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakes.admission import kubelet_judgement
 from ingest.model.records import Cpu
 from streams.questions.fit import Answer, BadQuestion, Candidate, Question, answer, pod_of, question
 from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology import numa_topology
 from streams.rules.numa.topology_manager import Devices, Machine, Policy, Settings
-from streams.rules.scheduling.fit import Judgement, NodeState, judge, kubelet_judgement, rooms, take, untolerated
+from streams.rules.scheduling.fit import Judgement, NodeState, rooms, take, untolerated
 
 GIB = 1 << 30
 MINOR = 30
@@ -46,7 +47,7 @@ def asked(cpus: int, memory_bytes: int = 0, **values: Any) -> Question:
 
 
 def judged(node: NodeState, of: Question) -> Judgement:
-    return judge(node, pod_of(of), MINOR)
+    return take(node, pod_of(of), MINOR, 1)[0]
 
 
 # The scheduler.
@@ -84,7 +85,7 @@ def test_a_taint_is_told_in_the_words_of_the_schedulers_version(minor: int, word
     # The table of reasons (rules: scheduler-messages).
     assert untolerated("gpu", "yes", minor) == words
     node = state(machine(4), taints=("gpu=yes:NoExecute", "gpu=yes:NoSchedule"))
-    assert judge(node, pod_of(asked(1)), minor).reasons == (words,)
+    assert take(node, pod_of(asked(1)), minor, 1)[0].reasons == (words,)
 
 
 # The kubelet (rules: exclusive-cpus).

@@ -12,10 +12,10 @@ from streams.rules.eviction.thresholds import (
     SignalThresholds,
     default_hard,
     effective_thresholds,
-    is_met,
-    is_resolved,
+    percent_of,
     threshold_value,
 )
+from streams.rules.values.quantity import InvalidQuantity
 
 MI = 2**20
 
@@ -253,24 +253,6 @@ def test_a_text_that_is_no_amount_is_refused(text: str) -> None:
         threshold_value(text, 100)
 
 
-def test_a_threshold_is_met_only_strictly_below() -> None:
-    assert not is_met(100 * MI, 2**40, "100Mi")
-    assert is_met(100 * MI - 1, 2**40, "100Mi")
-
-
-def test_a_threshold_that_was_met_is_resolved_only_above_the_minimum_reclaim() -> None:
-    # 10 % of 1000 and 50 more.
-    assert not is_resolved(149, 1000, "10%", "50")
-    assert is_resolved(150, 1000, "10%", "50")
-    assert not is_resolved(149, 1000, "10%", "5%")
-    assert is_resolved(150, 1000, "10%", "5%")
-
-
-@given(available=st.integers(0, 2**50), capacity=st.integers(1, 2**50), percent=st.integers(1, 99))
-def test_without_minimum_reclaim_resolved_is_not_met(available: int, capacity: int, percent: int) -> None:
-    assert is_resolved(available, capacity, f"{percent}%") is not is_met(available, capacity, f"{percent}%")
-
-
 @given(
     st.dictionaries(st.sampled_from([*SIGNALS, "x"]), st.text(max_size=6)),
     st.dictionaries(st.sampled_from(SIGNALS), st.text("0123456789.%KMGi-hms", max_size=6)),
@@ -286,3 +268,35 @@ def test_any_configuration_gives_thresholds_or_one_kind_of_error(hard: dict[str,
     for each in thresholds.by_signal.values():
         for text in (each.hard, each.soft):
             assert text is None or threshold_value(text, 2**40) >= 0
+
+
+@pytest.mark.parametrize(
+    ("capacity", "text", "expected"),
+    [
+        (264212084 * 1024, "5%", 264212084 * 1024 - 257025515114),
+        (82533764 * 1024, "10%", 82533764 * 1024 - 76063116777),
+        (1000, "0%", 0),
+        (1000, "50%", 500),
+        (1000, "100%", 1000),
+        (1000, "12.5%", 125),
+        (0, "10%", 0),
+    ],
+)
+def test_percentages_of_a_capacity(capacity: int, text: str, expected: int) -> None:
+    assert percent_of(capacity, text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "%", "5", "-5%", "101%", "5%%", " 5%", "5 %", "nan%", "inf%", "1e999%", "5%\n", "1_0%", "9" * 99 + "%"],
+)
+def test_what_is_no_percentage_is_refused(text: str) -> None:
+    with pytest.raises(InvalidQuantity):
+        percent_of(1000, text)
+
+
+@given(st.integers(0, 2**50), st.integers(0, 100))
+def test_a_percentage_is_near_the_exact_one(capacity: int, percent: int) -> None:
+    """24 bits of the fraction are right, and the result is cut to a whole number."""
+    exact = capacity * percent / 100
+    assert abs(percent_of(capacity, f"{percent}%") - exact) <= exact * 2**-24 + 1

@@ -58,7 +58,7 @@ def test_at_the_high_threshold_usage_is_brought_down_to_the_low_one() -> None:
     # 20 % of 1000 should be left, 155 are.
     decision = decide(155, 1000)
     assert decision == ImageGcDecision("free", 85, 45)
-    assert decision.over_high
+    assert decision.verdict == "free"
 
 
 def test_the_amount_is_divided_after_the_multiplication() -> None:
@@ -105,7 +105,7 @@ def test_the_threshold_is_the_first_amount_at_which_image_gc_rests(capacity: int
 @given(capacity=st.integers(100, 2**50), available=st.integers(0, 2**50), low=st.integers(0, 84))
 def test_what_is_wanted_brings_usage_down_to_the_low_threshold(capacity: int, available: int, low: int) -> None:
     decision = decide(available, capacity, 85, low)
-    if decision.over_high:
+    if decision.verdict == "free":
         after = min(available, capacity) + decision.wanted_bytes
         # Integer division may leave it one percent above.
         assert usage_percent(after, capacity) in {low, low + 1}

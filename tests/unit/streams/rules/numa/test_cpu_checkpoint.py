@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakes.checkpoints import write_cpu_manager_state, write_memory_manager_state
 from paths import NODE_PRESSURE
 from streams.rules.numa.cpu_checkpoint import (
     BadCheckpoint,
@@ -16,7 +17,6 @@ from streams.rules.numa.cpu_checkpoint import (
     Version,
     fnv1a_32,
     parse_cpu_manager_state,
-    write_cpu_manager_state,
 )
 from streams.rules.numa.memory_checkpoint import (
     MemoryBlock,
@@ -24,7 +24,6 @@ from streams.rules.numa.memory_checkpoint import (
     MemoryNode,
     MemoryTable,
     parse_memory_manager_state,
-    write_memory_manager_state,
 )
 
 MACHINE = (

@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.model.records import Cpu
-from streams.rules.numa.topology import InvalidTopology, numa_topology, reserved_cpus, whole_cpus
+from streams.rules.numa.topology import InvalidTopology, lowest_cpus, numa_topology, whole_cpus
 
 
 def machine(*cpus: tuple[int, int, int, int]) -> list[Cpu]:
@@ -36,15 +36,10 @@ def test_cpus_that_cannot_be_of_one_machine_are_refused(bad: tuple[int, int, int
         numa_topology(machine((0, 0, 0, 0), bad))
 
 
-def test_reserved_system_cpus_win_over_amounts_and_offline_ones_do_not_count() -> None:
-    topology = numa_topology(INTERLEAVED)
-    assert reserved_cpus(topology, "1,3,64", 4000) == {1, 3}
-
-
 @pytest.mark.parametrize(
     ("millicores", "expected"),
     [(0, set()), (1, {0}), (1000, {0}), (1001, {0, 4}), (2500, {0, 4, 2}), (4001, {0, 4, 2, 6, 1})],
 )
 def test_an_amount_reserves_the_lowest_cores_rounded_up_to_cpus(millicores: int, expected: set[int]) -> None:
-    assert reserved_cpus(numa_topology(INTERLEAVED), "", millicores) == expected
+    assert lowest_cpus(numa_topology(INTERLEAVED), whole_cpus(millicores)) == expected
     assert whole_cpus(millicores) == len(expected)

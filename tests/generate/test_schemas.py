@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from generate.schemas import FOLDER, MODELS, schema
 from ingest.model.records import AnyRecord, SourceErrorRecord
 from ingest.model.topics import decode_record, encode_record
 from streams.fold.findings import NodeFit
 from streams.kafka.messages.findings import columns_of, decode_findings, encode_findings
-from streams.kafka.schemas.generate import FOLDER, MODELS, schema
 
 Json = dict[str, Any]
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)

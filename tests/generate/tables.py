@@ -1,9 +1,11 @@
 """`docs/tables.md`, from the comments of tables, views and columns."""
 
+import tempfile
 from collections.abc import Iterable
 from typing import Any, Final
 
-from sql.database.open import Database
+from sql.database.open import Database, connect
+from sql.schema.migrate import migrate
 
 INNER: Final = ("replay_checkpoints", "schema_migrations")
 """For Leadsman itself."""
@@ -36,8 +38,14 @@ as `leadsman query` does, or `FINAL` after the table's name.
 """
 
 
-def reference(db: Database) -> str:
-    """The whole text, of a migrated database."""
+def tables() -> str:
+    """The whole text, of a fresh database."""
+    with tempfile.TemporaryDirectory() as folder, connect(f"chdb://{folder}/db") as db:
+        migrate(db)
+        return _reference(db)
+
+
+def _reference(db: Database) -> str:
     tables = [dict(zip(("name", "engine", "comment", "key"), row, strict=True)) for row in db.query(_TABLES).rows]
     views = [each for each in tables if each["engine"] == "View"]
     facts = sorted((each for each in tables if each["name"] in FACTS), key=lambda each: FACTS.index(each["name"]))

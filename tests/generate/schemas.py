@@ -1,15 +1,15 @@
 """JSON Schemas of what the topics carry, generated from the models: `make generate` writes them anew."""
 
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from ingest.model.records import PublishedRecord
+from paths import ROOT
 from streams.kafka.messages.alerts import AlertMessage
 from streams.kafka.messages.findings import Findings
 
-FOLDER: Final = Path(__file__).parent
+FOLDER: Final = ROOT / "streams/kafka/schemas"
 """`*.json` are of this version; `released/` holds those that messages in topics may still have."""
 MODELS: Final[dict[str, object]] = {"record": PublishedRecord, "findings": Findings, "alert": AlertMessage}
 

@@ -1,0 +1,27 @@
+"""Amounts in words, to three digits."""
+
+from typing import Final
+
+_BYTES: Final = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+_COUNTS: Final = (("G", 10**9), ("M", 10**6), ("k", 10**4))
+_HIGH: Final = 100
+_MIDDLE: Final = 10
+
+
+def size(value: float) -> str:
+    """Bytes, as 14.4 GiB."""
+    return _scaled(value, _BYTES, " B")
+
+
+def count(value: float) -> str:
+    """A number, as 12.6 M."""
+    return _scaled(value, _COUNTS, "")
+
+
+def _scaled(value: float, scales: tuple[tuple[str, int], ...], base: str) -> str:
+    for name, scale in scales:
+        if abs(value) >= scale:
+            scaled = value / scale
+            digits = 0 if abs(scaled) >= _HIGH else 1 if abs(scaled) >= _MIDDLE else 2
+            return f"{scaled:,.{digits}f} {name}"
+    return f"{value:,.0f}{base}"

@@ -1,1 +1,0 @@
-"""JSON Schemas of what the topics carry."""
