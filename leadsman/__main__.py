@@ -1,4 +1,4 @@
-"""The `leadsman` command: it hands over to `leadsman.cli`, and answers Ctrl-C while that is still being imported."""
+"""The `leadsman` command: it runs `leadsman.cli`, and handles Ctrl-C while that is still being imported."""
 
 import os
 import sys

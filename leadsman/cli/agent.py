@@ -24,7 +24,7 @@ from leadsman.run.agent import run_agent_into_kafka
     envvar="NODE_NAME",
     show_envvar=True,
     metavar="NAME",
-    help="This machine's name as a Node.",
+    help="Name of this machine's Node.",
 )
 @click.option(
     "--root",
@@ -49,7 +49,9 @@ from leadsman.run.agent import run_agent_into_kafka
 @options.config
 @options.kafka
 @options.cluster
-@click.option("--interval", type=click.FloatRange(1), default=10.0, metavar="SECONDS", help="Between two looks.")
+@click.option(
+    "--interval", type=click.FloatRange(1), default=10.0, metavar="SECONDS", help="Seconds between two reads."
+)
 @click.option("--once", is_flag=True, help="Look once.")
 def command(
     *,

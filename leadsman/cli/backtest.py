@@ -24,7 +24,7 @@ from streams.alerting.rules_file import default_rules, read_rules
 @options.sources
 @options.since_until
 @click.option(
-    "--rules", type=options.FILE, metavar="FILE", help="Rules as YAML; what it leaves out is as in the packaged ones."
+    "--rules", type=options.FILE, metavar="FILE", help="Rules as YAML; omitted settings are the packaged ones."
 )
 @click.option("--compare", type=options.FILE, metavar="FILE", help="A second rule set, side by side.")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to print.")
@@ -42,8 +42,8 @@ def command(
 ) -> None:
     """Show which alerts a rule set would have raised on captures, and how long before what they announce.
 
-    Also which evictions no alert announced, which forecasts came to nothing, how right forecasts and predicted ranks
-    were, and which alerts cannot fire for want of an input. No database is needed, and none is changed.
+    Also which evictions no alert announced, which forecasts were false alarms, how accurate forecasts and predicted
+    ranks were, and which alerts cannot fire because an input is missing. No database is needed, and none is changed.
     """
     rule_sets = {_name(rules): read_rules(rules) if rules else default_rules()}
     if compare is not None:

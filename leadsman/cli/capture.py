@@ -29,7 +29,7 @@ ROTATION: Final = Rotation()
 )
 @options.config
 @options.watched
-@click.option("--seconds", type=click.FloatRange(0), metavar="SECONDS", help="Stop after so long.")
+@click.option("--seconds", type=click.FloatRange(0), metavar="SECONDS", help="Stop after this time.")
 @click.option(
     "--rotate-mib",
     type=click.IntRange(1),
@@ -42,14 +42,14 @@ ROTATION: Final = Rotation()
     type=click.FloatRange(1),
     default=ROTATION.limit_seconds,
     metavar="SECONDS",
-    help="Begin a new file after so long.",
+    help="Begin a new file at this age.",
 )
-@click.option("--keep", type=click.IntRange(1), metavar="N", help="Keep so many files; by default all.")
+@click.option("--keep", type=click.IntRange(1), metavar="N", help="Keep this many files; by default all.")
 @click.option(
     "--compress",
     type=click.Choice(["none", "gzip", "zstd"]),
     default=ROTATION.compression,
-    help="Of the files of a folder.",
+    help="Compression of files in a folder.",
 )
 @options.quiet
 def command(

@@ -40,14 +40,14 @@ _STATUSES: Final[tuple[tuple[type[Exception], int], ...]] = (
 
 
 class Mistake(NamedTuple):
-    """What the user can mend."""
+    """What the user can fix."""
 
     message: str
     status: int
 
 
 def mistake(error: Exception) -> Mistake | None:
-    """What a command says of an error, and its status; None for a defect of ours."""
+    """A command's message for an error, and its status; None for a defect of ours."""
     if files := _unusable_files(error):
         return Mistake(f"Kafka cannot be used: kafka.{files}", EXIT_NO_KAFKA)
     status = next((status for kind, status in _STATUSES if isinstance(error, kind)), None)
@@ -55,14 +55,14 @@ def mistake(error: Exception) -> Mistake | None:
 
 
 def _unusable_files(error: BaseException | None) -> FilesUnusable | None:
-    """What a client of Kafka died of, however deep in it; a database's are errors of the database."""
+    """The root cause of a Kafka client's failure; a database's are errors of the database."""
     while error is not None and not isinstance(error, FilesUnusable):
         error = error.__cause__
     return error
 
 
 def note(line: str) -> None:
-    """Print a line for the person who waits, beside the output."""
+    """Print a line to standard error, for whoever waits."""
     click.echo(plain(line, MESSAGE), err=True)
 
 

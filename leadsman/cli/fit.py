@@ -23,8 +23,12 @@ from streams.questions.fit import BadQuestion, answer, asked_line, line_id, ques
 @click.option("--memory", default="0", metavar="QUANTITY", help="Memory of each container, as 16Gi.")
 @click.option("--device", "devices", multiple=True, metavar="NAME=COUNT", help="Another resource of each container.")
 @click.option("--exclusive", is_flag=True, help="Guaranteed QoS, with whole CPUs that the CPU Manager pins.")
-@click.option("--containers", type=click.IntRange(1, 100), default=1, metavar="N", help="Such containers in the pod.")
-@click.option("--count", type=click.IntRange(1), default=1, metavar="N", help="Such pods, one after the other.")
+@click.option(
+    "--containers", type=click.IntRange(1, 100), default=1, metavar="N", help="Number of such containers in the pod."
+)
+@click.option(
+    "--count", type=click.IntRange(1), default=1, metavar="N", help="Number of such pods, placed one after the other."
+)
 @click.option("--node", default="", show_default=False, metavar="NAME", help="This node only.")
 @click.option(
     "--cluster", default="", show_default=False, metavar="NAME", help="The cluster, where the database holds several."
@@ -61,7 +65,7 @@ def command(
     that is not a question is answered with its error, and the exit status is 3.
     """
     if (cpu is None) == (questions is None):
-        raise WrongUsage("ask one pod with --cpu, or many with --questions")
+        raise WrongUsage("give one pod with --cpu, or many with --questions")
     if questions is not None:
         with existing_database(db) as database:
             known = read_known(database, cluster)

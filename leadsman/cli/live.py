@@ -63,7 +63,7 @@ async def until_signal(work: Callable[[asyncio.Event], Awaitable[None]]) -> None
 
 
 def run_served(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
-    """Run a part to its end, with logs and telemetry as the settings say. Raises CannotServe."""
+    """Run a part to its end, with logs and telemetry by the settings. Raises CannotServe."""
     configure(settings.log, sys.stderr if part == "agent" else sys.stdout)  # an agent's captures go to the latter
 
     async def run() -> Result:

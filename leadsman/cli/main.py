@@ -42,13 +42,13 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 class Commands(LazyGroup):
-    """An error that the user can mend is one sentence and a status, not a traceback."""
+    """An error that the user can fix is one sentence and a status, not a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            fail("interrupted; what is stored stays, and the same command again does the rest", EXIT_INTERRUPTED)
+            fail("interrupted; stored data stays, and the same command resumes the rest", EXIT_INTERRUPTED)
         except Exception as error:
             found = mistake(error)
             if found is None:

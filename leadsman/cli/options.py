@@ -19,7 +19,7 @@ def time(text: str) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is no time; write 2026-11-21T04:19:00Z") from None
+        raise click.BadParameter(f"{text!r} is not a time; write 2026-11-21T04:19:00Z") from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
@@ -27,7 +27,7 @@ def pair(text: str) -> tuple[str, str]:
     """What is written as K=V."""
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise click.BadParameter(f"{text!r} is no K=V")
+        raise click.BadParameter(f"{text!r} is not K=V")
     return key, value
 
 
@@ -58,12 +58,12 @@ sources = _all(
         metavar="NAME",
         help="The node of a kubelet's answer, where the file does not name it.",
     ),
-    click.option("--at", type=time, metavar="TIME", help="When a dump was taken, where it does not say."),
+    click.option("--at", type=time, metavar="TIME", help="When a dump was taken, if it has no time."),
 )
 """What is read, and what a dump leaves out: `paths`, `cluster`, `node`, `at`."""
 since_until = _all(
-    click.option("--since", type=time, metavar="TIME", help="Leave out what was observed before."),
-    click.option("--until", type=time, metavar="TIME", help="Leave out what was observed from then on."),
+    click.option("--since", type=time, metavar="TIME", help="Skip observations before this time."),
+    click.option("--until", type=time, metavar="TIME", help="Skip observations from this time on."),
 )
 
 config = click.option(
@@ -111,11 +111,16 @@ watched = _all(
 """A live cluster; `leadsman.cli.live.watch_flags` takes them."""
 watched_for_long = _all(
     watched,
-    click.option("--versions", type=FILE, metavar="FILE", help="Keep here where each watch goes on after a restart."),
+    click.option(
+        "--versions",
+        type=FILE,
+        metavar="FILE",
+        help="Keep resource versions here, so watches resume after a restart.",
+    ),
     click.option(
         "--leader-election/--no-leader-election",
         default=None,
-        help="Of several watchers of a cluster, one works: the one that holds the Lease.",
+        help="Of several watchers of a cluster, only the Lease holder works.",
     ),
 )
 

@@ -35,7 +35,7 @@ def speed(text: str) -> float | None:
     except ValueError:
         found = 0.0
     if not 0 < found < float("inf"):
-        raise click.BadParameter(f"{text!r} is no speed; write max, or how many times real time, as 10")
+        raise click.BadParameter(f"{text!r} is not a speed; write max, or how many times real time, as 10")
     return found
 
 
@@ -136,7 +136,7 @@ def _print_report(report: ReplayReport, skipped: Counter[str]) -> None:
             "counts at the boundary may be low."
         )
     if skipped:
-        out.print(f"Left out of the dump, for Leadsman does not use them: {_kinds(skipped)}.")
+        out.print(f"Skipped kinds that Leadsman does not use: {_kinds(skipped)}.")
 
 
 def _print_dead_letters(report: ReplayReport, dsn: str) -> None:

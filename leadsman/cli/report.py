@@ -20,17 +20,25 @@ from leadsman.web.scope import Asked
 )
 @click.option("--output", "-o", type=options.FILE, default="report.html", metavar="FILE", help="Where to write it.")
 @click.option(
-    "--since", default="", show_default=False, metavar="TIME", help="Not before.  [default: a day before --until]"
+    "--since",
+    default="",
+    show_default=False,
+    metavar="TIME",
+    help="Start of the range.  [default: a day before --until]",
 )
 @click.option(
-    "--until", default="", show_default=False, metavar="TIME", help="Before.  [default: the last observation]"
+    "--until",
+    default="",
+    show_default=False,
+    metavar="TIME",
+    help="End of the range, exclusive.  [default: the last observation]",
 )
 @click.option(
     "--cluster",
     default="",
     show_default=False,
     metavar="NAME",
-    help="The cluster.  [default: the one that was observed last]",
+    help="The cluster.  [default: the one observed last]",
 )
 @click.option(
     "--nodes",

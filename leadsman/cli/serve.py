@@ -19,13 +19,13 @@ PORT: Final = 8420
     epilog="Examples: leadsman serve; "
     "leadsman serve --host 0.0.0.0 --token-file token --db http://leadsman@clickhouse:8123/leadsman",
 )
-@click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Other than loopback only with a token.")
-@click.option("--port", type=click.IntRange(0, 65535), metavar="N", default=PORT, help="0 takes any that is free.")
+@click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Addresses other than loopback need a token.")
+@click.option("--port", type=click.IntRange(0, 65535), metavar="N", default=PORT, help="0 picks a free port.")
 @click.option(
     "--token-file",
     type=options.FILE,
     metavar="FILE",
-    help="Its content is the password of any user, or a bearer token.",
+    help="File with the token: the password of any user, or a bearer token.",
 )
 @options.db
 def command(*, host: str, port: int, token_file: Path | None, db: str) -> None:

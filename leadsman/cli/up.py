@@ -13,7 +13,7 @@ from leadsman.cli.live import live_settings, run_served, until_signal, watch_fla
 from leadsman.run.up import run_together
 
 LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA})
-"""With which a part ends when no restart heals it."""
+"""Status of a part that a restart cannot fix."""
 
 
 @click.command(
@@ -24,7 +24,7 @@ LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA})
 @options.live_db
 @options.watched_for_long
 def command(config: Path | None, kafka: str | None, db: str | None, **watched: Any) -> None:
-    """Run watch, work and land together on this machine until SIGTERM; a part that ends is started again.
+    """Run watch, work and land together on this machine until SIGTERM; a part that ends is restarted.
 
     It needs Kafka, a database and a kubeconfig, nothing else.
     """

@@ -1,4 +1,4 @@
-"""What the on-node agent sees into Kafka, on the log of its node, as the watcher sends what it sees."""
+"""Publish what the on-node agent reads to Kafka, on the log of its node."""
 
 import asyncio
 from typing import Final
@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 async def run_agent_into_kafka(
     kafka: KafkaSettings, settings: AgentSettings, stop: asyncio.Event, *, once: bool = False
 ) -> None:
-    """Send what changes on this machine until `stop`, or one look; returns when Kafka has it.
+    """Publish what changes on this machine until `stop`, or once; returns when Kafka has it.
 
     Raises TopicsUnusable and FilesUnusable.
     """
@@ -52,6 +52,6 @@ async def send_for_ever(agent: Agent, publish: Publish, interval_seconds: float,
 
 
 async def send_look(agent: Agent, publish: Publish) -> None:
-    """Files and the kubelet's socket are read off the loop: a kubelet that hangs holds nothing up."""
+    """Read files and the kubelet's socket off the loop: a kubelet that hangs blocks nothing."""
     for observation in await asyncio.to_thread(agent.look):
         await publish(Received(observation))

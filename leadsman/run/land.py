@@ -19,7 +19,7 @@ from streams.kafka.landing.portion import Limits
 async def run_lander(settings: Settings) -> None:
     """Land findings and facts until SIGTERM or SIGINT.
 
-    Raises TopicsUnusable, and DatabaseError where waiting does not help.
+    Raises TopicsUnusable, and DatabaseError where a retry does not help.
     """
     kafka, land = settings.kafka, settings.land
     await make_topics(kafka)

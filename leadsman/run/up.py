@@ -23,7 +23,7 @@ async def run_together(settings: Settings, lasting: frozenset[int], stop: asynci
 
     Raises FilesUnusable now, and PartFailedError for a part that ends with `lasting`.
     """
-    settings.kafka.client_options()  # what no start of a part would heal; a file that is broken later may heal
+    settings.kafka.client_options()  # what no restart of a part would fix; a file that breaks later may be fixed
     settings = with_identity(settings, new_identity())
     port = settings.telemetry.port
     parts = [
@@ -34,7 +34,7 @@ async def run_together(settings: Settings, lasting: frozenset[int], stop: asynci
 
 
 def with_identity(settings: Settings, identity: str) -> Settings:
-    """The settings under which a watcher that is started again has the Lease of the one before it."""
+    """The settings under which a restarted watcher has the Lease of the one before it."""
     watch = settings.watched()
     election = watch.election.model_copy(update={"identity": watch.election.identity or identity})
     return settings.model_copy(update={"watch": watch.model_copy(update={"election": election})})

@@ -1,4 +1,4 @@
-"""Whether what the settings name can be used: every connection is tried, and nothing is changed."""
+"""Try every connection that the settings name; nothing is changed."""
 
 from collections.abc import AsyncIterator
 from typing import NamedTuple

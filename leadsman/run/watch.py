@@ -28,12 +28,12 @@ log = structlog.get_logger(__name__)
 
 
 class ElectionRefusedError(SourceUnusable):
-    """The API server does not let us take part in the election; the message says what to do."""
+    """The API server does not let us take part in the election; the message includes what to do."""
 
 
 async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.Event) -> None:
     """Watch until `stop`. Raises TopicsUnusable, KubeconfigError, VersionsError and ElectionRefusedError."""
-    access = await configuration(watch.kubeconfig, watch.context)  # before Kafka: no retry heals it
+    access = await configuration(watch.kubeconfig, watch.context)  # before Kafka: no retry fixes it
     await make_topics(kafka)
     async with publisher(kafka) as opened:
         publish = Feed(opened, kafka.topics()).publish

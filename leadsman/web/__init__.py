@@ -1,5 +1,5 @@
 """The report and the page: what the database concluded, for a person who reads.
 
-`scope` says of which cluster and range, `overview` and `detail` read, `attention` ranks, `render` writes HTML;
+`scope` chooses cluster and range, `overview` and `detail` read, `attention` ranks, `render` writes HTML;
 `report` makes one file of it, `serve` a site.
 """

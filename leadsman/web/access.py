@@ -14,7 +14,7 @@ LOCAL_NAMES: Final = frozenset({"localhost"})
 
 
 class BadAccess(WrongUsage):
-    """The message says what is wrong and what to do."""
+    """The message has what is wrong and what to do."""
 
 
 def is_loopback(host: str) -> bool:

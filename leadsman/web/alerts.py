@@ -11,7 +11,7 @@ TABLE = "alerts"
 
 
 class Alert(NamedTuple):
-    """As it was last told; `ends_at` is None while it fires."""
+    """In its latest state; `ends_at` is None while it fires."""
 
     name: str
     severity: str

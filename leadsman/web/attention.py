@@ -18,7 +18,7 @@ class Item(NamedTuple):
     text: str
     nodes: tuple[str, ...]
     anchor: str
-    """The section that tells more."""
+    """The section with the details."""
 
 
 def attention(view: Overview) -> list[Item]:
@@ -80,7 +80,7 @@ def _evicted(view: Overview) -> Iterator[Item]:
     pods = sum(node.evicted.pressure for node in nodes)
     if nodes:
         resources = sorted({each for node in nodes for each in node.evicted.resources})
-        text = f"{some(pods, 'running pod')} for want of {' and '.join(resources)}."
+        text = f"{some(pods, 'running pod')} evicted: low on {' and '.join(resources)}."
         title = f"{some(pods, 'pod')} evicted under pressure"
         yield Item(Severity.CRITICAL, title, text, tuple(node.name for node in nodes), "timeline")
     limited = [node for node in view.nodes if node.evicted.own_limit]
@@ -100,8 +100,8 @@ def _image_gc(view: Overview) -> Iterator[Item]:
     for verdict, title in titles.items():
         nodes = [node.name for node in view.nodes if node.image_gc == verdict]
         if nodes:
-            told = next(row for row in view.image_gc if row["node"] == nodes[0] and row["verdict"] == verdict)
-            yield Item(Severity.CRITICAL, title, told["explanation"], tuple(nodes), "image-gc")
+            row = next(each for each in view.image_gc if each["node"] == nodes[0] and each["verdict"] == verdict)
+            yield Item(Severity.CRITICAL, title, row["explanation"], tuple(nodes), "image-gc")
 
 
 def _blind_spots(view: Overview) -> Iterator[Item]:

@@ -1,4 +1,4 @@
-"""What a list says about a node in words, and which nodes come first: pure."""
+"""A node's badges in a list, and which nodes come first: pure."""
 
 from collections.abc import Callable, Iterable
 from enum import IntEnum
@@ -8,7 +8,7 @@ from leadsman.web.overview import NodeLine
 
 SOON_SECONDS: Final = 3600.0
 OFTEN: Final = 3
-"""So many times under pressure in a range is swinging."""
+"""A node under pressure this many times in a range swings."""
 UNEVEN: Final = 0.5
 """Skew ratio from which NUMA nodes are uneven, where it also strands CPUs."""
 BROKEN_GC: Final = ("persistent", "restart_loop", "insufficient_freed")
@@ -36,7 +36,7 @@ class Badge(NamedTuple):
 
 
 def badges(node: NodeLine) -> list[Badge]:
-    """What a list says about a node in words, worst first."""
+    """A node's badges, worst first."""
     found = [badge for rule in _BADGES if (badge := rule(node)) is not None]
     return sorted(found, key=lambda badge: badge.severity)
 

@@ -94,7 +94,7 @@ def _first_order(db: Database, scope: Scope, node: NodeLine, evicted: Sequence[R
     if not under_pressure:
         return None
     first = min(under_pressure, key=lambda row: row["ts"])
-    # A witness tells whole seconds: what it was ranked by is the sample before.
+    # A witness has whole seconds: the rank is from the sample before.
     before = scope._replace(since=scope.since - _LOOK_BACK, until=first["ts"])
     by_node = {name: _by_node(ask(db, name, before, nodes=[node.name])) for name in _ORDERING}
     found = _orders(node, by_node, [first["signal"]])

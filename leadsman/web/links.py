@@ -52,7 +52,7 @@ class Links:
 
 
 class ReportLinks(Links):
-    """Within one file: nodes that are told in detail can be jumped to."""
+    """Within one file: nodes shown in detail are link targets."""
 
     site = False
 

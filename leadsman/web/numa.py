@@ -8,10 +8,10 @@ from leadsman.web.asked import RowDict
 
 FREE: Final = "free"
 RESERVED: Final = "reserved"
-UNTOLD: Final = "untold"
-"""Held, but no source tells by whom."""
+UNKNOWN: Final = "unknown"
+"""Held, but no source reports by whom."""
 COLOURS: Final = 8
-"""Holders are drawn in so many colours, over and over; their marks tell them apart."""
+"""Holders share this many colours; their marks distinguish them."""
 MOST_CELLS: Final = 1024
 """A NUMA node of more CPUs is drawn as numbers only."""
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -33,7 +33,7 @@ class Holder(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One CPU; `state` is free, reserved, untold or held."""
+    """One CPU; `state` is free, reserved, unknown or held."""
 
     cpu: int
     state: str
@@ -41,7 +41,7 @@ class Cell(NamedTuple):
 
 
 class NumaNode(NamedTuple):
-    """`cells` are empty where the source has no CPU ids; numbers are None where it does not tell them."""
+    """`cells` are empty where the source has no CPU ids; numbers are None where it does not report them."""
 
     number: int
     cores: tuple[tuple[Cell, ...], ...]
@@ -110,7 +110,7 @@ def _numa_node(row: RowDict, by_cpu: Mapping[int, Holder]) -> NumaNode:
         elif cpu in free:
             cells[cpu] = Cell(cpu, FREE, None)
         else:
-            cells[cpu] = Cell(cpu, UNTOLD if missing else RESERVED, None)
+            cells[cpu] = Cell(cpu, UNKNOWN if missing else RESERVED, None)
     return NumaNode(
         row["numa_node"],
         _cores(cells, row["core_cpusets"]),
@@ -123,7 +123,7 @@ def _numa_node(row: RowDict, by_cpu: Mapping[int, Holder]) -> NumaNode:
 
 
 def _cores(cells: Mapping[int, Cell], core_cpusets: Sequence[str]) -> tuple[tuple[Cell, ...], ...]:
-    """Cells grouped by physical core; each CPU by itself where the cores are not told."""
+    """Cells grouped by physical core; each CPU by itself where the cores are unknown."""
     cores = [[cells[cpu] for cpu in _cpus(text) if cpu in cells] for text in core_cpusets]
     known = {cell.cpu for core in cores for cell in core}
     alone = [[cell] for cpu, cell in cells.items() if cpu not in known]

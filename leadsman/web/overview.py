@@ -12,7 +12,7 @@ from sql.database.open import Database
 
 HARMLESS: Final = "benign_startup"
 FRESH: Final = timedelta(minutes=10)
-"""Nodes that were told of so shortly before the last are read together."""
+"""Nodes observed within this time before the last one are read together."""
 MOST_SILENT: Final = 50
 
 
@@ -50,7 +50,7 @@ class NodeLine(NamedTuple):
     margins: tuple[Margin, ...]
     """The nearest to its threshold first."""
     lowest_room: float | None
-    """The least part of a capacity that was left above a threshold in the range; None where none was told."""
+    """The least part of a capacity that was left above a threshold in the range; None where there was none."""
     fit: Mapping[str, Fit]
     evicted: Evicted
     pressure: tuple[str, ...]
@@ -150,7 +150,7 @@ def _nodes(
     rooms = {row["node"]: row["room"] for row in ask(db, "rooms", scope, node=node)}
     evicted = {row["node"]: _evicted(row) for row in ask(db, "evictions_by_node", scope, node=node)}
     pressure = _grouped(ask(db, "pressure_now", scope, node=node))
-    # The last word about each node; what is harmless says nothing about the trouble before it.
+    # The last verdict about each node; a harmless one does not end the trouble before it.
     last_words = sorted(image_gc, key=lambda row: (row["verdict"] != HARMLESS, row["last_at"]))
     verdicts = {row["node"]: row["verdict"] for row in last_words}
     names = (states.keys() | samples.keys() | near.keys() | evicted.keys() | pressure.keys() | verdicts.keys()) - {""}

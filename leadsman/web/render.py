@@ -24,7 +24,7 @@ from leadsman.web.charts import Chart, ChartData
 from leadsman.web.detail import Detail
 from leadsman.web.links import Links
 from leadsman.web.overview import Overview
-from leadsman.web.scope import ALL, QUICK, Scope, told
+from leadsman.web.scope import ALL, QUICK, Scope, address_time
 from leadsman.web.timeline import Timeline
 from leadsman.web.unknown import unknowns
 
@@ -72,7 +72,7 @@ def node_page(
         "scope": scope,
         "detail": detail,
         "badges": badges(detail.node),
-        "told": story,
+        "story": story,
         "gc": gc,
         "alerts": alerts,
         "inline": None,
@@ -82,7 +82,7 @@ def node_page(
 
 
 def report_file(links: Links, view: Overview, story: Timeline, details: Sequence[Detail], written: datetime) -> str:
-    """One file that asks nothing of any server."""
+    """One file that needs no server."""
     values = {
         **_cluster(view, story, {}),
         "details": [{"detail": each, "badges": badges(each.node)} for each in details],
@@ -153,7 +153,7 @@ def environment() -> Environment:
     )
     filters = (words.amount, words.clock, words.count, words.duration, words.moment, words.percent, words.resource)
     made.filters |= {
-        each.__name__: each for each in (*filters, words.sentence, words.size, words.some, told, json_block)
+        each.__name__: each for each in (*filters, words.sentence, words.size, words.some, address_time, json_block)
     }
     made.filters["plain"] = shown
     made.tests["is_web"] = is_web
@@ -189,7 +189,7 @@ def _cluster(view: Overview, story: Timeline, asked: Mapping[str, str]) -> dict[
     lines = [(node, badges(node)) for node in by_urgency(view.nodes)]
     return {
         "view": view,
-        "told": story,
+        "story": story,
         "items": attention(view),
         "lines": lines,
         "unknowns": unknowns(view),

@@ -15,7 +15,7 @@ from sql.database.open import Database
 
 DETAILED: Final = 20
 LINES: Final = 400
-EMPTY: Final = "Nothing to tell yet"
+EMPTY: Final = "Nothing observed yet"
 HOW: Final = (
     ("Replay a capture, a kubectl dump or a must-gather folder:", "leadsman replay PATH --db {db}"),
     ("Or watch a live cluster:", "leadsman up --db {db}"),
@@ -23,7 +23,7 @@ HOW: Final = (
 
 
 def write_report(db: Database, asked: Asked, written: datetime, detailed: int = DETAILED) -> str:
-    """The file's text; a page that says what to do where the database is empty. Raises BadScope, DatabaseError."""
+    """The file's text; a page with what to do where the database is empty. Raises BadScope, DatabaseError."""
     spans = read_spans(db)
     if not spans:
         return note_page(ReportLinks(), EMPTY, empty_texts(db), empty_commands(db), alone=True)

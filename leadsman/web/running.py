@@ -1,4 +1,4 @@
-"""The site as a process: it listens until it is told to stop."""
+"""The site as a process: it listens until it is asked to stop."""
 
 import asyncio
 import signal
@@ -11,12 +11,12 @@ from leadsman.web.serve import Site
 from sql.database.open import Database
 
 
-def run_site(db: Database, host: str, port: int, token: str, tell: Callable[[str], None]) -> None:
-    """Serves until SIGINT or SIGTERM; tells its address. Raises OSError where it cannot listen."""
-    asyncio.run(_run(db, host, port, token, tell))
+def run_site(db: Database, host: str, port: int, token: str, report: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM; `report` gets a line with the address. Raises OSError where it cannot listen."""
+    asyncio.run(_run(db, host, port, token, report))
 
 
-async def _run(db: Database, host: str, port: int, token: str, tell: Callable[[str], None]) -> None:
+async def _run(db: Database, host: str, port: int, token: str, report: Callable[[str], None]) -> None:
     site = Site(db, token, guard_host=is_loopback(host))
     runner = web.AppRunner(site.application(), access_log=None)
     await runner.setup()
@@ -24,7 +24,7 @@ async def _run(db: Database, host: str, port: int, token: str, tell: Callable[[s
     try:
         listener = web.TCPSite(runner, host, port)
         await listener.start()
-        tell(f"the page is at {address(host, _port(runner, port))} ; Ctrl-C ends it")
+        report(f"the page is at {address(host, _port(runner, port))} ; Ctrl-C ends it")
         await ended.wait()
     finally:
         await runner.cleanup()

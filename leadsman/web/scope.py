@@ -1,4 +1,4 @@
-"""Of which cluster and which time a page tells: chosen by options or by an address, else the last day."""
+"""The cluster and the time range of a page: from options or an address, else the last day."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ ALL: Final = "all"
 
 
 class BadScope(WrongUsage):
-    """The message says what cannot be read and what can."""
+    """The message has what cannot be read and what can."""
 
 
 class Span(NamedTuple):
@@ -52,11 +52,11 @@ class Scope(NamedTuple):
         """As an address carries it."""
         if self.last:
             return {"cluster": self.cluster, "last": self.last}
-        return {"cluster": self.cluster, "since": told(self.since), "until": told(self.until)}
+        return {"cluster": self.cluster, "since": address_time(self.since), "until": address_time(self.until)}
 
 
 class Asked(NamedTuple):
-    """What an address or the options ask for; empty where they do not say."""
+    """What an address or the options ask for; empty where they do not name it."""
 
     cluster: str = ""
     since: str = ""
@@ -80,7 +80,7 @@ def choose(spans: Sequence[Span], asked: Asked) -> Scope:
     first = max(_floor(span.first_at), until - DEFAULT)
     since = parse(asked.since, "since") if asked.since else min(first, until - SHORTEST)
     if since >= until:
-        raise BadScope(f"since ({told(since)}) must be before until ({told(until)})")
+        raise BadScope(f"since ({address_time(since)}) must be before until ({address_time(until)})")
     return Scope(span.cluster, since, until)
 
 
@@ -96,7 +96,7 @@ def parse(text: str, name: str) -> datetime:
     return at
 
 
-def told(at: datetime) -> str:
+def address_time(at: datetime) -> str:
     """A time as an address carries it, to the second where it is full."""
     return at.isoformat(timespec="auto" if at.microsecond else "seconds").replace("+00:00", "Z")
 

@@ -54,7 +54,7 @@ class Site:
 
     def application(self) -> web.Application:
         """All routes behind the token and the refusals."""
-        app = web.Application(middlewares=[self._guarded, self._told], client_max_size=1024)
+        app = web.Application(middlewares=[self._guarded, self._failed], client_max_size=1024)
         app.router.add_get(HOME, self._overview)
         app.router.add_get(NODE, self._node)
         app.router.add_get("/static/{name}", self._file)
@@ -79,8 +79,8 @@ class Site:
         return response
 
     @web.middleware
-    async def _told(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """What goes wrong, as a page."""
+    async def _failed(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        """An error, as a page."""
         try:
             return await handler(request)
         except web.HTTPNotFound:

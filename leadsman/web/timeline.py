@@ -16,7 +16,7 @@ PIECES: Final = 120
 WHOLE: Final = 5000
 """A story of fewer lines is read at once; of a longer one its shape and its end."""
 LOUD: Final = (1, 5, 25)
-"""From how many times on a mark is drawn larger."""
+"""Counts from which a mark is drawn larger."""
 
 
 _Shape: TypeAlias = dict[str, dict[int, int]]
@@ -82,15 +82,15 @@ def read_timeline(
     Where `spans_of` names a node, the lane of pressure shows how long it lasted there.
     """
     concluded = [Line(**row) for row in ask(db, "story", scope, node=node, kind="", limit=WHOLE)]
-    told = alert_lines(alerts, scope)
+    lines_of_alerts = alert_lines(alerts, scope)
     if len(concluded) < WHOLE:
-        shape = shape_of((*concluded, *told), scope)
+        shape = shape_of((*concluded, *lines_of_alerts), scope)
         lines = [line for line in concluded if kind in {"", line.kind}]
     else:
         shape = _read_shape(db, scope, node)
-        shape |= shape_of(told, scope)
+        shape |= shape_of(lines_of_alerts, scope)
         lines = [Line(**row) for row in ask(db, "story", scope, node=node, kind=kind, limit=limit)]
-    last = sorted((*lines, *(line for line in told if kind in {"", "alert"})))[-limit:]
+    last = sorted((*lines, *(line for line in lines_of_alerts if kind in {"", "alert"})))[-limit:]
     total = sum(sum(pieces.values()) for name, pieces in shape.items() if kind in {"", name})
     spans = read_spans(db, scope, spans_of) if spans_of else ()
     return Timeline(lanes(shape, spans), ticks(scope), days(last), len(last), total)

@@ -35,7 +35,7 @@ def _assumed(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield f"{without_rank(unknown.without_rank)}.", ()
     guessed = tuple(node.name for node in view.nodes if node.numa and node.numa["fidelity"] != "exact")
     if guessed:
-        yield "On which CPUs exclusive pods lie is not told by CPU ids (fidelity count or none) on:", guessed
+        yield "Exact CPU IDs of exclusive pods are unknown (counts only) on:", guessed
 
 
 def _missing(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -49,10 +49,10 @@ def _missing(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     known = sum(node.known for node in view.nodes)
     if view.nodes and known < len(view.nodes):
         names = tuple(node.name for node in view.nodes if not node.known)
-        yield "Node objects were not seen, only what others say of them:", names
+        yield "Node objects were not seen, only references to them:", names
     if view.nodes and unknown.nodes_with_numa < len(view.nodes):
         without = len(view.nodes) - unknown.nodes_with_numa
-        yield f"No source tells how CPUs lie on NUMA nodes for {some(without, 'node')}.", ()
+        yield f"No source reports the NUMA nodes' CPUs for {some(without, 'node')}.", ()
     if view.alerts is None:
         yield "This database has no alerts.", ()
 

@@ -102,7 +102,7 @@ def some(number: int, one: str, many: str = "") -> str:
 
 
 def sentence(text: str) -> str:
-    """A text with a capital and a full stop: findings tell some as a part of one."""
+    """A text with a capital and a full stop: findings hold some as a part of one."""
     text = text.strip()
     text = text[:1].upper() + text[1:]
     return text if not text or text.endswith((".", "!", "?")) else f"{text}."

@@ -16,7 +16,7 @@ from sql.database.errors import BadDsn, DatabaseError, DatabaseUnreachable, Quer
 from sql.database.quoting import quoted
 from sql.database.rotating import RotatingPool
 
-logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # its errors are raised, and ours to report
+logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # its errors are raised, and reported by us
 
 MIB: Final = 1 << 20
 SETTINGS: Final[Mapping[str, Any]] = {
@@ -26,7 +26,7 @@ SETTINGS: Final[Mapping[str, Any]] = {
     "final": 1,  # no query ever sees a row and its replacement
     "insert_deduplicate": 1,
     "session_timezone": "UTC",
-    "throw_on_max_partitions_per_insert_block": 0,  # events may lie about their times
+    "throw_on_max_partitions_per_insert_block": 0,  # events may have wrong times
 }
 EMBEDDED_SETTINGS: Final[Mapping[str, Any]] = {
     "compile_aggregate_expressions": 0,  # compiling takes longer than a query of a database of this size
@@ -42,7 +42,7 @@ EMBEDDED_SETTINGS: Final[Mapping[str, Any]] = {
 READ_ONLY: Final[Mapping[str, Any]] = {"max_execution_time": 60, "readonly": 2}
 """The engine refuses every statement that writes, and a query that never ends."""
 REASON: Final = 2000
-"""Characters of what the engine says."""
+"""Characters of an engine's message."""
 UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
 REFUSED_USER: Final = frozenset({192, 193, 194, 516})
 

@@ -21,7 +21,7 @@ ALLOCATOR: Final = "dirty_decay_ms:200,muzzy_decay_ms:0"
 ENGINE_FILES: Final = frozenset({"status", "metadata", "store"})
 """What a database's folder holds; one without a table has only `tmp`."""
 REASON: Final = 2000
-"""Characters of what the engine says."""
+"""Characters of an engine's message."""
 
 
 def load(target: Embedded) -> None:
@@ -79,5 +79,5 @@ def _holder(folder: Path) -> str | None:
                 pid = words[1] if len(words) > 1 and words[0] == "PID:" else "(unknown)"
                 return None if pid == str(os.getpid()) else pid
     except OSError:
-        return None  # no such file yet; the engine says what else is wrong
+        return None  # no such file yet; the engine reports what else is wrong
     return None

@@ -6,7 +6,7 @@ from common.errors import WrongUsage
 
 
 class DatabaseError(Exception):
-    """Base of all below; its text says what is wrong, where, and what to do."""
+    """Base of all below; its text has what is wrong, where, and what to do."""
 
 
 class BadDsn(DatabaseError, WrongUsage):
@@ -26,7 +26,7 @@ class DatabaseUnreachable(DatabaseError):
 
 
 LASTING: Final = frozenset({16, 36, 47, 53, 60, 62, 70, 81, 349, 497})
-"""ClickHouse's numbers of refusals that time does not heal: no such table or column, a wrong type, no permission."""
+"""ClickHouse's error numbers that a retry does not fix: no such table or column, a wrong type, no permission."""
 
 
 class QueryFailed(DatabaseError):

@@ -65,8 +65,8 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
 def to_arrow(row_type: type[Row], rows: Sequence[Row]) -> pa.Table:
     """Rows of one type as the columns of its table.
 
-    A number beyond 64 bits becomes the nearest that fits, and half of a surrogate pair a question mark: a cluster
-    may say both, and no row may stop the others.
+    A number beyond 64 bits becomes the nearest that fits, and half of a surrogate pair a question mark: a cluster may
+    send both, and no row may stop the others.
     """
     schema = SCHEMAS[TABLES[row_type]]
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
@@ -80,13 +80,14 @@ def from_columns(table: str, columns: Mapping[str, Sequence[object]]) -> pa.Tabl
 
 
 def node_samples(keys: Sequence[SampleKey], samples: Sequence[NodeSample]) -> pa.Table:
-    """The rows of `node_samples`: `keys[i]` says when and where `samples[i]` was taken."""
+    """The rows of `node_samples`: `keys[i]` is when and where `samples[i]` was taken."""
     columns = zip(*((*key[:-1], *astuple(sample)) for key, sample in zip(keys, samples, strict=True)), strict=True)
     return _table(SCHEMAS[NODE_SAMPLES], columns)
 
 
 def pod_samples(keys: Sequence[SampleKey], texts: Mapping[str, Sequence[str]], numbers: Sequence[Packed]) -> pa.Table:
-    """The rows of `pod_samples`: `texts` holds the pods of all samples one after the other, `keys` says whose.
+    """The rows of `pod_samples`: `texts` holds the pods of all samples one after the other, `keys` has whose they
+    are.
 
     `numbers[i]` are those of the pods of sample i.
     """

@@ -84,7 +84,7 @@ class _Rows:
 
 
 def _read_record(message: Message, rows: _Rows) -> None:
-    """Samples are facts; what else a node's log says lands as findings. It is not even decoded."""
+    """Samples are facts; other records of a node's log land as findings, and are not even decoded."""
     if (KIND, SUMMARY) in message.headers:
         summary = _decode_summary(message.value)
         rows.batch.add_sample(summary.folded(), pack(summary.pods))

@@ -1,4 +1,4 @@
-"""What a replay does last: rows that were replaced are gone also for those who read without FINAL."""
+"""The last step of a replay: drop replaced rows, also for readers without FINAL."""
 
 from sql.database.open import Database
 from sql.landing.arrow import NODE_SAMPLES, POD_SAMPLES, SCHEMAS

@@ -1,4 +1,4 @@
-"""A capture under one rule set or two: the runtime without Kafka into a database that is thrown away afterwards."""
+"""A capture under one rule set or two: the runtime without Kafka, into a temporary database."""
 
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -47,10 +47,10 @@ def backtest(
     rule_sets: Mapping[str, AlertRules],
 ) -> Backtest:
     """Replay observations under each rule set at once. Raises what a source raises."""
-    told: dict[str, list[Alert]] = {name: [] for name in rule_sets}
+    fired: dict[str, list[Alert]] = {name: [] for name in rule_sets}
     reducers = [*ANALYTICS]
     for number, (name, rules) in enumerate(rule_sets.items()):
-        reducers += [_kept_apart(reducer, number, told[name]) for reducer in alert_reducers(rules)]
+        reducers += [_kept_apart(reducer, number, fired[name]) for reducer in alert_reducers(rules)]
     with (
         tempfile.TemporaryDirectory(prefix="leadsman-backtest-") as folder,
         connect(f"chdb://{folder}/db") as database,
@@ -60,7 +60,7 @@ def backtest(
             report = Replay(reducers, lander, DatabaseCheckpoints(database)).run(items)
         return Backtest(
             report,
-            {name: episodes(rows) for name, rows in told.items()},
+            {name: episodes(rows) for name, rows in fired.items()},
             incidents(_evictions(database)),
             run(database, saved_query("prediction_accuracy"), {}),
             database.query(_RANKS),

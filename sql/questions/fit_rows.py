@@ -15,8 +15,8 @@ from streams.rules.scheduling.fit_machine import NumaCpus, Policies, machine_of,
 CHECKPOINT: Final = "memory_manager_state"
 MEMORY_TYPES: Final = ("memory", "hugepages-")
 _ASSUMED: Final = {
-    RESERVED_CPUS: "which CPUs are reserved was concluded, not told",
-    SINGLE_NUMA_NODE: "it is taken to have one NUMA node",
+    RESERVED_CPUS: "which CPUs are reserved was concluded, not reported",
+    SINGLE_NUMA_NODE: "it is assumed to have one NUMA node",
 }
 
 RowDict: TypeAlias = dict[str, Any]
@@ -36,7 +36,7 @@ class NodeRows(NamedTuple):
 
 def candidate(rows: NodeRows) -> Candidate:
     configz, skew = next(iter(rows.settings), None), next(iter(rows.skew), None)
-    told = _policies(configz, skew)
+    known = _policies(configz, skew)
     state = NodeState(
         node=rows.node["node"],
         allocatable=rows.node["allocatable"],
@@ -44,7 +44,7 @@ def candidate(rows: NodeRows) -> Candidate:
         pods=rows.node["pods"],
         unschedulable=bool(rows.node["unschedulable"]),
         taints=tuple(rows.node["taints"]),
-        settings=settings_of(told),
+        settings=settings_of(known),
         machine=_machine(skew, rows.allocations, rows.resources, configz),
         free_cpus=skew["free_cpus"] if skew else None,
     )
@@ -54,7 +54,7 @@ def candidate(rows: NodeRows) -> Candidate:
         source=skew["source"] if skew else "",
         fidelity=skew["fidelity"] if skew else "",
         notes=tuple(not_ready),
-        numa_doubts=(*options_not_followed(told), *_doubts(skew)),
+        numa_doubts=(*options_not_followed(known), *_doubts(skew)),
         largest_fits={each["strategy"]: each["largest_fit_cpus"] for each in rows.whatif},
     )
 
@@ -78,10 +78,12 @@ def _policies(configz: RowDict | None, skew: RowDict | None) -> Policies:
 
 def _doubts(skew: RowDict | None) -> list[str]:
     if skew is None:
-        return ["nothing tells of its NUMA nodes"]
+        return ["no source reports its NUMA nodes"]
     doubts = [_ASSUMED[each] for each in skew["assumed"] if each in _ASSUMED]
     if skew["fidelity"] == "count":
-        doubts.append(f"{skew['source']} tells how many CPUs are free, not which: free cores are taken to be whole")
+        doubts.append(
+            f"{skew['source']} reports how many CPUs are free, not which: free cores are assumed to be whole"
+        )
     if skew["fidelity"] == "none" and skew["explanation"]:
         doubts.append(skew["explanation"])
     return doubts
@@ -132,7 +134,7 @@ def _memory(resources: Sequence[RowDict], *, is_static: bool) -> dict[int, Memor
 
 
 def _devices(resources: Sequence[RowDict]) -> dict[str, Devices]:
-    """By the kubelet itself, else by the first other source; only where it tells what is available."""
+    """By the kubelet itself, else by the first other source; only where it reports what is available."""
     rows = [row for row in resources if not row["resource"].startswith(("cpu", *MEMORY_TYPES))]
     devices: dict[str, Devices] = {}
     for name in sorted({row["resource"] for row in rows}):

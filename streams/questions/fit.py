@@ -38,7 +38,7 @@ class Candidate(NamedTuple):
     source: str = ""
     """Of the NUMA numbers."""
     fidelity: str = ""
-    """`exact`, `count`, `none`, or empty where no source knows NUMA nodes."""
+    """`exact`, `count`, `none`, or empty where no source reports NUMA nodes."""
     notes: tuple[str, ...] = ()
     numa_doubts: tuple[str, ...] = ()
     """Why its NUMA numbers may be wrong; of no concern to a pod without exclusive CPUs and devices."""

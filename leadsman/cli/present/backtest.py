@@ -57,12 +57,12 @@ def as_tables(found: Backtest) -> Iterator[Shown]:
     if len(found.fired) > 1:
         yield "Side by side"
         yield _table(("", *found.fired), _compared(found))
-    yield "Forecasts of thresholds: how right they were"
+    yield "Forecasts of thresholds: accuracy"
     yield as_table(found.forecasts)
     yield "Predicted eviction order: how often the evicted pod was the first"
     yield as_table(found.ranks)
     if found.coverage.rows:
-        yield "Alerts that cannot fire, or know less, for want of an input"
+        yield "Alerts that cannot fire, or know less, because an input is missing"
         yield as_table(found.coverage)
 
 

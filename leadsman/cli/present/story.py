@@ -59,10 +59,10 @@ _UNKNOWN: Final = (
 )
 """How many each is about, and the sentence."""
 NEXT: Final = (
-    ("story", "this again, of all nodes or of one"),
-    ("prediction_accuracy", "how right the forecasts were"),
+    ("story", "this list, for all nodes or one"),
+    ("prediction_accuracy", "how accurate the forecasts were"),
     ("time_to_thresholds", "which threshold each node meets first, and when"),
-    ("fit", "what is asked for against what is there and what is used"),
+    ("fit", "requests against capacity and use"),
     ("pressure_oscillation", "which nodes swing in and out of pressure"),
 )
 
@@ -91,7 +91,7 @@ def _print_cluster(database: Database, cluster: str, console: Console, command: 
     console.print(Padding(table, (0, 0, 0, 2)))
     total = database.query(_COUNT, parameters).rows[0][0]
     if not total:
-        console.print("  Nothing that Leadsman looks for happened.")
+        console.print("  No evictions, node pressure, image-GC, NUMA or scheduling problems.")
     if total > LINES:
         console.print(f"  ... and {total - LINES} more: {command} query story")
     _unknown(database, cluster, console)
@@ -118,7 +118,7 @@ def _unknown(database: Database, cluster: str, console: Console) -> None:
     counts = [(sentence, database.query(sql, {"cluster": cluster}).rows[0][0]) for sentence, sql in _UNKNOWN]
     found = [sentence(count) for sentence, count in counts if count]
     if found:
-        console.print(Text("What is not known for sure", style="bold"))
+        console.print(Text("Uncertain", style="bold"))
     for each in found:
         console.print(f"  {each}.")
 

@@ -1,4 +1,4 @@
--- Pods of some nodes that were evicted, the last first; the rejected ones are told as storms
+-- Pods of some nodes that were evicted, the last first; the rejected ones are listed as storms
 SELECT node, ts, namespace, pod, cause, resource, signal, threshold, available, predicted_rank, ranked_pods, tied_pods, pods_usage_ratio, evidence
 FROM evictions
 WHERE cluster = {cluster:String} AND node IN {nodes:Array(String)} AND cause != 'admission'

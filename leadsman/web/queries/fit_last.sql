@@ -1,4 +1,4 @@
--- When what each node has, promises and uses was last told
+-- When what each node has, promises and uses was last observed
 SELECT node, max(ts) AS last_at
 FROM node_fit_5m
 WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}

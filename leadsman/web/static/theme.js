@@ -1,4 +1,4 @@
-// Before anything is drawn: the reader's choice of light or dark, or none for what the system says.
+// Before anything is drawn: the reader's choice of light or dark, or none for the system's.
 (() => {
   'use strict';
   try {

@@ -340,11 +340,11 @@ def test_a_wrong_question_is_refused_in_one_line(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("query", "nodes", "--param", "x"), "'x' is no K=V"),
+        (("query", "nodes", "--param", "x"), "'x' is not K=V"),
         (("query", "nodes", "--sql", "SELECT 1"), "give a saved query's name or --sql, not both"),
         (("query", "nodes", "--format", "xml"), "'xml' is not one of 'table', 'json', 'csv'"),
         (("replay",), "Missing argument 'PATH...'"),
-        (("replay", "x", "--since", "yesterday"), "'yesterday' is no time; write 2026-11-21T04:19:00Z"),
+        (("replay", "x", "--since", "yesterday"), "'yesterday' is not a time; write 2026-11-21T04:19:00Z"),
         (("migrate", "--keep-samples-days", "-1"), "-1 is not in the range x>=0"),
         (("float",), "No such command 'float'"),
     ],

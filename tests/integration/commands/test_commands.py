@@ -222,7 +222,7 @@ def test_what_kubectl_saved_becomes_rows(tmp_path: Path) -> None:
         path.write_text(json.dumps({"kind": kind, "apiVersion": "v1", "items": [item]}))
     (dump / "default" / "logs.txt").write_text("not read")
     told = succeeds("replay", tmp_path / "get.json", dump, "--cluster", "shop", db=tmp_path / "db")
-    assert "Left out of the dump, for Leadsman does not use them: 1 Secret." in told
+    assert "Skipped kinds that Leadsman does not use: 1 Secret." in told
     assert "Pod default/p-list was evicted" in told
     found = rows(
         """
@@ -287,7 +287,7 @@ def test_ctrl_c_ends_a_replay_in_one_line(long_capture: Path, tmp_path: Path) ->
         finally:
             stopped.kill()
     assert (stopped.returncode, output) == (INTERRUPTED, "")
-    assert errors == "leadsman: interrupted; what is stored stays, and the same command again does the rest\n"
+    assert errors == "leadsman: interrupted; stored data stays, and the same command resumes the rest\n"
 
 
 def test_a_reader_that_goes_away_is_no_error(demo: tuple[str, str]) -> None:

@@ -60,7 +60,7 @@ def test_a_report_of_an_empty_database_is_a_page_that_says_so(tmp_path: Path) ->
     with connect(f"chdb://{tmp_path / 'db'}") as database:
         migrate(database)
     succeeds("report", "-o", tmp_path / "r.html", db=tmp_path / "db")
-    assert "Nothing to tell yet" in (tmp_path / "r.html").read_text("utf-8")
+    assert "Nothing observed yet" in (tmp_path / "r.html").read_text("utf-8")
 
 
 def test_a_report_of_an_older_database_is_refused(db: Path, tmp_path: Path) -> None:

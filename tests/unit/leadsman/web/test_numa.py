@@ -45,7 +45,7 @@ def test_what_is_taken_is_not_called_reserved_while_holders_are_missing() -> Non
     found = numa_map([allocation()], [])
     assert found is not None
     states = {cell.cpu: cell.state for core in found.numa_nodes[0].cores for cell in core}
-    assert states == {0: "untold", 1: "untold", 2: "untold", 3: "free"}
+    assert states == {0: "unknown", 1: "unknown", 2: "unknown", 3: "free"}
 
 
 def test_a_source_without_cpu_ids_gives_numbers_and_no_cells() -> None:

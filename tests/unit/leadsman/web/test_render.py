@@ -208,7 +208,7 @@ def test_a_finding_outside_the_range_is_not_told(database: Database) -> None:
     everything(database, "n")
     late = (T0 + timedelta(hours=2)).isoformat()
     text = Page(report(database, Asked(since=late, until=(T0 + timedelta(hours=3)).isoformat()))).text
-    assert "Nothing that Leadsman looks for happened here" in text
+    assert "No evictions, node pressure, image-GC, NUMA or scheduling problems in this range" in text
     assert "pod evicted under pressure" not in text
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leadsman.web.scope import ALL, Asked, BadScope, Span, choose, told
+from leadsman.web.scope import ALL, Asked, BadScope, Span, address_time, choose
 
 BEGAN = datetime(2026, 7, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 ENDED = BEGAN + timedelta(days=3)
@@ -69,5 +69,5 @@ def test_an_address_leads_back_to_the_same_range() -> None:
 
 
 def test_a_time_is_told_to_the_second_where_it_is_full() -> None:
-    assert told(datetime(2026, 7, 1, 12, tzinfo=UTC)) == "2026-07-01T12:00:00Z"
-    assert told(BEGAN) == "2026-07-01T12:00:00.250000Z"
+    assert address_time(datetime(2026, 7, 1, 12, tzinfo=UTC)) == "2026-07-01T12:00:00Z"
+    assert address_time(BEGAN) == "2026-07-01T12:00:00.250000Z"

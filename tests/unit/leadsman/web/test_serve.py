@@ -163,7 +163,7 @@ async def test_an_empty_database_gets_a_page_that_says_so(database: Database) ->
     client = await client_of(database)
     for path in ("/", "/node?node=n"):
         answer = await client.get(path)
-        assert (answer.status, "Nothing to tell yet" in await answer.text()) == (200, True)
+        assert (answer.status, "Nothing observed yet" in await answer.text()) == (200, True)
     await client.close()
 
 
