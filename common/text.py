@@ -1,13 +1,17 @@
 """Hostile text made safe to show."""
 
+import json
 import re
 from typing import Final
 
-_UNSAFE: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f"  # control characters: terminal escapes, line breaks
-    "\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible, or they reverse the reading direction
-    "\ud800-\udfff\ufff9-\ufffb]"
+_UNSEEN: Final = (
+    "\x7f-\x9f"  # DEL and C1: some terminals run them as they run ESC
+    "\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible, or they reverse the direction
+    "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f"
 )
+_UNSAFE: Final = re.compile(f"[\x00-\x1f{_UNSEEN}]")
+_UNSAFE_JSON: Final = re.compile(f"[{_UNSEEN}]")
+"""What no JSON encoder has to escape; C0 it has to."""
 
 
 def plain(text: object, limit: int = 300) -> str:
@@ -20,3 +24,8 @@ def plain(text: object, limit: int = 300) -> str:
     if len(shown) > limit:
         shown = shown[: limit - 3] + "..."
     return _UNSAFE.sub(lambda match: match.group().encode("unicode_escape").decode("ascii"), shown)
+
+
+def plain_json(document: bytes) -> str:
+    r"""Give a JSON document with the characters of `plain` as `\u` escapes: it decodes to the same values."""
+    return _UNSAFE_JSON.sub(lambda match: json.dumps(match.group())[1:-1], document.decode())

@@ -11,9 +11,9 @@ from sql.schema.migrate import check_migrated
 
 
 @contextmanager
-def existing_database(dsn: str) -> Iterator[Database]:
-    """A database that is there and of this version. Raises DatabaseError."""
-    with connect(dsn, make=False) as database:
+def existing_database(dsn: str, *, write: bool = False) -> Iterator[Database]:
+    """A database that is there and of this version, opened to read unless `write`. Raises DatabaseError."""
+    with connect(dsn, make=False, read_only=not write) as database:
         check_migrated(database)
         yield database
 

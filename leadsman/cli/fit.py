@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from common.errors import WrongUsage
+from common.text import plain_json
 from leadsman.cli import options
 from leadsman.cli.console import out, wide
 from leadsman.cli.database import existing_database
@@ -72,7 +73,7 @@ def command(
         bad = False
         for each in _answers(questions, known, node):
             bad = bad or "error" in each
-            click.echo(msgspec.json.encode(each))
+            click.echo(plain_json(msgspec.json.encode(each)))
         if bad:
             click.get_current_context().exit(EXIT_BAD_INPUT)
         return

@@ -1,6 +1,6 @@
 """`leadsman query`: a saved question, or the reader's own SQL."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -8,6 +8,9 @@ from leadsman.cli import options
 from leadsman.cli.console import wide
 from leadsman.cli.database import existing_database
 from leadsman.cli.present.tables import as_csv, as_json, as_table, query_list
+from sql.database.errors import QueryFailed
+from sql.database.open import Database, Result
+from sql.questions.ask import ask
 from sql.questions.queries import run, saved_query
 
 
@@ -29,17 +32,24 @@ from sql.questions.queries import run, saved_query
 @click.option(
     "--format", "format_", type=click.Choice(["table", "json", "csv"]), default="table", help="How to print."
 )
+@click.option("--write", is_flag=True, help="Let --sql change the database, and reach files and other servers.")
 @options.db
-def command(name: str | None, sql: str | None, parameters: Sequence[tuple[str, str]], format_: str, db: str) -> None:
+def command(
+    name: str | None, sql: str | None, parameters: Sequence[tuple[str, str]], format_: str, db: str, *, write: bool
+) -> None:
     """Run a saved question by its NAME, or your own in SQL; without either, list the saved ones."""
     if name is not None and sql is not None:
         raise click.BadParameter("give a saved query's name or --sql, not both")
+    if write and sql is None:
+        raise click.BadParameter("--write goes with --sql; a saved query only reads")
     if name is None and sql is None:
         wide.print(query_list())
         return
     given = dict(parameters)
-    with existing_database(db) as database:
-        result = database.query(sql, given) if sql is not None else run(database, saved_query(name or ""), given)
+    with existing_database(db, write=write) as database:
+        result = (
+            run(database, saved_query(name or ""), given) if sql is None else _own(database, sql, given, write=write)
+        )
     match format_:
         case "json":
             click.echo(as_json(result))
@@ -47,3 +57,14 @@ def command(name: str | None, sql: str | None, parameters: Sequence[tuple[str, s
             click.echo(as_csv(result), nl=False)
         case _:
             wide.print(as_table(result))
+
+
+def _own(database: Database, sql: str, given: Mapping[str, str], *, write: bool) -> Result:
+    if write:
+        return database.query(sql, given)
+    try:
+        return ask(database, sql, given)
+    except QueryFailed as error:
+        if error.forbidden:
+            raise QueryFailed(f"leadsman query only reads; add --write if you mean it. {error}") from None
+        raise

@@ -11,7 +11,7 @@ from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalErr
 
 from common.errors import FilesUnusable
 from sql.database.dsn import Embedded, Server, Target
-from sql.database.engine import OPTIONS
+from sql.database.engine import options
 from sql.database.errors import BadDsn, DatabaseError, DatabaseUnreachable, QueryFailed
 from sql.database.quoting import quoted
 from sql.database.rotating import RotatingPool
@@ -40,7 +40,8 @@ EMBEDDED_SETTINGS: Final[Mapping[str, Any]] = {
     "max_threads": 2,
 }
 READ_ONLY: Final[Mapping[str, Any]] = {"max_execution_time": 60, "readonly": 2}
-"""The engine refuses every statement that writes, and a query that never ends."""
+"""The engine refuses every statement that writes, and a query that never ends. The embedded one also has no grant to
+reach outside of the database; what a server's user may is the server's to grant."""
 REASON: Final = 2000
 """Characters of an engine's message."""
 UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
@@ -53,7 +54,7 @@ def embedded(target: Embedded, *, read_only: bool) -> Client:
         client = clickhouse_connect.get_client(
             interface="chdb",
             path=str(target.folder),
-            chdb_options=dict(OPTIONS),
+            chdb_options=dict(options(read_only=read_only)),
             settings={**SETTINGS, **EMBEDDED_SETTINGS, **(READ_ONLY if read_only else {})},
             tz_mode="aware",
         )

@@ -15,13 +15,20 @@ from sql.database.without import without
 
 ENGINE_SETTINGS: Final = Path(__file__).parent / "embedded.xml"
 """Of the engine itself, not of a connection."""
-OPTIONS: Final[Mapping[str, str]] = {"config-file": str(ENGINE_SETTINGS)}
+READER: Final = Path(__file__).parent / "reader.xml"
+"""The engine's user where the database is opened to read: no grant to write, nor for a file or an address."""
 ALLOCATOR: Final = "dirty_decay_ms:200,muzzy_decay_ms:0"
 """Of the engine's jemalloc, which by itself keeps what was freed for seconds: 50 to 150 MiB of a replay."""
 ENGINE_FILES: Final = frozenset({"status", "metadata", "store"})
 """What a database's folder holds; one without a table has only `tmp`."""
 REASON: Final = 2000
 """Characters of an engine's message."""
+
+
+def options(*, read_only: bool) -> Mapping[str, str]:
+    """How the engine is started; what this process has started stays as it is until it is closed."""
+    settings = {"config-file": str(ENGINE_SETTINGS)}
+    return settings | {"users_config": str(READER)} if read_only else settings
 
 
 def load(target: Embedded) -> None:
@@ -54,13 +61,14 @@ def load(target: Embedded) -> None:
         )
 
 
-def started(target: Embedded) -> AbstractContextManager[Any]:
+def started(target: Embedded, *, read_only: bool) -> AbstractContextManager[Any]:
     """A connection of its own to the engine, which is started by the first; any thread may call this after `load`.
 
     It takes a tenth of a second and more, without the interpreter's lock. Raises DatabaseHeld or DatabaseError.
     """
     try:
-        return closing(import_module("chdb").connect(f"{os.path.realpath(target.folder)}?{urlencode(OPTIONS)}"))
+        chosen = urlencode(options(read_only=read_only))
+        return closing(import_module("chdb").connect(f"{os.path.realpath(target.folder)}?{chosen}"))
     except RuntimeError as error:
         if "already initialized with path" in str(error):
             raise DatabaseHeld(f"{target}: this process has another database folder open; close that first") from None

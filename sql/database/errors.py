@@ -29,12 +29,17 @@ LASTING: Final = frozenset({16, 36, 47, 53, 60, 62, 70, 81, 349, 497})
 """ClickHouse's error numbers that a retry does not fix: no such table or column, a wrong type, no permission."""
 
 
+FORBIDDEN: Final = frozenset({164, 497})
+"""ClickHouse's numbers of what a reader may not: a statement that writes, a grant that is missing."""
+
+
 class QueryFailed(DatabaseError):
-    """The engine refused a statement or a row; `lasting` where it will refuse it again."""
+    """The engine refused a statement or a row; `lasting` where it will again, `forbidden` for want of rights."""
 
     def __init__(self, message: str, code: int | None = None) -> None:
         super().__init__(message)
         self.lasting = code in LASTING
+        self.forbidden = code in FORBIDDEN
 
 
 class SchemaError(DatabaseError):

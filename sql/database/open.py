@@ -80,10 +80,12 @@ class Database:
         with self._errors("a statement"):
             self._client.command(sql, parameters=_bound(sql, parameters))
 
-    def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Result:
+    def query(
+        self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None
+    ) -> Result:
         """The whole result of one query; `{name:Type}` in it are bound from `parameters`."""
         with self._errors("the query"):
-            found = self._client.query(sql, parameters=_bound(sql, parameters))
+            found = self._client.query(sql, parameters=_bound(sql, parameters), settings=dict(settings or {}))
             if not found.column_names:
                 return self._no_rows(sql, parameters)
             types = tuple(str(column.name) for column in found.column_types)
@@ -144,7 +146,7 @@ def connect(dsn: str, *, make: bool = True, read_only: bool = False) -> Database
         raise DatabaseError(f"{target}: there is no database yet. leadsman replay PATH --db {target} makes one")
     engine.load(target)
     with ThreadPoolExecutor(1) as meanwhile:
-        starting = meanwhile.submit(engine.started, target)
+        starting = meanwhile.submit(engine.started, target, read_only=read_only)
         from sql.database import client  # noqa: PLC0415 - which takes as long as the engine to start
 
         with starting.result():

@@ -8,6 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from common.errors import WrongUsage
+from common.text import plain_json
 from ingest.model.objects.node import NodeLabels
 from ingest.model.records import NodeRecord
 from streams.rules.scheduling import node_tree
@@ -177,7 +178,7 @@ def _missing(there: Sequence[str], names: Sequence[str]) -> list[str]:
 
 def names_line(result: Simulated) -> str:
     """The names of a snapshot as one JSON list: what `--ops` prints."""
-    return msgspec.json.encode(result.names).decode()
+    return plain_json(msgspec.json.encode(result.names))
 
 
 def report(results: Sequence[Simulated]) -> Iterator[str]:
@@ -196,4 +197,4 @@ def _losses(result: Simulated) -> str:
 
 
 def _json(names: Sequence[str]) -> str:
-    return msgspec.json.encode(names).decode()
+    return plain_json(msgspec.json.encode(names))

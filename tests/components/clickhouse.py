@@ -100,7 +100,7 @@ class Engine:
 
     def _run(self, handle: Any, query: Mapping[str, str], body: bytes) -> Answer:
         handle.query(f"USE `{query.get('database', 'default')}`")
-        for name, value in query.items():
+        for name, value in sorted(query.items(), key=lambda each: each[0] == "readonly"):  # a server sets all at once
             if name not in TRANSPORT and not name.startswith("param_"):
                 escaped = value.replace("\\", "\\\\").replace("'", "\\'")
                 handle.query(f"SET {name} = '{escaped}'")

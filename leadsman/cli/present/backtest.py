@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from common.durations import in_words
-from common.text import plain
+from common.text import plain, plain_json
 from leadsman.cli.present.tables import as_table
 from sql.database.open import Result
 from sql.questions.backtest import Backtest
@@ -94,7 +94,7 @@ def as_json(found: Backtest) -> str:
         "ranks": _rows(found.ranks),
         "coverage": _rows(found.coverage),
     }
-    return msgspec.json.format(msgspec.json.encode(every), indent=2).decode()
+    return plain_json(msgspec.json.format(msgspec.json.encode(every), indent=2))
 
 
 def _unfulfilled(found: Backtest) -> Iterator[Shown]:

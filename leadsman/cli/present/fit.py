@@ -7,7 +7,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from common.text import plain
+from common.text import plain, plain_json
 from leadsman.cli.present.tables import CELL
 from sql.questions.fit import Known
 from streams.questions.fit import MILLI, Answer, NodeAnswer, Question
@@ -23,7 +23,7 @@ SURE: Final = {
 
 def fit_json(known: Known, asked: Question, found: Answer) -> str:
     """One object: cluster, as_of, the request, and the fields of `Answer`."""
-    return msgspec.json.format(msgspec.json.encode(fit_document(known, asked, found)), indent=2).decode()
+    return plain_json(msgspec.json.format(msgspec.json.encode(fit_document(known, asked, found)), indent=2))
 
 
 def fit_document(known: Known, asked: Question, found: Answer) -> dict[str, Any]:

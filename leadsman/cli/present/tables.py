@@ -2,6 +2,8 @@
 
 import csv
 import io
+import re
+import sys
 from datetime import datetime
 from typing import Final
 
@@ -9,12 +11,15 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from common.text import plain
+from common.text import plain, plain_json
 from sql.database.open import Result
 from sql.questions.queries import saved_queries
 
 CELL: Final = 2000
 """Characters of a value in a table; JSON and CSV have all."""
+_FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+"""With what a spreadsheet takes a cell for a formula; the last four are fullwidth."""
+_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
 
 def query_list() -> Table:
@@ -39,18 +44,30 @@ def as_table(result: Result) -> Table:
 def as_json(result: Result) -> str:
     """A list of objects, a row each, in the query's order."""
     rows = [dict(zip(result.column_names, row, strict=True)) for row in result.rows]
-    return msgspec.json.format(msgspec.json.encode(rows), indent=2).decode()
+    return plain_json(msgspec.json.format(msgspec.json.encode(rows), indent=2))
 
 
 def as_csv(result: Result) -> str:
-    """A line of names, then a line a row; times in ISO 8601."""
+    """A line of names, then a line a row; times in ISO 8601. A spreadsheet runs no cell of it.
+
+    Text that it would take for a formula has an apostrophe before it; control characters are escapes, as in a table.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(result.column_names)
-    writer.writerows(
-        [value.isoformat() if isinstance(value, datetime) else value for value in row] for row in result.rows
-    )
+    writer.writerow(map(_csv_cell, result.column_names))
+    writer.writerows(map(_csv_cell, row) for row in result.rows)
     return text.getvalue()
+
+
+def _csv_cell(value: object) -> object:
+    match value:
+        case None | int() | float():
+            return value
+        case datetime():
+            return value.isoformat()
+        case _:
+            text = plain(value, sys.maxsize)
+            return f"'{text}" if _FORMULA.match(str(value)) and not _NUMBER.fullmatch(text) else text
 
 
 def _cell(value: object) -> str:

@@ -12,6 +12,7 @@ from components.rows import T0, row, store, store_samples, summary
 from sql.database.errors import DatabaseError, DatabaseUnreachable, QueryFailed
 from sql.database.open import Database, connect
 from sql.landing.arrow import to_arrow
+from sql.questions.ask import ask
 from sql.questions.digest import digest
 from sql.questions.queries import run, saved_queries
 from sql.schema.migrate import load_migrations, migrate
@@ -110,6 +111,26 @@ def test_a_server_refuses_two_statements(server: Database) -> None:
     with pytest.raises(QueryFailed, match="Multi-statements"):
         server.command("SELECT 1; SELECT 2")
     server.command("SELECT ';' -- ; one statement")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM url('http://127.0.0.1:9', LineAsString)",
+        "DESCRIBE TABLE url('http://127.0.0.1:9', LineAsString)",
+        "SELECT * FROM remote('127.0.0.1:9', system.one)",
+        "SELECT file('/etc/hostname')",
+        "SELECT 1 SETTINGS readonly = 0",
+        "CREATE TEMPORARY TABLE t (a UInt8)",
+        "DROP TABLE nodes",
+    ],
+)
+def test_a_question_to_a_server_only_reads(server: Database, sql: str) -> None:
+    fill(server)
+    with pytest.raises(QueryFailed) as refusal:
+        ask(server, sql, {})
+    assert refusal.value.forbidden
+    assert ask(server, "SELECT count() FROM nodes", {}).rows[0][0] > 0
 
 
 @pytest.mark.parametrize("fault", ["drop_before", "drop_after", "error"])

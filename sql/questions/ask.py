@@ -1,0 +1,27 @@
+"""A reader's own SQL: it only reads."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from sql.database.errors import FORBIDDEN, QueryFailed
+from sql.database.open import Database, Result
+
+_READ_ONLY: Final = {"readonly": 1}
+"""A server refuses every function that reaches outside of it; the embedded engine's reader has no grant for one."""
+_OUTSIDE: Final = re.compile(
+    r"(?P<found>\bINTO\s+OUTFILE\b|`?\bfile\b`?|`?\b(?:ai|AI)[A-Z]\w*`?|\ADESCRIBE TABLE \w+\()"
+    r"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`|\"(?:[^\"\\]|\\.)*\"",
+    re.DOTALL,
+)
+"""What no grant and no setting forbids, in a statement that the engine has formatted: there is no comment in it, and
+literals and quoted names are well formed. The scalar function `file` can be given by name alone, as `APPLY file`."""
+
+
+def ask(db: Database, sql: str, given: Mapping[str, str]) -> Result:
+    """The answer to one statement; `db` is open to read. Raises QueryFailed for what writes or reaches outside."""
+    formatted = db.query("SELECT formatQuery({sql:String})", {"sql": sql}).rows[0][0]
+    for match in _OUTSIDE.finditer(formatted):
+        if match["found"]:
+            raise QueryFailed(f"{db}: {match['found']} reaches outside of the database", min(FORBIDDEN))
+    return db.query(sql, given, None if db.embedded else _READ_ONLY)

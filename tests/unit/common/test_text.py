@@ -1,0 +1,52 @@
+"""Hostile text on its way to a terminal, a log, or a program."""
+
+import json
+import unicodedata
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.text import plain, plain_json
+
+UNSAFE = [*"\x1b\x07\r\t\x7f\x85\x9b\u061c\u180e\u200e\u202e\u2066\ufeff\U000e0041"]
+
+
+@pytest.mark.parametrize("letter", UNSAFE)
+def test_what_steers_a_terminal_or_turns_text_round_becomes_its_escape(letter: str) -> None:
+    shown = plain(f"a{letter}b")
+    assert shown.isascii()
+    assert shown.encode().decode("unicode_escape") == f"a{letter}b"
+
+
+@given(st.text())
+def test_plain_text_has_no_control_and_no_format_character_of_direction(text: str) -> None:
+    for letter in plain(text, 10_000):
+        assert unicodedata.category(letter) not in {"Cc", "Cs"}
+        assert unicodedata.bidirectional(letter) not in {
+            "RLO",
+            "LRO",
+            "RLE",
+            "LRE",
+            "PDF",
+            "RLI",
+            "LRI",
+            "FSI",
+            "PDI",
+        }
+
+
+@given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_json_is_safe_to_show_and_means_the_same(value: object) -> None:
+    document = msgspec.json.encode(value)
+    shown = plain_json(document)
+    assert json.loads(shown) == json.loads(document)
+    assert plain(shown, len(shown)) == shown
+
+
+@pytest.mark.parametrize("letter", UNSAFE)
+def test_json_has_what_is_unsafe_as_escapes(letter: str) -> None:
+    shown = plain_json(msgspec.json.encode({letter: [letter]}))
+    assert shown.isascii()
+    assert json.loads(shown) == {letter: [letter]}

@@ -1,0 +1,73 @@
+"""Answers as CSV and JSON that a spreadsheet and a terminal open without harm."""
+
+import csv
+import io
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from leadsman.cli.present.tables import as_csv, as_json, as_table
+from sql.database.open import Result
+
+HOSTILE = "\x1b]0;x\x07\x9b31m\u202egpj.exe"
+
+
+def result(*values: Any) -> Result:
+    return Result(tuple(f"c{n}" for n in range(len(values))), ("String",) * len(values), [values])
+
+
+def cells(*values: Any) -> list[str]:
+    return list(csv.reader(io.StringIO(as_csv(result(*values)))))[1]
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "=cmd|' /C calc'!A0",
+        "+1+cmd()",
+        "-2+3+cmd|' /C calc'!A0",
+        "@SUM(1)",
+        "\t=1+1",
+        "\r=1+1",
+        "\n=1+1",
+        " =1+1",
+        "\uff1d1+1",
+        "-",
+        "-rf",
+        "--5",
+        "+e5",
+    ],
+)
+def test_a_spreadsheet_takes_no_cell_for_a_formula(formula: str) -> None:
+    (cell,) = cells(formula)
+    assert cell[0] == "'"
+    assert "\t" not in cell
+    assert "\r" not in cell
+
+
+def test_names_of_columns_are_no_formulas_either() -> None:
+    found = as_csv(Result(("=1+1", "\x9bx"), ("UInt8", "UInt8"), []))
+    assert found == "'=1+1,\\x9bx\n"
+
+
+def test_numbers_times_and_ordinary_names_stay_what_they_are() -> None:
+    at = datetime(2026, 11, 21, 4, 19, tzinfo=UTC)
+    values = (-5, -0.25, "-5", "+1.5", "-1e9", "a=b", "node-1", "", None, at, True)
+    assert cells(*values) == [
+        "-5", "-0.25", "-5", "+1.5", "-1e9", "a=b", "node-1", "", "", "2026-11-21T04:19:00+00:00", "True",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("nested", [HOSTILE, [HOSTILE], {"a": HOSTILE}, (HOSTILE,)])
+def test_no_format_shows_a_control_or_direction_character(nested: Any) -> None:
+    table = Console(file=io.StringIO(), width=200)
+    table.print(as_table(result(nested)))
+    assert isinstance(table.file, io.StringIO)
+    for shown in (as_csv(result(nested)), as_json(result(nested)), table.file.getvalue()):
+        assert "gpj.exe" in shown
+        assert shown.replace("\n", "").isprintable()
+        assert "\u202e" not in shown
+    assert json.loads(as_json(result(HOSTILE))) == [{"c0": HOSTILE}]

@@ -1,0 +1,155 @@
+"""A reader's own SQL on the real engine: it reads the database, and nothing else."""
+
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from components.rows import row, store
+from leadsman.cli.main import app
+from sql.database.errors import QueryFailed
+from sql.database.open import Database, connect
+from sql.questions.ask import ask
+from sql.questions.digest import digest
+from streams.fold.findings import NodeRow
+
+SECRET = "hunter2"  # noqa: S105 - of these tests only
+
+
+@pytest.fixture(scope="module")
+def folder(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("asked") / "db"
+    shutil.copytree(migrated_folder, folder, symlinks=True)
+    with connect(f"chdb://{folder}") as db:
+        store(db, row(NodeRow, node="n1", ready=True))
+    (folder.parent / "secret").write_text(SECRET)
+    return folder
+
+
+@pytest.fixture
+def reader(folder: Path) -> Iterator[Database]:
+    with connect(f"chdb://{folder}", make=False, read_only=True) as db:
+        yield db
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    """Who connects is seen: nothing may."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        found.setblocking(False)
+        yield found
+
+
+WRITES = (
+    "INSERT INTO nodes (cluster) VALUES ('x')",
+    "INSERT INTO nodes (cluster) SETTINGS readonly = 0 VALUES ('x')",
+    "INSERT INTO FUNCTION file('{folder}/out', 'TSV', 'a String') VALUES ('x')",
+    "INSERT INTO nodes (cluster) FROM INFILE '{folder}/secret' FORMAT LineAsString",
+    "TRUNCATE TABLE nodes",
+    "DROP TABLE nodes",
+    "DROP DATABASE default",
+    "DETACH TABLE nodes",
+    "RENAME TABLE nodes TO n",
+    "ALTER TABLE nodes DELETE WHERE 1",
+    "OPTIMIZE TABLE nodes",
+    "CREATE TABLE t (a String) ENGINE = File(TSV, '{folder}/out')",
+    "CREATE TEMPORARY TABLE t (a String) ENGINE = File(TSV, '{folder}/out')",
+    "CREATE VIEW v AS SELECT 1",
+    "CREATE FUNCTION f AS x -> x",
+    "CREATE DICTIONARY d (a UInt8) PRIMARY KEY a SOURCE(HTTP(url '{url}' format 'TSV')) LIFETIME(1) LAYOUT(FLAT())",
+    "CREATE USER u",
+    "GRANT ALL ON *.* TO default",
+    "SYSTEM FLUSH LOGS",
+    "SYSTEM SHUTDOWN",
+    "BACKUP TABLE nodes TO Disk('default', 'b')",
+    "SET readonly = 0",
+    "SELECT 1 SETTINGS readonly = 0",
+    "SELECT 1; DROP TABLE nodes",
+    "SELECT 1) INTO OUTFILE '{folder}/out' --",
+)
+REACHES_OUT = (
+    "SELECT * FROM file('{folder}/secret', LineAsString)",
+    "SELECT * FROM `{folder}/secret`",
+    "SELECT file('{folder}/secret')",
+    "SELECT `file`('{folder}/secret')",
+    "SELECT /* it's */ file  ('{folder}/secret')",
+    "SELECT arrayMap(file, ['{folder}/secret'])",
+    "SELECT * APPLY file FROM (SELECT '{folder}/secret')",
+    "WITH x -> file(x) AS f SELECT f('{folder}/secret')",
+    "SELECT 'it\\'s', `a'b`, file('{folder}/secret') FROM (SELECT 1 AS `a'b`)",
+    "EXPLAIN SELECT * FROM file('{folder}/secret', LineAsString)",
+    "DESCRIBE TABLE file('{folder}/secret', LineAsString)",
+    "SELECT * FROM icebergLocal('{folder}')",
+    "SELECT * FROM sqlite('{folder}/secret', 't')",
+    "SELECT * FROM executable('cat secret', TSV, 'a String')",
+    "SELECT * FROM url('{url}', LineAsString)",
+    "DESCRIBE TABLE url('{url}', LineAsString)",
+    "DESCRIBE TABLE url('{url}', CSV)",
+    "SELECT * FROM s3('{url}/bucket/key', LineAsString)",
+    "SELECT * FROM s3('{url}/bucket/key', NOSIGN, LineAsString)",
+    "SELECT * FROM remote('{address}', system.one)",
+    "SELECT * FROM remoteSecure('{address}', system.one)",
+    "SELECT * FROM mysql('{address}', 'd', 't', 'u', 'p')",
+    "SELECT * FROM postgresql('{address}', 'd', 't', 'u', 'p')",
+    "SELECT * FROM mongodb('{address}', 'd', 't', 'u', 'p', 'a String')",
+    "SELECT * FROM redis('{address}', 'k', 'k String')",
+    "SELECT aiGenerate('x', map('url', '{url}'))",
+    "SELECT * FROM dictionary('d')",
+    "SELECT 1 INTO OUTFILE '{folder}/out'",
+    "SELECT 1 INTO/**/OUTFILE '{folder}/out'",
+    "SHOW TABLES INTO OUTFILE '{folder}/out'",
+    "EXPLAIN SELECT 1 INTO OUTFILE '{folder}/out' TRUNCATE FORMAT TSV",
+)
+
+
+@pytest.mark.parametrize("statement", [*WRITES, *REACHES_OUT])
+def test_a_question_neither_writes_nor_reaches_outside(
+    reader: Database, folder: Path, listener: socket.socket, statement: str
+) -> None:
+    address = f"127.0.0.1:{listener.getsockname()[1]}"
+    attack = statement.format(folder=folder.parent, url=f"http://{address}", address=address)
+    before = digest(reader)
+    with pytest.raises(QueryFailed) as refusal:
+        ask(reader, attack, {})
+    assert SECRET not in str(refusal.value)
+    assert digest(reader) == before
+    assert not (folder.parent / "out").exists()
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT node FROM nodes",
+        "-- which\nSELECT node FROM nodes -- all\n;",
+        "WITH a AS (SELECT node FROM nodes) SELECT * FROM a",
+        "(SELECT node FROM nodes)",
+        "SELECT node FROM nodes SETTINGS final = 0",
+        "SELECT node, 'file(1) INTO OUTFILE' AS `INTO OUTFILE` FROM nodes",
+        "SELECT node FROM nodes WHERE node = {node:String}",
+        "SELECT node FROM nodes, numbers(1) AS n",
+    ],
+)
+def test_a_question_is_answered(reader: Database, statement: str) -> None:
+    assert ask(reader, statement, {"node": "n1"}).rows[0][0] == "n1"
+
+
+@pytest.mark.parametrize(
+    "statement", ["SHOW TABLES", "DESCRIBE TABLE nodes", "EXPLAIN SELECT 1", "EXISTS TABLE nodes"]
+)
+def test_the_schema_is_shown(reader: Database, statement: str) -> None:
+    assert ask(reader, statement, {}).rows
+
+
+def test_the_command_says_what_it_refuses_and_how_it_is_meant(folder: Path) -> None:
+    run = CliRunner()
+    dsn = f"chdb://{folder}"
+    refused = run.invoke(app, ["query", "--db", dsn, "--sql", "CREATE VIEW v AS SELECT 1"])
+    assert (refused.exit_code, "add --write" in refused.stderr) == (7, True)
+    assert run.invoke(app, ["query", "--db", dsn, "--sql", "CREATE VIEW v AS SELECT 1", "--write"]).exit_code == 0
+    assert run.invoke(app, ["query", "--db", dsn, "--sql", "DROP VIEW v", "--write"]).exit_code == 0
+    assert run.invoke(app, ["query", "--db", dsn, "nodes", "--write"]).exit_code == 2
