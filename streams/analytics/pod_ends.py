@@ -12,28 +12,30 @@ import msgspec
 
 from ingest.model.objects.event import ObjectReference
 from ingest.model.objects.node import Node
-from ingest.model.objects.pod import Pod
+from ingest.model.objects.pod import PodMetadata
 from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import component_of, event_time, message
-from streams.rules.pods.ends import (
+from streams.rules.pod_ends.causes import (
     KUBELET,
     OOM_KILLED,
     End,
     container_ends,
     exit_code,
+    is_end_by_probe,
     is_failed_probe,
     kubelet_end,
     pod_end,
     restarted_by_probe,
 )
+from streams.rules.pod_ends.restarts import Restarts, attempt_that_ended, restarts_of
 from streams.rules.pods.phase import FINISHED
 
 MAX_ENDS: Final = 500
 """Of a node, that later witnesses can still confirm."""
 PROBE_MEMORY: Final = timedelta(minutes=10)
-"""So long before a pod's end a failed probe can be its cause: the longest usual grace period, and more."""
+"""So long a failed probe is remembered: the longest usual grace period, and more."""
 _DISRUPTORS: Final = {
     "karpenter.sh/disrupted": "karpenter",
     "karpenter.sh/disruption": "karpenter",
@@ -49,10 +51,12 @@ class State(msgspec.Struct, frozen=True):
     """The last row of each end, by UID, container and attempt."""
     finished: dict[str, bool] = {}
     """UIDs of pods that ended by themselves and are still there."""
-    attempts: dict[str, dict[str, int]] = {}
-    """Restarts of each container that has any, by the pod's UID."""
+    restarts: dict[str, dict[str, Restarts]] = {}
+    """Of each container that has any, by the pod's UID."""
     unhealthy: dict[str, datetime] = {}
     """When a liveness or startup probe of a pod last failed, by UID."""
+    mirrored: dict[str, str] = {}
+    """UIDs of mirror pods by that of the static pod, which the kubelet's Events carry."""
 
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
@@ -77,57 +81,67 @@ def _disruptor(node: Node) -> str:
 
 
 def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:
-    pod = record.object
-    uid = pod.metadata.uid
-    rows: list[PodEnd] = []
+    pod, is_gone = record.object, record.change == "DELETED"
+    uid, rows = pod.metadata.uid, list[PodEnd]()
     for each in container_ends(pod):
         ended = End("oom_kill", "kernel", OOM_KILLED, "", each.terminated.finished_at)
-        row = _row(record, pod, ended, each.container, each.attempt)
+        row = _row(record, pod.metadata, ended, each.container, each.attempt)
         row = row._replace(exit_code=each.terminated.exit_code, restarted=each.restarted)
-        state = _heard(state, row, rows)
-    end = pod_end(pod) or _end_without_witness(state, record)
+        state = _witnessed(state, row, rows)
+    known = state.ends.get(_key(uid, "", 0))
+    end = pod_end(pod, is_gone=is_gone)
+    if end is None and known is None:
+        end = _end_without_witness(state, record)
     if end is not None and uid not in state.finished:
         if end.cause == "api_eviction" and state.disruptor:
             end = end._replace(actor=state.disruptor)
-        state = _heard(state, _row(record, pod, end, "", 0), rows)
-    elif (known := state.ends.get(_key(uid, "", 0))) is not None:
-        gone = record.change == "DELETED"
-        state = _heard(state, known._replace(exit_code=exit_code(pod), deleted=gone, updated_at=record.ts), rows)
+        state = _witnessed(state, _row(record, pod.metadata, end), rows)
+    elif known is not None:
+        later = known._replace(exit_code=exit_code(pod), deleted=is_gone, updated_at=record.ts)
+        state = _witnessed(state, later, rows)
     return _remember(state, record), rows
 
 
 def _end_without_witness(state: State, record: PodRecord) -> End | None:
-    """A failed probe, where the pod ended soon after it; else a deletion of a pod that ran."""
+    """A failed probe, where the pod ended soon after it; else a deletion of a pod that was not over."""
     pod = record.object
     uid, asked = pod.metadata.uid, pod.metadata.deletion_timestamp
-    if _key(uid, "", 0) in state.ends:
-        return None
-    failed_at = state.unhealthy.get(uid)
     is_over = pod.status.phase in FINISHED
-    if is_over and asked is None and failed_at is not None and record.ts - failed_at <= PROBE_MEMORY:
-        return End("liveness", KUBELET, "Unhealthy", "", failed_at)
-    if (asked is None and record.change != "DELETED") or (is_over and asked is None):
+    if asked is None and is_over:
+        failed_at = state.unhealthy.get(uid)
+        if failed_at is not None and is_end_by_probe(pod, failed_at, record.ts):
+            return End("liveness", KUBELET, "Unhealthy", "", failed_at)
         return None
-    if any(key.startswith(f"{uid}/") and not row.restarted for key, row in state.ends.items()):
+    if asked is None and record.change != "DELETED":
+        return None
+    if is_over and any(key.startswith(f"{uid}/") and not row.restarted for key, row in state.ends.items()):
         return None
     return End("deleted", "", "", "", min(asked, record.ts) if asked else record.ts)
 
 
 def _remember(state: State, record: PodRecord) -> State:
-    """What later records of the pod need: who ended by himself, and how often its containers were restarted."""
+    """What later records of the pod need: whether it ended by itself, and how often its containers were restarted."""
     pod, uid = record.object, record.object.metadata.uid
-    gone = record.change == "DELETED"
+    is_gone = record.change == "DELETED"
     finished = {each: True for each in state.finished if each != uid}
-    if not gone and pod.status.phase in FINISHED and _key(uid, "", 0) not in state.ends:
+    if not is_gone and pod.status.phase in FINISHED and _key(uid, "", 0) not in state.ends:
         finished[uid] = True
-    attempts = {each: counts for each, counts in state.attempts.items() if each != uid}
-    counts = {each.name: each.restart_count for each in pod.status.container_statuses or () if each.restart_count}
-    if counts and not gone:
-        attempts[uid] = counts
-    unhealthy = {each: at for each, at in state.unhealthy.items() if not (gone and each == uid)}
-    if (finished, attempts, unhealthy) == (state.finished, state.attempts, state.unhealthy):
+    restarts = {each: counts for each, counts in state.restarts.items() if each != uid}
+    if not is_gone and (counts := restarts_of(pod)):
+        restarts[uid] = counts
+    unhealthy = {each: at for each, at in state.unhealthy.items() if not (is_gone and each == uid)}
+    mirrored = {static: mirror for static, mirror in state.mirrored.items() if mirror != uid}
+    annotations = pod.metadata.annotations
+    if not is_gone and annotations is not None and annotations.config_mirror:
+        mirrored[annotations.config_mirror] = uid
+    if (finished, restarts, unhealthy, mirrored) == (
+        state.finished,
+        state.restarts,
+        state.unhealthy,
+        state.mirrored,
+    ):
         return state
-    return _with(state, finished=finished, attempts=attempts, unhealthy=unhealthy)
+    return _with(state, finished=finished, restarts=restarts, unhealthy=unhealthy, mirrored=mirrored)
 
 
 def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
@@ -135,6 +149,8 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     about = event.involved_object or event.regarding
     if about is None or about.kind != "Pod" or not about.uid or component_of(event) not in {"", KUBELET}:
         return state, ()
+    if (mirror := state.mirrored.get(about.uid)) is not None:
+        about = msgspec.structs.replace(about, uid=mirror)
     at, text = event_time(event) or record.ts, message(event)
     if event.reason == "Unhealthy":
         if is_failed_probe(text):
@@ -143,13 +159,13 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     if event.reason == "Killing":
         container = restarted_by_probe(text)
         if container is not None:
-            attempt = state.attempts.get(about.uid, {}).get(container, 0)
-            row = _of_event(record, about, End("liveness", KUBELET, event.reason, text, at), container, attempt)
-            state = _heard(state, row._replace(restarted=True), rows)
+            attempt = attempt_that_ended(state.restarts.get(about.uid, {}).get(container), at)
+            row = _row(record, about, End("liveness", KUBELET, event.reason, text, at), container, attempt)
+            state = _witnessed(state, row._replace(restarted=True), rows)
         return state, rows
     end = kubelet_end(event.reason, text, at)
     if end is not None and about.uid not in state.finished:
-        state = _heard(state, _of_event(record, about, end, "", 0), rows)
+        state = _witnessed(state, _row(record, about, end), rows)
     return state, rows
 
 
@@ -158,8 +174,8 @@ def _recent(unhealthy: dict[str, datetime], uid: str, at: datetime) -> dict[str,
     return {**kept, uid: max(at, kept.get(uid, at))}
 
 
-def _heard(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
-    """The state with one more account of an end; the first counts, and a later one of the same cause confirms it."""
+def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
+    """The state with one more witness of an end; the first counts, and a later one of the same cause confirms it."""
     key = _key(row.uid, row.container, row.attempt)
     known = state.ends.get(key)
     if known is not None:
@@ -187,32 +203,16 @@ def _key(uid: str, container: str, attempt: int) -> str:
     return f"{uid}/{container}/{attempt}"
 
 
-def _row(record: PodRecord, pod: Pod, end: End, container: str, attempt: int) -> PodEnd:
-    owner = next((each for each in pod.metadata.owner_references or () if each.controller), None)
-    return PodEnd(
-        cluster=record.cluster,
-        ts=end.at or record.ts,
-        node=record.node,
-        namespace=pod.metadata.namespace,
-        pod=pod.metadata.name,
-        uid=pod.metadata.uid,
-        container=container,
-        attempt=attempt,
-        cause=end.cause,
-        actor=end.actor,
-        reason=end.reason,
-        message=end.message,
-        witness="status",
-        exit_code=exit_code(pod),
-        restarted=False,
-        deleted=record.change == "DELETED",
-        owner_kind=owner.kind if owner else "",
-        owner_name=owner.name if owner else "",
-        updated_at=record.ts,
-    )
-
-
-def _of_event(record: EventRecord, about: ObjectReference, end: End, container: str, attempt: int) -> PodEnd:
+def _row(
+    record: PodRecord | EventRecord,
+    about: PodMetadata | ObjectReference,
+    end: End,
+    container: str = "",
+    attempt: int = 0,
+) -> PodEnd:
+    pod = record.object if isinstance(record, PodRecord) else None
+    owners = (pod and pod.metadata.owner_references) or ()
+    owner = next((each for each in owners if each.controller), None)
     return PodEnd(
         cluster=record.cluster,
         ts=end.at or record.ts,
@@ -226,12 +226,12 @@ def _of_event(record: EventRecord, about: ObjectReference, end: End, container: 
         actor=end.actor,
         reason=end.reason,
         message=end.message,
-        witness="event",
-        exit_code=None,
+        witness="event" if pod is None else "status",
+        exit_code=None if pod is None else exit_code(pod),
         restarted=False,
-        deleted=False,
-        owner_kind="",
-        owner_name="",
+        deleted=pod is not None and record.change == "DELETED",
+        owner_kind=owner.kind if owner else "",
+        owner_name=owner.name if owner else "",
         updated_at=record.ts,
     )
 

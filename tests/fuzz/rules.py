@@ -21,6 +21,7 @@ from streams.rules.numa.memory_checkpoint import (
     parse_memory_manager_state,
     write_memory_manager_state,
 )
+from streams.rules.pod_ends import causes
 from streams.rules.scheduling import message as scheduling_message
 from streams.rules.values.quantity import (
     INT64_MAX,
@@ -39,6 +40,7 @@ REASONS: Final = (
     "TopologyAffinityError",
     "SMTAlignmentError",
     "UnexpectedAdmissionError",
+    "Evicted",
     "OutOfcpu",
     "OutOfmemory",
     "FreeDiskSpaceFailed",
@@ -68,6 +70,8 @@ def check_messages(data: bytes) -> None:
         messages.parse_condition_reason(text),
         messages.is_kubelet_start(reason, text),
         messages.is_combined(text),
+        causes.kubelet_end(reason, text, None),
+        causes.restarted_by_probe(text),
     )
     assert all(abs(number) <= INT64_MAX for number in _numbers(told))
 

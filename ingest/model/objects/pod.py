@@ -87,10 +87,14 @@ class ContainerTerminated(KeptObject, frozen=True):
     finished_at: datetime | None = None
 
 
+class ContainerRunning(KeptObject, frozen=True):
+    started_at: datetime | None = None
+
+
 class ContainerState(KeptObject, frozen=True):
     """With neither, the container waits to be started."""
 
-    running: Present | None = None
+    running: ContainerRunning | None = None
     terminated: ContainerTerminated | None = None
 
 

@@ -1,17 +1,24 @@
-"""What ended a pod or one of its containers, by what the API server and the kubelet leave (rules: how-pods-end).
+"""What ended a pod or one of its containers, by what API server and kubelet leave behind (rules: how-pods-end).
 
-A pod that was evicted, preempted or deleted looks the same in its phase; the condition DisruptionTarget tells these
-apart. Texts are hostile: what is not known is no cause, never a guess.
+A pod that was evicted, preempted or deleted looks the same in its phase; the condition DisruptionTarget separates
+them. Texts are hostile: what is not known is no cause, never a guess.
 """
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ingest.model.objects.base import Condition
 from ingest.model.objects.pod import ContainerState, ContainerTerminated, Pod
 from streams.rules.events.messages import parse_admission_failure, plain
+from streams.rules.eviction.messages import (
+    AdmissionRejection,
+    Eviction,
+    LimitEviction,
+    PressureEviction,
+    parse_evicted,
+)
 from streams.rules.pods.phase import FINISHED
 
 Cause: TypeAlias = Literal[
@@ -46,41 +53,55 @@ _STATUSES: Final[dict[str, tuple[Cause, str]]] = {
     "NodeLost": ("node_lost", "node-controller"),
     "DeadlineExceeded": ("deadline", KUBELET),
 }
+_REJECTED: Final = "Pod was rejected: "
 _ADMISSION: Final = frozenset(
     {
+        "AppArmor",
+        "HostName",
         "HostPortConflict",
+        "InitContainerRestartPolicyForbidden",
         "InvalidNodeInfo",
+        "MatchNodeSelector",
         "NodeAffinity",
         "NodeName",
         "NodePorts",
         "NodeSelectorMismatching",
         "NodeShutdown",
+        "PodFitsHostPorts",
         "PodOSNotSupported",
         "PodOSSelectorNodeLabelDoesNotMatch",
+        "SupplementalGroupsPolicyNotSupported",
+        "SysctlForbidden",
         "TaintToleration",
+        "UnexpectedPredicateFailureType",
+        "UnknownReason",
     }
 )
 """Reasons of a rejection beside those of resources and NUMA."""
-_KUBELET_TEXTS: Final[tuple[tuple[str, Cause], ...]] = (
-    ("The node was low on resource: ", "node_pressure"),
+_OF_EVICTED: Final[dict[type[Eviction], Cause]] = {
+    PressureEviction: "node_pressure",
+    LimitEviction: "own_limit",
+    AdmissionRejection: "admission",
+}
+_OF_KUBELET: Final[tuple[tuple[str, Cause], ...]] = (
     ("Pod was preempted by Kubelet to accommodate a critical pod.", "kubelet_preemption"),
     ("Pod was terminated in response to imminent node shutdown.", "node_shutdown"),
-    ("The node had condition: ", "admission"),
-    ("Pod was rejected: ", "admission"),
-    ("Pod The node had condition: ", "admission"),
-    ("Usage of EmptyDir volume ", "own_limit"),
-    ("Pod ephemeral local storage usage exceeds ", "own_limit"),
-    ("Container ", "own_limit"),
 )
-"""How a text of the kubelet begins, of a condition, a status or an Event."""
+"""How the message of a condition TerminationByKubelet begins, beside those of evictions."""
 _PROBE: Final = re.compile(r"Container (\S{1,63}) failed (?:liveness|startup) probe, will be restarted")
 _FAILED_PROBES: Final = ("Liveness probe ", "Startup probe ")
+_DEFAULT_GRACE_SECONDS: Final = 30
+_LONGEST_GRACE_SECONDS: Final = 3_600
+_PROBE_SLACK: Final = timedelta(seconds=30)
+"""Beside its grace period, from a failed probe to the status of a container that was killed for it."""
+_CODE_UNKNOWN: Final = "ContainerStatusUnknown"
+"""The kubelet lost the container: its exit code 137 is made up."""
 
 
 class End(NamedTuple):
     cause: Cause
     actor: str
-    """Who did it; empty where no witness tells."""
+    """Who did it; empty where it is not known."""
     reason: str
     message: str
     at: datetime | None
@@ -96,14 +117,17 @@ class ContainerEnd(NamedTuple):
     terminated: ContainerTerminated
 
 
-def pod_end(pod: Pod) -> End | None:
-    """What the pod itself tells; None where nothing ended it, or nothing tells what did."""
-    conditions = pod.status.conditions or ()
+def pod_end(pod: Pod, *, is_gone: bool) -> End | None:
+    """What the pod itself shows; None where nothing ended it, or nothing shows what did.
+
+    A condition of the API server's comes before the deletion that it announces, which may fail.
+    """
+    conditions, status = pod.status.conditions or (), pod.status
+    ends = is_gone or pod.metadata.deletion_timestamp is not None or status.phase in FINISHED
     target = next((c for c in conditions if c.type == "DisruptionTarget" and c.status == "True"), None)
-    if target is not None and (end := _disrupted(pod, target)):
+    if target is not None and (end := _disrupted(pod, target, ends=ends)):
         return end
-    status = pod.status
-    if status.phase not in FINISHED or not status.reason:
+    if not status.reason or not (status.phase in FINISHED or status.reason == "NodeLost"):
         return None
     at = max((c.last_transition_time for c in conditions if c.last_transition_time), default=status.start_time)
     cause = _STATUSES.get(status.reason)
@@ -112,13 +136,13 @@ def pod_end(pod: Pod) -> End | None:
     return kubelet_end(status.reason, status.message, at)
 
 
-def _disrupted(pod: Pod, target: Condition) -> End | None:
+def _disrupted(pod: Pod, target: Condition, *, ends: bool) -> End | None:
     at, message = target.last_transition_time, target.message
     if target.reason == "TerminationByKubelet":
         cause = _of_text(message) or ("kubelet_preemption" if pod.status.reason == "Preempting" else None)
         return cause and End(cause, KUBELET, target.reason, message, at)
     known = _CONDITIONS.get(target.reason)
-    if known is None:
+    if known is None or not ends:
         return None
     cause, actor = known
     if cause == "scheduler_preemption":
@@ -127,19 +151,30 @@ def _disrupted(pod: Pod, target: Condition) -> End | None:
 
 
 def kubelet_end(reason: str, message: str, at: datetime | None) -> End | None:
-    """What a reason and text of the kubelet tell, of a pod's status or an Event about it."""
+    """What a reason and text of the kubelet show, of a pod's status or an Event about it."""
     if reason == "Evicted":
-        cause = _of_text(plain(message))
+        cause = _of_text(message)
         return cause and End(cause, KUBELET, reason, message, at)
     if reason == "Preempting":
         return End("kubelet_preemption", KUBELET, reason, message, at)
-    if reason in _ADMISSION or parse_admission_failure(reason, message) is not None:
+    is_rejection = reason in _ADMISSION or message.startswith(_REJECTED)
+    if is_rejection or parse_admission_failure(reason, message) is not None:
         return End("admission", KUBELET, reason, message, at)
     return None
 
 
-def _of_text(text: str) -> Cause | None:
-    return next((cause for beginning, cause in _KUBELET_TEXTS if text.startswith(beginning)), None)
+def _of_text(message: str) -> Cause | None:
+    evicted = parse_evicted(message)
+    if evicted is not None:
+        return _OF_EVICTED[type(evicted)]
+    return next((cause for beginning, cause in _OF_KUBELET if plain(message).startswith(beginning)), None)
+
+
+def is_end_by_probe(pod: Pod, failed_at: datetime, ended_at: datetime) -> bool:
+    """Whether a pod that is over ended so soon after a failed probe that this was the cause."""
+    grace = pod.spec.termination_grace_period_seconds
+    grace_seconds = min(_DEFAULT_GRACE_SECONDS if grace is None else max(grace, 0), _LONGEST_GRACE_SECONDS)
+    return ended_at - failed_at <= timedelta(seconds=grace_seconds) + _PROBE_SLACK
 
 
 def container_ends(pod: Pod) -> Iterator[ContainerEnd]:
@@ -170,10 +205,12 @@ def is_failed_probe(message: str) -> bool:
 
 
 def exit_code(pod: Pod) -> int | None:
-    """Of the container that ended with an error, else of the first that ended; None while none did."""
+    """Of the container that ended with an error, else of the first that ended; None while none is known."""
     codes = [
         each.state.terminated.exit_code
         for each in pod.status.container_statuses or ()
-        if each.state is not None and each.state.terminated is not None
+        if each.state is not None
+        and each.state.terminated is not None
+        and each.state.terminated.reason != _CODE_UNKNOWN
     ]
     return next((code for code in codes if code), codes[0] if codes else None)
