@@ -12,6 +12,7 @@ KINDS: Final = {
     "eviction": "Eviction",
     "limit": "Own limit",
     "rejection": "Rejection",
+    "pod_end": "Pod end",
     "pressure": "Pressure",
     "image_gc": "Image GC",
     "numa": "NUMA",

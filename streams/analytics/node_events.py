@@ -13,7 +13,16 @@ from ingest.model.objects.event import Event, EventSource, ObjectReference
 from ingest.model.records import EventRecord, NodeRecord
 from streams.fold.findings import NodeEvent
 from streams.fold.reducer import Output, Reducer
-from streams.rules.events.counting import Bucket, Counted, draw, event_count, event_time, message, occurrences
+from streams.rules.events.counting import (
+    Bucket,
+    Counted,
+    component_of,
+    draw,
+    event_count,
+    event_time,
+    message,
+    occurrences,
+)
 from streams.rules.values.version import is_at_least
 
 MAX_NAMES: Final = 1_000
@@ -46,7 +55,7 @@ def step(state: State, record: EventRecord | NodeRecord) -> tuple[State, Sequenc
     if not found.delta:
         return state, ()
     about = event.involved_object or event.regarding or ObjectReference()
-    component = _component(event)
+    component = component_of(event)
     # Of a version that is not known yet the bucket that is empty sooner: what it marks can only be marked too often.
     version = state.kubelet_version
     separate_type = event.type if version and is_at_least(version, TYPES_SEPARATE_SINCE) else ""
@@ -81,11 +90,6 @@ def remember(known: Mapping[str, _Value], key: str, value: _Value) -> dict[str, 
         del kept[next(iter(kept))]
     kept[key] = value
     return kept
-
-
-def _component(event: Event) -> str:
-    source = event.source or event.deprecated_source or EventSource()
-    return source.component or event.reporting_component or event.reporting_controller
 
 
 def _host(event: Event) -> str:

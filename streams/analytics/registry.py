@@ -10,6 +10,7 @@ from streams.analytics import (
     node_fit,
     nodes,
     pod_bindings,
+    pod_ends,
     source_errors,
 )
 from streams.analytics.eviction import eviction_trend, evictions, pressure_changes
@@ -32,6 +33,7 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     pressure_changes.REDUCER,
     image_gc.REDUCER,
     node_fit.REDUCER,
+    pod_ends.REDUCER,
     scheduling.REDUCER,
     numa_skew.REDUCER,
     numa_cluster.REDUCER,

@@ -20,6 +20,7 @@ from streams.rules.numa.memory_checkpoint import (
     memory_checksum,
     parse_memory_manager_state,
 )
+from streams.rules.pod_ends import causes
 from streams.rules.scheduling import message as scheduling_message
 from streams.rules.values.quantity import (
     INT64_MAX,
@@ -36,6 +37,12 @@ MOST_CPUS: Final = 65_536
 LARGEST: Final = INT64_MAX * NANO
 """Nano-units; what was written in binary is read as no more."""
 REASONS: Final = (
+    "TopologyAffinityError",
+    "SMTAlignmentError",
+    "UnexpectedAdmissionError",
+    "Evicted",
+    "OutOfcpu",
+    "OutOfmemory",
     "FreeDiskSpaceFailed",
     "InvalidDiskCapacity",
     "ImageGCFailed",
@@ -54,6 +61,8 @@ def check_messages(data: bytes) -> None:
         messages_image_gc.parse_error(text),
         messages.parse_node_status(reason, text),
         messages.is_kubelet_start(reason, text),
+        causes.kubelet_end(reason, text, None),
+        causes.restarted_by_probe(text),
     )
     assert all(abs(number) <= INT64_MAX for number in _numbers(told))
 

@@ -81,9 +81,28 @@ class PodSpec(KeptObject, frozen=True):
     volumes: list[PodVolume] | None = None
 
 
+class ContainerTerminated(KeptObject, frozen=True):
+    reason: str = ""
+    exit_code: int = 0
+    finished_at: datetime | None = None
+
+
+class ContainerRunning(KeptObject, frozen=True):
+    started_at: datetime | None = None
+
+
+class ContainerState(KeptObject, frozen=True):
+    """With neither, the container waits to be started."""
+
+    running: ContainerRunning | None = None
+    terminated: ContainerTerminated | None = None
+
+
 class ContainerStatus(KeptObject, frozen=True):
     name: str
     restart_count: int = 0
+    state: ContainerState | None = None
+    last_state: ContainerState | None = None
     allocated_resources: ResourceList | None = None
     resources: Resources | None = None
 

@@ -18,6 +18,7 @@ _COLOURS: Final = {
     "eviction": "red",
     "limit": "red",
     "rejection": "magenta",
+    "pod_end": "red",
     "pressure": "yellow",
     "image_gc": "cyan",
     "numa": "blue",

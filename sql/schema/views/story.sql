@@ -1,7 +1,7 @@
 -- Everything that was concluded, in words, in the order of time: for the report and the story after a replay.
 -- column ts: When it happened or began
 -- column node: The node that it concerns; empty where it concerns the cluster
--- column kind: kubelet, pressure, eviction, limit, rejection, image_gc, scheduler or numa
+-- column kind: kubelet, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler or numa
 -- column what: A sentence about it
 CREATE OR REPLACE VIEW story AS
 SELECT cluster, ts, node, kind, what
@@ -47,6 +47,41 @@ FROM
             toString(dateDiff('second', started_at, ended_at)), ' s (', condition,
             if(empty(owners), '', concat('; of ', arrayStringConcat(owners, ', '))), ').') AS what
     FROM admission_storms
+    UNION ALL
+    SELECT
+        cluster, min(ended_at) AS ts, node, 'pod_end' AS kind,
+        concat(
+            if(uniqExact(uid) = 1, concat('Pod ', any(namespace), '/', any(pod), ' was '),
+                concat(toString(uniqExact(uid)), ' pods were ')),
+            multiIf(
+                cause = 'api_eviction', if(actor = 'eviction API', 'evicted by the eviction API', concat('evicted by ', actor, ', which drains the node')),
+                cause = 'scheduler_preemption', concat('preempted by ', actor, ' for a pod of higher priority'),
+                cause = 'kubelet_preemption', 'preempted by the kubelet for a critical pod',
+                cause = 'taint_manager', 'evicted for a NoExecute taint of the node',
+                cause = 'node_shutdown', 'ended by the shutdown of the node',
+                cause = 'pod_gc', 'garbage-collected: the node is gone',
+                cause = 'node_lost', 'lost: the node no longer reports',
+                cause = 'deadline', 'ended at the active deadline',
+                cause = 'admission', concat('rejected at admission: ', rejection),
+                concat(
+                    if(cause = 'oom_kill', 'OOM killed', if(container = '', 'ended', 'restarted')),
+                    if(container = '', '', concat(' in container ', container)),
+                    if(cause = 'liveness', ' after a failed liveness or startup probe', ''))),
+            if(count() > uniqExact(uid), concat(' (', toString(count()), ' times)'), ''),
+            '.') AS what
+    FROM
+    (
+        SELECT cluster, ts AS ended_at, node, namespace, pod, uid, container, cause, actor, if(cause = 'admission', reason, '') AS rejection
+        FROM pod_ends FINAL
+        WHERE cause NOT IN ('node_pressure', 'own_limit', 'deleted')
+            AND (cause != 'admission' OR (cluster, uid) NOT IN
+            (
+                SELECT cluster, uid FROM evictions FINAL
+                UNION ALL
+                SELECT cluster, uid FROM numa_admission_failures FINAL
+            ))
+    )
+    GROUP BY cluster, node, cause, actor, rejection, container, toStartOfMinute(ended_at)
     UNION ALL
     SELECT cluster, ts, node, 'image_gc' AS kind, concat('Image GC, ', verdict, ': ', explanation) AS what
     FROM image_gc FINAL

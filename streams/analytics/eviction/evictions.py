@@ -17,7 +17,7 @@ from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, Sam
 from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, sample_of, specs_of
 from streams.fold.findings import Eviction
 from streams.fold.reducer import Output, Reducer
-from streams.rules.events.counting import event_time, message
+from streams.rules.events.counting import component_of, event_time, message
 from streams.rules.eviction.messages import (
     AdmissionRejection,
     LimitEviction,
@@ -110,6 +110,8 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     about = event.involved_object or event.regarding
     if record.change == "DELETED" or event.reason != "Evicted" or about is None or about.kind != "Pod":
         return state, ()
+    if component_of(event) not in {"", "kubelet"}:
+        return state, ()  # Karpenter and others give an eviction by the API this reason
     at = event_time(event) or record.ts
     return _hear(state, record, _Witness("event", at, about.namespace, about.name, about.uid, message(event)))
 

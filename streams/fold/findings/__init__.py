@@ -19,7 +19,7 @@ from streams.fold.findings.numa import (
     NumaSkew,
     NumaWhatif,
 )
-from streams.fold.findings.pods import PodBinding
+from streams.fold.findings.pods import PodBinding, PodEnd
 from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row
 from streams.fold.findings.scheduling import SchedulerBlindSpot, SchedulingFailure
 from streams.fold.findings.sources import DeadLetter, SourceError
@@ -46,6 +46,7 @@ __all__ = [
     "NumaSkew",
     "NumaWhatif",
     "PodBinding",
+    "PodEnd",
     "PressureChange",
     "Row",
     "SchedulerBlindSpot",

@@ -40,3 +40,34 @@ class PodBinding(NamedTuple):
     """As key=value:effect, or key:effect for any value; an empty key or effect means every one."""
     local_volumes: list[str] = []  # noqa: RUF012  a NamedTuple's default; nobody mutates it
     """Names of its volumes that the eviction ranking counts (rules: eviction-order)."""
+
+
+@row(table="pod_ends")
+class PodEnd(NamedTuple):
+    cluster: str
+    ts: datetime
+    """When it ended, by the first witness."""
+    node: str
+    namespace: str
+    pod: str
+    uid: str
+    container: str
+    """Empty for the pod itself."""
+    attempt: int
+    """How often the container had been restarted before; 0 for the pod itself."""
+    cause: str
+    actor: str
+    """Empty where no witness tells who did it."""
+    reason: str
+    message: str
+    witness: str
+    """`event`, `status` or `both`."""
+    exit_code: int | None
+    restarted: bool
+    """The container was, or is being, started again."""
+    deleted: bool
+    """The pod is gone since."""
+    owner_kind: str
+    """What recreates it; empty where only an Event told."""
+    owner_name: str
+    updated_at: datetime

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from ingest.model.objects.event import Event
+from ingest.model.objects.event import Event, EventSource
 
 BURST: Final = 25.0
 REFILL_SECONDS: Final = 300.0
@@ -93,3 +93,9 @@ def draw(bucket: Bucket | None, at: float, count: int) -> Bucket:
 def message(event: Event) -> str:
     """The text of core/v1 (`message`) or of events.k8s.io/v1 (`note`)."""
     return event.message or event.note or ""
+
+
+def component_of(event: Event) -> str:
+    """Who emitted an Event, in either API (rules: event-fields)."""
+    source = event.source or event.deprecated_source or EventSource()
+    return source.component or event.reporting_component or event.reporting_controller

@@ -1,0 +1,11 @@
+-- Who ended each pod or container, by which witness, and what recreates it
+-- param node String '': only this node; empty is all
+-- param namespace String '': only this namespace; empty is all
+-- param cause String '': only this cause, as oom_kill or node_pressure; empty is all
+SELECT ts, cluster, node, namespace, pod, container, cause, actor, reason, exit_code, restarted, deleted, witness,
+    owner_kind, owner_name, message
+FROM pod_ends
+WHERE ({node:String} = '' OR node = {node:String})
+    AND ({namespace:String} = '' OR namespace = {namespace:String})
+    AND ({cause:String} = '' OR cause = {cause:String})
+ORDER BY cluster, ts, node, namespace, pod, container

@@ -1,0 +1,246 @@
+"""Who ended a pod or a container, by the first witness of it: table `pod_ends`.
+
+A pod's end is one row, whatever comes after it: a pod that was rejected is not ended again when it is deleted. An
+end of a container that is restarted is a row of its own. A pod whose own process ended it has none.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from ingest.model.objects.event import ObjectReference
+from ingest.model.objects.node import Node
+from ingest.model.objects.pod import PodMetadata
+from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record
+from streams.fold.findings import PodEnd
+from streams.fold.reducer import Output, Reducer
+from streams.rules.events.counting import component_of, event_time, message
+from streams.rules.pod_ends.causes import (
+    KUBELET,
+    OOM_KILLED,
+    End,
+    container_ends,
+    exit_code,
+    is_end_by_probe,
+    is_failed_probe,
+    kubelet_end,
+    pod_end,
+    restarted_by_probe,
+)
+from streams.rules.pod_ends.restarts import Restarts, attempt_that_ended, restarts_of
+from streams.rules.pods.phase import FINISHED
+
+MAX_ENDS: Final = 500
+"""Of a node, that later witnesses can still confirm."""
+PROBE_MEMORY: Final = timedelta(minutes=10)
+"""So long a failed probe is remembered: the longest usual grace period, and more."""
+_DISRUPTORS: Final = {
+    "karpenter.sh/disrupted": "karpenter",
+    "karpenter.sh/disruption": "karpenter",
+    "ToBeDeletedByClusterAutoscaler": "cluster-autoscaler",
+}
+"""By the taint that they put on a node before they drain it."""
+
+
+class State(msgspec.Struct, frozen=True):
+    disruptor: str = ""
+    """Who has tainted the node to drain it."""
+    ends: dict[str, PodEnd] = {}
+    """The last row of each end, by UID, container and attempt."""
+    finished: dict[str, bool] = {}
+    """UIDs of pods that ended by themselves and are still there."""
+    restarts: dict[str, dict[str, Restarts]] = {}
+    """Of each container that has any, by the pod's UID."""
+    unhealthy: dict[str, datetime] = {}
+    """When a liveness or startup probe of a pod last failed, by UID."""
+    mirrored: dict[str, str] = {}
+    """UIDs of mirror pods by that of the static pod, which the kubelet's Events carry."""
+
+
+def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
+    match record:
+        case NodeRecord(object=node):
+            disruptor = _disruptor(node)
+            return (state if disruptor == state.disruptor else _with(state, disruptor=disruptor)), ()
+        case PodRecord():
+            return _pod(state, record)
+        case EventRecord() if record.change != "DELETED":
+            return _event(state, record)
+        case _:
+            return state, ()
+
+
+def _with(state: State, **changes: object) -> State:
+    return msgspec.structs.replace(state, **changes)
+
+
+def _disruptor(node: Node) -> str:
+    return next((_DISRUPTORS[taint.key] for taint in node.spec.taints or () if taint.key in _DISRUPTORS), "")
+
+
+def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:
+    pod, is_gone = record.object, record.change == "DELETED"
+    uid, rows = pod.metadata.uid, list[PodEnd]()
+    for each in container_ends(pod):
+        ended = End("oom_kill", "kernel", OOM_KILLED, "", each.terminated.finished_at)
+        row = _row(record, pod.metadata, ended, each.container, each.attempt)
+        row = row._replace(exit_code=each.terminated.exit_code, restarted=each.restarted)
+        state = _witnessed(state, row, rows)
+    known = state.ends.get(_key(uid, "", 0))
+    end = pod_end(pod, is_gone=is_gone)
+    if end is None and known is None:
+        end = _end_without_witness(state, record)
+    if end is not None and uid not in state.finished:
+        if end.cause == "api_eviction" and state.disruptor:
+            end = end._replace(actor=state.disruptor)
+        state = _witnessed(state, _row(record, pod.metadata, end), rows)
+    elif known is not None:
+        later = known._replace(exit_code=exit_code(pod), deleted=is_gone, updated_at=record.ts)
+        state = _witnessed(state, later, rows)
+    return _remember(state, record), rows
+
+
+def _end_without_witness(state: State, record: PodRecord) -> End | None:
+    """A failed probe, where the pod ended soon after it; else a deletion of a pod that was not over."""
+    pod = record.object
+    uid, asked = pod.metadata.uid, pod.metadata.deletion_timestamp
+    is_over = pod.status.phase in FINISHED
+    if asked is None and is_over:
+        failed_at = state.unhealthy.get(uid)
+        if failed_at is not None and is_end_by_probe(pod, failed_at, record.ts):
+            return End("liveness", KUBELET, "Unhealthy", "", failed_at)
+        return None
+    if asked is None and record.change != "DELETED":
+        return None
+    if is_over and any(key.startswith(f"{uid}/") and not row.restarted for key, row in state.ends.items()):
+        return None
+    return End("deleted", "", "", "", min(asked, record.ts) if asked else record.ts)
+
+
+def _remember(state: State, record: PodRecord) -> State:
+    """What later records of the pod need: whether it ended by itself, and how often its containers were restarted."""
+    pod, uid = record.object, record.object.metadata.uid
+    is_gone = record.change == "DELETED"
+    finished = {each: True for each in state.finished if each != uid}
+    if not is_gone and pod.status.phase in FINISHED and _key(uid, "", 0) not in state.ends:
+        finished[uid] = True
+    restarts = {each: counts for each, counts in state.restarts.items() if each != uid}
+    if not is_gone and (counts := restarts_of(pod)):
+        restarts[uid] = counts
+    unhealthy = {each: at for each, at in state.unhealthy.items() if not (is_gone and each == uid)}
+    mirrored = {static: mirror for static, mirror in state.mirrored.items() if mirror != uid}
+    annotations = pod.metadata.annotations
+    if not is_gone and annotations is not None and annotations.config_mirror:
+        mirrored[annotations.config_mirror] = uid
+    if (finished, restarts, unhealthy, mirrored) == (
+        state.finished,
+        state.restarts,
+        state.unhealthy,
+        state.mirrored,
+    ):
+        return state
+    return _with(state, finished=finished, restarts=restarts, unhealthy=unhealthy, mirrored=mirrored)
+
+
+def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
+    event, rows = record.object, list[PodEnd]()
+    about = event.involved_object or event.regarding
+    if about is None or about.kind != "Pod" or not about.uid or component_of(event) not in {"", KUBELET}:
+        return state, ()
+    if (mirror := state.mirrored.get(about.uid)) is not None:
+        about = msgspec.structs.replace(about, uid=mirror)
+    at, text = event_time(event) or record.ts, message(event)
+    if event.reason == "Unhealthy":
+        if is_failed_probe(text):
+            state = _with(state, unhealthy=_recent(state.unhealthy, about.uid, at))
+        return state, ()
+    if event.reason == "Killing":
+        container = restarted_by_probe(text)
+        if container is not None:
+            attempt = attempt_that_ended(state.restarts.get(about.uid, {}).get(container), at)
+            row = _row(record, about, End("liveness", KUBELET, event.reason, text, at), container, attempt)
+            state = _witnessed(state, row._replace(restarted=True), rows)
+        return state, rows
+    end = kubelet_end(event.reason, text, at)
+    if end is not None and about.uid not in state.finished:
+        state = _witnessed(state, _row(record, about, end), rows)
+    return state, rows
+
+
+def _recent(unhealthy: dict[str, datetime], uid: str, at: datetime) -> dict[str, datetime]:
+    kept = {each: failed_at for each, failed_at in unhealthy.items() if at - failed_at <= PROBE_MEMORY}
+    return {**kept, uid: max(at, kept.get(uid, at))}
+
+
+def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
+    """The state with one more witness of an end; the first counts, and a later one of the same cause confirms it."""
+    key = _key(row.uid, row.container, row.attempt)
+    known = state.ends.get(key)
+    if known is not None:
+        confirmed = known.witness if row.cause != known.cause or row.witness in known.witness else "both"
+        row = known._replace(
+            witness=confirmed,
+            exit_code=known.exit_code if row.exit_code is None else row.exit_code,
+            restarted=known.restarted or row.restarted,
+            deleted=known.deleted or row.deleted,
+            owner_kind=known.owner_kind or row.owner_kind,
+            owner_name=known.owner_name or row.owner_name,
+            updated_at=row.updated_at,
+        )
+        if row == known._replace(updated_at=row.updated_at):
+            return state
+    ends = {each: kept for each, kept in state.ends.items() if each != key}
+    if len(ends) >= MAX_ENDS:
+        del ends[next(iter(ends))]
+    ends[key] = row
+    rows.append(row)
+    return _with(state, ends=ends)
+
+
+def _key(uid: str, container: str, attempt: int) -> str:
+    return f"{uid}/{container}/{attempt}"
+
+
+def _row(
+    record: PodRecord | EventRecord,
+    about: PodMetadata | ObjectReference,
+    end: End,
+    container: str = "",
+    attempt: int = 0,
+) -> PodEnd:
+    pod = record.object if isinstance(record, PodRecord) else None
+    owners = (pod and pod.metadata.owner_references) or ()
+    owner = next((each for each in owners if each.controller), None)
+    return PodEnd(
+        cluster=record.cluster,
+        ts=end.at or record.ts,
+        node=record.node,
+        namespace=about.namespace,
+        pod=about.name,
+        uid=about.uid,
+        container=container,
+        attempt=attempt,
+        cause=end.cause,
+        actor=end.actor,
+        reason=end.reason,
+        message=end.message,
+        witness="event" if pod is None else "status",
+        exit_code=None if pod is None else exit_code(pod),
+        restarted=False,
+        deleted=pod is not None and record.change == "DELETED",
+        owner_kind=owner.kind if owner else "",
+        owner_name=owner.name if owner else "",
+        updated_at=record.ts,
+    )
+
+
+REDUCER: Final = Reducer(
+    name="pod_ends",
+    version=1,
+    log="node",
+    takes=(PodRecord, EventRecord, NodeRecord),
+    state=State,
+    step=step,
+)

@@ -1,0 +1,1 @@
+"""How pods and their containers end."""

@@ -1,0 +1,219 @@
+"""What ended a pod or one of its containers, by what API server and kubelet leave behind (rules: how-pods-end).
+
+A pod that was evicted, preempted or deleted looks the same in its phase; the condition DisruptionTarget separates
+them. Texts are hostile: what is not known is no cause, never a guess.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from ingest.model.objects.base import Condition
+from ingest.model.objects.pod import ContainerState, ContainerTerminated, Pod
+from streams.rules.events.messages import plain
+from streams.rules.eviction.messages import (
+    AdmissionRejection,
+    Eviction,
+    LimitEviction,
+    PressureEviction,
+    parse_evicted,
+)
+from streams.rules.pods.phase import FINISHED
+
+Cause: TypeAlias = Literal[
+    "node_pressure",
+    "own_limit",
+    "admission",
+    "api_eviction",
+    "scheduler_preemption",
+    "kubelet_preemption",
+    "taint_manager",
+    "node_shutdown",
+    "pod_gc",
+    "node_lost",
+    "deadline",
+    "oom_kill",
+    "liveness",
+    "deleted",
+]
+KUBELET: Final = "kubelet"
+OOM_KILLED: Final = "OOMKilled"
+
+_CONDITIONS: Final[dict[str, tuple[Cause, str]]] = {
+    "EvictionByEvictionAPI": ("api_eviction", "eviction API"),
+    "PreemptionByScheduler": ("scheduler_preemption", "default-scheduler"),
+    "DeletionByTaintManager": ("taint_manager", "taint-eviction-controller"),
+    "DeletionByPodGC": ("pod_gc", "pod-garbage-collector"),
+}
+_STATUSES: Final[dict[str, tuple[Cause, str]]] = {
+    "Preempting": ("kubelet_preemption", KUBELET),
+    "Terminated": ("node_shutdown", KUBELET),
+    "Shutdown": ("node_shutdown", KUBELET),
+    "NodeLost": ("node_lost", "node-controller"),
+    "DeadlineExceeded": ("deadline", KUBELET),
+}
+_REJECTED: Final = "Pod was rejected: "
+_ADMISSION: Final = frozenset(
+    {
+        "AppArmor",
+        "HostName",
+        "HostPortConflict",
+        "InitContainerRestartPolicyForbidden",
+        "InvalidNodeInfo",
+        "MatchNodeSelector",
+        "NodeAffinity",
+        "NodeName",
+        "NodePorts",
+        "NodeSelectorMismatching",
+        "NodeShutdown",
+        "PodFitsHostPorts",
+        "PodOSNotSupported",
+        "PodOSSelectorNodeLabelDoesNotMatch",
+        "SMTAlignmentError",
+        "SupplementalGroupsPolicyNotSupported",
+        "SysctlForbidden",
+        "TaintToleration",
+        "TopologyAffinityError",
+        "UnexpectedAdmissionError",
+        "UnexpectedPredicateFailureType",
+        "UnknownReason",
+    }
+)
+"""Reasons of a rejection beside `OutOf` a resource."""
+_OUT_OF: Final = re.compile(r"OutOf[a-z0-9][-a-z0-9./]{0,252}")
+_OF_EVICTED: Final[dict[type[Eviction], Cause]] = {
+    PressureEviction: "node_pressure",
+    LimitEviction: "own_limit",
+    AdmissionRejection: "admission",
+}
+_OF_KUBELET: Final[tuple[tuple[str, Cause], ...]] = (
+    ("Pod was preempted by Kubelet to accommodate a critical pod.", "kubelet_preemption"),
+    ("Pod was terminated in response to imminent node shutdown.", "node_shutdown"),
+)
+"""How the message of a condition TerminationByKubelet begins, beside those of evictions."""
+_PROBE: Final = re.compile(r"Container (\S{1,63}) failed (?:liveness|startup) probe, will be restarted")
+_FAILED_PROBES: Final = ("Liveness probe ", "Startup probe ")
+_DEFAULT_GRACE_SECONDS: Final = 30
+_LONGEST_GRACE_SECONDS: Final = 3_600
+_PROBE_SLACK: Final = timedelta(seconds=30)
+"""Beside its grace period, from a failed probe to the status of a container that was killed for it."""
+_CODE_UNKNOWN: Final = "ContainerStatusUnknown"
+"""The kubelet lost the container: its exit code 137 is made up."""
+
+
+class End(NamedTuple):
+    cause: Cause
+    actor: str
+    """Who did it; empty where it is not known."""
+    reason: str
+    message: str
+    at: datetime | None
+
+
+class ContainerEnd(NamedTuple):
+    """A container that was killed for its memory."""
+
+    container: str
+    attempt: int
+    """How often it had been restarted before this end."""
+    restarted: bool
+    terminated: ContainerTerminated
+
+
+def pod_end(pod: Pod, *, is_gone: bool) -> End | None:
+    """What the pod itself shows; None where nothing ended it, or nothing shows what did.
+
+    A condition of the API server's comes before the deletion that it announces, which may fail.
+    """
+    conditions, status = pod.status.conditions or (), pod.status
+    ends = is_gone or pod.metadata.deletion_timestamp is not None or status.phase in FINISHED
+    target = next((c for c in conditions if c.type == "DisruptionTarget" and c.status == "True"), None)
+    if target is not None and (end := _disrupted(pod, target, ends=ends)):
+        return end
+    if not status.reason or not (status.phase in FINISHED or status.reason == "NodeLost"):
+        return None
+    at = max((c.last_transition_time for c in conditions if c.last_transition_time), default=status.start_time)
+    cause = _STATUSES.get(status.reason)
+    if cause is not None:
+        return End(*cause, status.reason, status.message, at)
+    return kubelet_end(status.reason, status.message, at)
+
+
+def _disrupted(pod: Pod, target: Condition, *, ends: bool) -> End | None:
+    at, message = target.last_transition_time, target.message
+    if target.reason == "TerminationByKubelet":
+        cause = _of_text(message) or ("kubelet_preemption" if pod.status.reason == "Preempting" else None)
+        return cause and End(cause, KUBELET, target.reason, message, at)
+    known = _CONDITIONS.get(target.reason)
+    if known is None or not ends:
+        return None
+    cause, actor = known
+    if cause == "scheduler_preemption":
+        actor = pod.spec.scheduler_name or actor
+    return End(cause, actor, target.reason, message, at)
+
+
+def kubelet_end(reason: str, message: str, at: datetime | None) -> End | None:
+    """What a reason and text of the kubelet show, of a pod's status or an Event about it."""
+    if reason == "Evicted":
+        cause = _of_text(message)
+        return cause and End(cause, KUBELET, reason, message, at)
+    if reason == "Preempting":
+        return End("kubelet_preemption", KUBELET, reason, message, at)
+    if reason in _ADMISSION or _OUT_OF.fullmatch(reason) or message.startswith(_REJECTED):
+        return End("admission", KUBELET, reason, message, at)
+    return None
+
+
+def _of_text(message: str) -> Cause | None:
+    evicted = parse_evicted(message)
+    if evicted is not None:
+        return _OF_EVICTED[type(evicted)]
+    return next((cause for beginning, cause in _OF_KUBELET if plain(message).startswith(beginning)), None)
+
+
+def is_end_by_probe(pod: Pod, failed_at: datetime, ended_at: datetime) -> bool:
+    """Whether a pod that is over ended so soon after a failed probe that this was the cause."""
+    grace = pod.spec.termination_grace_period_seconds
+    grace_seconds = min(_DEFAULT_GRACE_SECONDS if grace is None else max(grace, 0), _LONGEST_GRACE_SECONDS)
+    return ended_at - failed_at <= timedelta(seconds=grace_seconds) + _PROBE_SLACK
+
+
+def container_ends(pod: Pod) -> Iterator[ContainerEnd]:
+    """The containers that were killed for their memory, now and before their last restart.
+
+    The last state of a container that waits for its restart is of the same attempt that its count is of.
+    """
+    for each in (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ())):
+        now, before = each.state or ContainerState(), each.last_state or ContainerState()
+        waits = now.running is None and now.terminated is None
+        if before.terminated is not None and before.terminated.reason == OOM_KILLED:
+            attempt = each.restart_count if waits else each.restart_count - 1
+            if attempt >= 0:
+                yield ContainerEnd(each.name, attempt, restarted=True, terminated=before.terminated)
+        if now.terminated is not None and now.terminated.reason == OOM_KILLED:
+            yield ContainerEnd(each.name, each.restart_count, restarted=False, terminated=now.terminated)
+
+
+def restarted_by_probe(message: str) -> str | None:
+    """The container that the kubelet restarts because its liveness or startup probe failed, by the Event Killing."""
+    match = _PROBE.match(plain(message))
+    return match[1] if match else None
+
+
+def is_failed_probe(message: str) -> bool:
+    """Whether the Event Unhealthy is about a probe whose failure ends a container."""
+    return plain(message).startswith(_FAILED_PROBES)
+
+
+def exit_code(pod: Pod) -> int | None:
+    """Of the container that ended with an error, else of the first that ended; None while none is known."""
+    codes = [
+        each.state.terminated.exit_code
+        for each in pod.status.container_statuses or ()
+        if each.state is not None
+        and each.state.terminated is not None
+        and each.state.terminated.reason != _CODE_UNKNOWN
+    ]
+    return next((code for code in codes if code), codes[0] if codes else None)

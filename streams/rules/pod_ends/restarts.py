@@ -1,0 +1,31 @@
+"""Which attempt of a container an Event is about, by the restarts in its pod (rules: how-pods-end)."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from ingest.model.objects.pod import Pod
+
+
+class Restarts(NamedTuple):
+    number: int
+    started_at: datetime | None
+    """When it was started for the last time; None while it waits for its next start."""
+
+
+def restarts_of(pod: Pod) -> dict[str, Restarts]:
+    """Of each container that was restarted, by its name."""
+    return {
+        each.name: Restarts(
+            each.restart_count, each.state.running.started_at if each.state and each.state.running else None
+        )
+        for each in (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
+        if each.restart_count
+    }
+
+
+def attempt_that_ended(restarts: Restarts | None, at: datetime) -> int:
+    """Which attempt ended then, 0 the first: an Event can arrive after the status of the restart that it led to."""
+    if restarts is None:
+        return 0
+    is_earlier = restarts.started_at is not None and at <= restarts.started_at
+    return restarts.number - 1 if is_earlier else restarts.number

@@ -1,0 +1,223 @@
+"""What ended a pod, reasoned from rules: how-pods-end, eviction-messages, admission-failures."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.model.objects.pod import Pod
+from streams.rules.pod_ends.causes import (
+    KUBELET,
+    OOM_KILLED,
+    Cause,
+    container_ends,
+    exit_code,
+    is_end_by_probe,
+    is_failed_probe,
+    kubelet_end,
+    pod_end,
+    restarted_by_probe,
+)
+
+AT = datetime(2026, 7, 1, 12, tzinfo=UTC)
+CAUSES = frozenset(get_args(Cause))
+BY_API_SERVER = ("EvictionByEvictionAPI", "PreemptionByScheduler", "DeletionByTaintManager", "DeletionByPodGC")
+reasons = st.sampled_from(("Evicted", "Preempting", "OutOfcpu", "NodeLost", "Terminated", "", "x")) | st.text()
+texts = st.sampled_from(("The node was low on resource: ", "Pod was rejected: ", "Container ")) | st.text()
+
+
+def pod(status: dict[str, Any], **spec: Any) -> Pod:
+    metadata = {"name": "p", "uid": "u", **({"deletionTimestamp": AT} if spec.pop("deleting", False) else {})}
+    return msgspec.convert({"metadata": metadata, "spec": spec, "status": status}, Pod)
+
+
+def disrupted(reason: str, message: str = "", *, status: str = "True") -> dict[str, Any]:
+    return {
+        "conditions": [
+            {
+                "type": "DisruptionTarget",
+                "status": status,
+                "reason": reason,
+                "message": message,
+                "lastTransitionTime": AT,
+            }
+        ]
+    }
+
+
+def terminated(reason: str, code: int) -> dict[str, Any]:
+    return {"terminated": {"reason": reason, "exitCode": code, "finishedAt": AT}}
+
+
+def container(restarts: int, state: dict[str, Any], last: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"name": "w", "restartCount": restarts, "state": state, "lastState": last or {}}
+
+
+def cause_of(status: dict[str, Any], **spec: Any) -> str | None:
+    end = pod_end(pod(status, **spec), is_gone=False)
+    return end.cause if end else None
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "cause"),
+    [
+        ("Evicted", "The node was low on resource: memory. ", "node_pressure"),
+        ("Evicted", 'Usage of EmptyDir volume "v" exceeds the limit "1Mi". ', "own_limit"),
+        ("Evicted", "Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. ", "own_limit"),
+        ("Evicted", 'Container w exceeded its local ephemeral storage limit "1Mi". ', "own_limit"),
+        ("Evicted", "Pod was rejected: The node had condition: [DiskPressure]. ", "admission"),
+        ("Evicted", "Pod The node had condition: [MemoryPressure]. ", "admission"),
+        ("OutOfcpu", "Pod was rejected: Node didn't have enough resource: cpu", "admission"),
+        ("OutOfnvidia.com/gpu", "", "admission"),
+        ("UnexpectedAdmissionError", "Pod was rejected: Allocate failed", "admission"),
+        ("TopologyAffinityError", "", "admission"),
+        ("SMTAlignmentError", "", "admission"),
+        ("NodeAffinity", "Pod was rejected: Predicate NodeAffinity failed", "admission"),
+        ("NodeShutdown", "Pod was rejected as the node is shutting down.", "admission"),
+        ("OfALaterVersion", "Pod was rejected: for a reason that is new", "admission"),
+        ("Preempting", "Preempted in order to admit critical pod", "kubelet_preemption"),
+        ("Terminated", "Pod was terminated in response to imminent node shutdown.", "node_shutdown"),
+        ("Shutdown", "Node is shutting, evicting pods", "node_shutdown"),
+        ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline", "deadline"),
+    ],
+)
+def test_reason_and_message_of_a_failed_pod(reason: str, message: str, cause: str) -> None:
+    assert cause_of({"phase": "Failed", "reason": reason, "message": message}) == cause
+    assert cause_of({"phase": "Running", "reason": reason, "message": message}) is None
+
+
+def test_the_node_of_a_lost_pod_reports_no_phase_any_more() -> None:
+    assert cause_of({"phase": "Running", "reason": "NodeLost"}) == "node_lost"
+
+
+@pytest.mark.parametrize(
+    ("reason", "cause", "actor"),
+    [
+        ("EvictionByEvictionAPI", "api_eviction", "eviction API"),
+        ("PreemptionByScheduler", "scheduler_preemption", "default-scheduler"),
+        ("DeletionByTaintManager", "taint_manager", "taint-eviction-controller"),
+        ("DeletionByPodGC", "pod_gc", "pod-garbage-collector"),
+    ],
+)
+def test_a_condition_of_the_api_server_counts_once_the_deletion_follows(reason: str, cause: str, actor: str) -> None:
+    status = {"phase": "Running", **disrupted(reason)}
+    end = pod_end(pod(status, deleting=True), is_gone=False)
+    assert end is not None
+    assert (end.cause, end.actor, end.at) == (cause, actor, AT)
+    assert pod_end(pod(status), is_gone=True) == end
+    assert cause_of({"phase": "Failed", **disrupted(reason)}) == cause
+    assert cause_of(status) is None
+    assert cause_of({"phase": "Failed", **disrupted(reason, status="False")}) is None
+
+
+def test_the_scheduler_that_preempted_is_the_pods_own() -> None:
+    preempted = pod({"phase": "Failed", **disrupted("PreemptionByScheduler")}, schedulerName="volcano")
+    end = pod_end(preempted, is_gone=False)
+    assert end is not None
+    assert end.actor == "volcano"
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("The node was low on resource: pids. Threshold quantity: 10, available: 5. ", "node_pressure"),
+        ("Pod was preempted by Kubelet to accommodate a critical pod.", "kubelet_preemption"),
+        ("Pod was terminated in response to imminent node shutdown.", "node_shutdown"),
+        ("Something of a later version", None),
+    ],
+)
+def test_what_the_kubelet_terminated_its_message_explains(message: str, cause: str | None) -> None:
+    status = disrupted("TerminationByKubelet", message)
+    assert cause_of({"phase": "Running", **status}) == cause
+    assert cause_of({"phase": "Succeeded", **status}) == cause
+
+
+def test_a_condition_of_unknown_reason_leaves_the_status_to_speak() -> None:
+    status = {"phase": "Failed", "reason": "OutOfmemory", **disrupted("Other")}
+    assert cause_of(status) == "admission"
+
+
+@given(reason=reasons, message=texts, phase=st.sampled_from(("", "Running", "Succeeded", "Failed")))
+def test_any_text_is_a_known_cause_or_none(reason: str, message: str, phase: str) -> None:
+    known = {*CAUSES, None}
+    assert cause_of({"phase": phase, "reason": reason, "message": message}) in known
+    assert cause_of({"phase": phase, **disrupted(reason, message)}, deleting=True) in known
+    end = kubelet_end(reason, message, AT)
+    assert end is None or (end.cause in CAUSES and end.actor == KUBELET and end.message == message)
+    assert (restarted_by_probe(message) or "") in message
+
+
+@given(phase=st.sampled_from(("Pending", "Running", "Succeeded", "Failed")), message=st.text())
+def test_nothing_ended_a_pod_without_condition_and_reason(phase: str, message: str) -> None:
+    assert cause_of({"phase": phase, "message": message}) is None
+
+
+@given(restarts=st.integers(0, 1_000), code=st.integers(0, 255))
+def test_a_container_killed_for_memory_is_the_same_end_while_it_waits_and_after_its_restart(
+    restarts: int, code: int
+) -> None:
+    killed = terminated(OOM_KILLED, code)
+    ended, waiting, running = (
+        list(container_ends(pod({"containerStatuses": [status]})))
+        for status in (
+            container(restarts, killed),
+            container(restarts, {"waiting": {"reason": "CrashLoopBackOff"}}, killed),
+            container(restarts + 1, {"running": {}}, killed),
+        )
+    )
+    assert [each.attempt for each in (*ended, *waiting, *running)] == [restarts] * 3
+    assert [each.restarted for each in (*ended, *waiting, *running)] == [False, True, True]
+    assert {each.terminated.exit_code for each in (*ended, *waiting, *running)} == {code}
+
+
+def test_an_init_container_can_be_killed_for_memory_and_another_end_is_none() -> None:
+    found = container_ends(
+        pod(
+            {
+                "initContainerStatuses": [container(0, terminated(OOM_KILLED, 137))],
+                "containerStatuses": [container(1, terminated("Error", 1), terminated("Completed", 0))],
+            }
+        )
+    )
+    assert [each.attempt for each in found] == [0]
+
+
+def test_the_exit_code_is_that_of_a_failure_and_none_that_the_kubelet_made_up() -> None:
+    done, failed, lost = (
+        container(0, terminated(*state))
+        for state in (("Completed", 0), ("Error", 143), ("ContainerStatusUnknown", 137))
+    )
+    assert exit_code(pod({"containerStatuses": [done, failed]})) == 143
+    assert exit_code(pod({"containerStatuses": [done]})) == 0
+    assert exit_code(pod({"containerStatuses": [lost]})) is None
+    assert exit_code(pod({"containerStatuses": [lost, done]})) == 0
+    assert exit_code(pod({})) is None
+
+
+def test_which_container_a_failed_probe_restarts() -> None:
+    assert restarted_by_probe("Container w failed liveness probe, will be restarted") == "w"
+    assert restarted_by_probe("Container w failed startup probe, will be restarted") == "w"
+    assert restarted_by_probe("Container w resize requires restart") is None
+    assert restarted_by_probe("Stopping container w") is None
+
+
+def test_a_failed_readiness_probe_ends_nothing() -> None:
+    assert is_failed_probe("Liveness probe failed: x")
+    assert is_failed_probe("Startup probe errored: x")
+    assert not is_failed_probe("Readiness probe failed: x")
+
+
+@given(grace=st.none() | st.integers(0, 600), seconds=st.integers(0, 700))
+def test_a_failed_probe_explains_an_end_within_the_grace_period_and_half_a_minute(
+    grace: int | None, seconds: int
+) -> None:
+    over = pod({"phase": "Failed"}, terminationGracePeriodSeconds=grace)
+    allowed = (30 if grace is None else grace) + 30
+    assert is_end_by_probe(over, AT, AT + timedelta(seconds=seconds)) == (seconds <= allowed)
+
+
+def test_no_grace_period_of_a_pod_is_too_long_to_be_computed() -> None:
+    assert is_end_by_probe(pod({}, terminationGracePeriodSeconds=2**63 - 1), AT, AT)
