@@ -68,7 +68,7 @@ encode_progress: Final = msgspec.msgpack.Encoder().encode
 
 
 def how_far(state: bytes) -> tuple[int, int]:
-    """Of two states of a log the greater is the later one: a topic made anew shifts its offsets up."""
+    """Of two states of a log the greater is the later one: a recreated topic shifts its offsets up."""
     reached = _reached(state)
     return reached.shift, reached.offset
 
@@ -133,7 +133,7 @@ class Changelog:
         return [key for key, each in self._logs.items() if each.partition == partition]
 
     def begin(self, partitions: AbstractSet[int]) -> None:
-        """All of these was read, and nobody else writes it; what other partitions have is forgotten."""
+        """All of these was read, and no other process writes it; what other partitions have is forgotten."""
         self.owned = frozenset(partitions)
         self._logs = {key: each for key, each in self._logs.items() if each.partition in partitions}
         for gone in self._progress_epochs.keys() - partitions:
