@@ -1,4 +1,4 @@
-"""What a changelog says of a topic's logs, however late a writer was: a log's state never goes back. Pure.
+"""The logs of a topic as its changelog has them, however late a writer was: a log's state never goes back. Pure.
 
 Each record is written under its writer's epoch, so that compaction keeps the last one of every writer, and a writer
 that was stopped, taken over and resumed changes its own record alone. Of a log's records the furthest is its state.
@@ -114,7 +114,7 @@ class Changelog:
         return None if found is None else found.value
 
     def covered(self, partition: int) -> int | None:
-        """The offset before which everything is in a state; 0 where there is no state, None where none tells."""
+        """The offset before which everything is in a state; 0 where there is no state, None where none shows it."""
         if partition in self._progress:
             return self._progress[partition]
         return None if any(each.partition == partition for each in self._logs.values()) else 0
