@@ -5,13 +5,13 @@ import re
 from typing import Final
 
 _UNSEEN: Final = (
-    "\x7f-\x9f"  # DEL and 8-bit controls: some terminals run them as they run ESC
+    "\x7f-\x9f"  # DEL and the 8-bit controls, which some terminals run like ESC
     "\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible, or they reverse the direction
     "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f"
 )
 _UNSAFE: Final = re.compile(f"[\x00-\x1f{_UNSEEN}]")
 _UNSAFE_JSON: Final = re.compile(f"[{_UNSEEN}]")
-"""What no JSON encoder has to escape; the others it has to."""
+"""What a JSON encoder may leave as it is, unlike the controls below a space."""
 
 
 def plain(text: object, limit: int = 300) -> str:

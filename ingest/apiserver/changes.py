@@ -52,7 +52,7 @@ class Changes:
         self._inventory = Inventory(resource)
 
     def forget(self) -> None:
-        """Know of no object any more."""
+        """Forget every object."""
         self._inventory = Inventory(self._resource)
 
     def listed(self, data: msgspec.Raw) -> tuple[Key | None, list[Seen]]:

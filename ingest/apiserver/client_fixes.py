@@ -46,7 +46,7 @@ class KubeconfigToken:
         try:
             await self._loader._load_authentication()
         except Exception as error:
-            # a credential plugin may raise anything, and time heals most of it
+            # a credential plugin may raise anything, and a retry fixes most of it
             raise CredentialsError(f"credentials of the kubeconfig: {plain(error)}") from error
         self._read_at = time.monotonic()
 

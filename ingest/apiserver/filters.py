@@ -1,4 +1,4 @@
-"""What is news about an object: a node's heartbeat is none, nor is a change of a field that nobody reads.
+"""What is news about an object: a node's heartbeat is none, nor is a change of a field that is not read.
 
 Also what was there before: after a fresh list, what vanished is emitted as deleted (rules: list-and-watch).
 """

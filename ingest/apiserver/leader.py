@@ -33,7 +33,7 @@ RETRY_SECONDS: Final = 2.0
 JITTER: Final = 0.2
 
 _HOPELESS: Final = frozenset({UNAUTHORIZED, FORBIDDEN, NOT_FOUND})
-"""What no time heals: credentials, permission, and a namespace that does not exist."""
+"""Not fixed by a retry: credentials, permission, and a namespace that does not exist."""
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=5)
 
 

@@ -19,7 +19,7 @@ class ListAt(NamedTuple):
 
 
 class Progress:
-    """`version` is where to go on, as it was persisted; empty to start anew."""
+    """`version` is where to go on, as it was persisted; empty to start with a list."""
 
     def __init__(self, resource: ApiResource[Any], version: str) -> None:
         self.version = version

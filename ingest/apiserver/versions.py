@@ -18,7 +18,7 @@ class VersionStore(Protocol):
     """Keeps the resourceVersion of each stream of one cluster."""
 
     def load(self) -> dict[str, str]:
-        """The versions by stream; a stream that is missing starts anew."""
+        """The versions by stream; a stream that is missing starts with a list."""
 
     def save(self, versions: Mapping[str, str]) -> None:
         """Replace what is kept, all of it or nothing."""

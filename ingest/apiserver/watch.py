@@ -200,7 +200,7 @@ class Watch:
                     for line in splitter.add(chunk):
                         lines_read += 1
                         self._heard()
-                        for step in self._told(line):
+                        for step in self._steps_of(line):
                             yield step
             except TimeoutError:
                 self._changes.count("silent")
@@ -220,7 +220,7 @@ class Watch:
             "timeoutSeconds": str(seconds),
         }
 
-    def _told(self, line: Line) -> list[Seen]:
+    def _steps_of(self, line: Line) -> list[Seen]:
         """The steps of one line of a watch; raises StreamError and UNDECODABLE as `read_event`.
 
         One that is nested too deep is treated as too large: the server would send it again and again.

@@ -51,7 +51,7 @@ class CaptureWriter:
 
     Each line is handed to the operating system at once, so that a process that is killed loses at most its last
     line. `metadata.managedFields` is left out. A compressed file that a killed process left without its end is
-    written anew, up to its last complete line, when it is opened.
+    rewritten up to its last complete line when it is opened.
     """
 
     def __init__(self, path: Path, compression: Compression = "none") -> None:

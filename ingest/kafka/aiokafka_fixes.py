@@ -49,7 +49,7 @@ async def failure(client: AIOKafkaProducer | AIOKafkaConsumer) -> None:
 
 
 async def discard(producer: AIOKafkaProducer, within_seconds: float) -> None:
-    """End a producer that cannot be used; nothing that waits in it is sent any more.
+    """End a producer that cannot be used; nothing that waits in it is sent.
 
     aiokafka's `stop` first sends all that waits, also what stands behind a message that failed, and hangs while
     Kafka is away.

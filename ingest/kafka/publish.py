@@ -27,7 +27,7 @@ STOP_SECONDS: Final = 5.0
 SENT: Final = "sent"
 """The header that distinguishes a message sent again from a later one with the same content."""
 
-_ENDED: Final = "nothing is sent to Kafka any more: {}"
+_ENDED: Final = "publishing to Kafka has ended: {}"
 log = structlog.get_logger(__name__)
 
 

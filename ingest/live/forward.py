@@ -97,12 +97,12 @@ class Watching:
             log.warning("Kafka did not acknowledge all in time; it is seen again", observations=self.unacknowledged)
 
     async def _report(self) -> None:
-        told_at = self._clock.monotonic()
+        reported_at = self._clock.monotonic()
         while True:
             await self._clock.sleep(LOOK_SECONDS)
-            self._tell_degraded()
-            if self._clock.monotonic() - told_at >= REPORT_SECONDS:
-                told_at = self._clock.monotonic()
+            self._log_degraded()
+            if self._clock.monotonic() - reported_at >= REPORT_SECONDS:
+                reported_at = self._clock.monotonic()
                 ages = self._live.ages_seconds()
                 log.info(
                     "watching",
@@ -113,7 +113,7 @@ class Watching:
                     degraded=sorted(self._degraded),
                 )
 
-    def _tell_degraded(self) -> None:
+    def _log_degraded(self) -> None:
         """Each stream's reason when it changes, and its end."""
         now = {stream: scrub(text) for stream, text in self._live.degraded().items()}
         for stream, text in now.items():

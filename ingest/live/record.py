@@ -14,7 +14,7 @@ from ingest.files.rotate import Rotation, Writer, open_capture
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
 
-TELL_SECONDS: Final = 10.0
+REPORT_SECONDS: Final = 10.0
 
 
 class Captured(NamedTuple):
@@ -28,14 +28,14 @@ class Captured(NamedTuple):
 class Capturing:
     """One capture of a cluster. Each line is with the operating system before the next is taken.
 
-    `tell` gets a line about how it goes every 10 s.
+    `report` gets a line of progress every 10 s.
     """
 
-    def __init__(self, live: Live, writer: Writer, tell: Callable[[str], None], clock: Clock = SYSTEM) -> None:
+    def __init__(self, live: Live, writer: Writer, report: Callable[[str], None], clock: Clock = SYSTEM) -> None:
         self.captured = Captured()
         self._live = live
         self._writer = writer
-        self._tell = tell
+        self._report = report
         self._clock = clock
         self._began = clock.now()
 
@@ -46,7 +46,7 @@ class Capturing:
         """
         try:
             async with Tasks() as begin:
-                begin(self._tell_now_and_then())
+                begin(self._report_regularly())
                 await run_until(stop, self._take(), seconds=seconds)
         finally:
             self._writer.close()
@@ -63,13 +63,13 @@ class Capturing:
                     self.captured.errors + (observation.type == "ERROR"),
                 )
 
-    async def _tell_now_and_then(self) -> None:
+    async def _report_regularly(self) -> None:
         while True:
-            await self._clock.sleep(TELL_SECONDS)
-            self._tell(self.line())
+            await self._clock.sleep(REPORT_SECONDS)
+            self._report(self.line())
 
     def line(self) -> str:
-        """How it goes, in one line that is safe to show."""
+        """Progress in one line that is safe to show."""
         lasted = timedelta(seconds=int((self._clock.now() - self._began).total_seconds()))
         parts = [f"captured {self.captured.observations} observations in {lasted}"]
         if self.captured.errors:
@@ -82,7 +82,7 @@ async def record(
     settings: LiveSettings,
     out: Path,
     rotation: Rotation,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     *,
     seconds: float | None = None,
 ) -> Captured:
@@ -92,7 +92,7 @@ async def record(
     """
     with stop_on_signals() as stop:
         live = await Live.connect(settings)
-        capturing = Capturing(live, open_capture(out, settings.cluster, rotation), tell)
+        capturing = Capturing(live, open_capture(out, settings.cluster, rotation), report)
         captured = await capturing.run(stop, seconds=seconds)
-    tell(capturing.line())
+    report(capturing.line())
     return captured

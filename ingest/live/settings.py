@@ -35,7 +35,7 @@ class LiveSettings(Section):
     context: str | None = None
     resources: tuple[str, ...] = tuple(resource.name for resource in WATCHED)
     versions_file: Path | None = None
-    """Where the streams' versions are kept over a restart; without it each start lists anew."""
+    """Where the streams' versions are kept across restarts; without it each start lists again."""
     queue_observations: PositiveInt = 2000
     """How many observations wait in memory before the sources are slowed down."""
     kubelet: KubeletSettings = KubeletSettings()

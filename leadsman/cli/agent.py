@@ -69,7 +69,7 @@ def command(
     if into == "kafka" and output is not None:
         fail("--output is a capture's, and --into kafka writes none: give one of them", EXIT_USAGE)
     settings = live_settings(config, kafka=kafka, watch={"cluster": cluster} if cluster else None)
-    agent = AgentSettings(settings.watched().cluster, node, root, interval)
+    agent = AgentSettings(settings.live().cluster, node, root, interval)
     if into == "kafka":
         run_served(settings, "agent", until_signal(partial(run_agent_into_kafka, settings.kafka, agent, once=once)))
         return

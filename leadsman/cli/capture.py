@@ -28,7 +28,7 @@ ROTATION: Final = Rotation()
     help="A folder of files that rotate, or one .jsonl, .jsonl.gz, .jsonl.zst.",
 )
 @options.config
-@options.watched
+@options.live
 @click.option("--seconds", type=click.FloatRange(0), metavar="SECONDS", help="Stop after this time.")
 @click.option(
     "--rotate-mib",
@@ -62,15 +62,15 @@ def command(
     keep: int | None,
     compress: Literal["none", "gzip", "zstd"],
     quiet: bool,
-    **watched: Any,
+    **flags: Any,
 ) -> None:
     """Record what a cluster and its kubelets report, without secrets, until Ctrl-C; replay it anywhere.
 
     A process that is killed loses at most its last line.
     """
-    settings = live_settings(config, watch=watch_flags(**watched))
+    settings = live_settings(config, watch=watch_flags(**flags))
     rotation = Rotation(rotate_mib * 1024 * 1024, rotate_seconds, compress, keep)
-    recording = record(settings.watched(), output, rotation, _ignore if quiet else note, seconds=seconds)
+    recording = record(settings.live(), output, rotation, _ignore if quiet else note, seconds=seconds)
     try:
         captured = run_served(settings, "capture", recording)
     except OSError as error:

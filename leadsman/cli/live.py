@@ -29,7 +29,7 @@ def watch_flags(
     versions: Path | None = None,
     leader_election: bool | None = None,
 ) -> dict[str, Any]:
-    """The options of `options.watched` that were given, as settings."""
+    """The options of `options.live` that were given, as settings."""
     return _given(
         {
             "cluster": cluster,

@@ -76,7 +76,7 @@ config = click.option(
 kafka = click.option("--kafka", metavar="HOST:PORT", help="Kafka; several with commas.  [default: localhost:9092]")
 cluster = click.option("--cluster", metavar="NAME", help="Name of the cluster.  [default: default]")
 
-watched = _all(
+live = _all(
     cluster,
     click.option(
         "--kubeconfig",
@@ -109,8 +109,8 @@ watched = _all(
     click.option("--every", type=float, metavar="SECONDS", help="How often each kubelet is polled.  [default: 10]"),
 )
 """A live cluster; `leadsman.cli.live.watch_flags` takes them."""
-watched_for_long = _all(
-    watched,
+live_for_long = _all(
+    live,
     click.option(
         "--versions",
         type=FILE,

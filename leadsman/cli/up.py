@@ -22,13 +22,13 @@ LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA})
 @options.config
 @options.kafka
 @options.live_db
-@options.watched_for_long
-def command(config: Path | None, kafka: str | None, db: str | None, **watched: Any) -> None:
+@options.live_for_long
+def command(config: Path | None, kafka: str | None, db: str | None, **flags: Any) -> None:
     """Run watch, work and land together on this machine until SIGTERM; a part that ends is restarted.
 
     It needs Kafka, a database and a kubeconfig, nothing else.
     """
-    settings = live_settings(config, kafka=kafka, db=db, watch=watch_flags(**watched))
+    settings = live_settings(config, kafka=kafka, db=db, watch=watch_flags(**flags))
     try:
         run_served(settings, "up", until_signal(partial(run_together, settings, LASTING)))
     except PartFailedError as error:

@@ -18,11 +18,11 @@ from leadsman.run.watch import run_watcher
 )
 @options.config
 @options.kafka
-@options.watched_for_long
-def command(config: Path | None, kafka: str | None, **watched: Any) -> None:
+@options.live_for_long
+def command(config: Path | None, kafka: str | None, **flags: Any) -> None:
     """Publish a cluster's changes and its kubelets' statistics to Kafka, without secrets, until SIGTERM.
 
     Nothing is acknowledged before Kafka has it. Several replicas can run: the one that holds the Lease watches.
     """
-    settings = live_settings(config, kafka=kafka, watch=watch_flags(**watched))
-    run_served(settings, "watch", until_signal(partial(run_watcher, settings.kafka, settings.watched())))
+    settings = live_settings(config, kafka=kafka, watch=watch_flags(**flags))
+    run_served(settings, "watch", until_signal(partial(run_watcher, settings.kafka, settings.live())))

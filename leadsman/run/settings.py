@@ -39,8 +39,8 @@ class Settings(BaseSettings):
     watch: LiveSettings | None = None
     """Which cluster is watched, and how; by default as LiveSettings."""
 
-    def watched(self) -> LiveSettings:
-        """What `watch`, `capture` and `up` do."""
+    def live(self) -> LiveSettings:
+        """The cluster of `watch`, `capture` and `up`."""
         return self.watch or LiveSettings()
 
     @classmethod

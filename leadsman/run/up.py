@@ -35,7 +35,7 @@ async def run_together(settings: Settings, lasting: frozenset[int], stop: asynci
 
 def with_identity(settings: Settings, identity: str) -> Settings:
     """The settings under which a restarted watcher has the Lease of the one before it."""
-    watch = settings.watched()
+    watch = settings.live()
     election = watch.election.model_copy(update={"identity": watch.election.identity or identity})
     return settings.model_copy(update={"watch": watch.model_copy(update={"election": election})})
 

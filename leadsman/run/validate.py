@@ -30,7 +30,7 @@ class Checked(NamedTuple):
 
 async def validate(settings: Settings) -> list[Checked]:
     """Try Kafka, the database, and each resource of the cluster."""
-    return [await _kafka(settings), _database(settings), *[each async for each in _cluster(settings.watched())]]
+    return [await _kafka(settings), _database(settings), *[each async for each in _cluster(settings.live())]]
 
 
 async def _kafka(settings: Settings) -> Checked:

@@ -50,9 +50,11 @@ class Margin(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What is left, as 14.4 GiB left, to keep 15.0 GiB."""
-        left = f"{amount(self.available, self.signal)} left"
-        return left if self.threshold is None else f"{left}, to keep {amount(self.threshold, self.signal)}"
+        """As 14.4 GiB available, threshold 15.0 GiB."""
+        available = f"{amount(self.available, self.signal)} available"
+        if self.threshold is None:
+            return available
+        return f"{available}, threshold {amount(self.threshold, self.signal)}"
 
     @property
     def ahead(self) -> str:

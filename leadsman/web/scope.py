@@ -8,7 +8,7 @@ from common.errors import WrongUsage
 
 DEFAULT: Final = timedelta(days=1)
 SHORTEST: Final = timedelta(minutes=10)
-"""Of a range that nobody asked for."""
+"""Shortest range by default."""
 QUICK: Final[Mapping[str, timedelta]] = {
     "1h": timedelta(hours=1),
     "6h": timedelta(hours=6),

@@ -1,6 +1,6 @@
 """What the tables know of each node that a pod could go to: the candidates of `streams.questions.fit`.
 
-Numbers of a node that was made again since (its Node object is younger) are not believed.
+Numbers of a node that was recreated since (its Node object is younger) are ignored.
 """
 
 from collections import defaultdict

@@ -37,7 +37,7 @@ class MessagesMissing(Exception):
 class Agent:
     """Folds what a stream gives until the process ends; a batch is what arrives within `within_seconds`.
 
-    `generation` is the consumer's: what was taken before a rebalance belongs to no one any more.
+    `generation` is the consumer's: what was taken before a rebalance is no longer ours.
     """
 
     def __init__(self, folder: LogFolder, generation: Callable[[], int], within_seconds: float) -> None:

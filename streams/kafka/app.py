@@ -86,7 +86,7 @@ class Worker:
     async def _run(self, stop: asyncio.Event) -> None:
         self._app.finalize()
         await self._app.start()
-        self._app.sensors.remove(self._app.monitor)  # nobody reads what it counts of each message
+        self._app.sensors.remove(self._app.monitor)  # it counts every message, and its counts are unused
         await self._until(stop)
         await asyncio.wait_for(self._close(), GRACE_SECONDS)
 

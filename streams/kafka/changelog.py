@@ -1,4 +1,4 @@
-"""What a changelog says of a topic's logs, however late a writer was: a log's state never goes back. Pure.
+"""The logs of a topic as its changelog has them, however late a writer was: a log's state never goes back. Pure.
 
 Each record is written under its writer's epoch, so that compaction keeps the last one of every writer, and a writer
 that was stopped, taken over and resumed changes its own record alone. Of a log's records the furthest is its state.
@@ -68,7 +68,7 @@ encode_progress: Final = msgspec.msgpack.Encoder().encode
 
 
 def how_far(state: bytes) -> tuple[int, int]:
-    """Of two states of a log the greater is the later one: a topic made anew shifts its offsets up."""
+    """Of two states of a log the greater is the later one: a recreated topic shifts its offsets up."""
     reached = _reached(state)
     return reached.shift, reached.offset
 
@@ -114,7 +114,7 @@ class Changelog:
         return None if found is None else found.value
 
     def covered(self, partition: int) -> int | None:
-        """The offset before which everything is in a state; 0 where there is no state, None where none tells."""
+        """The offset before which everything is in a state; 0 where there is no state, None where none shows it."""
         if partition in self._progress:
             return self._progress[partition]
         return None if any(each.partition == partition for each in self._logs.values()) else 0
@@ -133,7 +133,7 @@ class Changelog:
         return [key for key, each in self._logs.items() if each.partition == partition]
 
     def begin(self, partitions: AbstractSet[int]) -> None:
-        """All of these was read, and nobody else writes it; what other partitions have is forgotten."""
+        """All of these was read, and no other process writes it; what other partitions have is forgotten."""
         self.owned = frozenset(partitions)
         self._logs = {key: each for key, each in self._logs.items() if each.partition in partitions}
         for gone in self._progress_epochs.keys() - partitions:

@@ -46,7 +46,7 @@ class Folded(NamedTuple):
     `emitted` is the offset and number of the last record that each other log emitted into this one: a worker that
     died after emitting and before its state was stored emits the same again.
 
-    Offsets count on when the topic is made anew: `shift` is what the state's are above Kafka's. Kafka begins at 0
+    Offsets continue when the topic is recreated: `shift` is what the state's are above Kafka's. Kafka begins at 0
     again then, and what is skipped as known was folded before, so that nothing skipped is newer than `newest_ms`.
     """
 

@@ -115,8 +115,8 @@ class Consumer(driver.Consumer):
 
 
 class Transport(driver.Transport):
-    """Faust's, with this consumer. `start_of` says where a stream's partition is read from, of what was committed and
-    the topic's first offset.
+    """Faust's, with this consumer. `start_of` chooses where a stream's partition is read from, given the committed
+    and the topic's first offset.
     """
 
     Consumer = Consumer

@@ -1,4 +1,4 @@
-"""Messages that are missing: told in the log, as a metric, by /readyz, and as rows of `source_errors`."""
+"""Messages that are missing: reported in the log, as a metric, by /readyz, and as rows of `source_errors`."""
 
 import asyncio
 import time
@@ -26,17 +26,17 @@ class Gaps:
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, ...]] = Counter()
         """Messages by topic and kind."""
-        self._told: set[Gap] = set()
+        self._reported: set[Gap] = set()
         self._shown: list[tuple[float, Gap]] = []
         self._found: asyncio.Queue[tuple[Gap, list[str]]] = asyncio.Queue()
 
     def add(self, gap: Gap, clusters: Iterable[str] = ()) -> None:
-        """It is told at once but for its rows, which `publish` makes; without a cluster where none is known. Until
-        something behind it is committed it is found again and again, and told once.
+        """Report it at once, except its rows, which `publish` makes; without a cluster where none is known. Until
+        something behind it is committed it is found repeatedly, and reported once.
         """
-        if gap in self._told:
+        if gap in self._reported:
             return
-        self._told.add(gap)
+        self._reported.add(gap)
         log.error("messages are missing", resource=gap.resource, messages=gap.messages, reason=gap.error)
         self.counts[gap.topic, gap.kind] += gap.messages
         self._shown.append((time.monotonic(), gap))

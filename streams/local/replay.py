@@ -72,7 +72,7 @@ class Replay:
         return self.report
 
     def _read(self, items: Iterable[Decoded]) -> Iterator[Decoded]:
-        """All items; what came before one that a source could not give is stored."""
+        """All items; those before an item that a source failed on are stored."""
         try:
             yield from items
         except Exception:

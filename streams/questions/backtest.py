@@ -74,7 +74,7 @@ def episodes(alerts: Iterable[Alert]) -> list[Episode]:
 
 
 def incidents(evictions: Iterable[Eviction]) -> list[Incident]:
-    """Those for pressure and at admission, in their order; what a pod's own limit caused is nobody else's warning."""
+    """Those for pressure and at admission, in their order; evictions for a pod's own limit do not count."""
     last: dict[tuple[str, str, str, str], list[Eviction]] = {}
     found: list[list[Eviction]] = []
     for row in sorted(evictions, key=lambda each: (each.ts, each.uid)):

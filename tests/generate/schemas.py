@@ -1,4 +1,4 @@
-"""JSON Schemas of what the topics carry, generated from the models: `make generate` writes them anew."""
+"""JSON Schemas of what the topics carry, generated from the models by `make generate`."""
 
 from typing import Final
 

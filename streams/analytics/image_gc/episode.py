@@ -38,7 +38,9 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True, array_like=True):
-    """Of the kubelet: percent of the image file system, and whether they are the defaults for want of `/configz`."""
+    """Of the kubelet: percent of the image file system, and whether they are the defaults because `/configz` is
+    missing.
+    """
 
     high_percent: int
     low_percent: int

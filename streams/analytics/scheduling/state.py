@@ -52,7 +52,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def forget_pod(state: State, pod: str) -> State:
-    """Without what was remembered of a pod that needs no node any more."""
+    """Without what was remembered of a pod that no longer needs a node."""
     condition, event = f"condition/{pod}", f"event/{pod}"
     if condition not in state.waiting and event not in state.waiting:
         return state

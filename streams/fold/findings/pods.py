@@ -57,7 +57,7 @@ class PodEnd(NamedTuple):
     """How often the container had been restarted before; 0 for the pod itself."""
     cause: str
     actor: str
-    """Empty where no witness tells who did it."""
+    """Empty where no witness names it."""
     reason: str
     message: str
     witness: str
@@ -68,6 +68,6 @@ class PodEnd(NamedTuple):
     deleted: bool
     """The pod is gone since."""
     owner_kind: str
-    """What recreates it; empty where only an Event told."""
+    """What recreates it; empty where an Event is the only witness."""
     owner_name: str
     updated_at: datetime

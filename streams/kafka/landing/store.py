@@ -48,7 +48,7 @@ class Storing:
     async def store(self, portion: Portion, stop: asyncio.Event, is_ours: Callable[[], bool]) -> None:
         """Return when the portion is stored, however often that must be tried.
 
-        Raises Abandoned where it is not ours any more, or the end has come; and what storing raises.
+        Raises Abandoned where it is no longer ours, or the lander stops; and what storing raises.
         """
         backoff = new_backoff()
         while is_ours() and not stop.is_set():

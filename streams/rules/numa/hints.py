@@ -123,7 +123,7 @@ def _permuted(everything: Affinity, resources: Sequence[tuple[Hint, ...]]) -> se
             for common, first, preferred in merged
             for hint in hints
         }
-        # Which affinity was the first no longer matters where the permutation is not preferred any more.
+        # Which affinity was the first no longer matters once the permutation is not preferred.
         merged = {(common, first if preferred else None, preferred) for common, first, preferred in merged}
     return {Hint(common, preferred) for common, _, preferred in merged}
 

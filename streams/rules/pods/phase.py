@@ -9,5 +9,5 @@ FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
 def has_ended(record: PodRecord) -> bool:
-    """Whether the pod was deleted, or is finished: it holds nothing any more."""
+    """Whether the pod was deleted, or is finished: it no longer holds anything."""
     return record.change == "DELETED" or record.object.status.phase in FINISHED

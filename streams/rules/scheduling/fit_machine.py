@@ -17,7 +17,8 @@ ACROSS_CORES: Final = "distribute-cpus-across-cores"
 BY_SOCKET: Final = "align-by-socket"
 UNCORE_CACHE: Final = "prefer-align-cpus-by-uncorecache"
 NOT_FOLLOWED: Final = (PREFER_CLOSEST,)
-"""Options that choose among NUMA nodes by what is not known here; whether a pod is admitted they seldom change."""
+"""Options that choose among NUMA nodes by facts that are unknown here; they rarely change whether a pod is admitted.
+"""
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 
 

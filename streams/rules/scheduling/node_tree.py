@@ -118,7 +118,7 @@ def snapshot(tree: NodeTree) -> tuple[NodeTree, list[str]]:
             given[zone] += 1
             exhausted = 0
             continue
-        # The count starts anew for every name, so a round that began in the middle ends before all were given.
+        # The count restarts for every name, so a round that began in the middle ends before all were given.
         exhausted += 1
         if exhausted >= len(nodes):
             given = [0] * len(nodes)

@@ -1,4 +1,4 @@
-"""/healthz, /readyz and /metrics of a running part tell what its components tell, and only while they run."""
+"""/healthz, /readyz and /metrics of a running part have what its components registered, and only while they run."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ def values(text: str) -> dict[tuple[str, tuple[str, ...]], float]:
     }
 
 
-async def test_a_part_is_not_ready_before_a_component_tells_of_itself() -> None:
+async def test_a_part_is_not_ready_before_a_component_is_registered() -> None:
     port = free_port()
     async with served(HOST, port, "work"):
         assert await ready(port) == (503, {"part": "work", "ready": False, "reasons": ["it is starting"]})
@@ -49,14 +49,14 @@ async def test_a_part_is_not_ready_before_a_component_tells_of_itself() -> None:
         assert (await get("healthz", port))[0] == 200
 
 
-async def test_it_is_ready_when_nobody_has_a_reason_and_the_reasons_are_told() -> None:
+async def test_it_is_ready_without_a_reason_and_lists_the_reasons() -> None:
     port, wrong = free_port(), list[str]()
     async with served(HOST, port, "land"):
         with registered({}, lambda: wrong), registered({}):
             assert (await ready(port))[0] == 200
             wrong.append("the database is away")
-            status, told = await ready(port)
-            assert (status, told["reasons"]) == (503, ["the database is away"])
+            status, answer = await ready(port)
+            assert (status, answer["reasons"]) == (503, ["the database is away"])
             assert values((await get("metrics", port))[1])["leadsman_ready", ()] == 0
             wrong.clear()
             assert values((await get("metrics", port))[1])["leadsman_ready", ()] == 1
@@ -90,7 +90,7 @@ async def test_figures_of_two_components_are_summed_up_and_go_with_them() -> Non
         assert "leadsman_counted" not in (await get("metrics", port))[1]
 
 
-async def test_a_port_that_is_taken_is_told_with_its_setting() -> None:
+async def test_a_port_that_is_taken_is_reported_with_its_setting() -> None:
     port = free_port()
     async with served(HOST, port, "work"):
         with pytest.raises(CannotServe, match=rf"telemetry\.port: 127\.0\.0\.1:{port} cannot be listened on"):

@@ -52,9 +52,9 @@ def test_without_any_setting_a_part_has_the_defaults(monkeypatch: pytest.MonkeyP
 
 def test_a_watcher_that_is_started_again_has_the_same_name_in_the_election(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = with_identity(load(**FLAGS), "host-1")
-    assert _as_a_part_sees_them(settings, monkeypatch).watched().election.identity == "host-1"
+    assert _as_a_part_sees_them(settings, monkeypatch).live().election.identity == "host-1"
     given = load(watch={"election": {"identity": "mine"}})
-    assert with_identity(given, "host-1").watched().election.identity == "mine"
+    assert with_identity(given, "host-1").live().election.identity == "mine"
 
 
 def test_a_relative_file_is_found_wherever_a_part_runs() -> None:
