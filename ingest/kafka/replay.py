@@ -131,7 +131,8 @@ async def replay_into_kafka(
     """Publish all observations in their order; returns when Kafka has acknowledged everything.
 
     `speed` is how many seconds of event time pass in one second; None does not wait. `since` is inclusive, `until`
-    exclusive. A run that is repeated puts everything into the topics again.
+    exclusive. A run that is repeated puts everything into the topics again: the publisher's name says that it is the
+    same.
     """
     feed = Feed(publisher, topics)
     pace = _Pace(speed, clock)
