@@ -37,7 +37,9 @@ class Receiver(Protocol):
         """How often it is sent how alerts stand, though nothing is new; None for never."""
 
     async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
-        """Return when it has taken all, or has refused it for good. `standing` is how alerts stand after the news."""
+        """Return when it has taken all, has refused it for good, or it is parked. `standing` is how alerts stand
+        after the news.
+        """
         ...
 
     def close(self) -> Awaitable[None]: ...

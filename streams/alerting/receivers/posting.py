@@ -17,7 +17,10 @@ TIMEOUT_SECONDS: Final = 10.0
 LONGEST_WAIT_SECONDS: Final = 60.0
 REFUSALS: Final = 5
 """So often a message is refused with 4xx before it is given up."""
-_COME_AGAIN: Final = frozenset({408, 425, 429})
+DEADLINE_SECONDS: Final = 120.0
+"""So long a message is tried whose receiver is there and fails on it."""
+_COME_AGAIN: Final = frozenset({408, 425, 429, 502, 503, 504})
+"""Not now, or nobody behind the proxy: that says nothing of the message."""
 _SHOWN: Final = 300
 log = structlog.get_logger(__name__)
 
@@ -26,8 +29,12 @@ class Refused(Exception):
     """The receiver refused this message every time."""
 
 
+class Failed(Exception):
+    """The receiver answered, and failed on this message until its deadline."""
+
+
 class Poster:
-    """Posts to one address. `tally` counts what became of it: `delivered`, `retried`, `refused`."""
+    """Posts to one address. `tally` counts what became of it: `delivered`, `retried`, `refused`, `parked`."""
 
     def __init__(self, kind: str, url: str, clock: Clock = SYSTEM) -> None:
         self.tally: Counter[str] = Counter()
@@ -43,25 +50,43 @@ class Poster:
             await self._session.close()
 
     async def post(
-        self, path: str, body: bytes, headers: Callable[[], Mapping[str, str]], *, refusals: int = REFUSALS
+        self,
+        path: str,
+        body: bytes,
+        headers: Callable[[], Mapping[str, str]],
+        *,
+        refusals: int = REFUSALS,
+        deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
-        """Return when the receiver has taken it. What does not answer, or says 5xx, is tried for ever, ever more
-        seldom; raises Refused where it said 4xx `refusals` times. `headers` are made anew for each attempt.
+        """Return when the receiver has taken it. One that is not there is tried for ever, ever more seldom.
+
+        Raises Refused where it said 4xx `refusals` times, and Failed where it said 5xx for `deadline_seconds`.
+        `headers` are made anew for each attempt.
         """
         backoff = Backoff(self._clock, limit_seconds=LONGEST_WAIT_SECONDS)
         refused = 0
+        failing_since: float | None = None
         while True:
             status, said, again_seconds = await self._attempt(path, body, headers())
             if status is not None and status < 300:  # noqa: PLR2004  # what HTTP calls a success
                 self.tally["delivered"] += 1
                 self.trouble = ""
                 return
-            if status is not None and status < 500 and status not in _COME_AGAIN:  # noqa: PLR2004  # as above
+            why = f"{self.name}: {status or 'no answer'} {said}"
+            if status is None or status in _COME_AGAIN:
+                failing_since = None
+            elif status < 500:  # noqa: PLR2004  # as above
                 refused += 1
                 if refused >= refusals:
                     self.tally["refused"] += 1
                     self.trouble = ""
-                    raise Refused(f"{self.name}: {status} {said}")
+                    raise Refused(why)
+            else:
+                now = self._clock.monotonic()
+                failing_since = now if failing_since is None else failing_since
+                if now - failing_since >= deadline_seconds:
+                    self.trouble = ""
+                    raise Failed(why)
             self.tally["retried"] += 1
             self.trouble = f"{self.name} does not take alerts: {status or 'no answer'} {said}"
             log.warning("a receiver of alerts did not take it", receiver=self.name, status=status, said=said)
@@ -89,6 +114,11 @@ def _retry_after(answer: aiohttp.ClientResponse) -> float:
 def log_refused(alert: AlertMessage, error: Refused) -> None:
     """The alert is given up."""
     log.error("an alert is refused", alert=alert.labels.get("alertname"), reason=str(error))
+
+
+def log_parked(alert: AlertMessage, error: Failed) -> None:
+    """The alert is tried again later, and nothing waits for it."""
+    log.error("an alert is parked", alert=alert.labels.get("alertname"), reason=str(error))
 
 
 def _name(kind: str, url: str) -> str:
