@@ -1,6 +1,8 @@
 """`leadsman land` as it runs."""
 
 import socket
+from contextlib import nullcontext
+from functools import partial
 
 from common.stopping import stop_on_signals
 from leadsman.run.kafka import make_topics
@@ -8,6 +10,7 @@ from leadsman.run.settings import Settings
 from sql.database.open import connect
 from sql.landing.portions import PortionStore
 from sql.schema.migrate import migrate
+from sql.schema.upkeep import Upkeep
 from streams.kafka.landing.consumer import Landing
 from streams.kafka.landing.portion import Limits
 
@@ -31,5 +34,6 @@ async def run_lander(settings: Settings) -> None:
             limits=Limits(land.batch_messages, land.batch_bytes, land.batch_seconds, land.buffered_bytes),
             client_options=kafka.client_options(),
         )
-        with stop_on_signals() as stop:
+        upkeep = nullcontext() if database.embedded else Upkeep(partial(connect, settings.db.get_secret_value()))
+        with stop_on_signals() as stop, upkeep:
             await landing.run(stop)
