@@ -1,19 +1,38 @@
 """Create topics, or check them, before anything is published."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
 
+import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
 from common.errors import FilesUnusable, KafkaUnusable
+from ingest.kafka.metrics import DIFFERENT_TOPICS
 from ingest.kafka.reaching import explain, why_unreachable
+from ingest.kafka.topic_settings import Difference, differences
 from ingest.model.topics import Topic
+
+_PARTITIONS: Final = (
+    "topic {} has {} partitions, not {} as kafka.partitions says: with another number, one log would lie on two "
+    "partitions, out of order. To have more, give another kafka.topic_prefix, where all begins anew"
+)
+_MOVE: Final = "Add them with kafka-reassign-partitions.sh, or change kafka.replication_factor"
+log = structlog.get_logger(__name__)
 
 
 class TopicsUnusable(KafkaUnusable):
     """Kafka cannot be used as it is; the message has what is wrong and what to do."""
+
+
+class TopicsFound(NamedTuple):
+    """What was there, and what was not."""
+
+    missing: Sequence[str]
+    differences: Sequence[Difference]
+    """Settings of topics that exist: they are left as they are, and logged."""
 
 
 async def ensure_topics(
@@ -23,8 +42,8 @@ async def ensure_topics(
     replication_factor: int = 1,
     options: Mapping[str, Any] | None = None,
     make: bool = True,
-) -> list[str]:
-    """Make the topics that are missing (or, without `make`, do not), and return their names.
+) -> TopicsFound:
+    """Make the topics that are missing (or, without `make`, do not), and compare those that exist.
 
     Raises TopicsUnusable where Kafka does not answer, or a topic has another number of partitions: that number
     decides each log's partition, so it never changes.
@@ -32,35 +51,47 @@ async def ensure_topics(
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers, **(options or {}))
     try:
         await admin.start()
-        return await _ensure(admin, topics, replication_factor if make else None)
+        found = await _compare(admin, bootstrap_servers, topics, replication_factor)
+        for topic in topics if make else ():
+            if topic.name in found.missing:
+                await _make(admin, topic, replication_factor)
     except (KafkaError, OSError, FilesUnusable) as error:
         why = await why_unreachable(bootstrap_servers, options or {}) or explain(error)
         raise TopicsUnusable(f"Kafka at {bootstrap_servers} cannot be used: {why}") from None
     finally:
         await admin.close()
+    for each in found.differences:
+        log.warning("a topic is not as it ought to be", topic=each.topic, what=each.what, mend=each.mend)
+    if topics:
+        DIFFERENT_TOPICS.set(len({each.topic for each in found.differences}))
+    return found
 
 
-async def _ensure(admin: AIOKafkaAdminClient, topics: Sequence[Topic], replication_factor: int | None) -> list[str]:
+async def _compare(
+    admin: AIOKafkaAdminClient, servers: str, topics: Sequence[Topic], replication_factor: int
+) -> TopicsFound:
     known = set(await admin.list_topics())
-    missing = [topic for topic in topics if topic.name not in known]
-    for topic in missing if replication_factor is not None else ():
-        new = NewTopic(topic.name, topic.partitions, replication_factor, topic_configs=topic.config())
-        try:
-            await admin.create_topics([new])
-        except TopicAlreadyExistsError:
-            continue  # another process was faster
     old = [topic for topic in topics if topic.name in known]
-    described = (
-        {each["topic"]: each for each in await admin.describe_topics([topic.name for topic in old])} if old else {}
-    )
+    described = await admin.describe_topics([topic.name for topic in old]) if old else []
+    partitions = {each["topic"]: each["partitions"] for each in described}
     for topic in old:
-        partitions = len(described[topic.name]["partitions"])
-        if partitions != topic.partitions:
-            raise TopicsUnusable(
-                f"topic {topic.name} has {partitions} partitions, not {topic.partitions}. Delete it, or give another "
-                "kafka.topic_prefix"
-            )
-    return [topic.name for topic in missing]
+        number = len(partitions[topic.name])
+        if number != topic.partitions:
+            raise TopicsUnusable(_PARTITIONS.format(topic.name, number, topic.partitions))
+    replicas = {name: min(len(each["replicas"]) for each in of_one) for name, of_one in partitions.items()}
+    few = [
+        Difference(name, f"it has {number} replicas, not {replication_factor}", _MOVE)
+        for name, number in replicas.items()
+        if number < replication_factor
+    ]
+    missing = [topic.name for topic in topics if topic.name not in known]
+    return TopicsFound(missing, [*await differences(admin, servers, old, replicas), *few])
+
+
+async def _make(admin: AIOKafkaAdminClient, topic: Topic, replication_factor: int) -> None:
+    new = NewTopic(topic.name, topic.partitions, replication_factor, topic_configs=topic.config())
+    with suppress(TopicAlreadyExistsError):  # another process was faster
+        await admin.create_topics([new])
 
 
 async def lag(

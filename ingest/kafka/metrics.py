@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from prometheus_client import Counter
+from prometheus_client import Counter, Gauge
 
 from common.telemetry import Figure
 
@@ -11,3 +11,6 @@ UNACKNOWLEDGED: Final = Figure("kafka_messages_unacknowledged", "gauge", "Messag
 PRODUCERS: Final = Figure("kafka_producers_broken", "counter", "Producers that broke and were replaced")
 RECORDS: Final = Counter("leadsman_records", "Records sent to the logs", ["kind"])
 DEAD_LETTERS: Final = Counter("leadsman_dead_letters", "Input that could not be used", ["error_type"])
+DIFFERENT_TOPICS: Final = Gauge(
+    "leadsman_kafka_topics_different", "Topics whose settings differed from the expected ones at start"
+)

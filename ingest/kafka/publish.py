@@ -14,6 +14,7 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
 from common.backoff import Backoff
 from common.clock import SYSTEM
+from common.errors import KafkaUnusable
 from common.tasks import Tasks
 from common.telemetry import Figure, Values, registered
 from ingest.kafka import aiokafka_fixes, metrics
@@ -51,6 +52,10 @@ class PublisherEnded(Exception):
     """The publisher cannot go on; what it was given and Kafka has not acknowledged is not sent."""
 
 
+class PartitionsChanged(KafkaUnusable):
+    """A topic has another number of partitions than when it was first sent to."""
+
+
 class _Message:
     __slots__ = ("acknowledged", "headers", "key", "partition", "topic", "value")
 
@@ -81,9 +86,17 @@ class Publisher:
     """
 
     def __init__(
-        self, bootstrap_servers: str, options: aiokafka_fixes.Options | None = None, limit: int = MAX_UNACKNOWLEDGED
+        self,
+        bootstrap_servers: str,
+        options: aiokafka_fixes.Options | None = None,
+        limit: int = MAX_UNACKNOWLEDGED,
+        name: str | None = None,
     ) -> None:
-        """`options` are aiokafka's; `limit` is how many messages wait for Kafka before `send` does."""
+        """`options` are aiokafka's; `limit` is how many messages wait for Kafka before `send` does.
+
+        Publishers of one `name` send each key the same messages in the same order: those that a log has are not
+        folded again. Without one nobody has its name.
+        """
         self._limit = limit
         self._options = {
             "bootstrap_servers": bootstrap_servers,
@@ -96,12 +109,14 @@ class Publisher:
             "partitioner": aiokafka_fixes.partition,
             **(options or {}),
         }
-        self._name = uuid.uuid4().hex[:16]
+        self._name = name or uuid.uuid4().hex[:16]
         self._producer: AIOKafkaProducer | None = None
         self._unacknowledged: dict[int, _Message] = {}
         self._sent = 0
         self._of_key: Counter[tuple[str, bytes]] = Counter()
         """Messages by topic and key."""
+        self._partitions: dict[str, int] = {}
+        """Of each topic: with another number, a key's messages would go on elsewhere."""
         self._room = asyncio.Semaphore(limit)
         self._order = asyncio.Lock()
         self._broken = asyncio.Event()
@@ -146,7 +161,7 @@ class Publisher:
         where none is given. No value deletes what the key has in a compacted topic.
 
         The future raises MessageSizeTooLargeError for a message that no Kafka of ours takes; nothing else fails it.
-        Raises PublisherEnded.
+        Raises PublisherEnded and PartitionsChanged.
         """
         await self._room.acquire()
         async with self._order:
@@ -184,6 +199,7 @@ class Publisher:
         if producer is None or self._broken.is_set():
             return
         try:
+            await self._check_partitions(producer, message.topic)
             delivery = await producer.send(
                 message.topic, message.value, message.key, message.partition, headers=message.headers
             )
@@ -193,6 +209,16 @@ class Publisher:
             self._break(producer, error)
         else:
             delivery.add_done_callback(lambda done: self._delivered(producer, number, done))
+
+    async def _check_partitions(self, producer: AIOKafkaProducer, topic: str) -> None:
+        """Raises PartitionsChanged."""
+        number = len(await producer.partitions_for(topic))
+        before = self._partitions.setdefault(topic, number)
+        if number != before:
+            raise PartitionsChanged(
+                f"topic {topic} has {number} partitions now, and had {before}: one log would lie on two of them, out "
+                "of order. Give another kafka.topic_prefix, where all begins anew"
+            )
 
     def _delivered(self, producer: AIOKafkaProducer, number: int, delivery: "asyncio.Future[Any]") -> None:
         error = asyncio.CancelledError() if delivery.cancelled() else delivery.exception()

@@ -131,7 +131,7 @@ async def replay_into_kafka(
     """Publish all observations in their order; returns when Kafka has acknowledged everything.
 
     `speed` is how many seconds of event time pass in one second; None does not wait. `since` is inclusive, `until`
-    exclusive. Repeating a run publishes everything again.
+    exclusive. Repeating a run publishes everything again: the publisher's name shows that it is the same.
     """
     feed = Feed(publisher, topics)
     pace = _Pace(speed, clock)

@@ -1,5 +1,6 @@
 """Where Kafka is, and how our topics are made."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -8,7 +9,7 @@ from pydantic import PositiveInt
 
 from common.settings import Section
 from common.tls import RotatingContext, RotatingPassword
-from ingest.model.topics import PARTITIONS, RETENTION_HOURS, Topics, topics
+from ingest.model.topics import PARTITIONS, RETENTION_HOURS, Topic, Topics, changelogs, topics
 
 
 class KafkaSettings(Section):
@@ -24,6 +25,8 @@ class KafkaSettings(Section):
     """Of every topic, and the maximum of busy workers. Never changes once the topics exist."""
     retention_hours: PositiveInt = RETENTION_HOURS
     replication_factor: PositiveInt = 1
+    min_insync_replicas: PositiveInt | None = None
+    """So many replicas have a message before it is acknowledged; one less than there are where it is not given."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
     username: str | None = None
@@ -42,7 +45,20 @@ class KafkaSettings(Section):
 
     def topics(self) -> Topics:
         """The catalogue under these names."""
-        return topics(self.topic_prefix, partitions=self.partitions, retention_hours=self.retention_hours)
+        return topics(
+            self.topic_prefix,
+            partitions=self.partitions,
+            retention_hours=self.retention_hours,
+            min_insync_replicas=self.min_insync_replicas or max(1, self.replication_factor - 1),
+        )
+
+    def every_topic(self) -> Sequence[Topic]:
+        """The catalogue, and the changelogs of the workers."""
+        return (*self.topics(), *changelogs(self.work_group(), self.topics()))
+
+    def work_group(self) -> str:
+        """The consumer group of the workers."""
+        return f"{self.topic_prefix}-work"
 
     def client_options(self) -> dict[str, Any]:
         """Options of every aiokafka client beside the servers. Raises FilesUnusable."""
@@ -70,6 +86,8 @@ class KafkaSettings(Section):
             raise ValueError("password and password_file exclude each other")
         if protocol.startswith("SASL") and not (self.username and (self.password or self.password_file)):
             raise ValueError(f"{protocol} needs username and password, or password_file")
+        if (self.min_insync_replicas or 1) > self.replication_factor:
+            raise ValueError("min_insync_replicas is more than replication_factor: Kafka would acknowledge nothing")
         if self.key_file and not self.certificate_file:
             raise ValueError("key_file needs certificate_file")
         unused = set() if protocol.startswith("SASL") else {"username", "password", "password_file"}

@@ -1,5 +1,6 @@
 """The topics: one catalogue of names, partitions, retention, keys and headers, and the encoding of a record."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -12,6 +13,8 @@ SCHEMA_VERSION: Final = "1"
 CONTENT_TYPE: Final = "application/json"
 PARTITIONS: Final = 12
 RETENTION_HOURS: Final = 168
+COMPACTION_LAG_HOURS: Final = 1
+"""For so long Kafka keeps every message of a compacted topic, not only the last of a key."""
 _HOUR_MS: Final = 3_600_000
 
 Headers = list[tuple[str, bytes]]
@@ -26,13 +29,21 @@ class Topic(NamedTuple):
     what: str
     compacted: bool = False
     """Kafka keeps the last message of each key, whatever its age."""
+    min_insync_replicas: int = 1
 
     def config(self) -> dict[str, str]:
-        """Kafka's own settings of it."""
-        return {
-            "cleanup.policy": "compact" if self.compacted else "delete",
+        """Kafka's own settings of it: nothing that matters is left to the broker's defaults."""
+        kept = {
+            "cleanup.policy": "delete",
             "retention.ms": str(self.retention_hours * _HOUR_MS),
+            "retention.bytes": "-1",
+        }
+        if self.compacted:
+            kept = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(COMPACTION_LAG_HOURS * _HOUR_MS)}
+        return {
+            **kept,
             "max.message.bytes": str(MAX_MESSAGE_BYTES),
+            "min.insync.replicas": str(self.min_insync_replicas),
         }
 
 
@@ -51,7 +62,11 @@ class Topics(NamedTuple):
 
 
 def topics(
-    prefix: str = "leadsman", *, partitions: int = PARTITIONS, retention_hours: int = RETENTION_HOURS
+    prefix: str = "leadsman",
+    *,
+    partitions: int = PARTITIONS,
+    retention_hours: int = RETENTION_HOURS,
+    min_insync_replicas: int = 1,
 ) -> Topics:
     """The topics of one Leadsman: several on one Kafka have different prefixes."""
     of_records = (
@@ -60,9 +75,25 @@ def topics(
         ("findings", "What the analytics concluded, keyed as the record that it was concluded from"),
         ("dead-letters", "What could not be decoded or made no sense, and why"),
     )
-    made = [Topic(f"{prefix}.{name}", partitions, retention_hours, what) for name, what in of_records]
+    made = [
+        Topic(f"{prefix}.{name}", partitions, retention_hours, what, min_insync_replicas=min_insync_replicas)
+        for name, what in of_records
+    ]
     what = "Alerts that fire or are resolved, keyed by fingerprint: the last message of a key is how it stands"
-    return Topics(*[*made, Topic(f"{prefix}.alerts", partitions, retention_hours, what, compacted=True)])
+    alerts = Topic(f"{prefix}.alerts", partitions, retention_hours, what, True, min_insync_replicas)
+    return Topics(*[*made, alerts])
+
+
+def changelogs(group: str, logs: Topics) -> Sequence[Topic]:
+    """The topics that a group of workers recovers its states from. Faust names them, and would make them as the
+    broker's defaults are.
+    """
+    return [
+        source._replace(
+            name=f"{group}-{table}-changelog", what=f"States of the logs in {source.name}", compacted=True
+        )
+        for source, table in ((logs.nodes, "node-logs"), (logs.cluster, "cluster-logs"))
+    ]
 
 
 _encode: Final = msgspec.json.Encoder().encode

@@ -1,4 +1,7 @@
-"""`leadsman migrate`: the schema, and how long samples stay."""
+"""`leadsman migrate`: the schema, and how long rows stay."""
+
+from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -6,7 +9,15 @@ from leadsman.cli import options
 from leadsman.cli.console import out
 from sql.database.open import connect
 from sql.schema.migrate import migrate
-from sql.schema.retention import RAW_TABLES, ROLLUP_TABLES, keep
+from sql.schema.retention import KEPT, keep
+
+
+def _keep_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for kept in reversed(KEPT):
+        says = f"Keep {kept.what} this long after they landed; 0 keeps them for ever."
+        option = click.option(f"--keep-{kept.name}-days", type=click.IntRange(0), metavar="DAYS", help=says)
+        command = option(command)
+    return command
 
 
 @click.command(
@@ -14,33 +25,20 @@ from sql.schema.retention import RAW_TABLES, ROLLUP_TABLES, keep
     epilog="Example: leadsman migrate --db http://default@localhost:8123/leadsman --keep-samples-days 14",
 )
 @options.db
-@click.option(
-    "--keep-samples-days",
-    type=click.IntRange(0),
-    metavar="DAYS",
-    help="Keep raw samples this long after they landed; 0 keeps them for ever.",
-)
-@click.option(
-    "--keep-rollups-days",
-    type=click.IntRange(0),
-    metavar="DAYS",
-    help="Keep five-minute roll-ups this long; 0 keeps them for ever.",
-)
-def command(db: str, keep_samples_days: int | None, keep_rollups_days: int | None) -> None:
-    """Bring a database to this version's schema, and change how long it keeps samples.
+@_keep_options
+def command(db: str, **days: int | None) -> None:
+    """Bring a database to this version's schema, and change how long it keeps rows.
 
-    A server keeps raw samples 7 days and roll-ups 90 days after they landed; an embedded database keeps all.
+    A server keeps raw samples 7 days after they landed, roll-ups, events and changes of pods 90, findings, alerts,
+    source errors and dead letters 365; pods that run and alerts that fire stay. An embedded database keeps all.
     """
-    kept = (
-        ("raw samples", RAW_TABLES, keep_samples_days),
-        ("five-minute roll-ups", ROLLUP_TABLES, keep_rollups_days),
-    )
+    given = [(kept, days[f"keep_{kept.name}_days"]) for kept in KEPT]
     with connect(db) as database:
         applied = migrate(database)
-        for _, tables, days in kept:
-            if days is not None:
-                keep(database, tables, days or None)
+        for kept, number in given:
+            if number is not None:
+                keep(database, kept.tables, number or None)
     out.print("\n".join(f"applied {each}" for each in applied) or "nothing to apply")
-    for what, _, days in kept:
-        if days is not None:
-            out.print(f"{what} are kept {f'{days} days after they landed' if days else 'for ever'}")
+    for kept, number in given:
+        if number is not None:
+            out.print(f"{kept.what} are kept {f'{number} days after they landed' if number else 'for ever'}")

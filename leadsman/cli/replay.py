@@ -9,6 +9,7 @@ import click
 
 from common.text import plain
 from ingest.files.ahead import read_ahead
+from ingest.files.fingerprint import fingerprint
 from ingest.files.progress import progress_bar
 from ingest.files.sources import read_sources
 from ingest.kafka.replay import Published
@@ -79,12 +80,14 @@ def command(
     """Analyse captures, kubectl dumps and must-gather folders, and print what happened.
 
     What the database holds already is skipped, so a capture can be replayed again, or in pieces in their order.
+    Into Kafka, the same input is folded once, however often it is replayed.
     """
     if into == "kafka":
         settings = live_settings(config, kafka=kafka)
         with progress_bar(quiet=quiet) as progress:
             observed = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress)
-            published = asyncio.run(feed(settings.kafka, observed, speed=speed, since=since, until=until))
+            name = fingerprint(paths, cluster, node, at, since, until)
+            published = asyncio.run(feed(settings.kafka, observed, name=name, speed=speed, since=since, until=until))
         _print_published(published, quiet=quiet)
         return
     skipped: Counter[str] = Counter()

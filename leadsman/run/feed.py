@@ -13,11 +13,15 @@ async def feed(
     kafka: KafkaSettings,
     items: Iterable[Observed | Unreadable],
     *,
+    name: str | None = None,
     speed: float | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> Published:
-    """Replay observations into Kafka (`ingest.kafka.replay`). Raises TopicsUnusable and FilesUnusable."""
+    """Replay observations into Kafka (`ingest.kafka.replay`). Raises TopicsUnusable and FilesUnusable.
+
+    What was sent under the same `name` before is folded once.
+    """
     await make_topics(kafka)
-    async with publisher(kafka) as opened:
+    async with publisher(kafka, name) as opened:
         return await replay_into_kafka(items, opened, kafka.topics(), speed=speed, since=since, until=until)

@@ -1,6 +1,8 @@
 """`leadsman land` as it runs."""
 
 import socket
+from contextlib import nullcontext
+from functools import partial
 
 from common.stopping import stop_on_signals
 from common.tasks import Tasks
@@ -11,6 +13,7 @@ from leadsman.run.settings import Settings
 from sql.database.open import connect
 from sql.landing.portions import PortionStore
 from sql.schema.migrate import migrate
+from sql.schema.upkeep import Upkeep
 from streams.kafka.gaps import Gaps
 from streams.kafka.landing.consumer import Landing
 from streams.kafka.landing.portion import Limits
@@ -37,7 +40,8 @@ async def run_lander(settings: Settings) -> None:
             client_options=kafka.client_options(),
             gaps=gaps,
         )
-        with stop_on_signals() as stop:
+        upkeep = nullcontext() if database.embedded else Upkeep(partial(connect, settings.db.get_secret_value()))
+        with stop_on_signals() as stop, upkeep:
             async with Tasks() as begin:
                 begin(_publish(gaps, kafka))
                 await landing.run(stop)

@@ -37,14 +37,19 @@ async def _kafka(settings: Settings) -> Checked:
     kafka = settings.kafka
     what = f"Kafka {kafka.bootstrap_servers}"
     try:
-        missing = await ensure_topics(
-            kafka.bootstrap_servers, kafka.topics(), options=kafka.client_options(), make=False
+        found = await ensure_topics(
+            kafka.bootstrap_servers,
+            kafka.every_topic(),
+            replication_factor=kafka.replication_factor,
+            options=kafka.client_options(),
+            make=False,
         )
     except TopicsUnusable as error:
         return Checked(what, str(error))
     except FilesUnusable as error:
         return Checked(what, explain(error))
-    return Checked(what, "", f"will make {', '.join(missing)}" if missing else "")
+    made = [f"will make {', '.join(found.missing)}"] if found.missing else []
+    return Checked(what, "", "; ".join([*made, *map(str, found.differences)]))
 
 
 def _database(settings: Settings) -> Checked:

@@ -30,7 +30,7 @@ async def run_worker(
         reducers,
         kafka.topics(),
         kafka.bootstrap_servers,
-        group=f"{kafka.topic_prefix}-work",
+        group=kafka.work_group(),
         instance=settings.work.instance or socket.gethostname(),
         replication_factor=kafka.replication_factor,
         client_options=kafka.client_options(),

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from sql.database.errors import MigrationChanged, MigrationMissing, SchemaMissing, SchemaNewer, SchemaOlder
 from sql.database.open import Database
-from sql.schema.retention import RAW_TABLES, ROLLUP_TABLES, default_retention, set_retention
+from sql.schema.retention import begin_retention
 from sql.schema.view_comments import comment_views
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
@@ -31,6 +31,9 @@ COMMENT 'Migrations that were applied here'
 """
 
 
+_OF_EACH: Final = "-- of each: "
+
+
 class Migration(NamedTuple):
     version: int
     name: str
@@ -40,6 +43,17 @@ class Migration(NamedTuple):
     @property
     def checksum(self) -> str:
         return hashlib.sha256(self.sql.encode()).hexdigest()
+
+    @property
+    def tables(self) -> list[str]:
+        """Those that it creates or changes: its first line may name several, and it is one statement for each."""
+        first = self.sql.partition("\n")[0]
+        each = first.removeprefix(_OF_EACH).split() if first.startswith(_OF_EACH) else []
+        return each or [self.name.partition("_create_")[2]]
+
+    @property
+    def statements(self) -> list[str]:
+        return [self.sql.replace("{each}", table) for table in self.tables]
 
 
 class _Applied(NamedTuple):
@@ -59,8 +73,10 @@ def migrate(db: Database, folder: Path = MIGRATIONS) -> list[str]:
     _check(ours, applied, str(db))
     new = [migration for migration in ours if migration.version not in applied]
     for migration in new:
-        db.command(migration.sql)
-        _begin_retention(db, migration)
+        for statement in migration.statements:
+            db.command(statement)
+        if "landed_at" in migration.sql:
+            begin_retention(db, migration.tables)
         _record(db, migration)
     views = load_views()
     for view in views:
@@ -134,15 +150,6 @@ def _check(ours: list[Migration], applied: dict[int, _Applied], where: str) -> N
                 f"{where}: migration {there.name} was applied here with another text. "
                 "Restore that file, or use another database"
             )
-
-
-def _begin_retention(db: Database, migration: Migration) -> None:
-    retention = default_retention(db)
-    table = migration.name.partition("_create_")[2]
-    if table in RAW_TABLES:
-        set_retention(db, table, retention.raw_days)
-    elif table in ROLLUP_TABLES:
-        set_retention(db, table, retention.rollup_days)
 
 
 def _record(db: Database, migration: Migration) -> None:

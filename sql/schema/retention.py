@@ -1,7 +1,7 @@
-"""How long a server keeps samples: a TTL that a setting changes later by ALTER.
+"""How long a server keeps rows: a TTL that a setting changes later by ALTER.
 
 It counts from `landed_at`, when a row was stored, and not from `ts`: a replayed capture that is years old stays
-queryable. In the embedded database nothing expires.
+queryable. In the embedded database nothing expires. What still holds is stored anew before it expires: see `renewal`.
 """
 
 from collections.abc import Iterable
@@ -10,34 +10,44 @@ from typing import Final, NamedTuple
 
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
-from streams.fold.findings import HIGH_RATE
+from streams.fold.findings import HIGH_RATE, TABLES
 
 RAW_TABLES: Final = ("node_samples", "pod_samples", *sorted(HIGH_RATE))
 ROLLUP_TABLES: Final = tuple(
     sorted(file.stem.partition("_create_")[2] for file in Path(__file__).parent.glob("migrations/*_create_*_5m.sql"))
 )
+EVENT_TABLES: Final = ("node_events", "pod_bindings")
+KEPT_FOR_EVER: Final = frozenset({"nodes", "kubelet_settings", "numa_whatif"})
+"""A row when a node changes, or one a node: little, and other rows are read with it."""
+FINDING_TABLES: Final = tuple(sorted({*TABLES.values()} - {*RAW_TABLES, *EVENT_TABLES, *KEPT_FOR_EVER}))
 
 
-class Retention(NamedTuple):
-    """Days; None keeps for ever."""
+class Kept(NamedTuple):
+    """Tables of one retention."""
 
-    raw_days: int | None
-    rollup_days: int | None
-
-
-FOR_EVER: Final = Retention(None, None)
-ON_A_SERVER: Final = Retention(7, 90)
-
-
-def default_retention(db: Database) -> Retention:
-    """What a database begins with."""
-    return FOR_EVER if db.embedded else ON_A_SERVER
+    name: str
+    """In the option: `--keep-NAME-days`."""
+    what: str
+    tables: tuple[str, ...]
+    days: int
+    """What a server begins with; an embedded database keeps everything."""
 
 
-def apply_retention(db: Database, raw_days: int | None, rollup_days: int | None) -> None:
-    """Sets the TTL of all samples and of all their roll-ups, whatever it was. The database must be migrated."""
-    keep(db, RAW_TABLES, raw_days)
-    keep(db, ROLLUP_TABLES, rollup_days)
+KEPT: Final = (
+    Kept("samples", "raw samples", RAW_TABLES, 7),
+    Kept("rollups", "five-minute roll-ups", ROLLUP_TABLES, 90),
+    Kept("events", "events and changes of pods", EVENT_TABLES, 90),
+    Kept("findings", "findings, alerts, source errors and dead letters", FINDING_TABLES, 365),
+)
+
+
+def begin_retention(db: Database, tables: Iterable[str]) -> None:
+    """Set what a server begins with; of tables that have a retention."""
+    if not db.embedded:
+        for table in tables:
+            for kept in KEPT:
+                if table in kept.tables:
+                    set_retention(db, table, kept.days)
 
 
 def keep(db: Database, tables: Iterable[str], days: int | None) -> None:
@@ -50,16 +60,20 @@ def set_retention(db: Database, table: str, days: int | None) -> None:
     """Sets or removes the TTL of one table, and does nothing where it is so already."""
     if days is not None and days < 1:
         raise DatabaseError(f"a retention of {days} days keeps nothing. Give at least 1, or none to keep for ever")
-    created = str(
-        db.query(
-            "SELECT create_table_query FROM system.tables "
-            "WHERE database = {database:String} AND name = {table:String}",
-            {"database": db.name, "table": table},
-        ).rows[0][0]
-    )
-    has_ttl = "TTL landed_at" in created
+    now = retention_of(db, table)
+    if days == now:
+        return
     if days is None:
-        if has_ttl:
-            db.command(f"ALTER TABLE {table} REMOVE TTL")
-    elif f"TTL landed_at + toIntervalDay({days}) " not in created:
+        db.command(f"ALTER TABLE {table} REMOVE TTL")
+    else:
         db.command(f"ALTER TABLE {table} MODIFY TTL landed_at + toIntervalDay({days})")
+
+
+def retention_of(db: Database, table: str) -> int | None:
+    """Days; None where a table is kept for ever."""
+    found = db.query(
+        "SELECT toUInt32OrZero(extract(create_table_query, 'TTL landed_at \\\\+ toIntervalDay\\\\(([0-9]+)\\\\)')) "
+        "FROM system.tables WHERE database = {database:String} AND name = {table:String}",
+        {"database": db.name, "table": table},
+    )
+    return int(found.rows[0][0]) or None

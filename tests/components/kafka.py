@@ -38,9 +38,6 @@ POM: Final = f"""\
 </project>
 """
 
-MESSAGE_BYTES_AT_MOST: Final = 8 * 1024 * 1024
-"""Of one message: an object of 3 MB from the API server has to fit."""
-
 
 def kafka_libraries() -> Path:
     """The folder of Kafka's jars, fetched on the first call."""
@@ -58,8 +55,8 @@ def kafka_libraries() -> Path:
 class Kafka:
     """One Kafka node on free loopback ports; its data is in `folder` and survives `kill` and `restart`.
 
-    `settings` go over those of `server.properties` here; topics are made on purpose only, unless they say
-    `auto.create.topics.enable=true`. `format_flags` are given to the storage tool.
+    Its settings are Kafka's own, but for what one broker, a killed one and a test's time need: what a topic needs is
+    set where it is made. `settings` go over them; `format_flags` are given to the storage tool.
     """
 
     def __init__(
@@ -133,7 +130,6 @@ def _settings(port: int, controller_port: int, data: Path) -> dict[str, str]:
         "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "log.dirs": str(data),
-        "auto.create.topics.enable": "false",
         "broker.session.timeout.ms": "3000",  # a killed node comes back only when its last life's session is over
         "broker.heartbeat.interval.ms": "500",
         "group.initial.rebalance.delay.ms": "0",
@@ -144,9 +140,7 @@ def _settings(port: int, controller_port: int, data: Path) -> dict[str, str]:
         "transaction.state.log.num.partitions": "4",
         "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
-        "message.max.bytes": str(MESSAGE_BYTES_AT_MOST),
-        "replica.fetch.max.bytes": str(MESSAGE_BYTES_AT_MOST),
-        "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
+        "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),  # of memory
     }
 
 

@@ -129,11 +129,11 @@ class Pipeline:
 
         asyncio.run(send())
 
-    def replay(self, items: Items, through: type[Publisher] = Publisher) -> Published:
-        """Put observations into Kafka; returns when it has them."""
+    def replay(self, items: Items, through: type[Publisher] = Publisher, name: str | None = None) -> Published:
+        """Put observations into Kafka, under a publisher's name; returns when it has them."""
 
         async def send() -> Published:
-            async with through(self.settings.kafka.bootstrap_servers) as publisher:
+            async with through(self.settings.kafka.bootstrap_servers, name=name) as publisher:
                 return await replay_into_kafka(items, publisher, self.settings.kafka.topics())
 
         return asyncio.run(send())

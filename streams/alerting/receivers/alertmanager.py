@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from common.clock import SYSTEM, Clock
-from streams.alerting.receivers.posting import Poster, Refused, log_refused
+from streams.alerting.receivers.posting import DEADLINE_SECONDS, Failed, Poster, Refused, log_parked, log_refused
 from streams.alerting.receivers.standing import Received, Standing, time_text
 from streams.kafka.messages.alerts import AlertMessage
 
@@ -42,18 +42,27 @@ class Alertmanager:
     async def close(self) -> None:
         await self.poster.close()
 
-    async def _send(self, some: Sequence[Received]) -> None:
-        """One bad alert fails the whole request: then each is sent alone."""
-        refusals = 1 if len(some) > 1 else 2
+    async def _send(self, some: Sequence[Received], deadline_seconds: float = DEADLINE_SECONDS) -> None:
+        """One bad alert fails the whole request: then each is sent alone. What fails is sent again next time."""
+        is_alone = len(some) == 1
         try:
-            await self.poster.post("/api/v2/alerts", self._body(some), _headers, refusals=refusals)
-        except Refused as error:
-            if len(some) > 1:
+            await self.poster.post(
+                "/api/v2/alerts",
+                self._body(some),
+                _headers,
+                refusals=2 if is_alone else 1,
+                deadline_seconds=deadline_seconds,
+            )
+        except (Refused, Failed) as error:
+            if not is_alone:
                 for received in some:
-                    await self._send([received])
-                return
-            log_refused(some[0].alert, error)
-            self._refused.add(self._mark(some[0]))
+                    await self._send([received], 0.0)
+            elif isinstance(error, Refused):
+                log_refused(some[0].alert, error)
+                self._refused.add(self._mark(some[0]))
+            else:
+                self.poster.tally["parked"] += 1
+                log_parked(some[0].alert, error)
 
     def _body(self, some: Sequence[Received]) -> bytes:
         return msgspec.json.encode([self._posted(received.alert) for received in some])

@@ -37,7 +37,9 @@ class Receiver(Protocol):
         """How often the state of all alerts is sent without news; None for never."""
 
     async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
-        """Return when it has taken everything or refused it for good. `standing` is the state after the news."""
+        """Return when it has taken everything, refused it for good, or parked it. `standing` is the state after the
+        news.
+        """
         ...
 
     def close(self) -> Awaitable[None]: ...

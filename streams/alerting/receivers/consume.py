@@ -34,7 +34,7 @@ _Offsets = dict[TopicPartition, int]
 POLL_MS: Final = 500
 AT_ONCE: Final = 500
 ALERT_DELIVERIES: Final = Figure(
-    "alert_deliveries", "counter", "Messages to receivers: delivered, retried, refused", ("receiver", "what")
+    "alert_deliveries", "counter", "Messages to receivers: delivered, retried, refused, parked", ("receiver", "what")
 )
 log = structlog.get_logger(__name__)
 
@@ -181,7 +181,6 @@ class _Following:
         return [partition for partition, offset in until.items() if await self._consumer.position(partition) < offset]
 
     async def _go_on(self) -> None:
-        resend = self._receiver.resend_seconds
         loop = asyncio.get_running_loop()
         sent_at = loop.time()
         while True:
@@ -191,6 +190,7 @@ class _Following:
                 received for message in messages if (received := _received(message)) and self._standing.read(received)
             ]
             ends = {partition: of_one[-1].offset + 1 for partition, of_one in found.items() if of_one}
+            resend = self._receiver.resend_seconds
             if news or (resend is not None and loop.time() - sent_at >= resend):
                 await self._receiver.deliver(news, self._standing)
                 sent_at = loop.time()

@@ -17,7 +17,10 @@ TIMEOUT_SECONDS: Final = 10.0
 LONGEST_WAIT_SECONDS: Final = 60.0
 REFUSALS: Final = 5
 """How often a message may be refused with 4xx before it is dropped."""
-_COME_AGAIN: Final = frozenset({408, 425, 429})
+DEADLINE_SECONDS: Final = 120.0
+"""How long a message is retried whose receiver answers with an error of its own."""
+_COME_AGAIN: Final = frozenset({408, 425, 429, 502, 503, 504})
+"""Not now, or nobody behind the proxy: no fault of the message."""
 _SHOWN: Final = 300
 log = structlog.get_logger(__name__)
 
@@ -26,8 +29,12 @@ class Refused(Exception):
     """The receiver refused this message every time."""
 
 
+class Failed(Exception):
+    """The receiver answered, and failed on this message until its deadline."""
+
+
 class Poster:
-    """Posts to one address. `tally` counts what became of it: `delivered`, `retried`, `refused`."""
+    """Posts to one address. `tally` counts what became of it: `delivered`, `retried`, `refused`, `parked`."""
 
     def __init__(self, kind: str, url: str, clock: Clock = SYSTEM) -> None:
         self.tally: Counter[str] = Counter()
@@ -43,25 +50,43 @@ class Poster:
             await self._session.close()
 
     async def post(
-        self, path: str, body: bytes, headers: Callable[[], Mapping[str, str]], *, refusals: int = REFUSALS
+        self,
+        path: str,
+        body: bytes,
+        headers: Callable[[], Mapping[str, str]],
+        *,
+        refusals: int = REFUSALS,
+        deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
-        """Return when the receiver has taken it. No answer and 5xx are retried for ever with growing delays; raises
-        Refused after `refusals` answers of 4xx. `headers` are built for each attempt.
+        """Return when the receiver has taken it. No answer is retried for ever with growing delays.
+
+        Raises Refused after `refusals` answers of 4xx, and Failed after `deadline_seconds` of 5xx. `headers` are
+        built for each attempt.
         """
         backoff = Backoff(self._clock, limit_seconds=LONGEST_WAIT_SECONDS)
         refused = 0
+        failing_since: float | None = None
         while True:
             status, reply, again_seconds = await self._attempt(path, body, headers())
             if status is not None and status < 300:  # noqa: PLR2004  # what HTTP calls a success
                 self.tally["delivered"] += 1
                 self.trouble = ""
                 return
-            if status is not None and status < 500 and status not in _COME_AGAIN:  # noqa: PLR2004  # as above
+            why = f"{self.name}: {status or 'no answer'} {reply}"
+            if status is None or status in _COME_AGAIN:
+                failing_since = None
+            elif status < 500:  # noqa: PLR2004  # as above
                 refused += 1
                 if refused >= refusals:
                     self.tally["refused"] += 1
                     self.trouble = ""
-                    raise Refused(f"{self.name}: {status} {reply}")
+                    raise Refused(why)
+            else:
+                now = self._clock.monotonic()
+                failing_since = now if failing_since is None else failing_since
+                if now - failing_since >= deadline_seconds:
+                    self.trouble = ""
+                    raise Failed(why)
             self.tally["retried"] += 1
             self.trouble = f"{self.name} does not accept alerts: {status or 'no answer'} {reply}"
             log.warning("an alert was not accepted", receiver=self.name, status=status, reply=reply)
@@ -89,6 +114,11 @@ def _retry_after(answer: aiohttp.ClientResponse) -> float:
 def log_refused(alert: AlertMessage, error: Refused) -> None:
     """The alert is dropped."""
     log.error("an alert was refused", alert=alert.labels.get("alertname"), reason=str(error))
+
+
+def log_parked(alert: AlertMessage, error: Failed) -> None:
+    """The alert is tried again later, and nothing waits for it."""
+    log.error("an alert is parked", alert=alert.labels.get("alertname"), reason=str(error))
 
 
 def _name(kind: str, url: str) -> str:

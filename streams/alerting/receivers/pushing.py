@@ -12,11 +12,13 @@ import msgspec
 from common.clock import SYSTEM, Clock
 from common.tasks import together
 from common.text import plain
-from streams.alerting.receivers.posting import Poster, Refused, log_refused
+from streams.alerting.receivers.posting import DEADLINE_SECONDS, Failed, Poster, Refused, log_parked, log_refused
 from streams.alerting.receivers.standing import Received, Standing, time_text
 
 AT_ONCE: Final = 8
 """Concurrent requests to one receiver."""
+ROUND_SECONDS: Final = 60.0
+"""Between two rounds in which parked alerts are retried."""
 SIGNATURE: Final = "X-Leadsman-Signature"
 _SLACK_TEXT: Final = 2900
 """Slack cuts a text block at 3,000 characters."""
@@ -24,48 +26,71 @@ _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 class Pushed:
-    """Sends each piece of news by itself, those of one alert in their order."""
+    """Sends each piece of news by itself, those of one alert in their order.
 
-    resend_seconds = None
+    An alert that its receiver fails on is parked: it is tried once in every round that follows, until it is taken or
+    there is news of it. A process that ends forgets it.
+    """
 
-    def __init__(self, send: Callable[[Received], Awaitable[None]], poster: Poster | None = None) -> None:
+    def __init__(self, send: Callable[[Received, float], Awaitable[None]], poster: Poster | None = None) -> None:
+        """`send` takes what to send and for how many seconds it is tried, and raises Refused or Failed."""
         self.name = poster.name if poster else "stdout"
         self.poster = poster
         self._send = send
+        self._parked: dict[str, Sequence[Received]] = {}
+        """By fingerprint."""
+
+    @property
+    def resend_seconds(self) -> float | None:
+        return ROUND_SECONDS if self._parked else None
 
     async def close(self) -> None:
         if self.poster is not None:
             await self.poster.close()
 
     async def deliver(self, news: Sequence[Received], standing: Standing) -> None:  # noqa: ARG002  # a receiver's contract
-        """Return when every piece was taken, or refused for good; a refusal is logged."""
+        """Return when every piece was taken, refused for good or parked; the last two are logged."""
         by_alert: dict[str, list[Received]] = {}
         for received in news:
             by_alert.setdefault(received.alert.fingerprint, []).append(received)
         room = asyncio.Semaphore(AT_ONCE)
-        await together(self._in_order(of_one, room) for of_one in by_alert.values())
+        parked = [each for fingerprint, each in self._parked.items() if fingerprint not in by_alert]
+        await together(self._in_order(of_one, room, DEADLINE_SECONDS) for of_one in by_alert.values())
+        await together(self._in_order(of_one, room, 0.0) for of_one in parked)
 
-    async def _in_order(self, every: Sequence[Received], room: asyncio.Semaphore) -> None:
-        for received in every:
+    async def _in_order(self, every: Sequence[Received], room: asyncio.Semaphore, deadline_seconds: float) -> None:
+        fingerprint = every[0].alert.fingerprint
+        was_parked = self._parked.pop(fingerprint, ())
+        for number, received in enumerate(every):
             async with room:
                 try:
-                    await self._send(received)
+                    await self._send(received, deadline_seconds)
                 except Refused as error:
                     log_refused(received.alert, error)
+                except Failed as error:
+                    self._parked[fingerprint] = every[number:]
+                    if not was_parked:
+                        self._count_parked()
+                        log_parked(received.alert, error)
+                    return
+
+    def _count_parked(self) -> None:
+        if self.poster is not None:
+            self.poster.tally["parked"] += 1
 
 
 def webhook(url: str, secret: str | None, clock: Clock = SYSTEM) -> Pushed:
     """POST of the message as it is in the topic, with `Idempotency-Key` and, where there is a secret, a signature."""
     poster = Poster("webhook", url, clock)
 
-    async def send(received: Received) -> None:
+    async def send(received: Received, deadline_seconds: float) -> None:
         body = msgspec.json.encode(received.alert)
 
         def headers() -> dict[str, str]:
             found = {"Content-Type": "application/json", "Idempotency-Key": received.identity}
             return found | ({SIGNATURE: signature(secret, body, int(clock.now().timestamp()))} if secret else {})
 
-        await poster.post("", body, headers)
+        await poster.post("", body, headers, deadline_seconds=deadline_seconds)
 
     return Pushed(send, poster)
 
@@ -80,10 +105,9 @@ def slack(url: str, clock: Clock = SYSTEM) -> Pushed:
     """A message to an incoming webhook of Slack. Slack has no idempotency key: after a crash one may come twice."""
     poster = Poster("slack", url, clock)
 
-    async def send(received: Received) -> None:
-        await poster.post(
-            "", msgspec.json.encode(slack_message(received)), lambda: {"Content-Type": "application/json"}
-        )
+    async def send(received: Received, deadline_seconds: float) -> None:
+        body = msgspec.json.encode(slack_message(received))
+        await poster.post("", body, lambda: {"Content-Type": "application/json"}, deadline_seconds=deadline_seconds)
 
     return Pushed(send, poster)
 
@@ -108,7 +132,7 @@ def _escaped(text: str) -> str:
 def stdout() -> Pushed:
     """One line for each: time, status, alert, summary."""
 
-    async def send(received: Received) -> None:
+    async def send(received: Received, _: float) -> None:
         alert = received.alert
         at = alert.ends_at if alert.status == "resolved" and alert.ends_at else alert.starts_at
         what = f"{alert.labels.get('alertname', '')} {alert.annotations.get('summary', '')}"

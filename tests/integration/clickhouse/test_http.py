@@ -16,7 +16,7 @@ from sql.questions.ask import ask
 from sql.questions.digest import digest
 from sql.questions.queries import run, saved_queries
 from sql.schema.migrate import load_migrations, migrate
-from sql.schema.retention import RAW_TABLES, ROLLUP_TABLES, apply_retention
+from sql.schema.retention import KEPT, RAW_TABLES, ROLLUP_TABLES, keep, retention_of
 from streams.fold.findings import NodeRow, PodBinding
 
 HOSTILE = "'; DROP TABLE nodes; -- {x:String} %s \\ \t\n\0 é"
@@ -76,18 +76,15 @@ def test_migrating_a_server_again_changes_nothing(server: Database) -> None:
     assert digest(server) == before
 
 
-def test_a_server_keeps_samples_7_days_and_roll_ups_90_until_told_otherwise(server: Database) -> None:
-    def ttls(tables: tuple[str, ...]) -> set[str]:
-        sql = """SELECT extract(engine_full, 'TTL (.+?) SETTINGS') FROM system.tables
-            WHERE database = {d:String} AND name IN {t:Array(String)}"""
-        return {one[0] for one in server.query(sql, {"d": server.name, "t": list(tables)}).rows}
+def test_a_server_has_a_retention_from_the_beginning_until_told_otherwise(server: Database) -> None:
+    def kept() -> dict[str, set[int | None]]:
+        return {each.name: {retention_of(server, table) for table in each.tables} for each in KEPT}
 
-    assert ttls(RAW_TABLES) == {"landed_at + toIntervalDay(7)"}
-    assert ttls(ROLLUP_TABLES) == {"landed_at + toIntervalDay(90)"}
-    apply_retention(server, 30, None)
+    assert kept() == {"samples": {7}, "rollups": {90}, "events": {90}, "findings": {365}}
+    keep(server, RAW_TABLES, 30)
+    keep(server, ROLLUP_TABLES, None)
     migrate(server)
-    assert ttls(RAW_TABLES) == {"landed_at + toIntervalDay(30)"}
-    assert ttls(ROLLUP_TABLES) == {""}
+    assert kept() == {"samples": {30}, "rollups": {None}, "events": {90}, "findings": {365}}
 
 
 def test_a_capture_of_years_ago_stays_on_a_server_with_retention(server: Database) -> None:

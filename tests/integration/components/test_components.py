@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from components.cluster import cgroups
 from components.cluster.containerd import containerd_programs
@@ -22,6 +21,8 @@ from components.cluster.kubernetes import ApiError, Cluster, etcd_program, kuber
 from components.kafka import Kafka, kafka_libraries
 from components.processes import HOST, Process, free_port, is_alive
 from components.programs.cache import require, tool
+from ingest.kafka.admin import ensure_topics
+from ingest.model.topics import Topic
 from paths import TESTS
 from waiting import NotReady, eventually
 
@@ -109,10 +110,7 @@ def test_kafka_takes_a_message_of_five_mebibytes(kafka: Kafka) -> None:
     large = b"x" * 5 * 1024 * 1024
 
     async def there_and_back() -> bytes:
-        admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
-        await admin.start()
-        await admin.create_topics([NewTopic("large", num_partitions=1, replication_factor=1)])
-        await admin.close()
+        await ensure_topics(kafka.bootstrap_servers, [Topic("large", 1, 1, "")])
         await send(kafka, "large", large)
         return await first_message(kafka, "large")
 

@@ -15,6 +15,7 @@ from components.clickhouse import ClickHouseHttp
 from components.kafka import Kafka
 from components.pipeline import FAULT, MET, SLOW_SEEK, Pipeline, Stuttering, embedded_digest, examples
 from components.rows import dicts
+from ingest.files.fingerprint import fingerprint
 from paths import CAPTURES
 from sql.database.open import connect
 from sql.questions.digest import TableDigest
@@ -127,6 +128,24 @@ def test_what_a_publisher_sends_again_is_folded_once(pipeline: Pipeline, expecte
     pipeline.part("land", "0").start()
     pipeline.part("work", "0").start()
     pipeline.replay(examples(CAPTURES), Stuttering)
+    pipeline.settle()
+    assert pipeline.digest() == expected
+
+
+def test_the_same_input_twice_gives_the_same_rows(pipeline: Pipeline, expected: list[TableDigest]) -> None:
+    """Also where the first replay was cut off, and a worker restarted between the two."""
+    pipeline.part("land", "0").start()
+    work = pipeline.part("work", "0")
+    work.start()
+    name = fingerprint(CAPTURES)
+    items = list(examples(CAPTURES))
+    pipeline.replay(items[: len(items) // 3], name=name)
+    pipeline.settle()
+    pipeline.replay(items, name=name)
+    pipeline.settle()
+    work.kill()
+    work.start()
+    pipeline.replay(items, name=name)
     pipeline.settle()
     assert pipeline.digest() == expected
 

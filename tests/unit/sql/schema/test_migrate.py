@@ -15,9 +15,10 @@ from sql.database.open import Database, connect
 from sql.landing.arrow import SCHEMAS
 from sql.questions.digest import TableDigest, digest
 from sql.schema.migrate import MIGRATIONS, VIEWS, load_migrations, load_views, migrate
-from sql.schema.retention import RAW_TABLES, ROLLUP_TABLES, apply_retention
-from streams.fold.findings import DeadLetter, Eviction, NodeRow
+from sql.schema.retention import KEPT, KEPT_FOR_EVER, RAW_TABLES, ROLLUP_TABLES, keep, retention_of
+from streams.fold.findings import DeadLetter, Eviction, NodeEvent, NodeRow
 
+EVERY_KEPT = [table for kept in KEPT for table in kept.tables]
 CLICKHOUSE_TYPES = {
     "string": {"String", "LowCardinality(String)"},
     "int64": {"Int64"},
@@ -55,7 +56,7 @@ def test_a_migrated_table_has_the_columns_of_its_row_type(database: Database) ->
 
 
 def test_a_table_with_a_retention_says_when_a_row_was_stored(database: Database) -> None:
-    for table in (*RAW_TABLES, *ROLLUP_TABLES):
+    for table in EVERY_KEPT:
         assert "landed_at" in [name for name, *_ in columns_of(database, table)], table
 
 
@@ -177,30 +178,34 @@ def ttl_of(db: Database, table: str) -> str:
 
 
 def test_nothing_expires_in_the_embedded_database(database: Database) -> None:
-    assert {ttl_of(database, table) for table in (*RAW_TABLES, *ROLLUP_TABLES)} == {""}
+    assert {ttl_of(database, table) for table in EVERY_KEPT} == {""}
+
+
+def test_every_table_has_one_retention_or_is_kept_for_ever() -> None:
+    assert sorted([*EVERY_KEPT, *KEPT_FOR_EVER]) == sorted({*SCHEMAS, *ROLLUP_TABLES})
 
 
 def test_retention_is_changed_and_lifted(database: Database) -> None:
-    for raw, rollup in ((7, 90), (3, 30), (3, None), (None, None), (None, 1)):
-        apply_retention(database, raw, rollup)
-        assert {ttl_of(database, table) for table in RAW_TABLES} == {
-            f"landed_at + toIntervalDay({raw})" if raw else ""
-        }
-        assert {ttl_of(database, t) for t in ROLLUP_TABLES} == {
-            f"landed_at + toIntervalDay({rollup})" if rollup else ""
-        }
+    for days in ((7, 90, 90, 365), (3, 30, None, 1), (None, None, None, None), (None, 1, 2, None)):
+        for kept, number in zip(KEPT, days, strict=True):
+            keep(database, kept.tables, number)
+        for kept, number in zip(KEPT, days, strict=True):
+            ttl = f"landed_at + toIntervalDay({number})" if number else ""
+            assert {ttl_of(database, table) for table in kept.tables} == {ttl}
+            assert {retention_of(database, table) for table in kept.tables} == {number}
 
 
 @pytest.mark.parametrize("days", [0, -1])
 def test_a_retention_of_nothing_is_refused(database: Database, days: int) -> None:
     with pytest.raises(DatabaseError, match="keeps nothing"):
-        apply_retention(database, days, None)
+        keep(database, RAW_TABLES, days)
 
 
 def test_an_old_capture_stays_under_retention(database: Database) -> None:
-    apply_retention(database, 1, 1)
+    keep(database, EVERY_KEPT, 1)
     store_samples(database, summary(T0 - timedelta(days=3000), "n"))
-    for table in ("node_samples", "node_samples_5m"):
+    store(database, row(NodeEvent, ts=T0 - timedelta(days=3000), node="n"))
+    for table in ("node_samples", "node_samples_5m", "node_events"):
         database.command(f"OPTIMIZE TABLE {table} FINAL")
         assert database.query(f"SELECT node FROM {table}").rows == [("n",)]
 

@@ -14,14 +14,15 @@ import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from components.rows import T0, row
 from fakes.clock import START, FakeClock
 from fakes.serving import serving
 from streams.alerting.receivers.alertmanager import ALIVE, Alertmanager
 from streams.alerting.receivers.choose import BadReceiver, group_of, receiver
-from streams.alerting.receivers.posting import REFUSALS
-from streams.alerting.receivers.pushing import SIGNATURE, signature, slack_message, stdout, webhook
+from streams.alerting.receivers.posting import DEADLINE_SECONDS, REFUSALS
+from streams.alerting.receivers.pushing import ROUND_SECONDS, SIGNATURE, signature, slack_message, stdout, webhook
 from streams.alerting.receivers.standing import Received, Standing
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import AlertMessage, alert_headers, decode_alert, encode_alert
@@ -136,12 +137,17 @@ class Server:
         self.answers: list[int] = []
         self.bodies: list[Any] = []
         self.headers: list[dict[str, str]] = []
+        self.failing: set[str] = set()
+        """Names of alerts that are answered with 500."""
         self.url = ""
 
     async def handle(self, request: web.Request) -> web.Response:
         self.headers.append(dict(request.headers))
-        self.bodies.append(await request.json())
+        body = await request.json()
+        self.bodies.append(body)
         status = self.answers.pop(0) if self.answers else 200
+        if self.failing & {each["labels"]["alertname"] for each in (body if isinstance(body, list) else [body])}:
+            status = 500
         return web.Response(status=status, text="said", headers={"Retry-After": "7"} if status == 429 else {})
 
     @asynccontextmanager
@@ -210,6 +216,61 @@ async def test_a_redirect_is_not_followed() -> None:
         server.answers = [302] * REFUSALS
         await push(server, FakeClock(), received())
     assert len(server.bodies) == REFUSALS
+
+
+@pytest.mark.asyncio
+async def test_an_alert_that_the_receiver_fails_on_is_parked_after_its_deadline_and_tried_in_each_round() -> None:
+    clock = FakeClock()
+    async with Server().running() as server:
+        receiving = webhook(server.url, None, clock.clock)
+        server.failing = {"A"}
+        with capture_logs() as logs:
+            await receiving.deliver([received(), received("resolved", 0, 9), received(name="B")], Standing())
+            assert DEADLINE_SECONDS <= clock.seconds < 2 * DEADLINE_SECONDS
+            assert taken(server) == [("B", "firing")]
+            assert receiving.resend_seconds == ROUND_SECONDS
+            server.bodies.clear()
+            await receiving.deliver([received(name="C")], Standing())
+            assert taken(server) == [("C", "firing")]
+            assert len(server.bodies) == 2  # A was tried once
+        assert [each["alert"] for each in logs if each["event"] == "an alert is parked"] == ["A"]
+        assert receiving.poster is not None
+        assert receiving.poster.tally["parked"] == 1
+        server.failing.clear()
+        server.bodies.clear()
+        await receiving.deliver([], Standing())
+        assert taken(server) == [("A", "firing"), ("A", "resolved")]
+        assert receiving.resend_seconds is None
+        await receiving.close()
+
+
+def taken(server: Server) -> list[tuple[str, str]]:
+    named = [(body["fingerprint"], body["status"]) for body in server.bodies]
+    return [each for each in named if each[0] not in server.failing]
+
+
+@pytest.mark.asyncio
+async def test_news_of_a_parked_alert_replace_what_was_parked() -> None:
+    async with Server().running() as server:
+        receiving = webhook(server.url, None, FakeClock().clock)
+        server.failing = {"A"}
+        await receiving.deliver([received()], Standing())
+        server.failing.clear()
+        server.bodies.clear()
+        await receiving.deliver([received("resolved", 0, 9)], Standing())
+        await receiving.deliver([], Standing())
+        await receiving.close()
+    assert taken(server) == [("A", "resolved")]
+
+
+@pytest.mark.asyncio
+async def test_a_proxy_that_has_nobody_behind_it_parks_nothing() -> None:
+    clock = FakeClock()
+    async with Server().running() as server:
+        server.answers = [status for status in (502, 503, 504) for _ in range(10)]
+        await push(server, clock, received())
+    assert clock.seconds > 2 * DEADLINE_SECONDS
+    assert len(server.bodies) == 31
 
 
 @pytest.mark.asyncio
@@ -312,6 +373,22 @@ async def test_an_alert_that_fires_again_is_not_told_to_be_resolved() -> None:
     async with Server().running() as server:
         await (await send(server, FakeClock(), received(), received("resolved", 0, 50), received(begin=60))).close()
     assert len(server.bodies[0]) == 1
+
+
+@pytest.mark.asyncio
+async def test_one_alert_that_alertmanager_fails_on_does_not_stop_the_others() -> None:
+    clock = FakeClock()
+    every = [received(), received(name="B"), received(name="C")]
+    async with Server().running() as server:
+        server.failing = {"B"}
+        manager = await send(server, clock, *every)
+        assert manager.poster.tally["parked"] == 1
+        assert [[name for name, *_ in posted(body)] for body in server.bodies[-3:]] == [["A"], ["B"], ["C"]]
+        server.failing.clear()
+        server.bodies.clear()
+        await manager.deliver([], standing_after(*every))
+        assert [[name for name, *_ in posted(body)] for body in server.bodies] == [["A", "B", "C"]]
+        await manager.close()
 
 
 @pytest.mark.asyncio

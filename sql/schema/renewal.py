@@ -1,0 +1,61 @@
+"""What still holds is stored anew before its retention ends: a pod that runs, an alert that fires, the last change.
+
+A row that was stored again replaces itself, so this can be repeated, and by several at once.
+"""
+
+from typing import Final, NamedTuple
+
+from sql.database.open import Database
+from sql.schema.retention import retention_of
+
+MEMORY_BYTES: Final = 1 << 30
+"""Of one query, before it goes on on disk."""
+
+_OLD: Final = "landed_at < now() - toIntervalSecond({seconds:UInt32})"
+
+
+class _Standing(NamedTuple):
+    """Of each subject the last row holds, where `holds` does."""
+
+    subject: str
+    holds: str = "1"
+    of_nodes: bool = True
+    """It does not hold of a node that was deleted."""
+
+
+_LAST_CHANGE: Final = "argMax(change, (ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change)))"
+STANDING: Final = {
+    "alerts": _Standing("cluster, fingerprint, starts_at", "NOT has(groupArray(status), 'resolved')"),
+    "image_gc": _Standing("cluster, node, reason"),
+    "late_joiners": _Standing("cluster", of_nodes=False),
+    "numa_allocations": _Standing("cluster, node, numa_node"),
+    "numa_disagreements": _Standing("cluster, node, numa_node, source_a, source_b"),
+    "numa_pods": _Standing("cluster, node, namespace, pod, uid, container", "argMax(cpus, ts) > 0"),
+    "numa_resources": _Standing("cluster, node, numa_node, resource, source"),
+    "numa_skew": _Standing("cluster, scope, node"),
+    "pod_bindings": _Standing("cluster, namespace, pod, uid", f"{_LAST_CHANGE} NOT IN ('finished', 'deleted')"),
+    "pressure_changes": _Standing("cluster, node, condition"),
+}
+
+
+def renew(db: Database) -> None:
+    """Store again what holds and was stored longer ago than half of its table's retention."""
+    for table, standing in STANDING.items():
+        days = retention_of(db, table)
+        if days is not None:
+            since = {"seconds": days * 86_400 // 2}
+            if db.query(f"SELECT 1 FROM {table} WHERE {_OLD} LIMIT 1", since).rows:
+                db.command(_renewal(table, standing), since)
+
+
+def _renewal(table: str, standing: _Standing) -> str:
+    gone = "SELECT cluster, node FROM nodes GROUP BY cluster, node HAVING argMax(deleted, ts)"
+    return f"""
+        INSERT INTO {table}
+        SELECT * FROM {table} FINAL
+        WHERE {_OLD}
+            AND ({standing.subject}, ts) IN
+                (SELECT {standing.subject}, max(ts) FROM {table} GROUP BY {standing.subject} HAVING {standing.holds})
+            {f"AND (cluster, node) NOT IN ({gone})" if standing.of_nodes else ""}
+        SETTINGS insert_deduplicate = 0, max_bytes_before_external_group_by = {MEMORY_BYTES}
+    """

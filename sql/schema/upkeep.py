@@ -1,0 +1,74 @@
+"""What a database needs while it is landed into: rows that still hold are renewed, a disk that fills is announced."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from threading import Event, Thread
+from types import TracebackType
+from typing import Final, Self
+
+import structlog
+
+from common.telemetry import Figure, registered
+from sql.database.errors import DatabaseError
+from sql.database.open import Database
+from sql.schema.renewal import renew
+
+DISK_SECONDS: Final = 60.0
+RENEWAL_SECONDS: Final = 86_400.0
+LOW_PERCENT: Final = 10
+"""Of a disk that is free: below it every percent less is logged."""
+DISK_FREE: Final = Figure(
+    "database_disk_free_ratio", "gauge", "What is free of a disk of the database, 0 to 1", ("disk",)
+)
+_DISKS: Final = "SELECT name, free_space / total_space FROM system.disks WHERE total_space > 0"
+log = structlog.get_logger(__name__)
+
+
+class Upkeep:
+    """A block beside which it is done, on a thread that does not keep a process alive whose database hangs."""
+
+    def __init__(self, connect: Callable[[], Database]) -> None:
+        self._connect = connect
+        self._free: Mapping[tuple[str, ...], float] = {}
+        self._logged: dict[str, int] = {}
+        self._trouble = ""
+        self._renew_at = 0.0
+        self._ended = Event()
+        self._registration: AbstractContextManager[None] = registered({DISK_FREE: lambda: self._free})
+
+    def __enter__(self) -> Self:
+        self._registration.__enter__()
+        Thread(target=self._run, name="upkeep", daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._registration.__exit__(kind, error, trace)
+
+    def once(self, database: Database) -> None:
+        """Raises DatabaseError."""
+        self._free = {(str(name),): float(free) for name, free in database.query(_DISKS).rows}
+        for (disk,), free in self._free.items():
+            percent = int(100 * free)
+            if percent < LOW_PERCENT and percent < self._logged.get(disk, LOW_PERCENT):
+                log.error("a disk of the database is nearly full", disk=disk, free_percent=percent)
+            self._logged[disk] = percent
+        if time.monotonic() >= self._renew_at:
+            renew(database)
+            self._renew_at = time.monotonic() + RENEWAL_SECONDS
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            trouble = ""
+            try:
+                with self._connect() as database:
+                    self.once(database)
+            except DatabaseError as error:
+                trouble = str(error)
+                if trouble != self._trouble:
+                    log.warning("the upkeep of the database failed", reason=trouble)
+            self._trouble = trouble
+            self._ended.wait(DISK_SECONDS)

@@ -1,0 +1,125 @@
+"""Settings of topics on a broker as it comes: made, compared, mended, and never with another number of partitions."""
+
+import asyncio
+import shlex
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+from components.kafka import Kafka
+from ingest.kafka.admin import TopicsUnusable, ensure_topics
+from ingest.kafka.publish import PartitionsChanged, Publisher
+from ingest.kafka.settings import KafkaSettings
+from ingest.model.topics import Topic
+from leadsman.run.kafka import make_topics
+from waiting import until
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("kafka")]
+HOUR_MS = 3_600_000
+
+
+def settings_of(kafka: Kafka, **more: Any) -> KafkaSettings:
+    prefix = f"topics-{uuid.uuid4().hex[:8]}"
+    return KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topic_prefix=prefix, partitions=2, **more)
+
+
+@asynccontextmanager
+async def admin_of(kafka: Kafka) -> AsyncIterator[AIOKafkaAdminClient]:
+    admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
+    await admin.start()
+    try:
+        yield admin
+    finally:
+        await admin.close()
+
+
+async def settings_in(kafka: Kafka, topic: str) -> Mapping[str, str]:
+    async with admin_of(kafka) as admin:
+        answers: list[Any] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
+        return {entry[0]: entry[1] for entry in answers[0].resources[0][4]}
+
+
+async def grow(kafka: Kafka, topic: str, partitions: int) -> None:
+    async with admin_of(kafka) as admin:
+        await admin.create_partitions({topic: NewPartitions(partitions)})
+
+
+async def test_topics_and_changelogs_do_not_have_the_broker_s_defaults(kafka: Kafka) -> None:
+    settings = settings_of(kafka, retention_hours=5)
+    await make_topics(settings)
+    prefix = settings.topic_prefix
+    for name in (f"{prefix}.nodes", f"{prefix}.findings", f"{prefix}.cluster", f"{prefix}.dead-letters"):
+        found = await settings_in(kafka, name)
+        assert (found["cleanup.policy"], found["retention.ms"]) == ("delete", str(5 * HOUR_MS))
+        assert int(found["max.message.bytes"]) == 8 * 1024 * 1024
+    for name in (f"{prefix}-work-node-logs-changelog", f"{prefix}-work-cluster-logs-changelog", f"{prefix}.alerts"):
+        found = await settings_in(kafka, name)
+        assert (found["cleanup.policy"], found["min.compaction.lag.ms"]) == ("compact", str(HOUR_MS))
+        assert int(found["max.message.bytes"]) == 8 * 1024 * 1024
+    again = await make_topics(settings)
+    assert (again.missing, again.differences) == ([], [])
+
+
+async def test_a_difference_is_reported_with_the_command_that_mends_it(kafka: Kafka) -> None:
+    settings = settings_of(kafka)
+    changelog = settings.every_topic()[-1]
+    async with admin_of(kafka) as admin:
+        await admin.create_topics([NewTopic(changelog.name, 2, 1)])  # as Faust, or an operator, would make it
+    (difference,) = (await make_topics(settings)).differences
+    assert difference.topic == changelog.name
+    assert "cleanup.policy is delete, not compact" in difference.what
+    assert "max.message.bytes is 1048588, not 8388608" in difference.what
+    program, server, address, *arguments = shlex.split(difference.mend)
+    assert (program, server, address) == ("kafka-configs.sh", "--bootstrap-server", kafka.bootstrap_servers)
+    await asyncio.to_thread(kafka.tool, "kafka.admin.ConfigCommand", *arguments)
+    await until(lambda: mended(settings))
+
+
+async def mended(settings: KafkaSettings) -> bool:
+    return not (await make_topics(settings)).differences
+
+
+async def test_a_message_of_in_sync_replicas_that_there_are_not_is_a_difference(kafka: Kafka) -> None:
+    topic = Topic(f"blocked-{uuid.uuid4().hex[:8]}", 1, 1, "", min_insync_replicas=2)
+    await ensure_topics(kafka.bootstrap_servers, [topic])
+    (difference,) = (await ensure_topics(kafka.bootstrap_servers, [topic])).differences
+    assert difference.what == "min.insync.replicas is 2, not 1"
+
+
+async def test_fewer_replicas_than_the_settings_say_are_a_difference(kafka: Kafka) -> None:
+    await make_topics(settings := settings_of(kafka))
+    more = settings.model_copy(update={"replication_factor": 3})
+    found = (await make_topics(more)).differences
+    assert {each.what for each in found} == {"it has 1 replicas, not 3"}
+    assert {each.topic for each in found} == {topic.name for topic in settings.every_topic()}
+
+
+@pytest.mark.parametrize("which", [0, -1])
+async def test_a_topic_that_grew_is_refused_by_name_at_start(kafka: Kafka, which: int) -> None:
+    await make_topics(settings := settings_of(kafka))
+    name = settings.every_topic()[which].name
+    await grow(kafka, name, 3)
+    with pytest.raises(TopicsUnusable, match=f"topic {name} has 3 partitions, not 2"):
+        await make_topics(settings)
+
+
+async def test_a_publisher_that_runs_refuses_a_topic_that_grew_by_name(kafka: Kafka) -> None:
+    await make_topics(settings := settings_of(kafka))
+    topic = settings.topics().nodes.name
+    async with Publisher(kafka.bootstrap_servers, {"metadata_max_age_ms": 200}) as publisher:
+        await (await publisher.send(topic, b"c/n", b"1"))
+        await grow(kafka, topic, 3)
+
+        async def is_refused() -> bool:
+            try:
+                await publisher.send(topic, b"c/n", b"2")
+            except PartitionsChanged as error:
+                return f"topic {topic} has 3 partitions now, and had 2" in str(error)
+            return False
+
+        await until(is_refused)

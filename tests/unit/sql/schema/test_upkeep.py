@@ -1,0 +1,71 @@
+"""A disk that fills, announced before it is full."""
+
+from typing import Self, cast
+
+import pytest
+from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
+
+from sql.database.errors import DatabaseUnreachable
+from sql.database.open import Database, Result
+from sql.schema import upkeep
+from sql.schema.upkeep import Upkeep
+from waiting import eventually
+
+
+class Disks:
+    """A database that answers with how much is free, one answer after the other."""
+
+    def __init__(self, *free: float) -> None:
+        self._free = list(free)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def query(self, *_: object) -> Result:
+        return Result((), (), [("default", self._free.pop(0))])
+
+
+def test_each_percent_less_than_a_tenth_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "renew", lambda _: None)
+    database = cast("Database", Disks(0.5, 0.1, 0.099, 0.095, 0.081, 0.5, 0.089))
+    kept = Upkeep(lambda: database)
+    logged = []
+    for _ in range(7):
+        with capture_logs() as logs:
+            kept.once(database)
+        logged.append([each["free_percent"] for each in logs])
+    assert logged == [[], [], [9], [], [8], [], [8]]
+
+
+def test_the_engine_knows_its_disks(database: Database) -> None:
+    kept = Upkeep(lambda: database)
+    kept.once(database)
+    assert [0 < free <= 1 for free in kept._free.values()] == [True]
+
+
+def test_what_is_free_is_a_metric_while_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "renew", lambda _: None)
+    with Upkeep(lambda: cast("Database", Disks(0.25))):
+        eventually("it was asked", lambda: free() is not None)
+        assert free() == 0.25
+    assert free() is None
+
+
+def free() -> float | None:
+    return REGISTRY.get_sample_value("leadsman_database_disk_free_ratio", {"disk": "default"})
+
+
+def test_a_database_that_is_away_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "DISK_SECONDS", 0.01)
+    asked: list[int] = []
+
+    def connect() -> Database:
+        asked.append(1)
+        raise DatabaseUnreachable("away")
+
+    with Upkeep(connect):
+        eventually("it was asked three times", lambda: len(asked) > 2)
