@@ -161,4 +161,4 @@ def test_a_line_that_is_no_question_is_answered_with_its_error(late_joiners: Pat
 def test_fit_takes_one_pod_or_many(late_joiners: Path, arguments: list[str]) -> None:
     done = leadsman("fit", *arguments, db=late_joiners)
     assert done.returncode == 2
-    assert "ask one pod with --cpu, or many with --questions" in done.stderr
+    assert "give one pod with --cpu, or many with --questions" in done.stderr

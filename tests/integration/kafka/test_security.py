@@ -203,10 +203,10 @@ async def test_a_ca_file_that_is_empty_for_a_moment_ends_every_part_which_says_w
 @pytest.mark.parametrize(
     ("protocol", "over", "told"),
     [
-        ("SASL_SSL", {"password": "wrong-canary"}, "it refuses the user. Check kafka.username, kafka.password"),
+        ("SASL_SSL", {"password": "wrong-canary"}, "it rejected the user. Check kafka.username, kafka.password"),
         ("SASL_SSL", {"ca_file": "OTHER"}, "its certificate is not trusted"),
-        ("SSL", {"certificate_file": None, "key_file": None}, "kafka.certificate_file where it asks for one"),
-        ("SASL_SSL", {"sasl_mechanism": "PLAIN", "username": "nobody"}, "it refuses the user"),
+        ("SSL", {"certificate_file": None, "key_file": None}, "kafka.certificate_file if it requires one"),
+        ("SASL_SSL", {"sasl_mechanism": "PLAIN", "username": "nobody"}, "it rejected the user"),
     ],
 )
 def test_what_kafka_refuses_is_told_with_its_setting(
@@ -225,5 +225,5 @@ def test_a_part_that_is_refused_ends_and_says_why(secured: SecuredKafka, tmp_pat
     live = Configured(tmp_path, secured.settings_of("SASL_SSL") | {"password": "wrong-canary"}, "refused")
     done = leadsman(*command, f"--config={live.file}")
     assert done.returncode == NO_KAFKA
-    assert "it refuses the user. Check kafka.username" in done.stderr
+    assert "it rejected the user. Check kafka.username" in done.stderr
     assert "canary" not in done.stderr + done.stdout
