@@ -1,4 +1,4 @@
-"""What tells one input of a replay from every other: the same files, read in the same way."""
+"""The identity of a replay's input: the same files, read in the same way."""
 
 from collections.abc import Sequence
 from importlib.metadata import version

@@ -29,7 +29,7 @@ class Difference(NamedTuple):
 async def differences(
     admin: AIOKafkaAdminClient, bootstrap_servers: str, topics: Sequence[Topic], replicas: Mapping[str, int]
 ) -> list[Difference]:
-    """What differs in topics that exist. `replicas` says how many each has now. Raises KafkaError."""
+    """What differs in topics that exist. `replicas` is how many each has now. Raises KafkaError."""
     if not topics:
         return []
     known = {topic.name: topic for topic in topics}

@@ -14,8 +14,8 @@ from sql.schema.retention import KEPT, keep
 
 def _keep_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for kept in reversed(KEPT):
-        says = f"Keep {kept.what} this long after they landed; 0 keeps them for ever."
-        option = click.option(f"--keep-{kept.name}-days", type=click.IntRange(0), metavar="DAYS", help=says)
+        text = f"Keep {kept.what} this long after they landed; 0 keeps them for ever."
+        option = click.option(f"--keep-{kept.name}-days", type=click.IntRange(0), metavar="DAYS", help=text)
         command = option(command)
     return command
 
