@@ -1,5 +1,7 @@
 """Waiting longer after each failure, as client-go's reflector does (delivery.md#watching)."""
 
+from collections.abc import Mapping
+
 from common.clock import Clock
 
 
@@ -37,3 +39,9 @@ class Backoff:
     async def wait(self, at_least_seconds: float = 0.0) -> None:
         """Sleep for the next delay, or longer if the server asked for that."""
         await self._clock.sleep(max(self.next_seconds(), at_least_seconds))
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float:
+    """How long a server asks to wait; 0 where it does not, or asks for a date."""
+    text = headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdigit() else 0.0

@@ -24,3 +24,12 @@ def _utc_now() -> datetime:
 
 
 SYSTEM: Final = Clock(now=_utc_now, monotonic=time.monotonic, sleep=asyncio.sleep, random=random.random)
+
+
+async def steadily(interval_seconds: float, work: Callable[[], Awaitable[None]], clock: Clock = SYSTEM) -> None:
+    """Do it once an interval, for ever; what takes longer than an interval leaves out those it overlaps."""
+    while True:
+        began = clock.monotonic()
+        await work()
+        spent = clock.monotonic() - began
+        await clock.sleep(interval_seconds - spent % interval_seconds)

@@ -9,6 +9,7 @@ import aiohttp
 import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from common.backoff import retry_after_seconds
 from common.text import plain
 from ingest.model.observation import UNDECODABLE
 
@@ -145,11 +146,7 @@ async def api_error(response: aiohttp.ClientResponse) -> ApiError:
     except UNDECODABLE:
         status = Status(message=body.decode(errors="replace"))
     status = msgspec.structs.replace(status, code=response.status, reason=status.reason or response.reason or "")
-    return ApiError(status, _seconds(response.headers.get("Retry-After", "")))
-
-
-def _seconds(text: str) -> float:
-    return float(text) if text.isascii() and text.isdigit() else 0.0
+    return ApiError(status, retry_after_seconds(response.headers))
 
 
 def keep_alive(response: aiohttp.ClientResponse) -> None:

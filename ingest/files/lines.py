@@ -44,9 +44,9 @@ class DamagedError(ValueError):
 class Meter:
     """How much of some files has been read, in bytes on disk, compressed or not."""
 
-    def __init__(self, total_bytes: int = 0) -> None:
+    def __init__(self) -> None:
         self.read_bytes = 0
-        self.total_bytes = total_bytes
+        self.total_bytes = 0
 
 
 class SourceFile:

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, Self
 
-from common.clock import SYSTEM, Clock
+from common.clock import SYSTEM
 from ingest.files.capture import CaptureWriter, Compression
 from ingest.model.observation import Observation
 
@@ -110,7 +110,7 @@ class RotatingCapture:
             path.unlink()
 
 
-def open_capture(out: Path, name: str, rotation: Rotation, clock: Clock = SYSTEM) -> Writer:
+def open_capture(out: Path, name: str, rotation: Rotation) -> Writer:
     """Open one file where `out` ends with .jsonl, .jsonl.gz or .jsonl.zst; else a folder of files that rotate,
     named for `name`.
 
@@ -119,4 +119,4 @@ def open_capture(out: Path, name: str, rotation: Rotation, clock: Clock = SYSTEM
     if ".jsonl" in out.suffixes[-2:]:
         return CaptureWriter(out, _COMPRESSIONS.get(out.suffix, "none"))
     stem = "".join(letter if letter.isalnum() else "-" for letter in name)
-    return RotatingCapture(out, stem, now=clock.now, rotation=rotation)
+    return RotatingCapture(out, stem, now=SYSTEM.now, rotation=rotation)

@@ -5,8 +5,9 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import structlog
 from aiokafka import AIOKafkaProducer
@@ -18,6 +19,7 @@ from common.errors import KafkaUnusable
 from common.tasks import Tasks
 from common.telemetry import Figure, Values, registered
 from ingest.kafka import aiokafka_fixes, metrics
+from ingest.kafka.sent import SENT, Sent
 from ingest.model.topics import MAX_MESSAGE_BYTES
 
 MAX_UNACKNOWLEDGED: Final = 10_000
@@ -25,27 +27,9 @@ MAX_UNACKNOWLEDGED: Final = 10_000
 FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 10.0
 STOP_SECONDS: Final = 5.0
-SENT: Final = "sent"
-"""The header that distinguishes a message sent again from a later one with the same content."""
 
 _ENDED: Final = "publishing to Kafka has ended: {}"
 log = structlog.get_logger(__name__)
-
-
-class Sent(NamedTuple):
-    """Which publisher sent a message, and which one of its messages with that key in that topic it is, from 1 on."""
-
-    publisher: str
-    number: int
-
-    def header(self) -> bytes:
-        return f"{self.number} {self.publisher}".encode()
-
-    @classmethod
-    def parse(cls, header: bytes) -> "Sent":
-        """Raises ValueError where `header` did not write it."""
-        number, publisher = header.decode().split(" ", 1)
-        return cls(publisher, int(number))
 
 
 class PublisherEnded(Exception):
@@ -56,23 +40,14 @@ class PartitionsChanged(KafkaUnusable):
     """A topic has another number of partitions than when it was first sent to."""
 
 
+@dataclass(slots=True, eq=False)
 class _Message:
-    __slots__ = ("acknowledged", "headers", "key", "partition", "topic", "value")
-
-    def __init__(
-        self,
-        topic: str,
-        key: bytes,
-        value: bytes | None,
-        headers: Sequence[tuple[str, bytes]],
-        partition: int | None,
-    ) -> None:
-        self.topic = topic
-        self.partition = partition
-        self.key = key
-        self.value = value
-        self.headers = headers
-        self.acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    topic: str
+    key: bytes
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes]]
+    partition: int | None
+    acknowledged: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class Publisher:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from common.clock import SYSTEM, Clock
+from common.clock import SYSTEM, Clock, steadily
 from common.stopping import run_until, stop_on_signals
 from common.telemetry import Figure, Values, registered
 from common.text import plain
@@ -112,28 +112,28 @@ class Agent:
         return error_observation(self._clock, self._settings.cluster, "agent", resource, text, self._settings.node)
 
 
-async def run_agent(settings: AgentSettings, output: Path | None, rotation: Rotation = ROTATION) -> None:
+async def run_agent(settings: AgentSettings, output: Path | None) -> None:
     """Write what the agent sees to standard output, a capture file or a folder of them, until SIGTERM or SIGINT.
 
     Raises OSError and SourceError where it cannot be written.
     """
-    with _sink(settings, output, rotation) as write:
+    with _sink(settings, output) as write:
         await follow_until_stopped(Agent(settings), write, settings.interval_seconds)
 
 
 def run_agent_once(settings: AgentSettings, output: Path | None) -> None:
     """The same for one look."""
-    with _sink(settings, output, ROTATION) as write:
+    with _sink(settings, output) as write:
         _write_look(Agent(settings), write)
 
 
 async def follow(agent: Agent, write: Write, interval_seconds: float, clock: Clock = SYSTEM) -> None:
     """Look at a steady pace, for ever."""
-    while True:
-        began = clock.monotonic()
+
+    async def look() -> None:
         _write_look(agent, write)
-        spent = clock.monotonic() - began
-        await clock.sleep(interval_seconds - spent % interval_seconds)
+
+    await steadily(interval_seconds, look, clock)
 
 
 async def follow_until_stopped(agent: Agent, write: Write, interval_seconds: float) -> None:
@@ -186,11 +186,11 @@ class _PodResources:
 
 
 @contextmanager
-def _sink(settings: AgentSettings, output: Path | None, rotation: Rotation) -> Iterator[Write]:
+def _sink(settings: AgentSettings, output: Path | None) -> Iterator[Write]:
     if output is None:
         yield _write_out
         return
-    with closing(open_capture(output, f"{settings.cluster}-{settings.node}", rotation)) as writer:
+    with closing(open_capture(output, f"{settings.cluster}-{settings.node}", ROTATION)) as writer:
         yield writer.write
 
 

@@ -1,11 +1,12 @@
 """Publish what the on-node agent reads to Kafka, on the log of its node."""
 
 import asyncio
+from functools import partial
 from typing import Final
 
 import structlog
 
-from common.clock import SYSTEM, Clock
+from common.clock import steadily
 from common.stopping import run_until
 from common.telemetry import registered
 from ingest.kafka.replay import Feed, Publish
@@ -35,20 +36,12 @@ async def run_agent_into_kafka(
             await opened.flush()
             return
         with registered(agent.figures(), agent.why_not):
-            await run_until(stop, send_for_ever(agent, publish, settings.interval_seconds))
+            # while Kafka is away the publisher keeps what it has not acknowledged
+            await run_until(stop, steadily(settings.interval_seconds, partial(send_look, agent, publish)))
         try:
             await asyncio.wait_for(opened.flush(), DRAIN_SECONDS)
         except TimeoutError:
             log.warning("Kafka did not acknowledge all in time; the next start publishes everything again")
-
-
-async def send_for_ever(agent: Agent, publish: Publish, interval_seconds: float, clock: Clock = SYSTEM) -> None:
-    """Look at a steady pace; while Kafka is away the publisher keeps what it has not acknowledged."""
-    while True:
-        began = clock.monotonic()
-        await send_look(agent, publish)
-        spent = clock.monotonic() - began
-        await clock.sleep(interval_seconds - spent % interval_seconds)
 
 
 async def send_look(agent: Agent, publish: Publish) -> None:

@@ -157,11 +157,11 @@ def read_spans(db: Database, scope: Scope, node: str) -> tuple[Mark, ...]:
     return tuple(span for span in spans if span.width > 0)
 
 
-def ticks(scope: Scope, wanted: int = 6) -> tuple[Tick, ...]:
+def ticks(scope: Scope) -> tuple[Tick, ...]:
     """Round times along the range."""
     seconds = scope.seconds
-    step = next((each for each in _STEPS if seconds / each <= wanted), None) or _STEPS[-1] * (
-        1 + int(seconds / wanted / _STEPS[-1])
+    step = next((each for each in _STEPS if seconds / each <= _TICKS), None) or _STEPS[-1] * (
+        1 + int(seconds / _TICKS / _STEPS[-1])
     )
     first = -(-int(scope.since.timestamp()) // step) * step
     places = range(first, int(scope.until.timestamp()), step)
@@ -178,6 +178,7 @@ def days(lines: Iterable[Line]) -> tuple[Day, ...]:
     return tuple(Day(name, tuple(each)) for name, each in groupby(lines, key=lambda line: day(line.ts)))
 
 
+_TICKS: Final = 6
 _MINUTE: Final = 60
 _STEPS: Final = (1, 5, 10, 30, 60, 300, 600, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
 

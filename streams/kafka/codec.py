@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from ingest.kafka.publish import Sent
+from ingest.kafka.sent import Sent
 from streams.fold.checkpoints import StateCodec
 from streams.fold.fold import LogState
 from streams.fold.reducer import AnyReducer

@@ -1,6 +1,5 @@
 """A small disk of its own that a test fills and frees: a tmpfs, where this machine lets us mount one."""
 
-import os
 import subprocess
 import tempfile
 from functools import cache
@@ -47,11 +46,6 @@ class Disk:
     def free(self) -> None:
         """Undo `fill`."""
         self._ballast.unlink(missing_ok=True)
-
-    @property
-    def free_bytes(self) -> int:
-        found = os.statvfs(self.folder)
-        return found.f_bavail * found.f_frsize
 
 
 @cache

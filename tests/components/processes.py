@@ -97,14 +97,6 @@ class Process:
         except subprocess.TimeoutExpired:
             raise NotReady(f"{self.name} did not end in {timeout_seconds:.0f} s\n{self.last_lines()}") from None
 
-    def pause(self) -> None:
-        """SIGSTOP: connections stay open and nothing answers."""
-        os.kill(self.pid, signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """SIGCONT, after `pause`."""
-        os.kill(self.pid, signal.SIGCONT)
-
     def _end(self, how: signal.Signals, timeout_seconds: float) -> None:
         process, self._process = self._process, None
         if process is None or process.poll() is not None:

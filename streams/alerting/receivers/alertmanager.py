@@ -24,8 +24,9 @@ AT_ONCE: Final = 200
 class Alertmanager:
     """Keeps what fires alive, and resolves it."""
 
-    def __init__(self, url: str, clock: Clock = SYSTEM, *, resend_seconds: float = RESEND_SECONDS) -> None:
-        self.resend_seconds = resend_seconds
+    resend_seconds = RESEND_SECONDS
+
+    def __init__(self, url: str, clock: Clock = SYSTEM) -> None:
         self.poster = Poster("alertmanager", url.rstrip("/"), clock)
         self.name = self.poster.name
         self._clock = clock

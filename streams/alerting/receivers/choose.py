@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Sequence
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
-from common.clock import SYSTEM, Clock
 from common.errors import WrongUsage
 from common.text import plain
 from streams.alerting.receivers.alertmanager import Alertmanager
@@ -45,7 +44,7 @@ class Receiver(Protocol):
     def close(self) -> Awaitable[None]: ...
 
 
-def receiver(text: str, *, webhook_secret: str | None = None, clock: Clock = SYSTEM) -> Receiver:
+def receiver(text: str, *, webhook_secret: str | None = None) -> Receiver:
     """Raises BadReceiver."""
     kind, _, url = text.partition("=")
     if text == "stdout":
@@ -61,11 +60,11 @@ def receiver(text: str, *, webhook_secret: str | None = None, clock: Clock = SYS
         raise BadReceiver(f"{kind}: its address cannot be used: {ALLOWED}")
     match kind:
         case "alertmanager":
-            return Alertmanager(url, clock)
+            return Alertmanager(url)
         case "webhook":
-            return webhook(url, webhook_secret, clock)
+            return webhook(url, webhook_secret)
         case _:
-            return slack(url, clock)
+            return slack(url)
 
 
 def group_of(prefix: str, text: str) -> str:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import structlog
 
-from common.backoff import Backoff
+from common.backoff import Backoff, retry_after_seconds
 from common.clock import SYSTEM, Clock
 from common.text import plain
 from streams.kafka.messages.alerts import AlertMessage
@@ -101,14 +101,10 @@ class Poster:
                 self._url + path, data=body, headers=dict(headers), allow_redirects=False
             ) as answer:
                 content = await answer.content.read(_SHOWN)
-                return answer.status, plain(content.decode(errors="replace"), _SHOWN), _retry_after(answer)
+                asked = min(retry_after_seconds(answer.headers), LONGEST_WAIT_SECONDS)
+                return answer.status, plain(content.decode(errors="replace"), _SHOWN), asked
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return None, plain(type(error).__name__), 0.0
-
-
-def _retry_after(answer: aiohttp.ClientResponse) -> float:
-    text = answer.headers.get("Retry-After", "")
-    return min(float(text), LONGEST_WAIT_SECONDS) if text.isascii() and text.isdigit() else 0.0
 
 
 def log_refused(alert: AlertMessage, error: Refused) -> None:

@@ -11,7 +11,8 @@ from aiokafka.errors import KafkaError
 from components.kafka import Kafka
 from ingest.kafka import publish
 from ingest.kafka.admin import ensure_topics
-from ingest.kafka.publish import SENT, Publisher, Sent
+from ingest.kafka.publish import Publisher
+from ingest.kafka.sent import SENT, Sent
 from ingest.model.topics import Topic
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("kafka")]

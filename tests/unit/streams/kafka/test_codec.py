@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.kafka.publish import Sent
+from ingest.kafka.sent import Sent
 from streams.analytics.registry import REDUCERS
 from streams.fold.fold import LogState
 from streams.kafka.codec import NOTHING_FOLDED, PUBLISHERS, RANGES, Emission, Folded, TableCodec
