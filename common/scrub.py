@@ -1,34 +1,87 @@
 """Credentials leave a text before it is logged, sent or stored. Pure."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 REDACTED: Final = "[redacted]"
 
+_NAME: Final = (
+    r"(?:pass(?:word|wd|phrase)|secret|token|credentials?|(?<![a-z])(?:pass|pwd)"
+    r"|(?:api|secret|private|account|access|shared[_-]?access)[_-]?key)"
+)
+"""How a thing is called that is secret, whatever stands before it, as in AWS_SECRET_ACCESS_KEY or MYSQL_PWD."""
+_OPAQUE: Final = re.compile(
+    r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"  # JSON web tokens
+    r"|(?<![\w-])(?:gh[oprsu]_|github_pat_|glpat-|xox[abprs]-)[\w-]{16,}"  # GitHub, GitLab, Slack
+    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"  # AWS
+    r"|-----BEGIN [A-Z0-9 ]{1,40}-----.*?(?:-----END [A-Z0-9 ]{1,40}-----|\Z)",  # PEM, or its beginning
+    re.DOTALL,
+)
+"""What is secret by its own shape."""
+_OPAQUE_BEGINS: Final = ("eyJ", "-----BEGIN ", "AKIA", "ASIA", "glpat-", "xox")
+_OPAQUE_LEAST: Final = 20
+"""Characters of the shortest."""
 _SECRET: Final = re.compile(
     r"(?P<url>://)[^/\s\"'?#]{1,2000}@"
     r"|(?P<scheme>\b(?:bearer|basic) )[a-z0-9._~+/=-]{8,}"
-    r"|(?P<name>(?:password|passwd|secret|token|api[_-]?key|signature|credential)=)[^\s&\"',;]+",
-    re.IGNORECASE,
+    rf"|(?P<name>(?:{_NAME}|signature|(?<![a-z])sig) ?= ?(?:\\*[\"'])?)[^\s&\"',;]+"
+    rf"|(?P<key>{_NAME}(?:\\*[\"'])?\s*:\s*)(?P<quote>\\*[\"'])(?:(?!(?P=quote)).)+"
+    rf"|(?P<flag>(?<![\w-])--?[a-z0-9_-]{{0,40}}{_NAME} (?:\\*[\"'])?)(?![-=:\[])[^\s\"',;]+"
+    rf"|(?P<prose>{_NAME}(?:\\*[\"'])?: )(?![a-z]+[ ,.;:]|[\"'\[(<{{])[^\s\"',;]+",
+    re.IGNORECASE | re.DOTALL,
 )
-"""A URL's user info, an Authorization header, and what a URL's query or a flag calls a secret."""
+"""A URL's user info, an Authorization header, and what a query, an assignment, JSON, YAML or a flag calls a secret.
+
+In prose as "cannot fetch token: not found" a word of small letters with more words behind it is none.
+"""
+_RANDOM: Final = re.compile(r"(?<![\w+])(?=\w*[a-z])(?=\w*[A-Z])(?=(?:[a-zA-Z_+]*\d){3})[\w+]{32,}={0,2}", re.ASCII)
+"""The last net, in sentences only: nothing of Kubernetes is so long and of both cases and digits. Uids, digests and
+names of pods have small letters."""
+_RANDOM_LEAST: Final = 32
+_IS_NAME: Final = re.compile(rf"{_NAME}$", re.IGNORECASE)
+_WORDS: Final = ("pass", "pwd", "secret", "token", "credential", "key", "bearer ", "basic ")
+_LAST_WORDS: Final = tuple("password passwd passphrase pass pwd secret token credential credentials key".split())  # noqa: SIM905 - a word a name
+"""Of `_NAME`, for what is quick."""
 
 
 def scrub(text: str) -> str:
     """The text without what looks like a credential."""
-    if "@" not in text and "=" not in text and " " not in text:
-        return text  # almost all strings
-    return _SECRET.sub(_without_secret, text)
+    if " " not in text and '"' not in text and "@" not in text and "=" not in text and "\n" not in text:
+        # almost all strings
+        return _OPAQUE.sub(REDACTED, text) if len(text) >= _OPAQUE_LEAST and _is_opaque(text) else text
+    if _is_opaque(text):
+        text = _OPAQUE.sub(REDACTED, text)
+    folded = text.lower()
+    if "@" in text or "=" in text or any(word in folded for word in _WORDS):
+        text = _SECRET.sub(_without_secret, text)
+    return _RANDOM.sub(REDACTED, text) if len(text) >= _RANDOM_LEAST else text
 
 
-def is_suspicious(text: str) -> bool:
-    """Whether `scrub` may find something: a test of a long text that is much faster than its search."""
-    if "@" in text or "=" in text:
+def is_suspicious(document: str) -> bool:
+    """Whether a text in a JSON document without white space may have a credential: much faster than its search."""
+    if "@" in document or "=" in document or " --" in document or _is_opaque(document):
         return True
-    folded = text.casefold()
-    return "bearer " in folded or "basic " in folded
+    folded = document.lower()
+    if "bearer " in folded or "basic " in folded:
+        return True
+    return any(_names_secret(folded, separator) for separator in (": ", '\\":') if separator in folded)
+
+
+def _names_secret(folded: str, separator: str) -> bool:
+    return any(part[-20:].rstrip("\\\"'").endswith(_LAST_WORDS) for part in folded.split(separator)[:-1])
+
+
+@lru_cache(4096)
+def is_secret(name: str) -> bool:
+    """Whether a field of this name holds a secret."""
+    return _IS_NAME.search(name) is not None
+
+
+def _is_opaque(text: str) -> bool:
+    return any(begin in text for begin in _OPAQUE_BEGINS) or ("_" in text and ("gh" in text or "_pat_" in text))
 
 
 def _without_secret(found: re.Match[str]) -> str:
-    end = "@" if found["url"] else ""
-    return f"{found['url'] or found['scheme'] or found['name']}{REDACTED}{end}"
+    begin = found["url"] or found["scheme"] or found["name"] or found["flag"] or found["prose"]
+    return f"{begin or found['key'] + found['quote']}{REDACTED}{'@' if found['url'] else ''}"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from common.errors import FilesUnusable
+from common.private import check_secret
 from common.text import plain
 
 
@@ -58,8 +59,12 @@ class RotatingPassword(str):
 
     @classmethod
     def of(cls, file: Path) -> Self:
-        """Raises FilesUnusable."""
+        """Raises FilesUnusable, also for a file that everybody can read."""
         password = cls(_read(file))
+        try:
+            check_secret(file)
+        except FilesUnusable as error:
+            raise FilesUnusable(f"password_file: {error}") from None
         password._file = file
         return password
 

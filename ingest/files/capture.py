@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from common.lines import Line
+from common.private import open_private
 from common.text import plain
 from ingest.files.compression import Compression, packer
 from ingest.files.envelope import ERROR_TYPES, decode_line, encode_line, unreadable
@@ -59,7 +60,7 @@ class CaptureWriter:
         self._packer = packer(compression)
         try:
             _mend(path, compression)
-            self._file = path.open("ab")
+            self._file = open_private(path, "ab")
         except OSError as error:
             raise SourceError(f"{plain(path)}: cannot be written: {plain(error.strerror)}") from None
 
@@ -154,7 +155,7 @@ def _ends_well(file: SourceFile) -> bool:
 def _copy_complete_lines(path: Path, compression: Compression) -> None:
     mended = path.with_name(path.name + ".mended")
     packed = packer(compression)
-    with SourceFile(path) as file, mended.open("wb") as copy:
+    with SourceFile(path) as file, open_private(mended, "wb") as copy:
         with contextlib.suppress(DamagedError):
             for line in file.lines():
                 file.useful()

@@ -19,6 +19,10 @@ WASTE_LIMIT_BYTES: Final = 64 * 1024 * 1024
 """A compressed file that unpacks to so much in a row without one observation in it ..."""
 WASTE_RATIO: Final = 100
 """... from so many times fewer bytes is a bomb."""
+WORK_LIMIT_BYTES: Final = 256 * 1024 * 1024
+"""A compressed file that unpacks to so much, whatever is in it ..."""
+WORK_RATIO: Final = 300
+"""... from so many times fewer bytes is a bomb too: lines that repeat. Captures of real clusters come to 60."""
 
 _CHUNK_BYTES: Final = 256 * 1024
 _PACKED_BYTES: Final = 4096
@@ -58,6 +62,7 @@ class SourceFile:
         self.meter = Meter() if meter is None else meter
         self.read_bytes = 0
         """Size of the file on disk, compressed or not."""
+        self._unpacked_bytes = 0
         self._wasted_bytes = 0
         self._useful_at = 0
         try:
@@ -132,6 +137,13 @@ class SourceFile:
         return data
 
     def _refuse_bomb(self, unpacked_bytes: int) -> None:
+        self._unpacked_bytes += unpacked_bytes
+        if self._unpacked_bytes > max(WORK_LIMIT_BYTES, WORK_RATIO * self.read_bytes):
+            raise DamagedError(
+                "bomb",
+                f"{self.read_bytes} bytes unpack to more than {self._unpacked_bytes >> 20} MiB, lines that repeat: a"
+                " bomb; the rest of the file was not read",
+            )
         self._wasted_bytes += unpacked_bytes
         packed_bytes = self.read_bytes - self._useful_at
         if self._wasted_bytes > max(WASTE_LIMIT_BYTES, WASTE_RATIO * packed_bytes):

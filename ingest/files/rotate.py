@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol, Self
 
 from common.clock import SYSTEM
+from common.private import FOLDER
 from ingest.files.capture import CaptureWriter, Compression
 from ingest.model.observation import Observation
 
@@ -53,7 +54,7 @@ class RotatingCapture:
         rotation: Rotation,
     ) -> None:
         """Raises OSError where the folder cannot be made, SourceError where the file cannot be opened."""
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(FOLDER, parents=True, exist_ok=True)
         self._folder = folder
         self._stem = stem
         self._now = now

@@ -72,11 +72,13 @@ def _kind_of(head: bytes) -> FileKind:
 def folder_files(folder: Path) -> Folder:
     """Return the captures of a folder and the files of a dump in it, each in order of name.
 
+    A symlink that leads out of the folder is left out: who packs a dump may not name files of its reader.
     Raises `SourceError` where there are none.
     """
+    root = folder.resolve()
     captures: list[Path] = []
     dumps: list[Path] = []
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.resolve().is_relative_to(root)):
         wanted = _wanted_kinds(path.relative_to(folder))
         if wanted and (kind := file_kind(path)) in wanted:
             (captures if kind is FileKind.CAPTURE else dumps).append(path)

@@ -16,10 +16,11 @@ _PLACES: Final = re.compile(
     r'("value"\s*:\s*")(?:[^"\\]|\\.)*'
     r'|("(?:command|args|httpHeaders|annotations|volumeAttributes|options)"\s*:\s*)'
     r'[\[{](?:"(?:[^"\\]|\\.)*"?|[^\]}"])*[\]}]?'
-    r"|(^[ \t]*(?:- )?value:[ \t]*)[^\r\n]+",
+    r"|(^(?P<indent>[ \t]*)(?:- )?value:[ \t]*)(?:[^\r\n]|\r?\n(?=(?P=indent)[ \t]|[ \t]*\r?\n))+",
     re.MULTILINE | re.DOTALL,
 )
-"""Where secrets stand in a piece of JSON or YAML: the value of a variable, commands, headers, annotations."""
+"""Where secrets stand in a piece of JSON or YAML: the value of a variable with the lines that belong to it, commands,
+headers, annotations."""
 
 
 def redact(observation: Observation) -> Observation:

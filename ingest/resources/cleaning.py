@@ -6,7 +6,7 @@ What is taken away is nothing that a rule reads: the types of `ingest.model.obje
 from collections.abc import Callable
 from typing import Any, Final
 
-from common.scrub import REDACTED, scrub
+from common.scrub import REDACTED, is_secret, scrub
 
 _DROPPED_LISTS: Final = frozenset({"command", "args", "httpHeaders", "managedFields"})
 """Commands, also of probes and hooks, and the headers that a probe sends."""
@@ -32,7 +32,7 @@ class Cleaner:
             return [self(each) for each in value]
         if isinstance(value, dict):
             return {
-                name: self._cleaners.get(name, self)(each)
+                name: REDACTED if isinstance(each, str) and is_secret(name) else self._cleaners.get(name, self)(each)
                 for name, each in value.items()
                 if not _is_dropped(name, each)
             }

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from common.private import open_private
 from leadsman.cli import options
 from leadsman.cli.console import out
 from leadsman.cli.database import readable_database
@@ -53,7 +54,8 @@ def command(*, output: Path, since: str, until: str, cluster: str, nodes: int, d
     with readable_database(db) as database:
         text = write_report(database, Asked(cluster, since, until), datetime.now(UTC), nodes)
     try:
-        output.write_text(text, "utf-8")
+        with open_private(output, "wb") as file:
+            file.write(text.encode())
     except OSError as error:
         fail(f"{output}: {error.strerror}", EXIT_NO_SOURCE)
     out.print(f"{output}: {len(text.encode()) / 1e6:.1f} MB", soft_wrap=True)

@@ -7,7 +7,8 @@ import ipaddress
 from pathlib import Path
 from typing import Final
 
-from common.errors import WrongUsage
+from common.errors import FilesUnusable, WrongUsage
+from common.private import check_secret
 
 LEAST_TOKEN: Final = 16
 LOCAL_NAMES: Final = frozenset({"localhost"})
@@ -36,6 +37,9 @@ def read_token(file: Path | None, host: str) -> str:
         return ""
     try:
         token = file.read_text("utf-8").strip()
+        check_secret(file)
+    except FilesUnusable as error:
+        raise BadAccess(f"--token-file {error}") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise BadAccess(f"--token-file {file} cannot be read: {reason}") from None

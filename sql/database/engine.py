@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from common.private import FOLDER
 from sql.database.dsn import Embedded
 from sql.database.errors import DatabaseError, DatabaseHeld, EngineMissing
 from sql.database.without import without
@@ -48,7 +49,7 @@ def load(target: Embedded) -> None:
         ) from None
     folder = target.folder
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(FOLDER, parents=True, exist_ok=True)
         content = {entry.name for entry in folder.iterdir()}
     except OSError as error:
         raise DatabaseError(f"{target}: the folder cannot be used: {error.strerror}. Name another folder") from None

@@ -296,6 +296,24 @@ def test_bomb_without_any_observation_is_no_source(tmp_path: Path) -> None:
         read_bytes(tmp_path, zstd.compress(b"\0" * (70 << 20)))
 
 
+@pytest.mark.parametrize("compression", ["gzip", "zstd"])
+def test_observations_that_repeat_for_ever_end_at_a_limit_of_work(tmp_path: Path, compression: Compression) -> None:
+    """Each line can be read, and there is no end of them: 100 KB would be half a million lines."""
+    line = with_field("object", {"name": "x" * 100_000}) + b"\n"
+    entries: list[Observed | Unreadable] = []
+    path = tmp_path / "repeating"
+    path.write_bytes(bomb(compression, line, mebibytes=400))
+    with SourceFile(path) as file:
+        read = 0
+        for entry in read_capture(file):
+            read += len(line)
+            entries[:] = [entry]
+    assert read < 258 << 20
+    assert isinstance(entries[0], Unreadable)
+    assert entries[0].error_type == "bomb"
+    assert "lines that repeat" in entries[0].reason
+
+
 def test_file_that_compresses_well_is_no_bomb(tmp_path: Path) -> None:
     big = with_field("object", {"name": "x" * 15_000_000})
     assert len(good_lines(read_bytes(tmp_path, zstd.compress(lines(*[big] * 6))))) == 6

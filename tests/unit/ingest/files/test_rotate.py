@@ -118,3 +118,16 @@ def _readable_numbers(path: Path) -> list[int]:
     return [
         msgspec.json.decode(entry.observation.object)["number"] for entry in entries if isinstance(entry, Observed)
     ]
+
+
+def test_a_capture_is_its_owner_s_alone(tmp_path: Path) -> None:
+    """It names the pods of a cluster; the umask of a container is often 022, or 0."""
+    folder = tmp_path / "captures"
+    fake = FakeClock()
+    before = os.umask(0)
+    try:
+        with RotatingCapture(folder, "lab", now=fake.now, rotation=Rotation()) as capture:
+            capture.write(_observation(fake, 1))
+    finally:
+        os.umask(before)
+    assert [path.stat().st_mode & 0o777 for path in (folder, *folder.iterdir())] == [0o700, 0o600]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ingest.files.lines import SourceError
 from ingest.files.order import WINDOW, WINDOW_BYTES, WINDOW_OBSERVATIONS, itself, merged
+from ingest.files.sniff import folder_files
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observation, Observed, Position, Unreadable
 from paths import NODE_PRESSURE
@@ -195,3 +196,20 @@ def test_capture_may_have_its_fields_in_any_order(tmp_path: Path) -> None:
     path = tmp_path / "capture"
     path.write_text(json.dumps(dict(reversed(json.loads(line(1)).items()))) + "\n")
     assert [type(entry) for entry in read_sources([path])] == [Observed]
+
+
+def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
+    """Who packs a dump may not name files of who reads it; links within it, as of a mounted volume, stay."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "private.jsonl").write_text(line(1))
+    dump = tmp_path / "dump"
+    (dump / "..data").mkdir(parents=True)
+    (dump / "..data" / "own.jsonl").write_text(line(1))
+    (dump / "link.jsonl").symlink_to(outside / "private.jsonl")
+    (dump / "relative.jsonl").symlink_to("../outside/private.jsonl")
+    (dump / "folder").symlink_to(outside)
+    (dump / "within.jsonl").symlink_to("..data/own.jsonl")
+    assert [path.name for path in folder_files(dump).captures] == ["own.jsonl", "within.jsonl"]
+    (tmp_path / "linked").symlink_to(dump)
+    assert len(folder_files(tmp_path / "linked").captures) == 2

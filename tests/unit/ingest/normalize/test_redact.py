@@ -1,6 +1,8 @@
 """Canaries stand where secrets stand in objects of the API; none of them leaves a live source."""
 
 import json
+import time
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.scrub import REDACTED, scrub
+from common.scrub import REDACTED, is_suspicious, scrub
 from fakes.clock import START
 from ingest.model.objects.event import EventAnnotations
 from ingest.model.objects.node import NodeAnnotations
@@ -157,6 +159,101 @@ def test_a_credential_in_a_message_is_replaced(text: str, safe: str) -> None:
     assert _redacted({"error": text}, "stats/summary", "ERROR") == {"error": safe}
 
 
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+KEY = f"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n{CANARY}\n-----END RSA PRIVATE KEY-----"
+SHAPES = [
+    f"token: {CANARY}",
+    f"Secret: {CANARY} was refused",
+    f"password: {CANARY}",
+    f"X-Api-Key: {CANARY}",
+    f'{{"password": "{CANARY}"}}',
+    f'{{"password":"a {CANARY}"}}',
+    f'{{\\"token\\": \\"{CANARY}\\"}}',
+    f"login --password {CANARY} failed",
+    f"login --db-password '{CANARY}' failed",
+    f"https://h/x?sig={CANARY}&a=1",
+    f"http://h/?access_key={CANARY}",
+    f"Endpoint=sb://h/;AccountKey={CANARY};b=1",
+    f"SharedAccessKey={CANARY}",
+    f"aws_secret_access_key={CANARY}",
+    f"aws_secret_access_key = {CANARY}",
+    f"pwd={CANARY}",
+    f"pass={CANARY}",
+    f"MYSQL_PWD={CANARY} mysqldump",
+    KEY,
+    KEY[:-30],
+]
+TOKENS = [JWT, "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "AKIAIOSFODNN7EXAMPLE", "glpat-x7Ya93bQzkP2mn44RtUw"]
+RANDOM = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY12"
+
+
+@pytest.mark.parametrize("text", SHAPES)
+@pytest.mark.parametrize("around", ["{}", "it failed: {}", "{}\nand more", "a b=c {} d"])
+def test_every_shape_of_a_credential_is_replaced(text: str, around: str) -> None:
+    message = around.format(text)
+    assert CANARY not in scrub(message)
+    assert is_suspicious(msgspec.json.encode({"key": message}).decode())
+    assert CANARY not in json.dumps(_redacted({"metadata": {"name": "e"}, "message": message}, "events"))
+    assert CANARY.encode() not in without_secrets(message.encode())
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_what_is_a_credential_by_its_own_shape_is_replaced_wherever_it_stands(token: str) -> None:
+    assert scrub(token) == REDACTED
+    assert scrub(f"cannot use {token}, sorry") == f"cannot use {REDACTED}, sorry"
+    assert is_suspicious(json.dumps([token]))
+
+
+def test_a_long_random_word_in_a_sentence_is_replaced() -> None:
+    assert scrub(f"cannot use {RANDOM} here") == f"cannot use {REDACTED} here"
+
+
+@given(
+    st.uuids().map(str)
+    | st.binary(min_size=32, max_size=32).map(lambda digest: f"sha256:{digest.hex()}")
+    | st.from_regex(r"\A[a-z]([a-z0-9-]{0,60}[a-z0-9])?\Z")
+    | st.from_regex(r"\A[a-z0-9]{5,10}-[a-z0-9]{5}\Z")
+    | st.from_regex(r"\A[A-Z][a-zA-Z]{3,40}\Z")
+    | st.datetimes().map(datetime.isoformat)
+)
+def test_no_uid_digest_name_reason_or_time_is_taken_for_a_credential(value: str) -> None:
+    assert scrub(value) == value
+    sentence = f"Pod {value} was evicted from node {value}"
+    assert scrub(sentence) == sentence
+
+
+PIECES = [*SHAPES, *TOKENS, RANDOM, *("token", ":", "=", '"', "\\", "\n", "--", "a")]
+
+
+@given(st.lists(st.sampled_from(PIECES)).map(" ".join))
+def test_scrubbing_twice_changes_nothing_more(text: str) -> None:
+    once = scrub(text)
+    assert scrub(once) == once
+
+
+@pytest.mark.parametrize(
+    "piece", ["eyJ-", "-", "token", "token ", 'token: "', "ghp_", "-----BEGIN A-----", "aA1", "://", "\\"]
+)
+def test_hostile_text_is_scrubbed_in_a_time_that_grows_with_its_length(piece: str) -> None:
+    """A megabyte takes about a second at most, where a search that starts anew at each letter would take an hour."""
+    text = "= " + piece * (1_000_000 // len(piece))
+    began = time.process_time()
+    scrub(text)
+    assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize(
+    "name", ["password", "client_secret", "accessToken", "AWS_SECRET_ACCESS_KEY", "apiKey", "DB_PASS"]
+)
+def test_a_field_that_is_named_for_a_secret_loses_its_value(name: str) -> None:
+    assert CANARY.encode() not in without_secrets(json.dumps({"a": [{name: CANARY}]}).encode())
+
+
+def test_a_reference_to_a_secret_stays() -> None:
+    thing = {"secret": {"secretName": "s"}, "secretKeyRef": {"key": "password", "name": "s"}, "topologyKey": "zone"}
+    assert _redacted(thing) == thing
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -164,6 +261,11 @@ def test_a_credential_in_a_message_is_replaced(text: str, safe: str) -> None:
         'Back-off pulling image "registry.example:5000/team/app@sha256:0123456789abcdef"',
         "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available",
         'failed to fetch token: pods "a" not found',
+        'MountVolume.SetUp failed for volume "x" : secret "y" not found',
+        "couldn't find key token in Secret default/x",
+        'secrets "x" is forbidden: User "system:node:a" cannot get resource "secrets"',
+        "Stopping container secret-manager",
+        "Pod was rejected: Resources cannot be allocated with Topology locality",
         'Get "https://10.0.0.1:10250/stats/summary?only_cpu=true": dial tcp: connect: connection refused',
     ],
 )
@@ -232,6 +334,10 @@ def test_bytes_that_were_received_are_kept_without_secrets_also_when_they_are_cu
         f'{{"annotations": {{"note": "{CANARY}',
         f"env:\n- name: A\n  value: {CANARY}\n  bad: [",
         f"- value: {CANARY}",
+        f"- name: A\n  value: |\n    first\n\n    {CANARY}\n  bad: [",
+        f"- name: A\n  value: >-\n    {CANARY}\n    {CANARY}",
+        f'- name: A\n  value: "one\n    {CANARY}',
+        f"  - value: |\n      {CANARY}\n",
         f"see https://u:{CANARY}@h",
     ],
 )

@@ -1,6 +1,7 @@
 """The site: what it answers, to whom, with which headers, and that it writes nothing."""
 
 import base64
+import os
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -10,8 +11,10 @@ import aiohttp
 import pytest
 import pytest_asyncio
 from aiohttp.test_utils import TestClient, TestServer
+from click.testing import CliRunner
 
 from components.rows import T0, row, store
+from leadsman.cli.main import app
 from leadsman.web.serve import HEADERS, Site
 from sql.database.errors import QueryFailed
 from sql.database.open import Database, connect
@@ -175,3 +178,15 @@ def test_a_database_that_is_opened_to_read_takes_no_write(read_only: Database) -
     assert digest(read_only) == before
     assert [each.rows for each in before if each.table == "nodes"] == [1]
     assert T0.year == 2026
+
+
+def test_a_report_and_a_database_are_their_owner_s_alone(folder: Path, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        done = CliRunner().invoke(app, ["report", "--db", f"chdb://{folder}", "-o", str(tmp_path / "report.html")])
+        connect(f"chdb://{tmp_path}/deep/db").close()
+    finally:
+        os.umask(before)
+    assert done.exit_code == 0
+    assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "deep" / "db").stat().st_mode & 0o777 == 0o700

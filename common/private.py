@@ -1,0 +1,46 @@
+"""Files that only their owner reads: what Leadsman writes, and the secrets that it is given."""
+
+import os
+import shlex
+import stat
+from pathlib import Path
+from typing import BinaryIO, Final, Literal
+
+from common.errors import FilesUnusable
+from common.text import plain
+
+FILE: Final = 0o600
+FOLDER: Final = 0o700
+_MOUNTED: Final = (Path("/run/secrets"), Path("/var/run/secrets"))
+"""Where container runtimes put secrets, and Kubernetes the token of a service account."""
+
+
+def open_private(path: Path, mode: Literal["ab", "wb"]) -> BinaryIO:
+    """A file to write, 0600 where it is made; one that exists keeps its mode. Raises OSError."""
+    begin = os.O_APPEND if mode == "ab" else os.O_TRUNC
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | begin, FILE), mode)
+
+
+def check_secret(path: Path) -> None:
+    """Raises FilesUnusable for a password or token that every user of this machine can read; OSError as `stat`.
+
+    What a container runtime or a kubelet mounted is as private as the container, and its mode is not the reader's to
+    change.
+    """
+    if _is_open(path) and not _is_mounted(path):
+        raise FilesUnusable(
+            f"{plain(path)} can be read by every user of this machine. Run chmod 600 {plain(shlex.quote(str(path)))}"
+        )
+
+
+def _is_open(path: Path) -> bool:
+    """Whether others can read it, and go through every folder down to it."""
+    real = path.resolve()
+    ways = all(folder.stat().st_mode & stat.S_IXOTH for folder in real.parents)
+    return ways and bool(real.stat().st_mode & stat.S_IROTH)
+
+
+def _is_mounted(path: Path) -> bool:
+    by_itself = path.stat().st_dev != path.parent.stat().st_dev
+    by_kubelet = (path.parent / "..data").is_symlink()
+    return by_itself or by_kubelet or any(path.absolute().is_relative_to(each) for each in _MOUNTED)
