@@ -492,6 +492,83 @@ async def test_the_server_is_asked_to_end_a_watch_after_5_to_10_minutes() -> Non
     assert asked == [300, 599]
 
 
+def _learned(stage: Stage) -> list[tuple[str, str, Any]]:
+    """What logs learn from lists, by the node of the log."""
+    return [(one.type, one.node, msgspec.json.decode(one.object)) for one in stage.listed]
+
+
+async def test_every_log_learns_what_a_complete_list_had_before_the_version_is_reached() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", [pod("a", "3", "n1"), pod("b", "4", "n2")], rest="t"),
+            listing("7", [pod("c", "5", "n1"), pod("waits", "6")]),
+            watching(),
+        ]
+        reached: list[int] = []
+
+        def counted(steps: list[Seen]) -> bool:
+            reached.append(len(stage.listed))
+            return steps[-1].version == "7"
+
+        await stage.until(counted)
+    assert _learned(stage) == [
+        ("INVENTORY", "", {"keys": ["uid-waits"]}),
+        ("INVENTORY", "n1", {"keys": ["uid-a", "uid-c"]}),
+        ("INVENTORY", "n2", {"keys": ["uid-b"]}),
+        ("INVENTORY", "", {"keys": ["n1", "n2"], "ofLogs": True}),
+        ("BOOKMARK", "", {"anew": True}),
+    ]
+    assert reached == [0, 0, 0, 0, 5]
+
+
+async def test_a_new_list_after_410_reconciles_too_and_its_gap_has_both_ends() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", [pod("gone", "3", "n1")]),
+            watching(bookmark("8"), event("ERROR", _status(410, "Expired"))),
+            listing("20", []),
+            watching(),
+        ]
+        heard_at = stage.clock.now()
+        steps = await stage.until(lambda steps: steps[-1].version == "20")
+    assert _learned(stage)[4:] == [("INVENTORY", "", {"keys": []}), ("INVENTORY", "", {"keys": [], "ofLogs": True})]
+    (gap,) = [step.observation for step in steps if step.observation and step.observation.type == "ERROR"]
+    assert msgspec.json.decode(gap.object)["since"] == heard_at.isoformat().replace("+00:00", "Z")
+
+
+async def test_a_stream_that_goes_on_where_it_was_has_no_inventory() -> None:
+    """The history from its version has every deletion; others may have published more than it had then."""
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [listing("7", [pod("a", "3")]), watching(event("DELETED", pod("a", "8")))]
+        steps = await stage.steps(1, version="7")
+    assert _told(steps) == [("DELETED", "a")]
+    assert stage.listed == []
+
+
+async def test_a_list_with_an_object_that_is_none_is_not_complete() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [listing("7", [pod("a", "3", "n1"), {"metadata": {"name": 5}}]), watching()]
+        await stage.until(lambda steps: steps[-1].version == "7")
+    assert [one.type for one in stage.listed] == ["BOOKMARK"]
+
+
+async def test_a_watch_that_is_opened_anew_is_no_sign_of_life_where_bookmarks_come() -> None:
+    """Four watches stay without a byte: what was heard is the list, and at last the bookmark."""
+    async with _stage() as stage:
+        silent = [watching() for _ in range(4)]
+        stage.server.script[PODS_PATH] = [listing("7", []), *silent, watching(bookmark("8"))]
+        await stage.until(lambda steps: steps[-1].version == "8", silence_seconds=0.05)
+    assert stage.tally["pods", "silent"] == 4
+    assert stage.heard == ["pods", "pods"]
+
+
+async def test_of_events_whose_watch_has_no_bookmarks_it_is_one() -> None:
+    async with _stage() as stage:
+        stage.server.script[EVENTS_PATH] = [listing("7", []), watching(), watching(), watching(bookmark("8"))]
+        await stage.until(lambda steps: steps[-1].version == "8", EVENTS, silence_seconds=0.05)
+    assert stage.heard == ["events"] * 5
+
+
 async def _until_version(stream: AsyncIterator[Seen], version: str) -> AsyncIterator[Seen]:
     async for seen in stream:
         yield seen
