@@ -1,8 +1,9 @@
 """All sources of a cluster together, against a fake API server."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pydantic
 import pytest
 from kubernetes_asyncio.client.configuration import Configuration
 
-from common.clock import SYSTEM
+from common.clock import SYSTEM, Clock
 from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
 from ingest.apiserver.versions import VersionFile
 from ingest.apiserver.watch import ABSENT_SECONDS
@@ -190,6 +191,39 @@ async def test_a_silent_stream_is_told_but_not_a_custom_resource_that_does_not_e
         assert live.degraded() == {}
     assert (silence.resource, silence.type, silence.source) == ("pods", "ERROR", "watch")
     assert msgspec.json.decode(silence.object)["error"].startswith("stream silent for ")
+
+
+async def test_a_whole_watch_leaves_a_bookmark_a_minute_and_a_silent_one_a_row_after_two() -> None:
+    """What the next watcher begins its gap with is when this one was last heard."""
+    passed = 0.0
+    async with _server() as server:
+        clock = Clock(
+            lambda: SYSTEM.now() + timedelta(seconds=passed),
+            lambda: SYSTEM.monotonic() + passed,
+            lambda seconds: asyncio.sleep(min(seconds, 0.01)),
+            SYSTEM.random,
+        )
+        live = Live(_settings(resources=("pods",)), _access(server), None, clock)
+        async with live.deliveries() as deliveries, asyncio.timeout(10):
+            began = clock.now()
+            await _next(deliveries, lambda seen: b'"uid-c"' in bytes(seen.object) and seen.type == "ADDED")
+            heard_by = clock.now()
+            passed = 61
+            bookmark = await _next(deliveries, lambda seen: bytes(seen.object) == b"{}")
+            assert (bookmark.type, bookmark.resource) == ("BOOKMARK", "pods")
+            assert began <= bookmark.ts <= heard_by
+            passed = 121
+            silence = await _next(deliveries, lambda seen: seen.type == "ERROR")
+            assert any(why.startswith("pods has been silent for 12") for why in live._why_not())
+            assert live._bookmarks() == []
+    assert msgspec.json.decode(silence.object)["error"].startswith("stream silent for 12")
+
+
+async def _next(deliveries: AsyncIterator[Delivery], wanted: Callable[[Observation], bool]) -> Observation:
+    async for delivery in deliveries:
+        if wanted(delivery.observation):
+            return delivery.observation
+    raise AssertionError
 
 
 async def test_the_credentials_and_the_versions_file_of_the_settings_are_used(tmp_path: Path) -> None:
