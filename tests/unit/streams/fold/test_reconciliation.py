@@ -17,6 +17,7 @@ from ingest.model.records import InventoryRecord, Record
 from ingest.normalize.received import Received
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
+from ingest.resources.resource import ApiResource
 from streams.analytics.registry import REDUCERS
 from streams.fold.findings import NodeRow, PodBinding, SchedulerBlindSpot
 from streams.fold.fold import Fold, LogKey, LogState
@@ -43,10 +44,11 @@ class World:
 
     def begin_to_watch(self) -> None:
         """A watcher that knows nothing: it lists."""
+        watched: list[ApiResource[Any]] = [NODES, PODS]
         self._watch = {
-            each.name: Changes(each, "lab", self.clock.clock, Counter(), lambda *_: None) for each in (NODES, PODS)
+            each.name: Changes(each, "lab", self.clock.clock, Counter(), lambda *_: None) for each in watched
         }
-        for resource in self.chance.sample([NODES, PODS], 2):
+        for resource in self.chance.sample(watched, 2):
             changes = self._watch[resource.name]
             for raw in self._listed(resource.name):
                 self._take(changes.listed(raw)[1])
@@ -190,9 +192,8 @@ def test_no_node_is_taken_for_lost_because_it_went_unseen(chance: random.Random)
         "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 No preemption victims."
     )
     unschedulable = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": text}
-    pod = {"metadata": {"name": "p", "namespace": "d", "uid": "p-1"}, "status": {"phase": "Pending"}}
-    pod["status"]["conditions"] = [unschedulable]  # type: ignore[index]
-    world._see("pods", "ADDED", _raw(pod))
+    status = {"phase": "Pending", "conditions": [unschedulable]}
+    world._see("pods", "ADDED", _raw({"metadata": {"name": "p", "namespace": "d", "uid": "p-1"}, "status": status}))
     world.clock.seconds += 600
     world._see("nodes", "MODIFIED", _node("a", "a-2"))
     assert [row for row in world.rows if isinstance(row, SchedulerBlindSpot)] == []
