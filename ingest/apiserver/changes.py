@@ -1,6 +1,7 @@
 """Changes from a list or a watch, as steps of its stream."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
 import msgspec
@@ -8,10 +9,11 @@ import msgspec
 from common.clock import Clock
 from common.text import plain
 from ingest.apiserver.filters import Inventory, Key, News
+from ingest.apiserver.inventory import parts
 from ingest.apiserver.watch_events import Oversized, WatchEvent, version_of
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.records import ObjectChange
-from ingest.model.reports import Tally, error_observation
+from ingest.model.reports import Tally, bookmark_observation, error_observation
 from ingest.resources.resource import ApiResource
 
 _CHANGES: Final = frozenset(get_args(ObjectChange))
@@ -97,8 +99,27 @@ class Changes:
         """Everything up to this version is emitted."""
         return Seen(self._resource.name, version, None)
 
-    def error(self, text: str) -> Seen:
-        observation = error_observation(self._clock, self._cluster, "watch", self._resource.name, text)
+    def inventory(self) -> Iterator[Seen]:
+        """What each log is to learn from the list that is complete now."""
+        for part in parts(self._resource, self._inventory.by_log()):
+            observation = Observation(
+                ts=self._clock.now(),
+                cluster=self._cluster,
+                source="list",
+                resource=self._resource.name,
+                type="INVENTORY",
+                node=part.node,
+                object=part.object,
+            )
+            yield Seen(self._resource.name, "", observation)
+
+    def anew(self) -> Seen:
+        """The stream begins with the list that is complete now."""
+        bookmark = bookmark_observation(self._clock.now(), self._cluster, self._resource.name, anew=True)
+        return Seen(self._resource.name, "", bookmark)
+
+    def error(self, text: str, *, since: datetime | None = None) -> Seen:
+        observation = error_observation(self._clock, self._cluster, "watch", self._resource.name, text, since=since)
         return Seen(self._resource.name, "", observation)
 
     def count(self, happening: str) -> None:

@@ -4,6 +4,7 @@ Also what was there before: after a fresh list, what vanished is emitted as dele
 """
 
 from collections.abc import Iterable
+from sys import intern
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -32,6 +33,8 @@ class Key(NamedTuple):
 class _Known(NamedTuple):
     uid: str
     compared: bytes
+    log: str | None = None
+    """The node on whose log it is, empty for the cluster's; None where that cannot be read."""
 
 
 class News(NamedTuple):
@@ -111,9 +114,17 @@ class Inventory:
         ended = [self._known.pop(key) for key in sorted(gone)]
         return [news for known in ended for news in self._ended(known, version)]
 
+    def by_log(self) -> dict[str | None, list[str]]:
+        """The uids of all objects, by the node on whose log they are; None where that cannot be read."""
+        uids: dict[str | None, list[str]] = {}
+        for known in self._known.values():
+            uids.setdefault(known.log, []).append(known.uid)
+        return uids
+
     def _known_of(self, found: Object) -> _Known:
         if found.decoded is not None:
-            return _Known(found.metadata.uid, self._resource.compared(found.decoded))
+            log = self._resource.log(found.decoded) if self._resource.log else None
+            return _Known(found.metadata.uid, self._resource.compared(found.decoded), log and intern(log))
         # a shape that normalisation will dead-letter is news whenever any of it changes
         document: dict[str, Any] = msgspec.json.decode(found.raw)
         for field in ("resourceVersion", "managedFields"):

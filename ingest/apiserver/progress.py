@@ -1,6 +1,7 @@
 """How far the stream of one resource is, and how it goes on after an error (rules: list-and-watch)."""
 
 import math
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from ingest.apiserver.requests import BAD_REQUEST, FORBIDDEN, NOT_FOUND, UNAUTHORIZED, ApiError
@@ -33,6 +34,8 @@ class Progress:
         self._paths_missing = 0
         self._version_is_unavailable = False
         self._heard_at_seconds = -math.inf
+        self.heard_at: datetime | None = None
+        """By the clock on the wall; None where it never was."""
 
     @property
     def path(self) -> str:
@@ -44,23 +47,32 @@ class Progress:
         """The cluster does not have this custom resource: no path of it is there."""
         return self._paths_missing >= len(self._paths)
 
-    def heard(self, at_seconds: float) -> None:
+    @property
+    def is_anew(self) -> bool:
+        """Where the stream was before is not known: there is no version, and nothing was heard."""
+        return not self.version
+
+    def heard(self, at_seconds: float, at: datetime) -> None:
         """The path is there, and answers, at a time of a clock that never goes back."""
         self._paths_missing = 0
-        self._heard_at_seconds = at_seconds
+        self._heard_at_seconds, self.heard_at = at_seconds, at
 
     def reached(self, version: str) -> None:
         """Everything up to this version is emitted; an empty version changes nothing."""
         self.version = version or self.version
 
     def list_at(self) -> ListAt:
-        """At the last version, or at what is cached, and where that was refused at the most recent."""
-        if self._version_is_unavailable:
-            return ListAt("")
-        return ListAt(self.version, "NotOlderThan") if self.version not in {"", "0"} else ListAt("0")
+        """At the last version, and where there is none, or it was refused, at the most recent.
 
-    def listed(self, version: str, at_seconds: float) -> None:
+        Never at what is cached: a server that is behind would lack objects that the logs know already.
+        """
+        if self._version_is_unavailable or self.heard_at is None:
+            return ListAt("")
+        return ListAt(self.version, "NotOlderThan") if self.version not in {"", "0"} else ListAt("")
+
+    def listed(self, version: str, at_seconds: float, at: datetime) -> None:
         """A complete list closed the gap."""
+        self._paths_missing, self.heard_at = 0, at
         self.version, self.gap = version, ""
         self.list_is_due = self._version_is_unavailable = False
         self._heard_at_seconds = at_seconds

@@ -5,6 +5,7 @@ Three nested generators: for ever; list then watch; one HTTP call.
 
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
+from datetime import datetime
 from typing import Any, Final
 
 import aiohttp
@@ -94,6 +95,11 @@ class Watch:
         """The cluster does not have this custom resource."""
         return self._progress.absent
 
+    @property
+    def heard_at(self) -> datetime | None:
+        """The last sign of life, once there was a complete list; None before."""
+        return None if self._progress.list_is_due else self._progress.heard_at
+
     async def follow(self) -> AsyncGenerator[Seen, None]:
         """Yield what happens, for ever; failures are emitted as ERROR observations and retried."""
         while True:
@@ -171,6 +177,9 @@ class Watch:
         for step in self._changes.vanished(present, version):
             changes += 1
             yield step
+        if None not in present:
+            for step in self._changes.inventory():
+                yield step
         for step in self._listed_anew(version, changes):
             yield step
 
@@ -181,10 +190,13 @@ class Watch:
             self._changes.count("gap")
             yield self._changes.error(
                 f"gap: {self.resource.name} between version {plain(progress.version)} and {plain(version)} "
-                f"may not have been seen ({progress.gap}); a new list shows {changes} changes"
+                f"may not have been seen ({progress.gap}); a new list shows {changes} changes",
+                since=progress.heard_at,
             )
+        if progress.is_anew:
+            yield self._changes.anew()
         self._changes.count("list")
-        progress.listed(version, self._clock.monotonic())
+        progress.listed(version, self._clock.monotonic(), self._clock.now())
         yield self._changes.reached(version)
 
     async def _watch(self) -> AsyncGenerator[Seen, None]:
@@ -193,7 +205,9 @@ class Watch:
         timeouts = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=self._silence_seconds)
         async with get(self._client, self._progress.path, self._query(), timeouts) as response:
             keep_alive(response)
-            self._heard()
+            self.failure.recovered()
+            if not self.resource.bookmarks:
+                self._heard()
             splitter = Splitter(self._line_limit_bytes, HEAD_BYTES)
             try:
                 async for chunk in response.content.iter_any():
@@ -241,6 +255,6 @@ class Watch:
         return self._changes.oversized(found, self._progress.version)
 
     def _heard(self) -> None:
-        self._progress.heard(self._clock.monotonic())
+        self._progress.heard(self._clock.monotonic(), self._clock.now())
         self.failure.recovered()
         self._contact(self.resource.name)

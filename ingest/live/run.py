@@ -23,16 +23,17 @@ from ingest.live import metrics
 from ingest.live.settings import LiveSettings
 from ingest.model.freshness import Freshness, Silence
 from ingest.model.observation import Observation
-from ingest.model.reports import Tally, error_observation
+from ingest.model.reports import Tally, bookmark_observation, error_observation
 from ingest.normalize.received import Received
 from ingest.resources.nodes import NODES
 from ingest.resources.resource import ApiResource
 from ingest.resources.stats_summary import STATS_SUMMARY
 from ingest.resources.table import WATCHED
 
-WATCH_SILENCE_SECONDS: Final = 110.0
-"""Bookmarks come about every minute, and a silent watch is restarted after 100 s: reported within 2 minutes."""
+WATCH_SILENCE_SECONDS: Final = 120.0
+"""Bookmarks come about every minute; that a silent watch is made anew is no sign of life."""
 CHECK_SECONDS: Final = 5.0
+BOOKMARK_SECONDS: Final = 60.0
 SAVE_SECONDS: Final = 1.0
 
 
@@ -192,10 +193,21 @@ class Live:
         await self._queue.put(Delivery(received, None))
 
     async def _check_freshness(self) -> None:
+        bookmarked_at = self._clock.monotonic()
         while True:
             await self._clock.sleep(CHECK_SECONDS)
             for observation in self._silences(self._clock.now()):
                 await self._emit(Received(observation))
+            if self._clock.monotonic() - bookmarked_at >= BOOKMARK_SECONDS:
+                bookmarked_at = self._clock.monotonic()
+                for bookmark in self._bookmarks():
+                    await self._emit(Received(bookmark))
+
+    def _bookmarks(self) -> list[Observation]:
+        """When each watch that is whole was heard: where the next watcher finds that somebody looked until then."""
+        silent = {silence.stream for silence in self._silent_now()}
+        heard = {name: watch.heard_at for name, watch in self._watches.items() if name not in silent}
+        return [bookmark_observation(at, self._settings.cluster, name) for name, at in heard.items() if at]
 
     def _silences(self, at: datetime) -> list[Observation]:
         """A custom resource that does not exist is polled rarely, and does not count as silent."""

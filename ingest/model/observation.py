@@ -6,13 +6,13 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import msgspec
 
 Origin: TypeAlias = Literal["list", "watch", "kubelet", "agent"]
-Change: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "SNAPSHOT", "ERROR"]
+Change: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "SNAPSHOT", "ERROR", "INVENTORY", "BOOKMARK"]
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A line of a capture; `object` keeps the bytes as they were received.
 
-    `ts` is an aware UTC time; `node` is empty for what came from the API server.
+    `ts` is an aware UTC time; `node` is empty for what came from the API server, but for inventories of nodes' logs.
     """
 
     ts: datetime

@@ -3,6 +3,7 @@
 One record a message. `ts` is when it was observed (aware UTC); `kind` has the type without decoding the rest.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -33,6 +34,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_d
 class NodeRecord(Record, frozen=True, tag="node"):
     change: ObjectChange
     object: Node
+    reconciled: bool = False
+    """Nobody saw it go: a complete list does not have it. Of the object nothing but its identity is there."""
 
 
 class PodRecord(Record, frozen=True, tag="pod"):
@@ -40,6 +43,8 @@ class PodRecord(Record, frozen=True, tag="pod"):
 
     change: ObjectChange
     object: Pod
+    reconciled: bool = False
+    """As that of a NodeRecord."""
 
 
 class PodPlacement(Record, frozen=True, tag="pod_placement"):
@@ -186,6 +191,39 @@ class SourceErrorRecord(Record, frozen=True, tag="source_error"):
 
     resource: str
     error: str
+    since: datetime | None = None
+    """When it was heard last, where changes may have been missed since then and the watcher knows when that was."""
+
+
+class InventoryRecord(Record, frozen=True, tag="inventory"):
+    """What a complete list had, as far as it concerns this log; what the log knows beside that is gone.
+
+    Of pods bound to a node, on its log, and of pending ones, on the cluster's: the uids, in `keys`. On the cluster's
+    log also the names of all nodes, and (`of_logs`) of the nodes that have pods: all others have none.
+    """
+
+    resource: str
+    keys: tuple[str, ...] = ()
+    after: str = ""
+    """A part of it: only keys greater than this one are listed here,"""
+    until: str = ""
+    """and none greater than this one, unless it is empty."""
+    of_logs: bool = False
+
+    def gone(self, known: Iterable[str]) -> list[str]:
+        """What of the known keys the list does not have, sorted."""
+        present = set(self.keys)
+        return sorted(
+            key for key in known if key not in present and key > self.after and (not self.until or key <= self.until)
+        )
+
+
+class HeardRecord(Record, frozen=True, tag="heard"):
+    """On the cluster's log about once a minute for each watch: it was whole at `ts`."""
+
+    resource: str
+    anew: bool = False
+    """It began then, with a list: nobody knows what happened since it was last heard."""
 
 
 class DeadLetterRecord(Record, frozen=True, tag="dead_letter"):
@@ -208,6 +246,8 @@ _Record: TypeAlias = (
     | NodeResourceTopologyRecord
     | NodeNumaRecord
     | SourceErrorRecord
+    | InventoryRecord
+    | HeardRecord
     | DeadLetterRecord
 )
 PublishedRecord: TypeAlias = _Record | SummaryRecord

@@ -1,6 +1,7 @@
 """How a live source reports that it could not read something."""
 
 from collections import Counter
+from datetime import datetime
 from typing import Final, TypeAlias
 
 import msgspec
@@ -15,9 +16,17 @@ REPEAT_SECONDS: Final = 300.0
 
 
 def error_observation(
-    clock: Clock, cluster: str, source: Origin, resource: str, error: str, node: str = ""
+    clock: Clock,
+    cluster: str,
+    source: Origin,
+    resource: str,
+    error: str,
+    node: str = "",
+    *,
+    since: datetime | None = None,
 ) -> Observation:
-    """An observation of type ERROR, seen now; `error` is safe text."""
+    """An observation of type ERROR, seen now; `error` is safe text. `since` is that of a SourceErrorRecord."""
+    told = {"error": error, **({"since": since} if since else {})}
     return Observation(
         ts=clock.now(),
         cluster=cluster,
@@ -25,7 +34,19 @@ def error_observation(
         resource=resource,
         type="ERROR",
         node=node,
-        object=msgspec.Raw(msgspec.json.encode({"error": error})),
+        object=msgspec.Raw(msgspec.json.encode(told)),
+    )
+
+
+def bookmark_observation(at: datetime, cluster: str, resource: str, *, anew: bool = False) -> Observation:
+    """That a watch was whole at a time; `anew` is that of a HeardRecord."""
+    return Observation(
+        ts=at,
+        cluster=cluster,
+        source="list" if anew else "watch",
+        resource=resource,
+        type="BOOKMARK",
+        object=msgspec.Raw(msgspec.json.encode({"anew": True} if anew else {})),
     )
 
 

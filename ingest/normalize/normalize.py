@@ -1,22 +1,37 @@
 """From an observation to its records: decode what is kept, and on which log it belongs. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
 from common.errors import BadRecord
 from common.scrub import scrub
-from ingest.model.observation import UNDECODABLE, Observation
-from ingest.model.records import Record, SourceErrorRecord
+from ingest.model.observation import UNDECODABLE, Change, Observation
+from ingest.model.records import HeardRecord, InventoryRecord, Record, SourceErrorRecord
 from ingest.resources.table import BY_NAME
 
 
 class _Error(msgspec.Struct, frozen=True):
     error: str
+    since: datetime | None = None
+
+
+class _Inventory(msgspec.Struct, frozen=True, rename="camel"):
+    keys: tuple[str, ...]
+    after: str = ""
+    until: str = ""
+    of_logs: bool = False
+
+
+class _Bookmark(msgspec.Struct, frozen=True):
+    anew: bool = False
 
 
 _error: Final = msgspec.json.Decoder(_Error).decode
+_inventory: Final = msgspec.json.Decoder(_Inventory).decode
+_bookmark: Final = msgspec.json.Decoder(_Bookmark).decode
 
 
 def normalize(observation: Observation, decoded: Any = None) -> list[Record]:
@@ -24,8 +39,8 @@ def normalize(observation: Observation, decoded: Any = None) -> list[Record]:
 
     Raises BadRecord where the object does not fit its resource's schema.
     """
-    if observation.type == "ERROR":
-        return [_understood(observation, _source_error)]
+    if make := _OF_STREAMS.get(observation.type):
+        return [_understood(observation, make)]
     resource = BY_NAME.get(observation.resource)
     if resource is None:
         raise BadRecord("unknown_resource", f"unknown resource {observation.resource!r}")
@@ -53,10 +68,39 @@ def _why(resource: str, error: Exception) -> tuple[str, str]:
 
 
 def _source_error(observation: Observation) -> Record:
+    told = _error(observation.object)
     return SourceErrorRecord(
         ts=observation.ts,
         cluster=observation.cluster,
         node=observation.node,
         resource=observation.resource,
-        error=scrub(_error(observation.object).error),
+        error=scrub(told.error),
+        since=told.since,
     )
+
+
+def _complete_list(observation: Observation) -> Record:
+    listed = _inventory(observation.object)
+    return InventoryRecord(
+        ts=observation.ts,
+        cluster=observation.cluster,
+        node=observation.node,
+        resource=observation.resource,
+        keys=listed.keys,
+        after=listed.after,
+        until=listed.until,
+        of_logs=listed.of_logs,
+    )
+
+
+def _heard(observation: Observation) -> Record:
+    anew = _bookmark(observation.object).anew
+    return HeardRecord(ts=observation.ts, cluster=observation.cluster, resource=observation.resource, anew=anew)
+
+
+_OF_STREAMS: Final[Mapping[Change, Callable[[Observation], Record]]] = {
+    "ERROR": _source_error,
+    "INVENTORY": _complete_list,
+    "BOOKMARK": _heard,
+}
+"""What is about a stream, not about an object of its resource."""

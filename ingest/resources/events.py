@@ -49,6 +49,7 @@ EVENTS: Final = ApiResource(
     kinds={"Event": r"v1|events\.k8s\.io/\w+"},
     paths=("/api/v1/events",),
     compared=_version,
+    bookmarks=False,
     deletion_is_news=False,
     must_gather=r"namespaces/[^/]+/core/events",
 )

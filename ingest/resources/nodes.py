@@ -6,7 +6,7 @@ from ingest.model.objects.node import Node, NodeAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import NodeRecord, Record
 from ingest.resources.decoding import kept, names_of, without_version
-from ingest.resources.resource import ApiResource, change_of
+from ingest.resources.resource import ApiResource, change_of, on_cluster
 
 
 def _records(observation: Observation, node: Node) -> list[Record]:
@@ -25,5 +25,6 @@ NODES: Final = ApiResource(
     kinds={"Node": r"v1"},
     paths=("/api/v1/nodes",),
     compared=without_version,
+    log=on_cluster,
     must_gather=r"cluster-scoped-resources/core/nodes(?:/[^/]+)?",
 )

@@ -41,5 +41,6 @@ PODS: Final = ApiResource(
     kinds={"Pod": r"v1"},
     paths=("/api/v1/pods",),
     compared=without_version,
+    log=lambda pod: pod.spec.node_name,
     must_gather=r"namespaces/[^/]+/(?:core/pods|pods/[^/]+/[^/]+)",
 )

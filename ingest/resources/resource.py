@@ -79,6 +79,10 @@ class ApiResource(Resource[Kept]):
     """Where the API server serves it; the first path that exists is used."""
     compared: Callable[[Kept], bytes]
     """What of an object is news when it changes: JSON that decodes again where deletions are news."""
+    log: Callable[[Kept], str] | None = None
+    """The node on whose log an object is, empty for the cluster's. None where logs are not reconciled with lists."""
+    bookmarks: bool = True
+    """A watch of it gets bookmarks about once a minute (rules: list-and-watch)."""
     deletion_is_news: bool = True
     """The DELETED of an Event is its time to live."""
     optional: bool = False
@@ -115,6 +119,11 @@ class KubeletResource(NodeResource[T]):
     """When the kubelet's process began, by an answer; empty where it has none."""
     after_restart: bool = False
     """It is asked for at once after a restart or a failure."""
+
+
+def on_cluster(_: Object) -> str:
+    """The log of objects that are on their cluster's."""
+    return ""
 
 
 def change_of(observation: Observation) -> ObjectChange:

@@ -22,6 +22,7 @@ from streams.fold.reducer import Concluded, Reducer
 VERSION: Final = 2
 """Of the shape of a log's state: raise it when an alert changes the shape of what it remembers."""
 _MOMENT: Final = timedelta(microseconds=1)
+_NODE_DELETED: Final = "Resolved because the node was deleted."
 _Log: TypeAlias = Literal["node", "cluster"]
 
 LogState: Final = cast(
@@ -76,7 +77,7 @@ class Engine:
             state = msgspec.structs.replace(state, cluster=rows[0].cluster, node=concluded.node)
         deletion = next((number for number, row in enumerate(rows) if type(row) is NodeRow and row.deleted), None)
         if deletion is not None:
-            state, gone = resolved_all(state, at)
+            state, gone = resolved_all(state, at, _NODE_DELETED)
             emitted += gone
             rows = rows[deletion + 1 :]
         state = self._judged(state, rows, at)

@@ -101,10 +101,15 @@ def resolved(state: State, at: datetime, lasting: Collection[str] = ()) -> tuple
     return _with(state, active), rows
 
 
-def resolved_all(state: State, at: datetime) -> tuple[State, list[Alert]]:
-    """Resolve everything: what the log is about is gone."""
+def resolved_all(state: State, at: datetime, why: str) -> tuple[State, list[Alert]]:
+    """Resolve everything: what the log is about is gone. `why` is a sentence that ends each description."""
     every = [alert for of_name in state.active.values() for alert in of_name.values()]
-    return _with(state, {}), [_row(alert, RESOLVED, at) for alert in every if alert.starts_at is not None]
+    ended = [
+        msgspec.structs.replace(alert, description=f"{alert.description} {why}")
+        for alert in every
+        if alert.starts_at is not None
+    ]
+    return _with(state, {}), [_row(alert, RESOLVED, at) for alert in ended]
 
 
 def fired(state: State, at: datetime, *, repeat: bool) -> tuple[State, list[Alert]]:

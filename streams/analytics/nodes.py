@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.objects.node import Node
-from ingest.model.records import NodeRecord
+from ingest.model.objects.node import Node, NodeMetadata
+from ingest.model.records import InventoryRecord, NodeRecord
 from streams.fold.findings import NodeRow
 from streams.fold.reducer import Output, Reducer
 from streams.rules.values.quantity import in_base_units
@@ -17,11 +17,31 @@ class State(msgspec.Struct, frozen=True):
     last: NodeRow | None = None
 
 
-def step(state: State, record: NodeRecord) -> tuple[State, Sequence[Output]]:
+def step(state: State, record: NodeRecord | InventoryRecord) -> tuple[State, Sequence[Output]]:
+    if isinstance(record, InventoryRecord):
+        return state, _vanished(state, record)
     row = _row(record)
+    if record.reconciled:
+        if state.last is None:
+            return state, ()
+        row = state.last._replace(ts=record.ts, deleted=True)
     if state.last is not None and row == state.last._replace(ts=row.ts):
         return state, ()
     return State(row), (row,)
+
+
+def _vanished(state: State, inventory: InventoryRecord) -> Sequence[Output]:
+    """The deletion of the node that nobody saw; nothing where it was made anew since the list."""
+    last = state.last
+    if inventory.resource != "nodes" or last is None or last.deleted or last.ts > inventory.ts:
+        return ()
+    node = Node(NodeMetadata(last.node, uid=last.uid, creation_timestamp=last.created_at))
+    return [
+        NodeRecord(
+            ts=inventory.ts, cluster=last.cluster, node=last.node, change="DELETED", object=node, reconciled=True
+        )
+        for _ in inventory.gone([last.uid])
+    ]
 
 
 def _row(record: NodeRecord) -> NodeRow:
@@ -48,4 +68,6 @@ def _ready(node: Node) -> bool | None:
     return {"True": True, "False": False}.get(status)
 
 
-REDUCER: Final = Reducer(name="nodes", version=1, log="node", takes=(NodeRecord,), state=State, step=step)
+REDUCER: Final = Reducer(
+    name="nodes", version=1, log="node", takes=(NodeRecord, InventoryRecord), state=State, step=step
+)

@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.objects.pod import Pod, Toleration
-from ingest.model.records import PodPlacement, PodRecord
+from ingest.model.objects.pod import Pod, PodMetadata, PodSpec, PodStatus, Toleration
+from ingest.model.records import InventoryRecord, PodPlacement, PodRecord
 from streams.fold.findings import PodBinding
 from streams.fold.reducer import Output, Reducer
 from streams.rules.pods.phase import FINISHED
@@ -32,17 +32,37 @@ class State(msgspec.Struct, frozen=True):
     """The last row of each pod that was not deleted, by uid."""
 
 
-def step(state: State, record: PodRecord | PodPlacement) -> tuple[State, Sequence[Output]]:
+def step(state: State, record: PodRecord | PodPlacement | InventoryRecord) -> tuple[State, Sequence[Output]]:
+    if isinstance(record, InventoryRecord):
+        return state, _vanished(state, record)
     if isinstance(record, PodPlacement):
         return _without(state, record.uid), ()
     uid = record.object.metadata.uid
     last = state.pods.get(uid)
+    if record.reconciled:
+        return _without(state, uid), [last._replace(ts=record.ts, change="deleted")] if last else ()
     row = _row(record, last)
     if record.change == "DELETED":
         return _without(state, uid), (row,)
     if last is not None and row == last._replace(ts=row.ts, change=row.change):
         return state, ()
     return State({**state.pods, uid: row}), (row,)
+
+
+def _vanished(state: State, inventory: InventoryRecord) -> Sequence[Output]:
+    """The deletions of pods that nobody saw; of those that came since the list none."""
+    if inventory.resource != "pods" or inventory.of_logs:
+        return ()
+    known = [uid for uid, row in state.pods.items() if row.ts <= inventory.ts]
+    return [_deletion(state.pods[uid], inventory) for uid in inventory.gone(known)]
+
+
+def _deletion(last: PodBinding, inventory: InventoryRecord) -> PodRecord:
+    metadata = PodMetadata(last.pod, last.namespace, last.uid, creation_timestamp=last.created_at)
+    pod = Pod(metadata, PodSpec(last.node), PodStatus(last.phase, qos_class=last.qos_class))
+    return PodRecord(
+        ts=inventory.ts, cluster=last.cluster, node=last.node, change="DELETED", object=pod, reconciled=True
+    )
 
 
 def _without(state: State, uid: str) -> State:
@@ -114,7 +134,14 @@ def _reason(pod: Pod) -> str:
     return next((c.reason for c in pod.status.conditions or () if c.type == "PodScheduled"), "")
 
 
-REDUCER: Final = Reducer(name="pod_bindings", version=2, log="node", takes=(PodRecord,), state=State, step=step)
+REDUCER: Final = Reducer(
+    name="pod_bindings", version=2, log="node", takes=(PodRecord, InventoryRecord), state=State, step=step
+)
 CLUSTER_REDUCER: Final = Reducer(
-    name="pending_pods", version=2, log="cluster", takes=(PodRecord, PodPlacement), state=State, step=step
+    name="pending_pods",
+    version=2,
+    log="cluster",
+    takes=(PodRecord, PodPlacement, InventoryRecord),
+    state=State,
+    step=step,
 )

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 import msgspec
 
-from ingest.model.records import SourceErrorRecord
+from ingest.model.records import HeardRecord, SourceErrorRecord
 from streams.fold.findings import SourceError
 from streams.fold.reducer import Output, Reducer
 
@@ -17,27 +18,72 @@ _GAP: Final = "gap: "
 
 
 class State(msgspec.Struct, frozen=True):
-    """Nothing: each record stands for itself."""
+    """Nothing: on a node's log each record stands for itself."""
+
+
+class ClusterState(msgspec.Struct, frozen=True):
+    heard: dict[str, datetime] = {}
+    """When the watch of each resource was last known to be whole, whoever watched."""
 
 
 def step(state: State, record: SourceErrorRecord) -> tuple[State, Sequence[Output]]:
+    return state, (_row(record, None),)
+
+
+def cluster_step(
+    state: ClusterState, record: SourceErrorRecord | HeardRecord
+) -> tuple[ClusterState, Sequence[Output]]:
+    heard = state.heard.get(record.resource)
+    if isinstance(record, SourceErrorRecord):
+        return state, (_row(record, heard),)
+    rows = [_unwatched(record, heard)] if record.anew and heard is not None and heard < record.ts else []
+    if heard is not None and heard >= record.ts:
+        return state, rows
+    return ClusterState({**state.heard, record.resource: record.ts}), rows
+
+
+def _row(record: SourceErrorRecord, heard: datetime | None) -> SourceError:
     silent = _SILENT.match(record.error)
-    kind = "silent" if silent else "gap" if record.error.startswith(_GAP) else "unreadable"
-    row = SourceError(
+    is_gap = record.error.startswith(_GAP)
+    since = (record.since or heard) if is_gap else None
+    return SourceError(
         cluster=record.cluster,
         ts=record.ts,
         node=record.node,
         resource=record.resource,
-        kind=kind,
-        silent_seconds=float(silent[1]) if silent else None,
+        kind="silent" if silent else "gap" if is_gap else "unreadable",
+        silent_seconds=float(silent[1]) if silent else _seconds(since, record.ts) if since else None,
         error=record.error,
     )
-    return state, (row,)
+
+
+def _seconds(since: datetime, until: datetime) -> float:
+    """Not below 0, though clocks of two machines may differ."""
+    return max((until - since).total_seconds(), 0.0)
+
+
+def _unwatched(record: HeardRecord, heard: datetime) -> SourceError:
+    """The time between two watches, of whichever process."""
+    between = f"from {heard:%Y-%m-%d %H:%M:%S} to {record.ts:%Y-%m-%d %H:%M:%S} UTC"
+    return SourceError(
+        cluster=record.cluster,
+        ts=record.ts,
+        node="",
+        resource=record.resource,
+        kind="gap",
+        silent_seconds=_seconds(heard, record.ts),
+        error=f"{_GAP}nobody watched {record.resource} {between}; a new list reconciled what is there",
+    )
 
 
 REDUCER: Final = Reducer(
     name="source_errors", version=1, log="node", takes=(SourceErrorRecord,), state=State, step=step
 )
 CLUSTER_REDUCER: Final = Reducer(
-    name="cluster_source_errors", version=1, log="cluster", takes=(SourceErrorRecord,), state=State, step=step
+    name="cluster_source_errors",
+    version=2,
+    log="cluster",
+    takes=(SourceErrorRecord, HeardRecord),
+    state=ClusterState,
+    step=cluster_step,
 )

@@ -50,7 +50,10 @@ class Fold:
         self._over = {log: [(r, frozenset(r.over)) for r in of_log if r.over] for log, of_log in self._by_log.items()}
 
     def step(self, log: LogState, record: Record) -> list[Output | Rejected]:
-        """Fold one record of a log into its states; gives what the reducers conclude."""
+        """Fold one record of a log into its states; gives what the reducers conclude.
+
+        A record that they emit onto the same log is folded at once, after this one.
+        """
         kind = "node" if record.node else "cluster"
         concluded: list[Output | Rejected] = []
         minute = (record.ts - _EPOCH) // EXPIRE_EVERY
@@ -65,6 +68,11 @@ class Fold:
             rows: list[Any] = [each for each in concluded if type(each) in row_types]
             if rows or (new_minute and reducer.name in log.states):
                 concluded += _step(reducer, log.states, Concluded(record.ts, record.node, new_minute, rows))
+        following = [each for each in concluded if isinstance(each, Record) and each.node == record.node]
+        if following:
+            concluded = [each for each in concluded if not any(each is other for other in following)]
+            for each in following:
+                concluded += self.step(log, each)
         return concluded
 
 

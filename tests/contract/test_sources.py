@@ -47,7 +47,7 @@ def _of_capture(path: Path) -> Iterator[Observation]:
     """Of each resource the first few that are what they say."""
     taken: defaultdict[str, int] = defaultdict(int)
     for item in read_sources([path]):
-        if not isinstance(item, Observed) or item.observation.type == "ERROR":
+        if not isinstance(item, Observed) or item.observation.type in {"ERROR", "INVENTORY", "BOOKMARK"}:
             continue
         resource = item.observation.resource
         if taken[resource] < MOST_OF_A_CAPTURE and _makes_sense(item.observation):

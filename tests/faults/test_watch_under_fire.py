@@ -57,7 +57,7 @@ class Sky:
                 seen = delivery.observation
                 if seen.type == "ERROR":
                     self.failed.add(seen.resource)
-                elif seen.resource == "pods":
+                elif seen.resource == "pods" and seen.type not in {"INVENTORY", "BOOKMARK"}:
                     uid = msgspec.json.decode(seen.object)["metadata"]["uid"]
                     (self.existing.discard if seen.type == "DELETED" else self.existing.add)(uid)
                 self.live.acknowledge(delivery)

@@ -30,6 +30,8 @@ from streams.rules.pods.phase import has_ended
 
 MAX_STORIES: Final = 500
 """Evictions of a node that a later witness can still confirm."""
+FOUND_LATE: Final = timedelta(minutes=2)
+"""A witness of an eviction that is seen so long after it was left behind while nobody watched."""
 CLOCK_SECOND: Final = timedelta(seconds=1)
 """Events have whole seconds, not the moment within one."""
 
@@ -169,6 +171,7 @@ def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessag
         evidence=witness.kind,
         message=witness.text,
         updated_at=record.ts,
+        found_late=record.ts - witness.at > FOUND_LATE,
     )
     match parsed:
         case LimitEviction(limit=limit):

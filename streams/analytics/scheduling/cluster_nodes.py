@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from ingest.model.objects.node import Node, Taint
-from ingest.model.records import NodeRecord
+from ingest.model.objects.node import Node, NodeMetadata, Taint
+from ingest.model.records import InventoryRecord, NodeRecord, Record
 from streams.rules.values.zone import zone_key
 
 
@@ -54,6 +54,34 @@ def observe(state: ClusterNodes, record: NodeRecord) -> ClusterNodes:
         since = since.copy()
         insort(since, node.since)
     return msgspec.structs.replace(state, nodes={**state.nodes, name: node}, since=since)
+
+
+def reconciled(state: ClusterNodes, inventory: InventoryRecord) -> list[Record]:
+    """What a complete list changes: nodes that are gone are deleted, and logs that it does not name learn that too.
+
+    The pods of a node can be gone when its log is not among those that have any: it gets an empty inventory.
+    """
+    if inventory.of_logs:
+        names = {*state.nodes, *(gone.name for gone in state.gone)}
+        return [_nothing_left(inventory, name) for name in inventory.gone(names)]
+    if inventory.resource != "nodes":
+        return []
+    of_uid = {node.uid: name for name, node in state.nodes.items()}
+    gone = [(uid, of_uid[uid]) for uid in inventory.gone(of_uid)]
+    return [
+        *(_deletion(inventory, name, uid) for uid, name in gone),
+        *(_nothing_left(inventory, name) for _, name in gone),
+    ]
+
+
+def _deletion(inventory: InventoryRecord, name: str, uid: str) -> NodeRecord:
+    node = Node(NodeMetadata(name, uid=uid))
+    return NodeRecord(ts=inventory.ts, cluster=inventory.cluster, change="DELETED", object=node, reconciled=True)
+
+
+def _nothing_left(inventory: InventoryRecord, node: str) -> InventoryRecord:
+    """For the log of a node that has none of it any more."""
+    return InventoryRecord(ts=inventory.ts, cluster=inventory.cluster, node=node, resource=inventory.resource)
 
 
 def _known(record: NodeRecord, before: KnownNode | None) -> KnownNode:

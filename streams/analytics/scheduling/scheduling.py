@@ -13,8 +13,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ingest.model.records import EventRecord, NodeRecord, PodPlacement, PodRecord, Record
-from streams.analytics.scheduling.cluster_nodes import existing_for, observe
+from ingest.model.records import EventRecord, InventoryRecord, NodeRecord, PodPlacement, PodRecord, Record
+from streams.analytics.scheduling.cluster_nodes import existing_for, observe, reconciled
 from streams.analytics.scheduling.state import OPEN_LIMIT, OpenFailure, State, Waiting, forget_pod
 from streams.analytics.scheduling.verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
 from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
@@ -50,6 +50,8 @@ def reducer(scheduler_version: str = "") -> Reducer[State]:
                 return _pod(state, record, scheduler_version)
             case EventRecord():
                 return _event(state, record)
+            case InventoryRecord():
+                return state, reconciled(state.nodes, record)
         return state, ()
 
     def expire(state: State, watermark: datetime) -> tuple[State | None, Sequence[Output]]:
@@ -59,7 +61,7 @@ def reducer(scheduler_version: str = "") -> Reducer[State]:
         name="scheduling",
         version=1,
         log="cluster",
-        takes=(NodeRecord, PodRecord, PodPlacement, EventRecord),
+        takes=(NodeRecord, PodRecord, PodPlacement, EventRecord, InventoryRecord),
         state=State,
         step=step,
         expire=expire,

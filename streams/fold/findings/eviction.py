@@ -70,3 +70,5 @@ class Eviction(NamedTuple):
     evidence: str
     message: str
     updated_at: datetime
+    found_late: bool = False
+    """The first witness was seen minutes after the eviction: nobody watched then."""

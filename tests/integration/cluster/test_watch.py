@@ -88,7 +88,12 @@ class Running:
 
     @property
     def observations(self) -> list[Observation]:
-        return [step.observation for step in self.seen if step.observation]
+        """Of objects, and errors."""
+        return [
+            step.observation
+            for step in self.seen
+            if step.observation and step.observation.type not in {"INVENTORY", "BOOKMARK"}
+        ]
 
     @property
     def told(self) -> list[tuple[str, str, str]]:
@@ -311,6 +316,8 @@ async def _degraded_when_seen(live: Live, node: str) -> Mapping[str, str]:
     told = set()
     async with live.deliveries() as deliveries, asyncio.timeout(120):
         async for delivery in deliveries:
+            if delivery.observation.type in {"INVENTORY", "BOOKMARK"}:
+                continue
             thing = msgspec.json.decode(delivery.observation.object)
             told.add((delivery.observation.resource, thing.get("error") or thing["metadata"]["name"]))
             if ("nodes", node) in told and "pods" in live.degraded():

@@ -13,6 +13,7 @@ from fakes.apiserver import Answer, FakeApiServer, bookmark, event, listing, pod
 from fakes.clock import FakeClock
 from ingest.apiserver.changes import Seen
 from ingest.apiserver.watch import ABSENT_SECONDS, Watch
+from ingest.model.observation import Observation
 from ingest.model.reports import Tally
 from ingest.resources.events import EVENTS
 from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES
@@ -33,6 +34,8 @@ class Stage:
         self.clock = FakeClock()
         self.tally: Tally = Counter()
         self.heard: list[str] = []
+        self.listed: list[Observation] = []
+        """What logs learn from complete lists; not among the steps."""
 
     async def steps(self, count: int, resource: ApiResource[Any] = PODS, **options: Any) -> list[Seen]:
         """The first steps of a new watch."""
@@ -54,6 +57,9 @@ class Stage:
             )
             async with aclosing(watch.follow()) as stream:
                 async for seen in stream:
+                    if seen.observation and seen.observation.type in {"INVENTORY", "BOOKMARK"}:
+                        self.listed.append(seen.observation)
+                        continue
                     taken.append(seen)
                     if enough(taken):
                         break
@@ -91,13 +97,13 @@ def _too_old() -> Answer:
     return refusal(410, "Expired", "too old resource version: 1 (2)")
 
 
-async def test_first_list_takes_what_is_cached_and_the_watch_goes_on_from_its_version() -> None:
+async def test_first_list_is_at_the_most_recent_version_and_the_watch_goes_on_from_its_version() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [listing("7", [pod("a", "3")]), watching(event("ADDED", pod("b", "9")))]
         steps = await stage.steps(3)
         first, second = stage.server.asked(PODS_PATH)
     assert _told(steps) == [("ADDED", "a"), ("ADDED", "b")]
-    assert first == {"resourceVersion": "0", "limit": "500"}
+    assert first == {"limit": "500"}
     assert (second["watch"], second["resourceVersion"], second["allowWatchBookmarks"]) == ("true", "7", "true")
 
 
@@ -138,7 +144,7 @@ async def test_a_list_whose_rest_expired_is_asked_for_whole_and_tells_nothing_tw
         steps = await stage.steps(4)
         queries = stage.server.asked(PODS_PATH)
     assert _told(steps) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
-    assert queries[2] == {"resourceVersion": "0"}
+    assert queries[2] == {}
 
 
 async def test_after_410_the_list_is_at_the_last_version_and_tells_what_vanished_and_the_gap() -> None:
@@ -207,7 +213,7 @@ async def test_410_for_the_list_at_the_last_version_leads_to_the_most_recent() -
         ]
         steps = await stage.steps(4)
         queries = stage.server.asked(PODS_PATH)
-    assert [query.get("resourceVersion") for query in queries] == ["0", "7", "7", None]
+    assert [query.get("resourceVersion") for query in queries] == [None, "7", "7", None]
     assert _told(steps) == [("ADDED", "a")]
 
 
@@ -225,7 +231,7 @@ async def test_too_large_resource_version_leads_to_a_list_at_the_most_recent() -
         ]
         steps = await stage.steps(4)
         queries = stage.server.asked(PODS_PATH)
-    assert [query.get("resourceVersion") for query in queries] == ["0", "7", "7", None]
+    assert [query.get("resourceVersion") for query in queries] == [None, "7", "7", None]
     assert _versions(steps)[-1] == "3"
 
 
@@ -435,12 +441,13 @@ async def test_an_events_410_after_a_restart_is_a_gap() -> None:
 
 async def test_a_watch_that_the_server_ends_in_time_is_made_anew_at_once() -> None:
     async with _stage() as stage:
-        stage.server.script[PODS_PATH] = [listing("7", []), watching(hang=False), watching(bookmark("8"))]
+        ended = watching(bookmark("8"), hang=False)
+        stage.server.script[PODS_PATH] = [listing("7", []), ended, watching(bookmark("9"))]
 
         def minutes_pass(_: str) -> None:
             stage.clock.seconds += 400
 
-        await stage.steps(2, contact=minutes_pass)
+        await stage.steps(3, contact=minutes_pass)
     assert stage.clock.slept == []
 
 
@@ -470,7 +477,7 @@ async def test_each_request_has_the_token_of_now() -> None:
             )
             watch = Watch(PODS, "lab", client, clock=stage.clock.clock, tally=stage.tally)
             async with aclosing(watch.follow()) as stream:
-                assert [(await anext(stream)).version for _ in range(2)] == ["7", "8"]
+                assert "8" in [seen.version async for seen in _until_version(stream, "8")]
     assert [request.authorization for request in stage.server.requests] == ["Bearer one", "Bearer two"]
 
 
@@ -483,6 +490,90 @@ async def test_the_server_is_asked_to_end_a_watch_after_5_to_10_minutes() -> Non
             await stage.steps(2)
             asked.append(int(stage.server.asked(PODS_PATH)[1]["timeoutSeconds"]))
     assert asked == [300, 599]
+
+
+def _learned(stage: Stage) -> list[tuple[str, str, Any]]:
+    """What logs learn from lists, by the node of the log."""
+    return [(one.type, one.node, msgspec.json.decode(one.object)) for one in stage.listed]
+
+
+async def test_every_log_learns_what_a_complete_list_had_before_the_version_is_reached() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", [pod("a", "3", "n1"), pod("b", "4", "n2")], rest="t"),
+            listing("7", [pod("c", "5", "n1"), pod("waits", "6")]),
+            watching(),
+        ]
+        reached: list[int] = []
+
+        def counted(steps: list[Seen]) -> bool:
+            reached.append(len(stage.listed))
+            return steps[-1].version == "7"
+
+        await stage.until(counted)
+    assert _learned(stage) == [
+        ("INVENTORY", "", {"keys": ["uid-waits"]}),
+        ("INVENTORY", "n1", {"keys": ["uid-a", "uid-c"]}),
+        ("INVENTORY", "n2", {"keys": ["uid-b"]}),
+        ("INVENTORY", "", {"keys": ["n1", "n2"], "ofLogs": True}),
+        ("BOOKMARK", "", {"anew": True}),
+    ]
+    assert reached == [0, 0, 0, 0, 5]
+
+
+async def test_a_new_list_after_410_reconciles_too_and_its_gap_has_both_ends() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", [pod("gone", "3", "n1")]),
+            watching(bookmark("8"), event("ERROR", _status(410, "Expired"))),
+            listing("20", []),
+            watching(),
+        ]
+        heard_at = stage.clock.now()
+        steps = await stage.until(lambda steps: steps[-1].version == "20")
+    assert _learned(stage)[4:] == [("INVENTORY", "", {"keys": []}), ("INVENTORY", "", {"keys": [], "ofLogs": True})]
+    (gap,) = [step.observation for step in steps if step.observation and step.observation.type == "ERROR"]
+    assert msgspec.json.decode(gap.object)["since"] == heard_at.isoformat().replace("+00:00", "Z")
+
+
+async def test_a_stream_that_goes_on_where_it_was_has_no_inventory() -> None:
+    """The history from its version has every deletion; others may have published more than it had then."""
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [listing("7", [pod("a", "3")]), watching(event("DELETED", pod("a", "8")))]
+        steps = await stage.steps(1, version="7")
+    assert _told(steps) == [("DELETED", "a")]
+    assert stage.listed == []
+
+
+async def test_a_list_with_an_object_that_is_none_is_not_complete() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [listing("7", [pod("a", "3", "n1"), {"metadata": {"name": 5}}]), watching()]
+        await stage.until(lambda steps: steps[-1].version == "7")
+    assert [one.type for one in stage.listed] == ["BOOKMARK"]
+
+
+async def test_a_watch_that_is_opened_anew_is_no_sign_of_life_where_bookmarks_come() -> None:
+    """Four watches stay without a byte: what was heard is the list, and at last the bookmark."""
+    async with _stage() as stage:
+        silent = [watching() for _ in range(4)]
+        stage.server.script[PODS_PATH] = [listing("7", []), *silent, watching(bookmark("8"))]
+        await stage.until(lambda steps: steps[-1].version == "8", silence_seconds=0.05)
+    assert stage.tally["pods", "silent"] == 4
+    assert stage.heard == ["pods", "pods"]
+
+
+async def test_of_events_whose_watch_has_no_bookmarks_it_is_one() -> None:
+    async with _stage() as stage:
+        stage.server.script[EVENTS_PATH] = [listing("7", []), watching(), watching(), watching(bookmark("8"))]
+        await stage.until(lambda steps: steps[-1].version == "8", EVENTS, silence_seconds=0.05)
+    assert stage.heard == ["events"] * 5
+
+
+async def _until_version(stream: AsyncIterator[Seen], version: str) -> AsyncIterator[Seen]:
+    async for seen in stream:
+        yield seen
+        if seen.version == version:
+            return
 
 
 def _status(code: int, reason: str) -> dict[str, Any]:

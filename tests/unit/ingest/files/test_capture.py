@@ -140,7 +140,7 @@ NOT_OBSERVATIONS = [
     ("wrong_value", with_field("ts", "0001-01-01T00:00:00Z")),
     ("wrong_value", with_field("ts", "0001-01-01T00:00:00+23:00")),
     ("wrong_value", with_field("ts", "9999-12-31T23:59:59Z")),
-    ("wrong_value", with_field("type", "BOOKMARK")),
+    ("wrong_value", with_field("type", "RENAMED")),
     ("wrong_value", with_field("source", "rumour")),
     ("missing_field", b"{}"),
     ("missing_field", GOOD.replace(b'"cluster":"lab",', b"")),

@@ -38,6 +38,8 @@ class Memory:
         self._at_once = at_once
 
     async def publish(self, received: Received) -> Sequence[asyncio.Future[None]]:
+        if received.type in {"INVENTORY", "BOOKMARK"}:
+            return ()
         self.seen.append(received)
         self.out.append([asyncio.get_running_loop().create_future() for _ in range(self._messages)])
         if self._at_once:

@@ -43,9 +43,9 @@ def _written(path: Path) -> list[Observed]:
         return [entry for entry in read_capture(file) if isinstance(entry, Observed)]
 
 
-async def _four(capturing: Capturing, stop: asyncio.Event) -> Captured:
+async def _seven(capturing: Capturing, stop: asyncio.Event) -> Captured:
     run = asyncio.ensure_future(capturing.run(stop))
-    await until(lambda: capturing.captured.observations >= 4)
+    await until(lambda: capturing.captured.observations >= 7)
     stop.set()
     return await run
 
@@ -57,12 +57,15 @@ async def test_what_is_seen_is_written_without_secrets_and_counted(tmp_path: Pat
     async with _live(store) as live:
         told: list[str] = []
         capturing = Capturing(live, open_capture(out, "lab", Rotation()), told.append)
-        captured = await _four(capturing, asyncio.Event())
-        assert "4 observations" in capturing.line()
+        captured = await _seven(capturing, asyncio.Event())
+        assert "7 observations" in capturing.line()
         assert "nodes cannot be read: 403 Forbidden" in capturing.line()
-    assert captured == Captured(observations=4, errors=1)
+    assert captured == Captured(observations=7, errors=1)
     entries = _written(out)
-    assert sorted(entry.observation.resource for entry in entries) == ["nodes", "pods", "pods", "pods"]
+    assert sorted(entry.observation.type for entry in entries) == [
+        *("ADDED", "ADDED", "ADDED"),
+        *("BOOKMARK", "ERROR", "INVENTORY", "INVENTORY"),
+    ]
     # the fake's pods have the variable A with the value b
     assert not any(b'"value"' in bytes(entry.observation.object) for entry in entries)
     assert store.load() == {"pods": "9"}

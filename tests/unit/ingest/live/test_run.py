@@ -1,8 +1,9 @@
 """All sources of a cluster together, against a fake API server."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pydantic
 import pytest
 from kubernetes_asyncio.client.configuration import Configuration
 
-from common.clock import SYSTEM
+from common.clock import SYSTEM, Clock
 from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
 from ingest.apiserver.versions import VersionFile
 from ingest.apiserver.watch import ABSENT_SECONDS
@@ -63,7 +64,7 @@ async def _until(live: Live, enough: Any) -> list[Delivery]:
         async for delivery in deliveries:
             taken.append(delivery)
             live.acknowledge(delivery)
-            if enough([one.observation for one in taken]):
+            if enough([one.observation for one in taken if one.observation.type not in {"INVENTORY", "BOOKMARK"}]):
                 break
     return taken
 
@@ -122,8 +123,9 @@ async def test_versions_are_kept_behind_what_is_acknowledged_and_a_restart_goes_
     async with _server() as server:
         live = Live(settings, _access(server), store)
         async with live.deliveries() as deliveries, asyncio.timeout(10):
-            taken = [await anext(deliveries) for _ in range(3)]
-            for delivery in (taken[0], taken[2]):
+            # the pod of the list, its end (two inventories and a bookmark), and two more pods
+            taken = [await anext(deliveries) for _ in range(6)]
+            for delivery in (*taken[:4], taken[5]):
                 live.acknowledge(delivery)
         assert store.load() == {"pods": "7"}
 
@@ -151,8 +153,8 @@ async def test_a_store_that_fails_is_degraded_and_heals(tmp_path: Path) -> None:
         await _until(live, lambda seen: len(seen) == 3)
         assert "directory" in live.degraded()["versions"]
         (tmp_path / "versions.json.new").rmdir()
-        server.script["/api/v1/pods"] = [listing("7", [pod("a", "3")]), watching()]
-        await _until(Live(_settings(resources=("pods",)), _access(server), store), len)
+        server.script["/api/v1/pods"] = [listing("7", [pod("a", "3")]), watching(event("ADDED", pod("b", "8")))]
+        await _until(Live(_settings(resources=("pods",)), _access(server), store), lambda seen: len(seen) == 2)
     assert store.load()["pods"]
 
 
@@ -189,6 +191,39 @@ async def test_a_silent_stream_is_told_but_not_a_custom_resource_that_does_not_e
         assert live.degraded() == {}
     assert (silence.resource, silence.type, silence.source) == ("pods", "ERROR", "watch")
     assert msgspec.json.decode(silence.object)["error"].startswith("stream silent for ")
+
+
+async def test_a_whole_watch_leaves_a_bookmark_a_minute_and_a_silent_one_a_row_after_two() -> None:
+    """What the next watcher begins its gap with is when this one was last heard."""
+    passed = 0.0
+    async with _server() as server:
+        clock = Clock(
+            lambda: SYSTEM.now() + timedelta(seconds=passed),
+            lambda: SYSTEM.monotonic() + passed,
+            lambda seconds: asyncio.sleep(min(seconds, 0.01)),
+            SYSTEM.random,
+        )
+        live = Live(_settings(resources=("pods",)), _access(server), None, clock)
+        async with live.deliveries() as deliveries, asyncio.timeout(10):
+            began = clock.now()
+            await _next(deliveries, lambda seen: b'"uid-c"' in bytes(seen.object) and seen.type == "ADDED")
+            heard_by = clock.now()
+            passed = 61
+            bookmark = await _next(deliveries, lambda seen: bytes(seen.object) == b"{}")
+            assert (bookmark.type, bookmark.resource) == ("BOOKMARK", "pods")
+            assert began <= bookmark.ts <= heard_by
+            passed = 121
+            silence = await _next(deliveries, lambda seen: seen.type == "ERROR")
+            assert any(why.startswith("pods has been silent for 12") for why in live._why_not())
+            assert live._bookmarks() == []
+    assert msgspec.json.decode(silence.object)["error"].startswith("stream silent for 12")
+
+
+async def _next(deliveries: AsyncIterator[Delivery], wanted: Callable[[Observation], bool]) -> Observation:
+    async for delivery in deliveries:
+        if wanted(delivery.observation):
+            return delivery.observation
+    raise AssertionError
 
 
 async def test_the_credentials_and_the_versions_file_of_the_settings_are_used(tmp_path: Path) -> None:

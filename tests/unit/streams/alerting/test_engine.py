@@ -67,6 +67,7 @@ def test_a_node_that_is_deleted_has_no_alerts_any_more() -> None:
     gone = log(5, row(NodeRow, node="n", deleted=True))
     assert sorted(gone) == ["resolved EvictionThresholdNear", "resolved ImageGCInvalidCapacity"]
     assert log.state.active == {}
+    assert all(each.endswith(" Resolved because the node was deleted.") for each in log.descriptions[-2:])
 
 
 def test_what_was_concluded_before_a_node_was_deleted_raises_nothing_and_what_comes_after_does() -> None:
