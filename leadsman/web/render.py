@@ -172,7 +172,7 @@ def environment() -> Environment:
             nothing_found,
         )
     }
-    made.filters["plain"] = shown
+    made.filters |= {"plain": shown, "freshness": freshness, "nothing_found": nothing_found}
     made.tests["is_web"] = is_web
     made.globals |= {
         "quick": QUICK_TEXTS,
