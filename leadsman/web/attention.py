@@ -1,196 +1,163 @@
-"""What needs attention, the worst first: pure, from an overview."""
+"""What needs attention, now and during the range, the worst first: pure, from an overview."""
 
-from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from leadsman.web.badges import OFTEN, SOON_SECONDS, Severity, is_uneven
-from leadsman.web.overview import NodeLine, Overview
-from leadsman.web.words import BLIND_VERDICTS, duration, sentence, some
+from common.text import plain
+from leadsman.web.alerts import Alert
+from leadsman.web.asked import RowDict
+from leadsman.web.badges import Severity
+from leadsman.web.evidence import freshness
+from leadsman.web.findings import findings
+from leadsman.web.item import Item, distinct
+from leadsman.web.overview import Overview
+from leadsman.web.words import some
 
 _SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
-
-
-class Item(NamedTuple):
-    """One thing to look at; `nodes` are all that it concerns."""
-
-    severity: Severity
-    title: str
-    text: str
-    nodes: tuple[str, ...]
-    anchor: str
-    """The section with the details."""
+MOST_WARNINGS: Final = 5
+"""Reasons that have an item of their own."""
+MOST_REASONS: Final = 4
+"""Groups of pending pods that are told."""
+MOST_TEXT: Final = 300
+"""Characters of a message."""
 
 
 def attention(view: Overview) -> list[Item]:
-    """The items, worst first; of one severity in the order of these rules."""
+    """The items, worst first; of one severity in the order of these rules. A problem and its alert are one item."""
     items = [
-        *_alerts(view),
+        *_silence(view),
         *_not_ready(view),
-        *_thresholds_met(view),
-        *_evicted(view),
-        *_image_gc(view),
-        *_blind_spots(view),
-        *_nearing(view),
-        *_pressure(view),
-        *_rejected(view),
-        *_overcommitted(view),
-        *_numa(view),
-        *_sources(view),
+        *_out_of_memory(view),
+        *_waiting(view),
+        *findings(view),
+        *_warnings(view),
+        *_without_statistics(view),
     ]
-    return sorted(items, key=lambda item: item.severity)
+    return sorted(_with_alerts(items, view.alerts or ()), key=lambda item: item.severity)
 
 
-def _alerts(view: Overview) -> Iterator[Item]:
-    firing = [alert for alert in view.alerts or () if alert.firing]
+_TITLES_OF: Final = {
+    "DeadLetters": (),
+    "EvictionThresholdNear": ("threshold",),
+    "ImageGCInsufficientFreed": ("Image GC frees too little",),
+    "ImageGCInvalidCapacity": ("Image GC does not run",),
+    "ImageGCRestartLoop": ("Image GC fails at every start",),
+    "NodeOvercommitted": ("requested than allocatable",),
+    "NUMASkewHigh": ("Uneven NUMA nodes",),
+    "PodsEvicted": ("evicted", "rejected at admission"),
+    "PressureOscillation": ("In and out of pressure",),
+    "SchedulerBlindSpot": ("The scheduler:",),
+    "StreamStalled": ("fell silent",),
+}
+"""Parts of the titles of the problems that an alert is about, the likeliest first."""
+
+
+def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert]) -> list[Item]:
+    """The items with the alerts that fire about them; an alert about none is an item of its own."""
+    found = list(items)
+    firing = [alert for alert in alerts if alert.firing]
     for name in dict.fromkeys(alert.name for alert in firing):
         same = [alert for alert in firing if alert.name == name]
-        severity = Severity(min(_SEVERITIES.get(alert.severity, 2) for alert in same))
-        text = same[0].summary if len(same) == 1 else f"{len(same)} of them fire. The last: {same[0].summary}"
-        yield Item(severity, f"Alert {name}", text, _names(alert.node for alert in same), "alerts")
+        severity = Severity(min(_SEVERITIES.get(alert.severity, Severity.NOTE) for alert in same))
+        nodes, since = distinct(alert.node for alert in same), min(alert.starts_at for alert in same)
+        place = _place(found, name, nodes)
+        if place is None:
+            text = same[0].summary if len(same) == 1 else f"{len(same)} of them fire. The last: {same[0].summary}"
+            found.append(Item(severity, f"Alert {name}", text, nodes, "alerts", since=since))
+        else:
+            item = found[place]
+            found[place] = item._replace(
+                severity=min(item.severity, severity),
+                nodes=distinct((*item.nodes, *nodes)),
+                now=True,
+                since=min(since, item.since or since),
+                alerts=(*item.alerts, name),
+            )
+    return found
+
+
+def _place(items: Sequence[Item], alert: str, nodes: Sequence[str]) -> int | None:
+    """Which item tells the alert's problem, on a node of the alert where both name some."""
+    for part in _TITLES_OF.get(alert, ()):
+        for place, item in enumerate(items):
+            if part in item.title and (not nodes or not item.nodes or set(nodes) & set(item.nodes)):
+                return place
+    return None
+
+
+def _silence(view: Overview) -> Iterator[Item]:
+    """The whole cluster is not heard of: nothing is known of how it is now."""
+    evidence = view.evidence
+    if evidence.stale:
+        title = "Nothing is known of now" if view.scope.now else "Nothing was seen towards the end of the range"
+        text = f"{freshness(evidence)}. What follows is how it was then."
+        yield Item(Severity.UNKNOWN, title, text, (), "unknown", since=evidence.last_at)
 
 
 def _not_ready(view: Overview) -> Iterator[Item]:
-    nodes = [node.name for node in view.nodes if node.ready is False]
-    if nodes:
-        text = f"The condition Ready is not true on {some(len(nodes), 'node')}."
-        yield Item(Severity.CRITICAL, "Node not ready", text, tuple(nodes), "nodes")
+    known = [node for node in view.nodes if node.known]
+    refused = tuple(node.name for node in known if node.ready is False)
+    silent = tuple(node.name for node in known if node.ready is None)
+    of = f"of {some(len(known), 'node')}"
+    if refused:
+        text = "Its kubelet reports a problem." if len(refused) == 1 else "Their kubelets report a problem."
+        action = " New pods do not go there: kubectl describe node tells the reason."
+        yield Item(Severity.CRITICAL, f"{len(refused)} {of} not Ready", text + action, refused, "nodes")
+    if silent:
+        text = "The kubelet does not report, or the Node has no condition Ready. Whether its pods run is not known."
+        yield Item(Severity.CRITICAL, f"{len(silent)} {of} with Ready unknown", text, silent, "nodes")
 
 
-def _thresholds_met(view: Overview) -> Iterator[Item]:
-    for hard, severity in ((True, Severity.CRITICAL), (False, Severity.WARNING)):
-        which = "hard" if hard else "soft"
-        met: dict[str, list[NodeLine]] = {}
-        for node in view.nodes:
-            for margin in node.margins:
-                if margin.hard_met if hard else (margin.soft_met and not margin.hard_met):
-                    met.setdefault(margin.signal, []).append(node)
-        for signal, nodes in met.items():
-            first = next(margin for margin in nodes[0].margins if margin.signal == signal)
-            yield Item(
-                severity,
-                f"{signal} is below its {which} threshold",
-                f"{nodes[0].name}: {first.words}." if len(nodes) == 1 else f"On {len(nodes)} nodes.",
-                tuple(node.name for node in nodes),
-                "nodes",
-            )
+_OUT_OF_MEMORY: Final = ("OOMKilling", "SystemOOM")
 
 
-def _evicted(view: Overview) -> Iterator[Item]:
-    nodes = [node for node in view.nodes if node.evicted.pressure]
-    pods = sum(node.evicted.pressure for node in nodes)
-    if nodes:
-        resources = sorted({each for node in nodes for each in node.evicted.resources})
-        text = f"{some(pods, 'running pod')} evicted: low on {' and '.join(resources)}."
-        title = f"{some(pods, 'pod')} evicted under pressure"
-        yield Item(Severity.CRITICAL, title, text, tuple(node.name for node in nodes), "timeline")
-    limited = [node for node in view.nodes if node.evicted.own_limit]
-    if limited:
-        pods = sum(node.evicted.own_limit for node in limited)
-        text = "They used more local storage than they may."
-        title = f"{some(pods, 'pod')} evicted for their own limits" if pods > 1 else "1 pod evicted for its own limit"
-        yield Item(Severity.WARNING, title, text, tuple(node.name for node in limited), "timeline")
+def _out_of_memory(view: Overview) -> Iterator[Item]:
+    for row in view.warnings:
+        if row["reason"] in _OUT_OF_MEMORY:
+            yield _of_events(Severity.CRITICAL, f"Out of memory ({row['reason']})", row)
 
 
-def _image_gc(view: Overview) -> Iterator[Item]:
-    titles = {
-        "persistent": "Image GC does not run",
-        "restart_loop": "Image GC fails at every start of the kubelet",
-        "insufficient_freed": "Image GC frees too little",
-    }
-    for verdict, title in titles.items():
-        nodes = [node.name for node in view.nodes if node.image_gc == verdict]
-        if nodes:
-            row = next(each for each in view.image_gc if each["node"] == nodes[0] and each["verdict"] == verdict)
-            yield Item(Severity.CRITICAL, title, row["explanation"], tuple(nodes), "image-gc")
+def _warnings(view: Overview) -> Iterator[Item]:
+    others = [row for row in view.warnings if row["reason"] not in _OUT_OF_MEMORY]
+    for row in others[:MOST_WARNINGS]:
+        yield _of_events(Severity.WARNING, row["reason"], row)
+    if rest := others[MOST_WARNINGS:]:
+        text = ", ".join(f"{row['reason']} ({row['times']})" for row in rest)
+        title = f"Warnings of {some(len(rest), 'more reason')}"
+        yield Item(Severity.WARNING, title, f"{text}.", (), "timeline", now=False)
 
 
-def _blind_spots(view: Overview) -> Iterator[Item]:
-    for verdict in dict.fromkeys(row["verdict"] for row in view.blind_spots):
-        same = [row for row in view.blind_spots if row["verdict"] == verdict]
-        if verdict != "inconclusive":
-            title = f"The scheduler: {BLIND_VERDICTS.get(verdict, verdict)}"
-            yield Item(
-                Severity.CRITICAL, title, same[0]["evidence"], _names(row["node"] for row in same), "scheduler"
-            )
+def _of_events(severity: Severity, what: str, row: RowDict) -> Item:
+    title = f"{what}, {'at least ' * bool(row['lower_bound'])}{some(row['times'], 'time')}"
+    objects = (
+        row["last_object"] if row["objects"] == 1 else f"{row['objects']:,} objects. The last, {row['last_object']}"
+    )
+    text = f"{objects}: {plain(row['last_message'], MOST_TEXT)}"
+    return Item(severity, title, text, tuple(row["nodes"]), "timeline", False, row["first_at"], row["last_at"])
 
 
-def _nearing(view: Overview) -> Iterator[Item]:
-    soon = [
-        (margin.seconds, node.name, margin)
-        for node in view.nodes
-        for margin in node.margins
-        if not margin.met and margin.seconds is not None and margin.seconds <= SOON_SECONDS
+def _waiting(view: Overview) -> Iterator[Item]:
+    """Pending pods, with the reasons of those that most wait for."""
+    if not view.waiting:
+        return
+    pods = sum(row["pods"] for row in view.waiting)
+    told = [
+        f"{row['pods']} {'of ' + row['owner'] if row['owner'] else row['pod']} in {row['namespace']}"
+        f"{' on ' + row['node'] if row['node'] else ''}: {plain(row['why'], MOST_TEXT) or 'no reason was seen'}"
+        for row in view.waiting[:MOST_REASONS]
     ]
-    acting = sorted(each for each in soon if not each[2].gc_first)
-    if acting:
-        _, name, first = acting[0]
-        text = f"{name}: {first.signal}, {first.words}, {first.ahead}."
-        yield Item(Severity.WARNING, "A threshold is near", text, _names(each[1] for each in acting), "nodes")
-    saved = sorted(each for each in soon if each[2].gc_first)
-    if saved:
-        text = f"{saved[0][1]}: {saved[0][2].signal}, {saved[0][2].ahead}, but image GC acts before that."
-        yield Item(Severity.NOTE, "Image GC will act", text, _names(each[1] for each in saved), "nodes")
+    more = len(view.waiting) - len(told)
+    text = ". ".join(told) + (f". And {some(more, 'more group')}." if more else ".")
+    since = min(row["first_since"] for row in view.waiting)
+    nodes = distinct(row["node"] for row in view.waiting)
+    yield Item(Severity.WARNING, f"{some(pods, 'pod')} Pending", text, nodes, "scheduler", since=since)
 
 
-def _pressure(view: Overview) -> Iterator[Item]:
-    for condition in ("MemoryPressure", "DiskPressure", "PIDPressure"):
-        nodes = [node.name for node in view.nodes if condition in node.pressure]
-        if nodes:
-            text = f"{some(len(nodes), 'node')} at the end of the range: no new pods go there."
-            yield Item(Severity.WARNING, condition, text, tuple(nodes), "nodes")
-    swinging = [node for node in view.nodes if node.times_under_pressure >= OFTEN]
-    if swinging:
-        most = max(swinging, key=lambda node: node.times_under_pressure)
-        text = f"{most.name} came under pressure {most.times_under_pressure} times."
-        names = tuple(node.name for node in swinging)
-        yield Item(Severity.WARNING, "In and out of pressure", text, names, "timeline")
-
-
-def _rejected(view: Overview) -> Iterator[Item]:
-    nodes = [node for node in view.nodes if node.evicted.admission]
-    if nodes:
-        pods = sum(node.evicted.admission for node in nodes)
-        text = "A node under pressure turned them away; their owners made new ones again and again."
-        title = f"{some(pods, 'pod')} rejected at admission"
-        yield Item(Severity.WARNING, title, text, tuple(node.name for node in nodes), "timeline")
-
-
-def _overcommitted(view: Overview) -> Iterator[Item]:
-    over: dict[str, list[str]] = {}
-    for node in view.nodes:
-        for resource, fit in node.fit.items():
-            if fit.requested > fit.allocatable:
-                over.setdefault(resource, []).append(node.name)
-    for resource, nodes in over.items():
-        text = f"Pods request more {resource} than {some(len(nodes), 'node')} can give."
-        yield Item(Severity.WARNING, f"More {resource} requested than allocatable", text, tuple(nodes), "nodes")
-
-
-def _numa(view: Overview) -> Iterator[Item]:
-    late = view.late_joiners
-    if late is not None and late["verdict"] == "late_joiners_emptier":
-        yield Item(
-            Severity.WARNING, "Nodes that joined later stay emptier", sentence(late["explanation"]), (), "numa"
-        )
-    nodes = [node for node in view.nodes if is_uneven(node)]
-    if nodes:
-        first = max(nodes, key=lambda node: (node.numa or {})["stranded_cpus"])
-        numa = first.numa or {}
-        largest = f"the largest exclusive pod that fits has {numa['largest_fit_cpus']}"
-        text = f"{first.name}: {numa['free_cpus']} CPUs are free, {largest}."
-        yield Item(Severity.WARNING, "Uneven NUMA nodes", text, tuple(node.name for node in nodes), "numa")
-    if view.numa_failures:
-        text = sentence(view.numa_failures[0]["explanation"])
-        title = f"{some(len(view.numa_failures), 'pod')} not admitted for NUMA or CPUs"
-        yield Item(Severity.WARNING, title, text, _names(row["node"] for row in view.numa_failures), "numa")
-
-
-def _sources(view: Overview) -> Iterator[Item]:
-    for row in view.unknown.source_errors:
-        if row["kind"] == "silent":
-            text = f"Nothing was heard for up to {duration(row['longest_silence_seconds'])}. {row['last_error']}"
-            yield Item(Severity.WARNING, f"{row['resource']} fell silent", text, tuple(row["nodes"]), "unknown")
-
-
-def _names(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for name in names if name))
+def _without_statistics(view: Overview) -> Iterator[Item]:
+    """Of a cluster that is heard of otherwise."""
+    nodes = tuple(node.name for node in view.nodes if node.known and node.stale)
+    if nodes and not view.evidence.stale:
+        ages = {node.sample_age for node in view.nodes if node.known and node.stale and node.sample_age}
+        last = f"The last sample: {min(ages)}. " if len(ages) == 1 else ""
+        title = f"No recent statistics of {len(nodes)} of {some(len(view.nodes), 'node')}"
+        yield Item(Severity.UNKNOWN, title, f"{last}Their room and pressure ahead are not known.", nodes, "unknown")

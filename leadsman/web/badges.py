@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from leadsman.web.overview import NodeLine
+from leadsman.web.nodes import NodeLine
 
 SOON_SECONDS: Final = 3600.0
 OFTEN: Final = 3
@@ -21,11 +21,17 @@ class Severity(IntEnum):
 
     CRITICAL = 0
     WARNING = 1
-    NOTE = 2
+    UNKNOWN = 2
+    """Without evidence, or with old evidence only."""
+    NOTE = 3
 
     @property
     def word(self) -> str:
         return self.name.lower()
+
+    @property
+    def label(self) -> str:
+        return "not known" if self is Severity.UNKNOWN else self.word
 
 
 class Badge(NamedTuple):
@@ -62,7 +68,15 @@ def is_uneven(node: NodeLine) -> bool:
 def _badge_ready(node: NodeLine) -> Badge | None:
     if node.ready is False:
         return Badge(Severity.CRITICAL, "not ready")
+    if node.ready is None:
+        return Badge(Severity.UNKNOWN, "Ready unknown")
     return Badge(Severity.NOTE, "cordoned") if node.unschedulable else None
+
+
+def _badge_evidence(node: NodeLine) -> Badge | None:
+    if not node.stale:
+        return None
+    return Badge(Severity.UNKNOWN, f"last sample {node.sample_age}" if node.sample_age else "no statistics")
 
 
 def _badge_margin(node: NodeLine) -> Badge | None:
@@ -73,7 +87,7 @@ def _badge_margin(node: NodeLine) -> Badge | None:
         severity = Severity.CRITICAL if nearest.hard_met else Severity.WARNING
         return Badge(severity, f"below {'hard' if nearest.hard_met else 'soft'} threshold")
     soon = [margin for margin in node.margins if margin.seconds is not None and margin.seconds <= SOON_SECONDS]
-    acting = [margin for margin in soon if not margin.gc_first]
+    acting = [margin for margin in soon if not margin.gc_first and not node.stale]
     return Badge(Severity.WARNING, "threshold near") if acting else None
 
 
@@ -106,6 +120,7 @@ def _badge_fit(node: NodeLine) -> Badge | None:
 
 _BADGES: Final[tuple[Callable[[NodeLine], Badge | None], ...]] = (
     _badge_ready,
+    _badge_evidence,
     _badge_margin,
     _badge_evicted,
     _badge_image_gc,

@@ -6,9 +6,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from leadsman.web.asked import RowDict, ask
 from leadsman.web.charts import Chart, read_charts
+from leadsman.web.nodes import NodeLine
 from leadsman.web.numa import NumaMap, numa_map
 from leadsman.web.order import Order, orders
-from leadsman.web.overview import NodeLine
 from leadsman.web.scope import Scope
 from sql.database.open import Database
 

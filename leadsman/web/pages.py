@@ -1,10 +1,13 @@
 """The pages of the site, each from one address."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Final, NamedTuple
 
+from common.clock import SYSTEM
 from leadsman.web.alerts import read_alerts
 from leadsman.web.detail import read_details
+from leadsman.web.evidence import read_evidence
 from leadsman.web.links import Links
 from leadsman.web.overview import read_image_gc, read_node, read_overview, read_spans
 from leadsman.web.render import node_page, note_page, overview_page
@@ -45,23 +48,23 @@ class Request(NamedTuple):
         return cls(Asked(*(values[name] for name in Asked._fields)), values["node"], values["kind"], shown)
 
 
-def overview_of(db: Database, request: Request) -> str | None:
+def overview_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM.now) -> str | None:
     """The page of a cluster; None of an empty database. Raises BadScope, DatabaseError."""
     spans = read_spans(db)
     if not spans:
         return None
-    view = read_overview(db, choose(spans, request.asked), spans)
+    view = read_overview(db, choose(spans, request.asked, now()), spans)
     only = view.nodes[0].name if len(view.nodes) == 1 else ""
     story = read_timeline(db, view.scope, view.alerts or (), LINES, kind=request.kind, spans_of=only)
     return overview_page(Links(view.scope, kind=request.kind), view, story, request.shown)
 
 
-def node_of(db: Database, request: Request) -> str | None:
+def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM.now) -> str | None:
     """The page of a node; None of an empty database. Raises NoSuchNode, BadScope, DatabaseError."""
     spans = read_spans(db)
     if not spans:
         return None
-    scope = choose(spans, request.asked)
+    scope = choose(spans, request.asked, now())
     node = read_node(db, scope, request.node) if request.node else None
     if node is None:
         raise NoSuchNode(f"Cluster {scope.cluster} has no node {request.node[:120]!r} in this range.")
@@ -69,7 +72,8 @@ def node_of(db: Database, request: Request) -> str | None:
     alerts = read_alerts(db, scope, request.node)
     story = read_timeline(db, scope, alerts or (), LINES, node=request.node, kind=request.kind, spans_of=request.node)
     gc = read_image_gc(db, scope, request.node)
-    return node_page(Links(scope, node=request.node, kind=request.kind), scope, detail, story, gc, alerts)
+    links = Links(scope, node=request.node, kind=request.kind)
+    return node_page(links, read_evidence(db, scope), detail, story, gc, alerts)
 
 
 def empty_page(db: Database) -> str:

@@ -22,6 +22,7 @@ from leadsman.web.attention import attention
 from leadsman.web.badges import BROKEN_GC, Severity, badges, by_urgency
 from leadsman.web.charts import Chart, ChartData
 from leadsman.web.detail import Detail
+from leadsman.web.evidence import Evidence, freshness, nothing_found
 from leadsman.web.links import Links
 from leadsman.web.overview import Overview
 from leadsman.web.scope import ALL, QUICK, Scope, address_time
@@ -65,18 +66,24 @@ def overview_page(links: Links, view: Overview, story: Timeline, asked: Mapping[
 
 
 def node_page(
-    links: Links, scope: Scope, detail: Detail, story: Timeline, gc: Sequence[RowDict], alerts: Sequence[Alert] | None
+    links: Links,
+    evidence: Evidence,
+    detail: Detail,
+    story: Timeline,
+    gc: Sequence[RowDict],
+    alerts: Sequence[Alert] | None,
 ) -> str:
     """The page of a node."""
     values = {
-        "scope": scope,
+        "scope": evidence.scope,
+        "evidence": evidence,
         "detail": detail,
         "badges": badges(detail.node),
         "story": story,
         "gc": gc,
         "alerts": alerts,
         "inline": None,
-        **_charts(scope),
+        **_charts(evidence.scope),
     }
     return _render("node.html.j2", links, values)
 
@@ -153,9 +160,19 @@ def environment() -> Environment:
     )
     filters = (words.amount, words.clock, words.count, words.duration, words.moment, words.percent, words.resource)
     made.filters |= {
-        each.__name__: each for each in (*filters, words.sentence, words.size, words.some, address_time, json_block)
+        each.__name__: each
+        for each in (
+            *filters,
+            words.sentence,
+            words.size,
+            words.some,
+            address_time,
+            json_block,
+            freshness,
+            nothing_found,
+        )
     }
-    made.filters["plain"] = shown
+    made.filters |= {"plain": shown, "freshness": freshness, "nothing_found": nothing_found}
     made.tests["is_web"] = is_web
     made.globals |= {
         "quick": QUICK_TEXTS,
@@ -187,17 +204,22 @@ def _charts(scope: Scope) -> dict[str, Any]:
 
 def _cluster(view: Overview, story: Timeline, asked: Mapping[str, str]) -> dict[str, Any]:
     lines = [(node, badges(node)) for node in by_urgency(view.nodes)]
+    items = attention(view)
     return {
         "view": view,
+        "evidence": view.evidence,
         "story": story,
-        "items": attention(view),
+        "now": [item for item in items if item.now],
+        "earlier": [item for item in items if not item.now],
         "lines": lines,
         "unknowns": unknowns(view),
         "asked_q": asked.get("q", ""),
         "asked_show": asked.get("show", ""),
         "figures": {
-            "not_ready": sum(node.ready is False for node in view.nodes),
-            "urgent": sum(any(badge.severity < Severity.NOTE for badge in found) for _, found in lines),
+            "not_ready": sum(node.known and not node.ready for node in view.nodes),
+            "urgent": sum(any(badge.severity < Severity.UNKNOWN for badge in found) for _, found in lines),
+            "unknown": sum(node.stale for node in view.nodes),
+            "pending": sum(row["pods"] for row in view.waiting),
             "evicted": sum(node.evicted.pressure + node.evicted.own_limit for node in view.nodes),
             "rejected": sum(node.evicted.admission for node in view.nodes),
             "firing": sum(alert.firing for alert in view.alerts or ()),

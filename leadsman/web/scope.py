@@ -39,6 +39,13 @@ class Scope(NamedTuple):
     until: datetime
     last: str = ""
     """Where the range was asked for by a name of QUICK, or ALL: then it moves with what is observed."""
+    now: datetime | None = None
+    """When the reader asks, where the range has no end of its own; else None."""
+
+    @property
+    def judged_at(self) -> datetime:
+        """What the age of evidence is counted to: now, or the end that was asked for."""
+        return self.until if self.now is None else max(self.now, self.until)
 
     @property
     def seconds(self) -> float:
@@ -64,24 +71,27 @@ class Asked(NamedTuple):
     last: str = ""
 
 
-def choose(spans: Sequence[Span], asked: Asked) -> Scope:
-    """The scope for what was asked, of clusters that exist, the latest first. Raises BadScope."""
+def choose(spans: Sequence[Span], asked: Asked, now: datetime | None = None) -> Scope:
+    """The scope for what was asked, of clusters that exist, the latest first. Raises BadScope.
+
+    `now` is when a live page is asked; a report is judged at the end of its range.
+    """
     span = _span(spans, asked.cluster)
     end = span.last_at.replace(microsecond=0) + timedelta(seconds=1)
     if asked.last and (asked.since or asked.until):
         raise BadScope("give last, or since and until, not both")
     if asked.last == ALL:
-        return Scope(span.cluster, min(_floor(span.first_at), end - SHORTEST), end, ALL)
+        return Scope(span.cluster, min(_floor(span.first_at), end - SHORTEST), end, ALL, now)
     if asked.last:
         if asked.last not in QUICK:
             raise BadScope(f"last cannot be {asked.last[:40]!r}: it is one of {', '.join((*QUICK, ALL))}")
-        return Scope(span.cluster, end - QUICK[asked.last], end, asked.last)
+        return Scope(span.cluster, end - QUICK[asked.last], end, asked.last, now)
     until = parse(asked.until, "until") if asked.until else end
     first = max(_floor(span.first_at), until - DEFAULT)
     since = parse(asked.since, "since") if asked.since else min(first, until - SHORTEST)
     if since >= until:
         raise BadScope(f"since ({address_time(since)}) must be before until ({address_time(until)})")
-    return Scope(span.cluster, since, until)
+    return Scope(span.cluster, since, until, now=None if asked.until else now)
 
 
 def parse(text: str, name: str) -> datetime:

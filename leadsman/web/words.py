@@ -17,7 +17,11 @@ KINDS: Final = {
     "image_gc": "Image GC",
     "numa": "NUMA",
     "scheduler": "Scheduler",
+    "node": "Node",
+    "pending": "Pending",
+    "warning": "Warning",
     "kubelet": "Kubelet",
+    "unknown": "Not known",
 }
 """The kinds of a story's lines, in the order of the lanes."""
 GC_VERDICTS: Final = {

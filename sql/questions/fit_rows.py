@@ -42,18 +42,17 @@ def candidate(rows: NodeRows) -> Candidate:
         allocatable=rows.node["allocatable"],
         requested=rows.node["requested"],
         pods=rows.node["pods"],
+        ready=None if rows.node["ready"] is None else bool(rows.node["ready"]),
         unschedulable=bool(rows.node["unschedulable"]),
         taints=tuple(rows.node["taints"]),
         settings=settings_of(known),
         machine=_machine(skew, rows.allocations, rows.resources, configz),
         free_cpus=skew["free_cpus"] if skew else None,
     )
-    not_ready = [] if rows.node["ready"] else ["the node is not Ready"]
     return Candidate(
         state=state,
         source=skew["source"] if skew else "",
         fidelity=skew["fidelity"] if skew else "",
-        notes=tuple(not_ready),
         numa_doubts=(*options_not_followed(known), *_doubts(skew)),
         largest_fits={each["strategy"]: each["largest_fit_cpus"] for each in rows.whatif},
     )

@@ -39,7 +39,6 @@ class Candidate(NamedTuple):
     """Of the NUMA numbers."""
     fidelity: str = ""
     """`exact`, `count`, `none`, or empty where no source reports NUMA nodes."""
-    notes: tuple[str, ...] = ()
     numa_doubts: tuple[str, ...] = ()
     """Why its NUMA numbers may be wrong; of no concern to a pod without exclusive CPUs and devices."""
     largest_fits: dict[str, int] = {}  # noqa: RUF012  as above
@@ -245,7 +244,7 @@ def _notes(each: Candidate, asked: Question, judgement: Judgement) -> list[str]:
             if name not in known and not name.startswith(_MEMORY_TYPES)
         ]
         notes += each.numa_doubts
-    return [*notes, *each.notes]
+    return notes
 
 
 def _hint(judgement: Judgement) -> HintAnswer | None:

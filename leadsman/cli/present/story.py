@@ -10,6 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from common.text import plain
+from leadsman.web.evidence import nothing_found, read_evidence
+from leadsman.web.overview import read_spans
+from leadsman.web.scope import ALL, Asked, choose
 from leadsman.web.unknown import assumed_thresholds, lower_bounds, without_rank
 from sql.database.open import Database
 
@@ -23,7 +26,11 @@ _COLOURS: Final = {
     "image_gc": "cyan",
     "numa": "blue",
     "scheduler": "magenta",
+    "node": "red",
+    "pending": "yellow",
+    "warning": "yellow",
     "kubelet": "dim",
+    "unknown": "dim",
 }
 _NODES: Final = """
 SELECT uniqExact(node), arrayStringConcat(arraySort(groupUniqArray(kubelet_version)), ', ')
@@ -92,10 +99,18 @@ def _print_cluster(database: Database, cluster: str, console: Console, command: 
     console.print(Padding(table, (0, 0, 0, 2)))
     total = database.query(_COUNT, parameters).rows[0][0]
     if not total:
-        console.print("  No evictions, node pressure, image-GC, NUMA or scheduling problems.")
+        console.print(f"  {_nothing(database, cluster)}")
     if total > LINES:
         console.print(f"  ... and {total - LINES} more: {command} query story")
     _unknown(database, cluster, console)
+
+
+def _nothing(database: Database, cluster: str) -> str:
+    """What may be concluded of a cluster without a line."""
+    span = next((each for each in read_spans(database) if each.cluster == cluster), None)
+    if span is None:
+        return "Nothing is known: no node, sample, Event or pod of this cluster was seen."
+    return nothing_found(read_evidence(database, choose([span], Asked(last=ALL))))
 
 
 def _heading(database: Database, cluster: str, console: Console) -> None:

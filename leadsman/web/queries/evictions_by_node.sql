@@ -6,7 +6,8 @@ SELECT
     countIf(cause = 'admission') AS admission,
     arraySort(groupUniqArrayIf(resource, cause = 'pressure')) AS resources,
     countIf(cause = 'pressure' AND predicted_rank IS NULL) AS without_rank,
-    max(ts) AS last_at
+    minIf(ts, cause != 'admission') AS first_at,
+    maxIf(ts, cause != 'admission') AS last_at
 FROM evictions
 WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
     AND ({node:String} = '' OR node = {node:String})

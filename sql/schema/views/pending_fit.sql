@@ -3,7 +3,7 @@
 -- options of the policies, CPUs of several containers (all are taken to be one container's), and that several pending
 -- pods compete.
 -- column node: The node that is judged
--- column fits: 1 it fits, 0 it does not, null where taints or unknown NUMA numbers decide
+-- column fits: 1 it fits, 0 it does not, null where the node is not known to be Ready or unknown NUMA numbers decide
 -- column reasons: Why the scheduler refuses the node, in its words
 -- column numa_verdict: What the kubelet would do: admitted, not_exclusive, not_pinned, TopologyAffinityError, UnexpectedAdmissionError or unknown
 -- column numa_source: Source of the NUMA numbers
@@ -24,6 +24,7 @@ WITH
             node,
             deleted,
             unschedulable,
+            ready,
             arrayFilter(taint -> NOT endsWith(taint, ':PreferNoSchedule'), taints) AS repelling,
             toUInt32OrZero(extract(toString(kubelet_version), '^v?[0-9]+\\.([0-9]+)')) AS kubelet_minor
         FROM nodes FINAL
@@ -84,6 +85,7 @@ WITH
                     w.tolerations)
                     AND NOT (m.unschedulable AND startsWith(taint, 'node.kubernetes.io/unschedulable=')),
                 m.repelling) AS taints,
+            ifNull(m.ready, 0) = 1 AS is_ready,
             m.unschedulable AND w.owner_kind != 'DaemonSet' AS is_cordoned,
             max(m.kubelet_minor) OVER (PARTITION BY m.cluster) AS scheduler_minor,
             ['cpu', 'memory', 'ephemeral-storage'] AS native,
@@ -144,7 +146,7 @@ SELECT
     node,
     multiIf(
         notEmpty(reasons) OR endsWith(numa_verdict, 'Error'), 0,
-        numa_verdict = 'unknown', NULL,
+        numa_verdict = 'unknown' OR NOT is_ready, NULL,
         1) AS fits,
     reasons,
     taints,
@@ -156,4 +158,4 @@ SELECT
     numa_source,
     numa_fidelity
 FROM judged
-COMMENT 'Whether each pending pod fits each node now: reasons are the scheduler''s, numa_verdict the kubelet''s for exclusive CPUs; taints are those that it does not tolerate; fits is null where unknown NUMA numbers decide'
+COMMENT 'Whether each pending pod fits each node now: reasons are the scheduler''s, numa_verdict the kubelet''s for exclusive CPUs; taints are those that it does not tolerate; fits is null where the node is not known to be Ready, or unknown NUMA numbers decide'

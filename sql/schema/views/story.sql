@@ -1,7 +1,7 @@
 -- Everything that was concluded, in words, in the order of time: for the report and the story after a replay.
 -- column ts: When it happened or began
 -- column node: The node that it concerns; empty where it concerns the cluster
--- column kind: kubelet, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler or numa
+-- column kind: kubelet, node, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, pending, warning or unknown
 -- column what: A sentence about it
 CREATE OR REPLACE VIEW story AS
 SELECT cluster, ts, node, kind, what
@@ -111,5 +111,72 @@ FROM
         SELECT cluster, largest_fit_cpus FROM numa_whatif FINAL WHERE scope = 'cluster' AND strategy = 'most_allocated'
     ) AS w ON w.cluster = l.cluster
     WHERE l.verdict = 'late_joiners_emptier'
+    UNION ALL
+    SELECT
+        cluster, ts, node, 'node' AS kind,
+        multiIf(state = 'Ready', 'The node is Ready again.',
+            state = 'NotReady', 'The node is not Ready.',
+            'Whether the node is Ready is unknown: its kubelet does not report.') AS what
+    FROM
+    (
+        SELECT
+            cluster, ts, node,
+            multiIf(deleted = 1, '', ready IS NULL, 'Unknown', ready = 1, 'Ready', 'NotReady') AS state,
+            lagInFrame(state, 1, '') OVER (
+                PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS before
+        FROM nodes FINAL
+    )
+    WHERE state != before AND (state IN ('NotReady', 'Unknown') OR (state = 'Ready' AND before != ''))
+    UNION ALL
+    SELECT
+        w.cluster AS cluster, min(w.since) AS ts, w.node AS node, 'pending' AS kind,
+        concat(
+            if(count() = 1, concat('Pod ', any(w.namespace), '/', any(w.pod), ' is Pending'),
+                concat(toString(count()), ' pods', if(w.owner = '', '', concat(' of ', w.owner)), ' in ', w.namespace, ' are Pending')),
+            if(w.node = '', ' and not scheduled', ' and not started'),
+            if(argMax(w.why, (w.since, w.pod)) = '', '.', concat(': ', argMax(w.why, (w.since, w.pod))))) AS what
+    FROM pod_waits AS w
+    INNER JOIN (SELECT cluster, any(last_at) AS last_at FROM node_evidence GROUP BY cluster) AS l ON l.cluster = w.cluster
+    WHERE w.until IS NULL AND (w.reason != '' OR w.since < l.last_at - toIntervalMinute(1))
+    GROUP BY w.cluster, w.namespace, w.owner, w.node
+    UNION ALL
+    SELECT
+        cluster, first_at AS ts, node, 'warning' AS kind,
+        concat(reason, if(lower_bound, ', at least ', ', '), toString(times), if(times = 1, ' time', ' times'),
+            if(objects = 1, concat(', ', object), concat(', on ', toString(objects), ' objects')), ': ', if(lengthUTF8(last_message) > 160, concat(substringUTF8(last_message, 1, 159), '…'), last_message)) AS what
+    FROM
+    (
+        SELECT
+            e.cluster AS cluster,
+            e.node AS node,
+            e.reason AS reason,
+            min(e.ts) AS first_at,
+            sum(e.occurrences) AS times,
+            max(e.occurrences_lower_bound) AS lower_bound,
+            uniqExact(e.object_kind, e.namespace, e.object_name) AS objects,
+            any(concat(e.object_kind, ' ', if(e.object_kind = 'Node', '', concat(e.namespace, '/')), e.object_name)) AS object,
+            argMax(e.message, (e.ts, e.message)) AS last_message
+        FROM node_events AS e FINAL
+        WHERE e.type = 'Warning' AND e.reason NOT IN (
+            -- Told by the lines above
+            'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity',
+            'TopologyAffinityError', 'SMTAlignmentError', 'UnexpectedAdmissionError')
+        GROUP BY e.cluster, e.node, e.reason, toStartOfHour(e.ts)
+    )
+    UNION ALL
+    SELECT
+        cluster, ts, node, 'unknown' AS kind,
+        concat('No statistics of this kubelet after this time; the cluster was observed for another ',
+            if(silent_seconds < 7200, concat(toString(intDiv(silent_seconds, 60)), ' min.'), concat(toString(intDiv(silent_seconds, 3600)), ' h.'))) AS what
+    FROM (SELECT cluster, assumeNotNull(last_sample_at) AS ts, node, silent_seconds FROM node_evidence WHERE silent_seconds > 600)
+    UNION ALL
+    SELECT
+        cluster, max(last_at) AS ts, '' AS node, 'unknown' AS kind,
+        concat('No kubelet statistics of ', toString(countIf(last_sample_at IS NULL)), ' of ', toString(count()),
+            if(count() = 1, ' node', ' nodes'), ' were seen: how much room they have left is not known.') AS what
+    FROM node_evidence
+    GROUP BY cluster
+    HAVING countIf(last_sample_at IS NULL) > 0
 )
 COMMENT 'What was concluded, in words, for each node in the order of time'

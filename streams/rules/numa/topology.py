@@ -101,3 +101,9 @@ def lowest_cpus(topology: NumaTopology, count: int) -> frozenset[int]:
 def whole_cpus(millicores: int) -> int:
     """Millicores rounded up to CPUs."""
     return -(-millicores // 1000)
+
+
+def lump_topology(cpus: int) -> NumaTopology:
+    """So many CPUs as if they were one NUMA node."""
+    cores = tuple(frozenset({cpu}) for cpu in range(cpus))
+    return NumaTopology((NumaNode(0, frozenset(range(cpus)), cores, "", ()),))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from streams.rules.numa.hints import Hint
-from streams.rules.numa.topology import NumaNode, NumaTopology
+from streams.rules.numa.topology import NumaNode, lump_topology
 from streams.rules.numa.topology_manager import Machine, Request, Settings, admit, whole_core_cpus
 from streams.rules.scheduling.fit_reasons import fit_reasons
 
@@ -37,6 +37,8 @@ class NodeState(NamedTuple):
     allocatable: dict[str, int]
     requested: dict[str, int]
     pods: int
+    ready: bool | None = True
+    """None where its condition Ready is Unknown or lacks."""
     unschedulable: bool = False
     taints: tuple[str, ...] = ()
     """`key=value:effect` each."""
@@ -122,8 +124,10 @@ _UNTOLERATED: Final = "node(s) had untolerated taint(s)"
 def _judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judgement, NodeState]:
     """Also the node with the pod on it, where it fits."""
     reasons = scheduler_reasons(node, pod, scheduler_minor)
-    if reasons:
-        return Judgement("refused_by_scheduler", tuple(reasons)), node
+    if reasons or node.ready is False:
+        return Judgement("refused_by_scheduler", tuple(reasons) or ("the node is not Ready",)), node
+    if node.ready is None:
+        return Judgement("unknown", note="whether the node is Ready is unknown"), node
     judgement, machine = _kubelets(node, pod)
     if judgement.verdict == "unknown":
         return judgement, node
@@ -182,12 +186,6 @@ def _without_numa_nodes(free_cpus: int | None, settings: Settings, pod: PodReque
         return Judgement("fits", note="no source reports on which NUMA nodes CPUs are free")
     note = f"{free_cpus} exclusive CPUs are free, but no source reports on which NUMA nodes"
     return Judgement("unknown", note=note)
-
-
-def lump_topology(cpus: int) -> NumaTopology:
-    """So many CPUs as if they were one NUMA node."""
-    cores = tuple(frozenset({cpu}) for cpu in range(cpus))
-    return NumaTopology((NumaNode(0, frozenset(range(cpus)), cores, "", ()),))
 
 
 def _room(machine: Machine, numa: NumaNode, pod: PodRequest, *, whole_cores: bool) -> NumaRoom:

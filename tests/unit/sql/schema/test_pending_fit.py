@@ -25,7 +25,7 @@ from streams.fold.findings import (
     PodBinding,
     Row,
 )
-from streams.questions.fit import Candidate
+from streams.questions.fit import Candidate, answer, question
 from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.topology_manager import Request, Settings
 from streams.rules.scheduling.blind_spot import tolerates
@@ -370,3 +370,15 @@ def test_of_several_clusters_one_has_to_be_named(database: Database) -> None:
     assert [each.state.node for each in read(database, cluster="d").candidates] == ["m"]
     with pytest.raises(BadParameter, match="no node 'm'"):
         read(database, cluster="c", node="m")
+
+
+@pytest.mark.parametrize(
+    ("ready", "fits", "verdict"), [(True, 1, "fits"), (False, None, "refused_by_scheduler"), (None, None, "unknown")]
+)
+def test_only_a_node_that_is_known_to_be_ready_is_offered(
+    database: Database, ready: bool | None, fits: int | None, verdict: str
+) -> None:
+    store(database, *node("n", ready=ready), pending("p", 1))
+    assert [row["fits"] for row in dicts(database, "SELECT fits FROM pending_fit")] == [fits]
+    found = answer(question("1", "0", [], exclusive=False), read(database).candidates, {}, 30)
+    assert found.nodes[0].verdict == verdict

@@ -447,3 +447,23 @@ def test_restricted_admits_exactly_the_fewest_numa_nodes_that_an_empty_machine_n
     needed, possible = sizes(crowded.topology.cpus), sizes(crowded.free)
     found = judged(state(crowded, Settings("restricted")), asked(cpus))
     assert (found.verdict == "fits") == bool(possible and min(possible) == min(needed))
+
+
+def test_a_node_that_is_not_ready_is_not_offered_and_an_unknown_one_does_not_count() -> None:
+    ready, refused, silent = (state(None, ready=each)._replace(node=str(each)) for each in (True, False, None))
+    found = answer(
+        question("1", "0", [], exclusive=False), [Candidate(each) for each in (ready, refused, silent)], {}, 30
+    )
+    assert [(each.node, each.verdict, each.pods) for each in found.nodes] == [
+        ("True", "fits", 1),
+        ("None", "unknown", 0),
+        ("False", "refused_by_scheduler", 0),
+    ]
+    assert found.nodes[1].notes == ["whether the node is Ready is unknown"]
+    assert found.nodes[2].reasons == ["the node is not Ready"]
+
+
+def test_the_taints_of_a_node_that_is_not_ready_are_its_reason() -> None:
+    node = state(None, ready=False, taints=("node.kubernetes.io/not-ready=:NoSchedule",))
+    found = judged(node, Question(1000))
+    assert found.reasons == ("node(s) had untolerated taint {node.kubernetes.io/not-ready: }",)

@@ -1,0 +1,37 @@
+-- What a range rests on: how much was seen in it, and when anything and a sample were last seen up to its end
+SELECT
+    (
+        SELECT countIf(NOT gone)
+        FROM (SELECT argMax(deleted, ts) AS gone FROM nodes WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} GROUP BY node)
+    ) AS nodes,
+    (
+        SELECT uniqExact(node)
+        FROM node_samples_5m
+        WHERE cluster = {cluster:String} AND last_at >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    ) AS sampled_nodes,
+    (
+        SELECT uniqExact(uid)
+        FROM pod_bindings
+        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    ) AS pods,
+    (
+        SELECT uniqExact(namespace, name)
+        FROM node_events
+        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    ) AS events,
+    (
+        SELECT nullIf(max(last_at), toDateTime64(0, 6, 'UTC'))
+        FROM node_samples_5m
+        WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+    ) AS last_sample_at,
+    (
+        SELECT nullIf(max(last), toDateTime64(0, 6, 'UTC'))
+        FROM
+        (
+            SELECT max(ts) AS last FROM nodes WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+            UNION ALL SELECT max(last_at) AS last FROM node_samples_5m WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+            UNION ALL SELECT max(observed_at) AS last FROM node_events WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+            UNION ALL SELECT max(ts) AS last FROM pod_bindings WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+        )
+    ) AS last_at
+SETTINGS final = 0

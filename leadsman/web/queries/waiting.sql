@@ -1,0 +1,9 @@
+-- Pods that were Pending at the end, those of one owner and one reason together, the most first
+SELECT namespace, owner, node, why, count() AS pods, min(since) AS first_since, any(pod) AS pod
+FROM pod_waits
+WHERE cluster = {cluster:String} AND since < {until:DateTime64(6)} AND (until IS NULL OR until >= {until:DateTime64(6)})
+    AND (reason != '' OR since < {until:DateTime64(6)} - toIntervalMinute(1))
+    AND ({node:String} = '' OR node = {node:String})
+GROUP BY namespace, owner, node, why
+ORDER BY pods DESC, first_since, namespace, owner, node, why
+LIMIT 1000

@@ -1,0 +1,19 @@
+-- Warning Events of the range by reason, the most frequent first; those that a finding tells are left out
+SELECT
+    e.reason AS reason,
+    sum(e.occurrences) AS times,
+    max(e.occurrences_lower_bound) AS lower_bound,
+    uniqExact(e.object_kind, e.namespace, e.object_name) AS objects,
+    arraySlice(arraySort(groupUniqArrayIf(e.node, e.node != '')), 1, 200) AS nodes,
+    min(e.ts) AS first_at,
+    max(e.ts) AS last_at,
+    argMax(concat(e.object_kind, ' ', if(e.object_kind = 'Node', '', concat(e.namespace, '/')), e.object_name), (e.ts, e.object_name)) AS last_object,
+    argMax(e.message, (e.ts, e.message)) AS last_message
+FROM node_events AS e
+WHERE e.cluster = {cluster:String} AND e.ts >= {since:DateTime64(6)} AND e.ts < {until:DateTime64(6)}
+    AND e.type = 'Warning' AND e.reason NOT IN (
+        'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity',
+        'TopologyAffinityError', 'SMTAlignmentError', 'UnexpectedAdmissionError')
+GROUP BY e.reason
+ORDER BY times DESC, reason
+LIMIT 50

@@ -1,0 +1,59 @@
+-- column owner: Its controlling owner, as ReplicaSet/name, or empty
+-- column node: The node that it is bound to, or empty where it is not scheduled
+-- column since: When it was first seen Pending
+-- column until: When it was first seen to be Pending no more; null where it still is
+-- column reason: Reason in its status, or of its condition PodScheduled
+-- column why: The last words about it, of the scheduler or of a Warning Event
+CREATE OR REPLACE VIEW pod_waits AS
+SELECT
+    b.cluster AS cluster,
+    b.namespace AS namespace,
+    b.pod AS pod,
+    b.uid AS uid,
+    b.owner AS owner,
+    b.node AS node,
+    b.since AS since,
+    b.until AS until,
+    b.reason AS reason,
+    multiIf(
+        b.node = '' AND notEmpty(f.why), f.why,
+        notEmpty(e.why), e.why,
+        b.reason) AS why
+FROM
+(
+    SELECT
+        cluster,
+        namespace,
+        pod,
+        uid,
+        argMax(if(owner_name = '', '', concat(owner_kind, '/', owner_name)), ts) AS owner,
+        argMax(node, (ts, node)) AS node,
+        minIf(ts, waiting) AS since,
+        if(argMax(waiting, (ts, NOT waiting)), NULL, minIf(ts, NOT waiting)) AS until,
+        argMaxIf(reason, ts, waiting) AS reason
+    FROM
+    (
+        SELECT *, change = 'pending' OR (phase = 'Pending' AND change NOT IN ('finished', 'deleted')) AS waiting
+        FROM pod_bindings FINAL
+    )
+    GROUP BY cluster, namespace, pod, uid
+    HAVING countIf(waiting) > 0
+) AS b
+LEFT JOIN
+(
+    SELECT
+        cluster,
+        uid,
+        argMax(if(empty(reasons), prefilter, arrayStringConcat(
+            arrayMap(each -> concat(toString(reasons[each]), ' ', each), arraySort(mapKeys(reasons))), '; ')), (text_source = 'condition', ts)) AS why
+    FROM scheduling_failures FINAL
+    GROUP BY cluster, uid
+) AS f ON f.cluster = b.cluster AND f.uid = b.uid
+LEFT JOIN
+(
+    SELECT cluster, object_uid AS uid, argMax(concat(reason, ': ', message), (ts, message)) AS why
+    FROM node_events FINAL
+    WHERE type = 'Warning' AND object_kind = 'Pod'
+    GROUP BY cluster, object_uid
+) AS e ON e.cluster = b.cluster AND e.uid = b.uid
+COMMENT 'How long each pod was Pending, unscheduled or not started, and the last words about why'
