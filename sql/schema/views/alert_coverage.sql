@@ -53,6 +53,7 @@ WITH
                 ('PodsEvicted', 'pods or events', 1, 'there is no witness: it cannot fire'),
                 ('PodsEvicted', 'pods', 0, 'an eviction whose event is lost is not seen'),
                 ('PodsEvicted', 'events', 0, 'threshold and cause of an eviction can be missing'),
+                ('ContainersOOMKilled', 'pods', 1, 'only the status of containers shows it: it cannot fire'),
                 ('PressureOscillation', 'nodes', 1, 'no condition is known: it cannot fire'),
                 ('ImageGCInvalidCapacity', 'events', 1, 'only events show it: it cannot fire'),
                 ('ImageGCInsufficientFreed', 'events', 1, 'only events show it: it cannot fire'),
