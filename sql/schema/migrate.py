@@ -124,7 +124,7 @@ def load_views() -> list[str]:
 
 def _reads(statement: str) -> set[str]:
     words = statement.split()
-    return {after for before, after in pairwise(words) if before in {"FROM", "JOIN"}}
+    return {after.rstrip(")") for before, after in pairwise(words) if before in {"FROM", "JOIN"}}
 
 
 def _applied(db: Database) -> dict[int, _Applied]:

@@ -12,7 +12,9 @@ from streams.alerting.active import ActiveAlert, Group, key_of
 from streams.alerting.rule_settings import RuleSettings
 from streams.fold.findings import Row
 
-Input: TypeAlias = Literal["samples", "configz", "nodes", "numa", "requests", "pods", "events", "pods or events"]
+Input: TypeAlias = Literal[
+    "samples", "configz", "thresholds", "nodes", "numa", "requests", "pods", "events", "pods or events"
+]
 """What the view `alert_coverage` knows to have been seen of a node."""
 
 

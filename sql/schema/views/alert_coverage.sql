@@ -1,6 +1,6 @@
 -- Which alerts can fire at all. `make generate` writes what each needs from streams/alerting/alerts.
 -- column alertname: Name of the alert
--- column input: What it needs: samples, configz, nodes, numa, requests, pods or events; empty where it needs nothing
+-- column input: What it needs: samples, configz, thresholds of every signal, nodes, numa, requests, pods or events; empty where it needs nothing
 -- column required: 1 where it cannot fire without it
 -- column nodes: Nodes that are known
 -- column nodes_without: Nodes of which this input was not seen
@@ -14,6 +14,10 @@ WITH
         SELECT DISTINCT cluster, node, 'samples' AS input FROM node_samples_5m
         UNION ALL
         SELECT DISTINCT cluster, node, 'configz' AS input FROM kubelet_settings
+        UNION ALL
+        SELECT DISTINCT cluster, node, 'thresholds' AS input
+        FROM eviction_signals_5m
+        WHERE (cluster, node) NOT IN (SELECT cluster, node FROM unguarded_signals)
         UNION ALL
         SELECT DISTINCT cluster, node, 'nodes' AS input FROM nodes
         UNION ALL
@@ -45,9 +49,11 @@ WITH
             SELECT arrayJoin([
                 ('EvictionThresholdNear', 'samples', 1, 'no signal is known: it cannot fire'),
                 ('EvictionThresholdNear', 'configz', 0, 'the thresholds are assumed to be the defaults of that kubelet'),
+                ('EvictionThresholdNear', 'thresholds', 0, 'a signal has no threshold: it fires only when little is left'),
                 ('PodsEvicted', 'pods or events', 1, 'there is no witness: it cannot fire'),
                 ('PodsEvicted', 'pods', 0, 'an eviction whose event is lost is not seen'),
                 ('PodsEvicted', 'events', 0, 'threshold and cause of an eviction can be missing'),
+                ('ContainersOOMKilled', 'pods', 1, 'only the status of containers shows it: it cannot fire'),
                 ('PressureOscillation', 'nodes', 1, 'no condition is known: it cannot fire'),
                 ('ImageGCInvalidCapacity', 'events', 1, 'only events show it: it cannot fire'),
                 ('ImageGCInsufficientFreed', 'events', 1, 'only events show it: it cannot fire'),

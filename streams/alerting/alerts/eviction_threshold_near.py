@@ -1,4 +1,4 @@
-"""EvictionThresholdNear: a signal meets an eviction threshold, or soon will; pods are evicted next."""
+"""EvictionThresholdNear: a signal meets an eviction threshold, or soon will; or it runs out without any."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,17 +7,25 @@ import pydantic
 
 from common.durations import in_words
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
-from streams.alerting.rule_settings import RuleSettings, Seconds
+from streams.alerting.rule_settings import Percent, RuleSettings, Seconds
 from streams.alerting.words import EVICTION_ADVICE, amount, name
 from streams.fold.findings import EvictionSignal
-from streams.rules.eviction.signals import RESOURCES
+from streams.rules.eviction.signals import RESOURCES, SETTABLE
 
 _RESOURCES: Final = tuple(sorted(set(RESOURCES.values())))
+_UNGUARDED: Final = {
+    "memory": "once memory is used up, the kernel kills processes.",
+    "ephemeral-storage": "once the disk is full, every write on the node fails.",
+    "inodes": "once no inode is free, no file can be created on the node.",
+    "pids": "once no process id is free, nothing can be started on the node, its kubelet included.",
+}
+"""What follows, by resource, where no threshold evicts pods before."""
 
 
 class Settings(RuleSettings):
     within_seconds: Seconds = pydantic.Field(alias="within")
     wait_for_image_gc: bool
+    unguarded_percent: Percent
 
 
 def step(
@@ -31,17 +39,40 @@ def step(
         if (row.seconds_to_hard is not None and row.seconds_to_hard <= within)
         or (row.seconds_to_soft is not None and row.seconds_to_soft <= within)
     ]
-    if not near and not now.active:
+    low = [row for row in rows if row.available * 100 < settings.unguarded_percent * row.capacity]
+    bare = {row.signal: row for row in low if _is_bare(row, rows)}
+    if not near and not bare and not now.active:
         return state, ()
     if settings.wait_for_image_gc and not now.heeded:
         near = [row for row in near if row.hard_met or row.soft_met or not row.gc_first]
     nearest: dict[str, EvictionSignal] = {}
     for row in sorted(near, key=_seconds_left):
         nearest.setdefault(RESOURCES[row.signal], row)
+    for row in sorted(bare.values(), key=lambda row: row.available / row.capacity):
+        nearest.setdefault(RESOURCES[row.signal], row)
     return state, [
-        _near(nearest[resource], resource, settings) if resource in nearest else Ends({"resource": resource})
+        _holds(nearest[resource], resource, settings) if resource in nearest else Ends({"resource": resource})
         for resource in _RESOURCES
     ]
+
+
+def _holds(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
+    has_threshold = row.hard_threshold is not None or row.soft_threshold is not None
+    return _near(row, resource, settings) if has_threshold else _bare(row, resource)
+
+
+def _is_bare(row: EvictionSignal, rows: Sequence[EvictionSignal]) -> bool:
+    """Whether no threshold guards the signal, nor another signal of its file system (rules: unguarded-signals)."""
+    return row.signal in SETTABLE and not any(
+        other.hard_threshold is not None or other.soft_threshold is not None
+        for other in rows
+        if other is row or (RESOURCES[other.signal] == RESOURCES[row.signal] and _is_alike(other, row))
+    )
+
+
+def _is_alike(one: EvictionSignal, other: EvictionSignal) -> bool:
+    """Two readings of one file system can be some seconds apart."""
+    return one.capacity == other.capacity and abs(one.available - other.available) * 100 <= one.capacity
 
 
 def _seconds_left(row: EvictionSignal) -> float:
@@ -71,6 +102,20 @@ def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
     )
 
 
+def _bare(row: EvictionSignal, resource: str) -> Holds:
+    percent = 100 * row.available / row.capacity
+    assumed = (
+        " No /configz was seen: the default of that kubelet, none, is assumed." if row.thresholds_assumed else ""
+    )
+    return Holds(
+        {"resource": resource},
+        f"Node {name(row.node)}: {row.signal} has no eviction threshold and runs out "
+        f"({amount(row.available, resource)} left, {percent:.1f} %)",
+        f"Nothing is evicted for it: {_UNGUARDED[resource]} {EVICTION_ADVICE[resource]}. Set {row.signal} in "
+        f"evictionHard; a key that is set drops the defaults of all others.{assumed}",
+    )
+
+
 def _first(row: EvictionSignal) -> tuple[bool, str]:
     """Whether the hard threshold is the one to name, and when it is met."""
     if row.hard_met:
@@ -89,6 +134,7 @@ ALERT: Final = AlertDefinition(
     needs=(
         Need("samples", "no signal is known: it cannot fire"),
         Need("configz", "the thresholds are assumed to be the defaults of that kubelet", required=False),
+        Need("thresholds", "a signal has no threshold: it fires only when little is left", required=False),
     ),
     node_rows=(EvictionSignal,),
     step=step,

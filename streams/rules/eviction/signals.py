@@ -30,6 +30,18 @@ SIGNALS: Final[tuple[str, ...]] = (
 sorts no further.
 """
 
+SETTABLE: Final = frozenset(
+    {
+        MEMORY_AVAILABLE,
+        NODEFS_AVAILABLE,
+        NODEFS_INODES_FREE,
+        IMAGEFS_AVAILABLE,
+        IMAGEFS_INODES_FREE,
+        PID_AVAILABLE,
+    }
+)
+"""Those whose thresholds a person sets; the kubelet derives the others' (rules: eviction-thresholds)."""
+
 CONDITIONS: Final[dict[str, str]] = {
     MEMORY_AVAILABLE: "MemoryPressure",
     ALLOCATABLE_MEMORY_AVAILABLE: "MemoryPressure",

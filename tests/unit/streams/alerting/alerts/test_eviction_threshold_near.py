@@ -95,6 +95,43 @@ def test_it_is_resolved_after_no_threshold_was_near_for_so_long() -> None:
     assert fired.fingerprint == resolved.fingerprint
 
 
+def test_a_signal_without_any_threshold_fires_when_little_is_left() -> None:
+    bare = signal("nodefs.available", hard_threshold=None, capacity=100 * GIB, available=5 * GIB)
+    log = AlertLog()
+    assert log(0, bare) == log(60, bare) == []
+    low = bare._replace(available=4 * GIB)
+    assert log(70, low) == []
+    assert log(100, low) == FIRING
+    assert [labels["resource"] for labels in log.labels] == ["ephemeral-storage"]
+    assert "nodefs.available has no eviction threshold and runs out (4.0 GiB left, 4.0 %)" in log.summaries[0]
+
+
+def test_a_threshold_of_another_signal_of_the_same_file_system_guards_it() -> None:
+    bare = signal("imagefs.available", hard_threshold=None, capacity=100 * GIB, available=4 * GIB)
+    same = signal("nodefs.available", hard_threshold=GIB, capacity=100 * GIB, available=4 * GIB)
+    other = same._replace(available=60 * GIB)
+    guarded, separate = AlertLog(), AlertLog()
+    for seconds in (0, 30):
+        guarded(seconds, bare, same)
+        separate(seconds, bare, other)
+    assert guarded.labels == []
+    assert [labels["resource"] for labels in separate.labels] == ["ephemeral-storage"]
+
+
+def test_a_signal_whose_threshold_the_kubelet_derives_is_none_that_one_could_set() -> None:
+    log = AlertLog()
+    for name in ("allocatableMemory.available", "containerfs.available", "containerfs.inodesFree"):
+        row = signal(name, hard_threshold=None, available=0)
+        assert log(0, row) == log(60, row) == []
+
+
+def test_a_threshold_that_is_near_is_named_before_a_signal_that_has_none() -> None:
+    log = AlertLog()
+    bare = signal("imagefs.available", hard_threshold=None, available=0, capacity=7 * GIB)
+    log(0, bare, signal("nodefs.available", hard_met=True, seconds_to_hard=0.0))
+    assert "nodefs.available is below its hard eviction threshold" in log.summaries[0]
+
+
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(0, 8), st.integers(0, 8))
 def test_it_holds_as_a_naive_reading_of_the_samples_expects(near: list[bool], wait: int, keep: int) -> None:
     """Samples every ten seconds; `wait` and `keep` are in samples."""

@@ -1,0 +1,49 @@
+-- Signals that no eviction threshold guards, nor another signal of the same file system, at the last sample of a node
+-- (rules: unguarded-signals).
+-- column ts: The last sample
+-- column signal: A signal whose threshold can be set
+-- column available: What is left: bytes, inodes or process ids
+-- column capacity: Of how much, in the unit of available
+-- column reason: Why it has no threshold
+-- column consequence: What happens once it runs out
+CREATE OR REPLACE VIEW unguarded_signals AS
+WITH
+    latest AS
+    (
+        SELECT cluster, node, signal, last_at, available, capacity, hard_threshold, soft_threshold, thresholds_assumed,
+            multiIf(
+                signal LIKE '%inodesFree', 'inodes',
+                signal LIKE '%fs.available', 'ephemeral-storage',
+                signal = 'pid.available', 'pids', 'memory') AS resource
+        FROM signal_history
+        ORDER BY ts DESC
+        LIMIT 1 BY cluster, node, signal
+    )
+SELECT
+    s.cluster AS cluster,
+    s.last_at AS ts,
+    s.node AS node,
+    s.signal AS signal,
+    s.available AS available,
+    s.capacity AS capacity,
+    multiIf(
+        s.thresholds_assumed, 'No /configz was seen; this kubelet has no default for it.',
+        s.signal = 'pid.available', 'It has no default, and evictionHard does not set it.',
+        'The evictionHard in force lacks or disables it; a key that is set drops the defaults of all others.') AS reason,
+    multiIf(
+        s.resource = 'memory', 'Nothing is evicted; once memory is used up, the kernel kills processes.',
+        s.resource = 'ephemeral-storage', 'Nothing is evicted; image GC still runs, and once the disk is full, every write fails.',
+        s.resource = 'inodes', 'Nothing is evicted; once no inode is free, no file can be created.',
+        'Nothing is evicted; once no process id is free, nothing can be started, not even by the kubelet.') AS consequence
+FROM latest AS s
+LEFT JOIN
+(
+    SELECT cluster, node, resource, groupArray((capacity, available)) AS guarded
+    FROM latest
+    WHERE hard_threshold IS NOT NULL OR soft_threshold IS NOT NULL
+    GROUP BY cluster, node, resource
+) AS g ON g.cluster = s.cluster AND g.node = s.node AND g.resource = s.resource
+WHERE s.hard_threshold IS NULL AND s.soft_threshold IS NULL
+    AND s.signal IN ('memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available')
+    AND NOT arrayExists(x -> x.1 = s.capacity AND abs(x.2 - s.available) * 100 <= s.capacity, g.guarded)
+COMMENT 'Eviction signals that nothing guards, by the settings in force, before they run out'
