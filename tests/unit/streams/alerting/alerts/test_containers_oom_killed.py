@@ -28,7 +28,7 @@ def test_three_kills_of_a_workload_fire_whichever_of_its_pods_they_are_of() -> N
     assert log(0, kill(0)) == []
     assert log(100, kill(100, 1)) == []
     assert log(400, kill(400, pod="web-2")) == FIRING
-    assert log.summaries == ["Node n: 3 OOM kills within 7 min of ReplicaSet/web in namespace default"]
+    assert log.summaries == ["Node n: 3 OOM kills within 6 min 40 s of ReplicaSet/web in namespace default"]
     assert log.labels[0]["workload"] == "ReplicaSet/web"
 
 

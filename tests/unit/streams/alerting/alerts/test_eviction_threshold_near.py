@@ -103,7 +103,7 @@ def test_a_signal_without_any_threshold_fires_when_little_is_left() -> None:
     assert log(70, low) == []
     assert log(100, low) == FIRING
     assert [labels["resource"] for labels in log.labels] == ["ephemeral-storage"]
-    assert "nodefs.available has no eviction threshold and runs out (4.0 GiB left, 4.0 %)" in log.summaries[0]
+    assert "nodefs.available has no eviction threshold and runs out (4.00 GiB left, 4.0 %)" in log.summaries[0]
 
 
 def test_a_threshold_of_another_signal_of_the_same_file_system_guards_it() -> None:
