@@ -97,7 +97,7 @@ def _silence(view: Overview) -> Iterator[Item]:
     evidence = view.evidence
     if evidence.stale:
         title = "Nothing is known of now" if view.scope.now else "Nothing was seen towards the end of the range"
-        text = f"{freshness(evidence)}. What follows is how it was then."
+        text = f"{freshness(evidence)}. All else here is how it was then."
         yield Item(Severity.UNKNOWN, title, text, (), "unknown", since=evidence.last_at)
 
 
