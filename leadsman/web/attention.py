@@ -6,10 +6,11 @@ from typing import Final
 from common.text import plain
 from leadsman.web.alerts import Alert
 from leadsman.web.asked import RowDict
-from leadsman.web.badges import Severity
+from leadsman.web.badges import Badge, Severity
 from leadsman.web.evidence import freshness
 from leadsman.web.findings import findings
 from leadsman.web.item import Item, distinct
+from leadsman.web.nodes import NodeLine
 from leadsman.web.overview import Overview
 from leadsman.web.words import some
 
@@ -85,12 +86,18 @@ def _place(items: Sequence[Item], alert: str, nodes: Sequence[str]) -> int | Non
     return None
 
 
+def named(node: NodeLine, items: Iterable[Item]) -> list[Badge]:
+    """What a list says of a node that an item names: it is not simply ok."""
+    serious = [item for item in items if item.severity < Severity.UNKNOWN and node.name in item.nodes]
+    return [Badge(item.severity, item.title) for item in serious[:1]]
+
+
 def _silence(view: Overview) -> Iterator[Item]:
     """The whole cluster is not heard of: nothing is known of how it is now."""
     evidence = view.evidence
     if evidence.stale:
         title = "Nothing is known of now" if view.scope.now else "Nothing was seen towards the end of the range"
-        text = f"{freshness(evidence)}. What follows is how it was then."
+        text = f"{freshness(evidence)}. All else here is how it was then."
         yield Item(Severity.UNKNOWN, title, text, (), "unknown", since=evidence.last_at)
 
 
@@ -142,8 +149,7 @@ def _waiting(view: Overview) -> Iterator[Item]:
         return
     pods = sum(row["pods"] for row in view.waiting)
     told = [
-        f"{row['pods']} {'of ' + row['owner'] if row['owner'] else row['pod']} in {row['namespace']}"
-        f"{' on ' + row['node'] if row['node'] else ''}: {plain(row['why'], MOST_TEXT) or 'no reason was seen'}"
+        f"{_group(row)}: {plain(row['why'], MOST_TEXT) or 'no reason was seen'}"
         for row in view.waiting[:MOST_REASONS]
     ]
     more = len(view.waiting) - len(told)
@@ -151,6 +157,14 @@ def _waiting(view: Overview) -> Iterator[Item]:
     since = min(row["first_since"] for row in view.waiting)
     nodes = distinct(row["node"] for row in view.waiting)
     yield Item(Severity.WARNING, f"{some(pods, 'pod')} Pending", text, nodes, "scheduler", since=since)
+
+
+def _group(row: RowDict) -> str:
+    if row["pods"] == 1:
+        who = f"{row['namespace']}/{row['pod']}"
+    else:
+        who = f"{row['pods']}{' of ' + row['owner'] if row['owner'] else ''} in {row['namespace']}"
+    return f"{who} on {row['node']}" if row["node"] else who
 
 
 def _without_statistics(view: Overview) -> Iterator[Item]:

@@ -59,10 +59,17 @@ def _urgency(node: NodeLine) -> tuple[int, int, float, int, str]:
     return worst, -len(found), room, -((node.numa or {}).get("exclusive_cpus") or 0), node.name
 
 
+def pins(node: NodeLine) -> bool:
+    """Whether its CPU manager gives exclusive CPUs, as far as is known; else its free CPUs are no NUMA room."""
+    return (node.numa or {}).get("cpu_manager_policy") != "none"
+
+
 def is_uneven(node: NodeLine) -> bool:
     """Whether exclusive CPUs lie unevenly on its NUMA nodes, and strand some."""
     numa = node.numa
-    return numa is not None and (numa["skew_ratio"] or 0) >= UNEVEN and (numa["stranded_cpus"] or 0) > 0
+    return (
+        numa is not None and pins(node) and (numa["skew_ratio"] or 0) >= UNEVEN and (numa["stranded_cpus"] or 0) > 0
+    )
 
 
 def _badge_ready(node: NodeLine) -> Badge | None:

@@ -148,9 +148,9 @@ def _overcommitted(view: Overview) -> Iterator[Item]:
 def _numa(view: Overview) -> Iterator[Item]:
     late = view.late_joiners
     if late is not None and late["verdict"] == "late_joiners_emptier":
-        yield Item(
-            Severity.WARNING, "Nodes that joined later stay emptier", sentence(late["explanation"]), (), "numa"
-        )
+        names = (*late["youngest_nodes"], *late["oldest_nodes"])
+        title = "Nodes that joined later stay emptier"
+        yield Item(Severity.WARNING, title, sentence(late["explanation"]), names, "numa")
     nodes = [node for node in view.nodes if is_uneven(node)]
     if nodes:
         first = max(nodes, key=lambda node: (node.numa or {})["stranded_cpus"])
@@ -161,8 +161,11 @@ def _numa(view: Overview) -> Iterator[Item]:
     if view.numa_failures:
         text = sentence(view.numa_failures[0]["explanation"])
         title = f"{some(len(view.numa_failures), 'pod')} not admitted for NUMA or CPUs"
-        names, seen = distinct(row["node"] for row in view.numa_failures), [row["ts"] for row in view.numa_failures]
-        yield Item(Severity.WARNING, title, text, names, "numa", False, min(seen), max(seen))
+        refusing, seen = (
+            distinct(row["node"] for row in view.numa_failures),
+            [row["ts"] for row in view.numa_failures],
+        )
+        yield Item(Severity.WARNING, title, text, refusing, "numa", False, min(seen), max(seen))
 
 
 def _sources(view: Overview) -> Iterator[Item]:

@@ -18,12 +18,14 @@ from common.text import plain
 from leadsman.web import words
 from leadsman.web.alerts import Alert
 from leadsman.web.asked import RowDict
-from leadsman.web.attention import attention
-from leadsman.web.badges import BROKEN_GC, Severity, badges, by_urgency
+from leadsman.web.attention import attention, named
+from leadsman.web.badges import BROKEN_GC, Badge, Severity, badges, by_urgency, pins
 from leadsman.web.charts import Chart, ChartData
 from leadsman.web.detail import Detail
 from leadsman.web.evidence import Evidence, freshness, nothing_found
+from leadsman.web.item import Item
 from leadsman.web.links import Links
+from leadsman.web.nodes import NodeLine
 from leadsman.web.overview import Overview
 from leadsman.web.scope import ALL, QUICK, Scope, address_time
 from leadsman.web.timeline import Timeline
@@ -173,7 +175,7 @@ def environment() -> Environment:
         )
     }
     made.filters |= {"plain": shown, "freshness": freshness, "nothing_found": nothing_found}
-    made.tests["is_web"] = is_web
+    made.tests |= {"is_web": is_web, "pinning": pins}
     made.globals |= {
         "quick": QUICK_TEXTS,
         "kinds": words.KINDS,
@@ -203,8 +205,9 @@ def _charts(scope: Scope) -> dict[str, Any]:
 
 
 def _cluster(view: Overview, story: Timeline, asked: Mapping[str, str]) -> dict[str, Any]:
-    lines = [(node, badges(node)) for node in by_urgency(view.nodes)]
     items = attention(view)
+    lines = [(node, _badges(node, items)) for node in by_urgency(view.nodes)]
+    lines.sort(key=lambda line: line[1][0].severity if line[1] else len(Severity))
     return {
         "view": view,
         "evidence": view.evidence,
@@ -225,6 +228,12 @@ def _cluster(view: Overview, story: Timeline, asked: Mapping[str, str]) -> dict[
             "firing": sum(alert.firing for alert in view.alerts or ()),
         },
     }
+
+
+def _badges(node: NodeLine, items: Sequence[Item]) -> list[Badge]:
+    """Its own; where none is serious, also that of the card that names it."""
+    own = badges(node)
+    return own if own and own[0].severity < Severity.UNKNOWN else [*named(node, items), *own]
 
 
 def _static(name: str) -> str:

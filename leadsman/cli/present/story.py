@@ -61,7 +61,7 @@ _UNKNOWN: Final = (
         without_rank,
         """
         SELECT countIf(cause = 'pressure' AND predicted_rank IS NULL)
-        FROM evictions WHERE cluster = {cluster:String}
+        FROM pod_evictions WHERE cluster = {cluster:String}
         """,
     ),
 )

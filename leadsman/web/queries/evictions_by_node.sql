@@ -8,7 +8,7 @@ SELECT
     countIf(cause = 'pressure' AND predicted_rank IS NULL) AS without_rank,
     minIf(ts, cause != 'admission') AS first_at,
     maxIf(ts, cause != 'admission') AS last_at
-FROM evictions
+FROM pod_evictions
 WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
     AND ({node:String} = '' OR node = {node:String})
 GROUP BY node

@@ -12,7 +12,7 @@ SELECT
 FROM node_events AS e
 WHERE e.cluster = {cluster:String} AND e.ts >= {since:DateTime64(6)} AND e.ts < {until:DateTime64(6)}
     AND e.type = 'Warning' AND e.reason NOT IN (
-        'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity',
+        'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing',
         'TopologyAffinityError', 'SMTAlignmentError', 'UnexpectedAdmissionError')
 GROUP BY e.reason
 ORDER BY times DESC, reason

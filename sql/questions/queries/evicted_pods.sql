@@ -20,6 +20,6 @@ SELECT
         'a bystander: within its request, or not measured yet',
         '') AS remark,
     evidence
-FROM evictions
+FROM pod_evictions
 WHERE cause != 'admission'
 ORDER BY ts, cluster, node, pod

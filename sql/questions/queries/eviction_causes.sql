@@ -9,6 +9,6 @@ SELECT
     min(ts) AS first_at,
     max(ts) AS last_at,
     countIf(evidence = 'status') AS without_an_event
-FROM evictions
+FROM pod_evictions
 GROUP BY cluster, node, cause, resource, signal
 ORDER BY pods DESC, cluster, node, cause, resource, signal

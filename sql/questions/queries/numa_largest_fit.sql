@@ -1,13 +1,14 @@
 -- Where an exclusive pod still fits one NUMA node, and where free CPUs are stranded
 -- param cpus UInt32 8: exclusive CPUs that the pod asks for
+WITH if(s.policy != '', s.policy, n.cpu_manager_policy) AS policy
 SELECT
     n.cluster AS cluster,
     n.node AS node,
-    n.free_cpus AS free_cpus,
-    n.largest_fit_cpus AS largest_fit_cpus,
-    n.stranded_cpus AS stranded_cpus,
+    if(policy = 'none', 0, n.free_cpus) AS free_cpus,
+    if(policy = 'none', 0, n.largest_fit_cpus) AS largest_fit_cpus,
+    if(policy = 'none', 0, n.stranded_cpus) AS stranded_cpus,
     multiIf(
-        s.policy = 'none', 'its CPU Manager gives no exclusive CPUs (policy none)',
+        policy = 'none', 'its CPU Manager gives no exclusive CPUs (policy none)',
         n.largest_fit_cpus IS NULL, 'not known: only the number of exclusive CPUs is',
         n.largest_fit_cpus >= {cpus:UInt32}, 'fits one NUMA node',
         n.free_cpus >= {cpus:UInt32}, 'free CPUs suffice, but no NUMA node has them',
@@ -27,4 +28,4 @@ LEFT JOIN
     FROM kubelet_settings
     GROUP BY cluster, node
 ) AS s ON s.cluster = n.cluster AND s.node = n.node
-ORDER BY cluster, s.policy = 'none', largest_fit_cpus DESC NULLS LAST, node
+ORDER BY cluster, policy = 'none', largest_fit_cpus DESC NULLS LAST, node

@@ -9,7 +9,7 @@ FROM
     FROM node_events
     UNION ALL
     SELECT ts, node, concat('evicted: ', cause) AS what, concat(namespace, '/', pod) AS subject, message AS detail
-    FROM evictions
+    FROM pod_evictions
     UNION ALL
     SELECT
         ts,

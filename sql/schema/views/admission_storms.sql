@@ -19,7 +19,7 @@ WITH
                 PARTITION BY cluster, node, resource ORDER BY ts, uid
                 ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
             ) AS before
-        FROM evictions FINAL
+        FROM pod_evictions
         WHERE cause = 'admission'
     ),
     numbered AS

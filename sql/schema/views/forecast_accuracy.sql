@@ -31,7 +31,7 @@ WITH
         SELECT e.cluster AS cluster, e.ts AS ts, e.node AS node, e.signal AS signal, t.1 AS threshold
         FROM
         (
-            SELECT cluster, ts, node, signal, threshold AS bytes FROM evictions FINAL WHERE cause = 'pressure'
+            SELECT cluster, ts, node, signal, threshold AS bytes FROM evictions FINAL WHERE cause = 'pressure' AND time_known
         ) AS e
         ASOF INNER JOIN
         (

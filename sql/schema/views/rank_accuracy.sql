@@ -23,6 +23,6 @@ SELECT
     tied_pods,
     toUInt8(rank_when_evicted = 1) AS was_next,
     toUInt8(rank_when_evicted <= coalesce(tied_pods, 1)) AS could_be_next
-FROM evictions FINAL
+FROM pod_evictions
 WHERE cause = 'pressure' AND predicted_rank IS NOT NULL
 COMMENT 'Each pressure eviction with the rank that it had at the last sample before; rank_when_evicted leaves out pods of the same ranking that had gone before it, so 1 is right (was_next); the kubelet takes pods that tie in no fixed order, so a rank within tied_pods can be right too (could_be_next)'

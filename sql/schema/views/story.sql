@@ -33,12 +33,14 @@ FROM
                     if(tied_pods > 1, concat(', tied with ', toString(tied_pods - 1), if(tied_pods = 2, ' other pod', ' other pods')), ''), '.')),
             if(resource = 'memory' AND position(message, ' was using ') = 0,
                 ' It was within its request, or not measured yet: others used the memory.', ''),
-            if(pods_usage_ratio < 0.1, ' No pod explains it: what fills the node lies outside of pods.', '')) AS what
-    FROM evictions FINAL
+            if(pods_usage_ratio < 0.1, ' No pod explains it: what fills the node lies outside of pods.', ''),
+            if(time_known, '', ' The time of the eviction is not known: this is when the pod was seen.')) AS what
+    FROM pod_evictions
     WHERE cause = 'pressure'
     UNION ALL
-    SELECT cluster, ts, node, 'limit' AS kind, concat('Pod ', namespace, '/', pod, ' was evicted for its own limit. ', message) AS what
-    FROM evictions FINAL
+    SELECT cluster, ts, node, 'limit' AS kind, concat('Pod ', namespace, '/', pod, ' was evicted for its own limit. ', message,
+        if(time_known, '', ' The time of the eviction is not known: this is when the pod was seen.')) AS what
+    FROM pod_evictions
     WHERE cause = 'limit'
     UNION ALL
     SELECT
@@ -76,7 +78,7 @@ FROM
         WHERE cause NOT IN ('node_pressure', 'own_limit', 'deleted')
             AND (cause != 'admission' OR (cluster, uid) NOT IN
             (
-                SELECT cluster, uid FROM evictions FINAL
+                SELECT cluster, uid FROM pod_evictions
                 UNION ALL
                 SELECT cluster, uid FROM numa_admission_failures FINAL
             ))
@@ -160,7 +162,7 @@ FROM
         FROM node_events AS e FINAL
         WHERE e.type = 'Warning' AND e.reason NOT IN (
             -- Told by the lines above
-            'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity',
+            'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing',
             'TopologyAffinityError', 'SMTAlignmentError', 'UnexpectedAdmissionError')
         GROUP BY e.cluster, e.node, e.reason, toStartOfHour(e.ts)
     )

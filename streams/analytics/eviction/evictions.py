@@ -50,7 +50,8 @@ class _Witness(NamedTuple):
     """One witness' account of an eviction."""
 
     kind: str
-    at: datetime
+    at: datetime | None
+    """None where it does not have the time."""
     namespace: str
     pod: str
     uid: str
@@ -77,7 +78,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadReco
 def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadRecord]]:
     pod = record.object
     rows: Sequence[Output | BadRecord] = ()
-    witness = _status_witness(pod, record.ts)
+    witness = _status_witness(pod)
     if witness is not None:
         try:
             state, rows = _hear(state, record, witness)
@@ -92,18 +93,21 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
     return msgspec.structs.replace(state, pods=pods), rows
 
 
-def _status_witness(pod: Pod, seen_at: datetime) -> _Witness | None:
+def _status_witness(pod: Pod) -> _Witness | None:
     """The pod as a witness: its condition, else its status; None where neither shows an eviction."""
     conditions = pod.status.conditions or []
     target = next((c for c in conditions if c.type == "DisruptionTarget" and c.status == "True"), None)
     metadata = pod.metadata
     if target is not None and target.reason == "TerminationByKubelet" and parse_evicted(target.message):
-        at = target.last_transition_time or seen_at
-        return _Witness("status", at, metadata.namespace, metadata.name, metadata.uid, target.message)
+        return _Witness(
+            "status", target.last_transition_time, metadata.namespace, metadata.name, metadata.uid, target.message
+        )
     if pod.status.phase != "Failed" or pod.status.reason != "Evicted":
         return None
     changes = [c.last_transition_time for c in conditions if c.last_transition_time]
-    at = max(changes, default=None) or pod.status.start_time or seen_at
+    at = max(changes, default=None)
+    if at is None and isinstance(parse_evicted(pod.status.message), AdmissionRejection):
+        at = pod.status.start_time  # set as it is rejected; of a pod that ran it is when that began
     return _Witness("status", at, metadata.namespace, metadata.name, metadata.uid, pod.status.message)
 
 
@@ -114,8 +118,9 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
         return state, ()
     if component_of(event) not in {"", "kubelet"}:
         return state, ()  # Karpenter and others give an eviction by the API this reason
-    at = event_time(event) or record.ts
-    return _hear(state, record, _Witness("event", at, about.namespace, about.name, about.uid, message(event)))
+    return _hear(
+        state, record, _Witness("event", event_time(event), about.namespace, about.name, about.uid, message(event))
+    )
 
 
 def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Sequence[Output]]:
@@ -128,6 +133,9 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
     story = state.stories.get(key)
     if story is None:
         row = _new(state, record, witness, parsed, cause)
+    elif witness.at is not None and not story.time_known:
+        evidence = witness.kind if story.evidence == witness.kind else "both"
+        row = _new(state, record, witness, parsed, cause)._replace(evidence=evidence)
     elif story.evidence in {"both", witness.kind}:
         return state, ()
     else:
@@ -152,7 +160,7 @@ def _cause(parsed: EvictionMessage) -> str:
 def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessage, cause: str) -> Eviction:
     row = Eviction(
         cluster=record.cluster,
-        ts=witness.at,
+        ts=witness.at or record.ts,
         node=record.node,
         namespace=witness.namespace,
         pod=witness.pod,
@@ -171,7 +179,8 @@ def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessag
         evidence=witness.kind,
         message=witness.text,
         updated_at=record.ts,
-        found_late=record.ts - witness.at > FOUND_LATE,
+        found_late=witness.at is None or record.ts - witness.at > FOUND_LATE,
+        time_known=witness.at is not None,
     )
     match parsed:
         case LimitEviction(limit=limit):
@@ -181,14 +190,14 @@ def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessag
         case PressureEviction():
             row = row._replace(resource=parsed.resource, threshold=parsed.threshold, available=parsed.available)
             sample = next((s for s in reversed(state.samples) if s.ts < row.ts + CLOCK_SECOND), None)
-            if sample is None:
+            if sample is None or witness.at is None:
                 return row
             return predicted(row, parsed, sample, state.config, state.kubelet_version)
 
 
 REDUCER: Final = Reducer(
     name="evictions",
-    version=3,
+    version=4,
     log="node",
     takes=(SampleRecord, PodRecord, EventRecord, SettingsRecord, NodeRecord),
     state=State,

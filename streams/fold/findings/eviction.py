@@ -72,3 +72,5 @@ class Eviction(NamedTuple):
     updated_at: datetime
     found_late: bool = False
     """The first witness was seen minutes after the eviction: nobody watched then."""
+    time_known: bool = True
+    """A witness has the time; else `ts` is when its pod was seen, and a row with the time takes the place of this."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from leadsman.web.alerts import Alert
-from leadsman.web.attention import attention
+from leadsman.web.attention import attention, named
 from leadsman.web.badges import Severity, badges, by_urgency
 from leadsman.web.evidence import Evidence
 from leadsman.web.margins import Margin
@@ -186,3 +186,18 @@ def test_a_cluster_that_fell_silent_is_told_once_and_not_node_by_node() -> None:
     (item,) = attention(view(node(stale=True, sample_age="31 h ago"), scope=scope, evidence=seen))
     assert (item.severity, item.title) == (Severity.UNKNOWN, "Nothing is known of now")
     assert item.text.startswith("Last sample 2026-07-01 13:00:00 UTC, 1 d 7 h ago.")
+
+
+UNEVEN = {"skew_ratio": 0.5, "stranded_cpus": 4, "free_cpus": 10, "largest_fit_cpus": 6}
+
+
+def test_a_node_that_pins_nothing_has_no_numa_room_to_be_uneven() -> None:
+    assert [item.title for item in attention(view(node(numa=UNEVEN)))] == ["Uneven NUMA nodes"]
+    assert attention(view(node(numa={**UNEVEN, "cpu_manager_policy": "none"}))) == []
+
+
+def test_a_node_that_a_card_names_is_not_ok() -> None:
+    refused = {"ts": T0, "node": "n", "explanation": "no NUMA node has 8 CPUs"}
+    items = attention(view(node(), node("m"), numa_failures=(refused,)))
+    assert [badge.text for badge in named(node(), items)] == ["1 pod not admitted for NUMA or CPUs"]
+    assert named(node("m"), items) == []

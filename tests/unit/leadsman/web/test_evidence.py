@@ -14,7 +14,7 @@ from leadsman.web.pages import Request, node_of, overview_of
 from leadsman.web.report import write_report
 from leadsman.web.scope import Asked, Scope
 from sql.database.open import Database
-from streams.fold.findings import NodeEvent, NodeRow, PodBinding, Row, SchedulingFailure
+from streams.fold.findings import NodeEvent, NodeRow, NumaSkew, PodBinding, Row, SchedulingFailure
 
 GIB = 1 << 30
 HOUR = Scope("c", T0, T0 + timedelta(hours=1))
@@ -210,3 +210,21 @@ def test_freshness_names_the_last_sample_and_what_came_after() -> None:
     )
     assert freshness(SEEN._replace(last_sample_at=None)).startswith("No kubelet statistics; last observation")
     assert freshness(SEEN._replace(last_at=None)) == "Nothing was observed up to the end of this range"
+
+
+def test_the_numa_columns_of_nodes_that_pin_sum_up_to_the_clusters(database: Database) -> None:
+    free = {"free_cpus": 32, "largest_fit_cpus": 16, "scope": "node", "fidelity": "exact"}
+    pinning = {**free, "free_cpus": 12, "largest_fit_cpus": 6, "cpu_manager_policy": "static"}
+    total = {"scope": "cluster", "free_cpus": 12, "largest_fit_cpus": 6, "fidelity": "exact"}
+    store(
+        database,
+        ready("master"),
+        ready("worker"),
+        row(NumaSkew, node="master", cpu_manager_policy="none", **free),
+        row(NumaSkew, node="worker", **pinning),
+        row(NumaSkew, node="", **total),
+    )
+    text = report(database).text
+    assert "policy none" in text
+    assert "6 / 12" in text
+    assert "16 / 32" not in text

@@ -451,6 +451,7 @@ def evicted(seconds: float, uid: str, predicted: int | None) -> Eviction:
         ts=after(seconds),
         node="n",
         uid=uid,
+        time_known=True,
         cause="pressure",
         signal="memory.available",
         predicted_rank=predicted,
