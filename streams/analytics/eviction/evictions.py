@@ -197,7 +197,7 @@ def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessag
 
 REDUCER: Final = Reducer(
     name="evictions",
-    version=4,
+    version=5,
     log="node",
     takes=(SampleRecord, PodRecord, EventRecord, SettingsRecord, NodeRecord),
     state=State,
