@@ -77,9 +77,12 @@ async def stop(consumer: AIOKafkaConsumer) -> None:
     """
     try:
         await consumer.stop()
-    except Exception as error:  # noqa: BLE001  # as in `discard`
+    except (Exception, asyncio.CancelledError) as error:
         log.warning("the broken consumer did not stop cleanly", error=repr(error))
         await _close(consumer._client)
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise  # it is ours, not that of a background task
 
 
 async def probe(server: str, timeout_ms: int, options: Options) -> None:

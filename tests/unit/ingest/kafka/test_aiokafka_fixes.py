@@ -1,13 +1,55 @@
-"""What is done instead of what aiokafka does."""
+"""Stopping a consumer whose background task died, and being stopped oneself."""
 
-from aiokafka.partitioner import DefaultPartitioner
-from hypothesis import given
-from hypothesis import strategies as st
+import asyncio
+from typing import Any
 
-from ingest.kafka.aiokafka_fixes import partition
+import pytest
+
+from ingest.kafka import aiokafka_fixes
+
+pytestmark = pytest.mark.asyncio
 
 
-@given(st.binary(max_size=40), st.integers(1, 50))
-def test_a_key_goes_where_any_client_of_kafka_sends_it(key: bytes, partitions: int) -> None:
-    ids = list(range(partitions))
-    assert partition(key, ids, ids) == DefaultPartitioner()(key, ids, ids)
+class Client:
+    def __init__(self) -> None:
+        self._sync_task: asyncio.Task[None] | None = None
+        self.closed = False
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+class Broken:
+    """A consumer whose `stop` raises what ended its background task, or waits."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self._client = Client()
+        self._error = error
+        self.stopping = asyncio.Event()
+
+    async def stop(self) -> None:
+        self.stopping.set()
+        if self._error is not None:
+            raise self._error
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("error", [ValueError("an empty CA file"), asyncio.CancelledError()])
+async def test_what_ended_a_background_task_does_not_replace_the_reason_to_stop(error: BaseException) -> None:
+    consumer: Any = Broken(error)
+    with pytest.raises(RuntimeError, match="the reason"):  # noqa: PT012  # as a `finally` of ours does
+        try:
+            raise RuntimeError("the reason")
+        finally:
+            await aiokafka_fixes.stop(consumer)
+    assert consumer._client.closed
+
+
+async def test_a_cancellation_of_ours_goes_on() -> None:
+    consumer: Any = Broken(None)
+    stopping = asyncio.create_task(aiokafka_fixes.stop(consumer))
+    await consumer.stopping.wait()
+    stopping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+    assert consumer._client.closed
