@@ -25,15 +25,15 @@ FROM
             'Pod ', namespace, '/', pod, ' was evicted: low on ', resource,
             if(available IS NULL OR threshold IS NULL, '',
                 if(resource IN ('memory', 'ephemeral-storage'),
-                    concat(', ', formatReadableSize(available), ' available, threshold ', formatReadableSize(threshold)),
-                    concat(', ', toString(available), ' available, threshold ', toString(threshold)))),
+                    concat(', ', formatReadableSize(available), ' available, below the ', formatReadableSize(threshold), ' threshold'),
+                    concat(', ', toString(available), ' available, below the threshold of ', toString(threshold)))),
             '.',
             if(predicted_rank IS NULL, ' No rank could be predicted.',
                 concat(' Predicted rank ', toString(predicted_rank), ' of ', toString(ranked_pods),
                     if(tied_pods > 1, concat(', tied with ', toString(tied_pods - 1), if(tied_pods = 2, ' other pod', ' other pods')), ''), '.')),
             if(resource = 'memory' AND position(message, ' was using ') = 0,
                 ' It was within its request, or not measured yet: others used the memory.', ''),
-            if(pods_usage_ratio < 0.1, ' No pod explains it: what fills the node lies outside of pods.', ''),
+            if(pods_usage_ratio < 0.1, ' Pods use almost none of it: check what lies or runs outside of pods.', ''),
             if(time_known, '', ' The time of the eviction is not known: this is when the pod was seen.')) AS what
     FROM pod_evictions
     WHERE cause = 'pressure'

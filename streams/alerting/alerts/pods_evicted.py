@@ -63,7 +63,7 @@ def _words(row: Eviction, group: Group) -> tuple[str, str]:
         case _:
             outside = ""
             if row.pods_usage_ratio is not None and row.pods_usage_ratio < UNEXPLAINED:
-                outside = " No pod explains it: what fills the node lies outside of pods."
+                outside = " Pods use almost none of it: check what lies or runs outside of pods."
             summary = f"Node {node}: {pods(group.count)} evicted{within}, low on {resource}{_left(row)}"
             return summary, (
                 f"{which}.{outside} {EVICTION_ADVICE.get(row.resource, 'See what uses it')}. Each eviction with the "

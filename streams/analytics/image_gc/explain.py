@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from common.amounts import size
 from streams.analytics.image_gc.episode import Episode
 from streams.fold.findings import ImageGc
 
@@ -99,13 +100,13 @@ def _insufficient(episode: Episode) -> str:
     if percent is None and decision is not None:
         percent = decision.usage_percent
     used = f"{percent} % of the image file system is used" if percent is not None else "The image file system is full"
-    assumed = ", the defaults, for no /configz was seen" if settings.assumed else ""
+    assumed = " (the defaults, since no /configz was seen)" if settings.assumed else ""
     freed = episode.reported.freed_bytes
-    result = f"freed {freed} bytes" if freed is not None else "freed too little"
+    result = "freed too little" if freed is None else f"freed only {size(freed)}" if freed else "freed nothing"
     return (
-        f"{used}, image GC begins at {settings.high_percent} % and wants to come down to {settings.low_percent} %"
-        f"{assumed}; it {result} ({_times(episode)}). What fills the disk is not unused images: look at the images "
-        "in use, at logs, volumes, and at what lies outside Kubernetes."
+        f"{used}. Image GC starts at {settings.high_percent} % and targets {settings.low_percent} %{assumed}, but "
+        f"{result} ({_times(episode)}). Unused images do not fill the disk: check images in use, logs, volumes and "
+        "host paths."
     )
 
 
@@ -122,6 +123,6 @@ def _sandbox(episode: Episode) -> str:
     if episode.sandbox_image_lost_at is None:
         return ""
     return (
-        f" Since {_clock(episode.sandbox_image_lost_at)} pods cannot start for want of their sandbox image: image GC "
-        "deletes an unused one too. Pull it again, or pin it."
+        f" Since {_clock(episode.sandbox_image_lost_at)} pods fail to start: image GC deleted the pause "
+        "image. Pull it again and pin it."
     )

@@ -44,7 +44,7 @@ def test_a_lost_sandbox_image_is_told_with_the_failure_that_explains_it() -> Non
     )
     assert (first.ts, first.verdict) == (second.ts, second.verdict)
     assert "sandbox image" not in first.explanation
-    assert "Since 12:00:30 pods cannot start for want of their sandbox image" in second.explanation
+    assert "Since 12:00:30 pods fail to start: image GC deleted the pause image" in second.explanation
 
 
 def test_a_sandbox_that_fails_without_a_failed_run_is_no_matter_of_image_gc() -> None:
@@ -54,7 +54,7 @@ def test_a_sandbox_that_fails_without_a_failed_run_is_no_matter_of_image_gc() ->
 
 def test_the_explanation_says_that_the_settings_are_assumed() -> None:
     [row] = rows(failed("12:00:00", "FreeDiskSpaceFailed", TOO_LITTLE))
-    assert "begins at 85 % and wants to come down to 80 %, the defaults, for no /configz was seen" in row.explanation
+    assert "starts at 85 % and targets 80 % (the defaults, since no /configz was seen), but" in row.explanation
 
 
 def test_a_single_failure_long_after_the_start_that_was_not_heard_again_has_passed() -> None:
