@@ -10,8 +10,8 @@ from leadsman.cli import options
 from leadsman.cli.console import out
 from leadsman.cli.database import readable_database
 from leadsman.cli.exits import EXIT_NO_SOURCE, fail
-from leadsman.web.report import write_report
-from leadsman.web.scope import Asked
+from leadsman.web.reading.scope import Asked
+from leadsman.web.rendering.report import write_report
 
 
 @click.command(

@@ -8,8 +8,8 @@ import click
 from leadsman.cli import options
 from leadsman.cli.database import readable_database
 from leadsman.cli.exits import EXIT_NO_SOURCE, fail, note
-from leadsman.web.access import read_token
-from leadsman.web.running import run_site
+from leadsman.web.site.access import read_token
+from leadsman.web.site.running import run_site
 
 PORT: Final = 8420
 

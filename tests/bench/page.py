@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from leadsman.web.asked import QUERIES
-from leadsman.web.pages import Request, node_of, overview_of
-from leadsman.web.report import write_report
-from leadsman.web.scope import Asked
+from leadsman.web.reading.asked import QUERIES
+from leadsman.web.reading.scope import Asked
+from leadsman.web.rendering.report import write_report
+from leadsman.web.site.pages import Request, node_of, overview_of
 from sql.database.open import Database, connect
 from sql.schema.migrate import migrate
 

@@ -28,7 +28,6 @@ _STYLE: Final = """<style>
 NOTES: Final = {
     "leadsman.cli": "commands",
     "leadsman.run": "settings and wiring",
-    "leadsman.web": "page and report",
     "common": "time, text, processes, telemetry, TLS",
 }
 """What is in a floor that has no rooms."""

@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from common.text import plain
-from leadsman.web.evidence import nothing_found, read_evidence
-from leadsman.web.overview import read_spans
-from leadsman.web.scope import ALL, Asked, choose
-from leadsman.web.unknown import assumed_thresholds, lower_bounds, without_rank
+from leadsman.web.attention.unknown import assumed_thresholds, lower_bounds, without_rank
+from leadsman.web.reading.evidence import nothing_found, read_evidence
+from leadsman.web.reading.overview import read_spans
+from leadsman.web.reading.scope import ALL, Asked, choose
 from sql.database.open import Database
 
 LINES: Final = 40

@@ -11,8 +11,8 @@ from components.clickhouse import ClickHouseHttp
 from components.command import leadsman, start, succeeds
 from components.processes import free_port
 from components.rows import T0, row, store
-from leadsman.web.report import write_report
-from leadsman.web.scope import Asked
+from leadsman.web.reading.scope import Asked
+from leadsman.web.rendering.report import write_report
 from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.open import connect
 from sql.schema.migrate import migrate

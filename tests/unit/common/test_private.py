@@ -13,7 +13,7 @@ import pytest
 from common.errors import FilesUnusable
 from common.private import check_secret, open_private
 from common.tls import RotatingPassword
-from leadsman.web.access import BadAccess, read_token
+from leadsman.web.site.access import BadAccess, read_token
 
 TOKEN = "0123456789abcdef0123"  # noqa: S105 - of these tests only
 

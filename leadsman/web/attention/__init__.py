@@ -1,0 +1,1 @@
+"""What needs attention, how badly, and what is not known."""

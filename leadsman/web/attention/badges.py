@@ -1,0 +1,138 @@
+"""A node's badges in a list, and which nodes come first: pure."""
+
+from collections.abc import Callable, Iterable
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from leadsman.web.reading.nodes import NodeLine
+
+SOON_SECONDS: Final = 3600.0
+OFTEN: Final = 3
+"""A node under pressure this many times in a range swings."""
+UNEVEN: Final = 0.5
+"""Skew ratio from which NUMA nodes are uneven, where it also strands CPUs."""
+BROKEN_GC: Final = ("persistent", "restart_loop", "insufficient_freed")
+_FAR: Final = 9.0
+"""Room of a node without statistics: after every other."""
+
+
+class Severity(IntEnum):
+    """The worst first."""
+
+    CRITICAL = 0
+    WARNING = 1
+    UNKNOWN = 2
+    """Without evidence, or with old evidence only."""
+    NOTE = 3
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+    @property
+    def label(self) -> str:
+        return "not known" if self is Severity.UNKNOWN else self.word
+
+
+class Badge(NamedTuple):
+    """A word about a node in a list."""
+
+    severity: Severity
+    text: str
+
+
+def badges(node: NodeLine) -> list[Badge]:
+    """A node's badges, worst first."""
+    found = [badge for rule in _BADGES if (badge := rule(node)) is not None]
+    return sorted(found, key=lambda badge: badge.severity)
+
+
+def by_urgency(nodes: Iterable[NodeLine]) -> list[NodeLine]:
+    """Nodes with the worst badge first, then the nearest to a threshold, then by name."""
+    return sorted(nodes, key=_urgency)
+
+
+def _urgency(node: NodeLine) -> tuple[int, int, float, int, str]:
+    found = badges(node)
+    worst = found[0].severity if found else Severity.NOTE + 1
+    room = _FAR if node.lowest_room is None else node.lowest_room
+    return worst, -len(found), room, -((node.numa or {}).get("exclusive_cpus") or 0), node.name
+
+
+def pins(node: NodeLine) -> bool:
+    """Whether its CPU manager gives exclusive CPUs, as far as is known; else its free CPUs are no NUMA room."""
+    return (node.numa or {}).get("cpu_manager_policy") != "none"
+
+
+def is_uneven(node: NodeLine) -> bool:
+    """Whether exclusive CPUs lie unevenly on its NUMA nodes, and strand some."""
+    numa = node.numa
+    return (
+        numa is not None and pins(node) and (numa["skew_ratio"] or 0) >= UNEVEN and (numa["stranded_cpus"] or 0) > 0
+    )
+
+
+def _badge_ready(node: NodeLine) -> Badge | None:
+    if node.ready is False:
+        return Badge(Severity.CRITICAL, "not ready")
+    if node.ready is None:
+        return Badge(Severity.UNKNOWN, "Ready unknown")
+    return Badge(Severity.NOTE, "cordoned") if node.unschedulable else None
+
+
+def _badge_evidence(node: NodeLine) -> Badge | None:
+    if not node.stale:
+        return None
+    return Badge(Severity.UNKNOWN, f"last sample {node.sample_age}" if node.sample_age else "no statistics")
+
+
+def _badge_margin(node: NodeLine) -> Badge | None:
+    if not node.margins:
+        return None
+    nearest = node.margins[0]
+    if nearest.met:
+        severity = Severity.CRITICAL if nearest.hard_met else Severity.WARNING
+        return Badge(severity, f"below {'hard' if nearest.hard_met else 'soft'} threshold")
+    soon = [margin for margin in node.margins if margin.seconds is not None and margin.seconds <= SOON_SECONDS]
+    acting = [margin for margin in soon if not margin.gc_first and not node.stale]
+    return Badge(Severity.WARNING, "threshold near") if acting else None
+
+
+def _badge_evicted(node: NodeLine) -> Badge | None:
+    return Badge(Severity.CRITICAL, f"{node.evicted.pressure} evicted") if node.evicted.pressure else None
+
+
+def _badge_rejected(node: NodeLine) -> Badge | None:
+    return Badge(Severity.WARNING, f"{node.evicted.admission} rejected") if node.evicted.admission else None
+
+
+def _badge_pressure(node: NodeLine) -> Badge | None:
+    if node.pressure:
+        return Badge(Severity.WARNING, ", ".join(node.pressure))
+    return Badge(Severity.WARNING, "swings") if node.times_under_pressure >= OFTEN else None
+
+
+def _badge_image_gc(node: NodeLine) -> Badge | None:
+    return Badge(Severity.CRITICAL, "image GC") if node.image_gc in BROKEN_GC else None
+
+
+def _badge_numa(node: NodeLine) -> Badge | None:
+    return Badge(Severity.WARNING, "NUMA uneven") if is_uneven(node) else None
+
+
+def _badge_fit(node: NodeLine) -> Badge | None:
+    over = [name for name, fit in node.fit.items() if fit.requested > fit.allocatable]
+    return Badge(Severity.WARNING, f"{over[0]} overcommitted") if over else None
+
+
+_BADGES: Final[tuple[Callable[[NodeLine], Badge | None], ...]] = (
+    _badge_ready,
+    _badge_evidence,
+    _badge_margin,
+    _badge_evicted,
+    _badge_image_gc,
+    _badge_rejected,
+    _badge_pressure,
+    _badge_fit,
+    _badge_numa,
+)

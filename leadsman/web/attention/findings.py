@@ -1,0 +1,176 @@
+"""What needs attention by what Leadsman concluded: pure, from an overview."""
+
+from collections.abc import Iterator, Sequence
+
+from leadsman.web.attention.badges import OFTEN, SOON_SECONDS, Severity, is_uneven
+from leadsman.web.attention.item import Item, distinct
+from leadsman.web.reading.nodes import NodeLine
+from leadsman.web.reading.overview import Overview
+from leadsman.web.reading.words import BLIND_VERDICTS, duration, sentence, some
+
+
+def findings(view: Overview) -> Iterator[Item]:
+    """In the order of these rules."""
+    for rule in (
+        _thresholds_met,
+        _evicted,
+        _image_gc,
+        _blind_spots,
+        _nearing,
+        _pressure,
+        _rejected,
+        _overcommitted,
+        _numa,
+        _sources,
+    ):
+        yield from rule(view)
+
+
+def _thresholds_met(view: Overview) -> Iterator[Item]:
+    for hard, severity in ((True, Severity.CRITICAL), (False, Severity.WARNING)):
+        which = "hard" if hard else "soft"
+        met: dict[str, list[NodeLine]] = {}
+        for node in view.nodes:
+            for margin in node.margins:
+                if margin.hard_met if hard else (margin.soft_met and not margin.hard_met):
+                    met.setdefault(margin.signal, []).append(node)
+        for signal, nodes in met.items():
+            first = next(margin for margin in nodes[0].margins if margin.signal == signal)
+            yield Item(
+                severity,
+                f"{signal} is below its {which} threshold",
+                f"{nodes[0].name}: {first.words}." if len(nodes) == 1 else f"On {len(nodes)} nodes.",
+                tuple(node.name for node in nodes),
+                "nodes",
+                now=not all(node.stale for node in nodes),
+            )
+
+
+def _evicted(view: Overview) -> Iterator[Item]:
+    nodes = [node for node in view.nodes if node.evicted.pressure]
+    pods = sum(node.evicted.pressure for node in nodes)
+    if nodes:
+        resources = sorted({each for node in nodes for each in node.evicted.resources})
+        text = f"{some(pods, 'running pod')} evicted: low on {' and '.join(resources)}."
+        title = f"{some(pods, 'pod')} evicted under pressure"
+        yield _over(Severity.CRITICAL, title, text, nodes)
+    limited = [node for node in view.nodes if node.evicted.own_limit]
+    if limited:
+        pods = sum(node.evicted.own_limit for node in limited)
+        text = "They used more local storage than they may."
+        title = f"{some(pods, 'pod')} evicted for their own limits" if pods > 1 else "1 pod evicted for its own limit"
+        yield _over(Severity.WARNING, title, text, limited)
+
+
+def _over(severity: Severity, title: str, text: str, nodes: Sequence[NodeLine]) -> Item:
+    """Evictions: from the first to the last on these nodes."""
+    first = min((node.evicted.first_at for node in nodes if node.evicted.first_at), default=None)
+    last = max((node.evicted.last_at for node in nodes if node.evicted.last_at), default=None)
+    return Item(severity, title, text, tuple(node.name for node in nodes), "timeline", False, first, last)
+
+
+def _image_gc(view: Overview) -> Iterator[Item]:
+    titles = {
+        "persistent": "Image GC does not run",
+        "restart_loop": "Image GC fails at every start of the kubelet",
+        "insufficient_freed": "Image GC frees too little",
+    }
+    for verdict, title in titles.items():
+        nodes = [node.name for node in view.nodes if node.image_gc == verdict]
+        if nodes:
+            row = next(each for each in view.image_gc if each["node"] == nodes[0] and each["verdict"] == verdict)
+            yield Item(Severity.CRITICAL, title, row["explanation"], tuple(nodes), "image-gc", since=row["ts"])
+
+
+def _blind_spots(view: Overview) -> Iterator[Item]:
+    for verdict in dict.fromkeys(row["verdict"] for row in view.blind_spots):
+        same = [row for row in view.blind_spots if row["verdict"] == verdict]
+        if verdict != "inconclusive":
+            title = f"The scheduler: {BLIND_VERDICTS.get(verdict, verdict)}"
+            nodes, seen = distinct(row["node"] for row in same), [row["ts"] for row in same]
+            text = same[0]["evidence"]
+            yield Item(Severity.CRITICAL, title, text, nodes, "scheduler", False, min(seen), max(seen))
+
+
+def _nearing(view: Overview) -> Iterator[Item]:
+    soon = [
+        (margin.seconds, node.name, margin)
+        for node in view.nodes
+        if not node.stale
+        for margin in node.margins
+        if not margin.met and margin.seconds is not None and margin.seconds <= SOON_SECONDS
+    ]
+    acting = sorted(each for each in soon if not each[2].gc_first)
+    if acting:
+        _, name, first = acting[0]
+        text = f"{name}: {first.signal}, {first.words}, {first.ahead}."
+        yield Item(Severity.WARNING, "A threshold is near", text, distinct(each[1] for each in acting), "nodes")
+    saved = sorted(each for each in soon if each[2].gc_first)
+    if saved:
+        text = f"{saved[0][1]}: {saved[0][2].signal}, {saved[0][2].ahead}, but image GC acts before that."
+        yield Item(Severity.NOTE, "Image GC will act", text, distinct(each[1] for each in saved), "nodes")
+
+
+def _pressure(view: Overview) -> Iterator[Item]:
+    for condition in ("MemoryPressure", "DiskPressure", "PIDPressure"):
+        nodes = [node.name for node in view.nodes if condition in node.pressure]
+        if nodes:
+            text = f"{some(len(nodes), 'node')} at the end of the range: no new pods go there."
+            yield Item(Severity.WARNING, condition, text, tuple(nodes), "nodes")
+    swinging = [node for node in view.nodes if node.times_under_pressure >= OFTEN]
+    if swinging:
+        most = max(swinging, key=lambda node: node.times_under_pressure)
+        text = f"{most.name} came under pressure {most.times_under_pressure} times."
+        names = tuple(node.name for node in swinging)
+        yield Item(Severity.WARNING, "In and out of pressure", text, names, "timeline", now=False)
+
+
+def _rejected(view: Overview) -> Iterator[Item]:
+    nodes = [node for node in view.nodes if node.evicted.admission]
+    if nodes:
+        pods = sum(node.evicted.admission for node in nodes)
+        text = "A node under pressure turned them away; their owners made new ones again and again."
+        title = f"{some(pods, 'pod')} rejected at admission"
+        yield Item(Severity.WARNING, title, text, tuple(node.name for node in nodes), "timeline", now=False)
+
+
+def _overcommitted(view: Overview) -> Iterator[Item]:
+    over: dict[str, list[str]] = {}
+    for node in view.nodes:
+        for resource, fit in node.fit.items():
+            if fit.requested > fit.allocatable:
+                over.setdefault(resource, []).append(node.name)
+    for resource, nodes in over.items():
+        text = f"Pods request more {resource} than {some(len(nodes), 'node')} can give."
+        yield Item(Severity.WARNING, f"More {resource} requested than allocatable", text, tuple(nodes), "nodes")
+
+
+def _numa(view: Overview) -> Iterator[Item]:
+    late = view.late_joiners
+    if late is not None and late["verdict"] == "late_joiners_emptier":
+        names = (*late["youngest_nodes"], *late["oldest_nodes"])
+        title = "Nodes that joined later stay emptier"
+        yield Item(Severity.WARNING, title, sentence(late["explanation"]), names, "numa")
+    nodes = [node for node in view.nodes if is_uneven(node)]
+    if nodes:
+        first = max(nodes, key=lambda node: (node.numa or {})["stranded_cpus"])
+        numa = first.numa or {}
+        largest = f"the largest exclusive pod that fits has {numa['largest_fit_cpus']}"
+        text = f"{first.name}: {numa['free_cpus']} CPUs are free, {largest}."
+        yield Item(Severity.WARNING, "Uneven NUMA nodes", text, tuple(node.name for node in nodes), "numa")
+    if view.numa_failures:
+        text = sentence(view.numa_failures[0]["explanation"])
+        title = f"{some(len(view.numa_failures), 'pod')} not admitted for NUMA or CPUs"
+        refusing, seen = (
+            distinct(row["node"] for row in view.numa_failures),
+            [row["ts"] for row in view.numa_failures],
+        )
+        yield Item(Severity.WARNING, title, text, refusing, "numa", False, min(seen), max(seen))
+
+
+def _sources(view: Overview) -> Iterator[Item]:
+    for row in view.unknown.source_errors:
+        if row["kind"] == "silent":
+            text = f"Nothing was heard for up to {duration(row['longest_silence_seconds'])}. {row['last_error']}"
+            title, nodes = f"{row['resource']} fell silent", tuple(row["nodes"])
+            yield Item(Severity.WARNING, title, text, nodes, "unknown", now=False, until=row["last_at"])

@@ -1,0 +1,72 @@
+"""What is not known for sure, in sentences with the nodes that each concerns."""
+
+from collections.abc import Iterator
+
+from leadsman.web.reading.overview import Overview
+from leadsman.web.reading.words import duration, some
+
+
+def unknowns(view: Overview) -> list[tuple[str, tuple[str, ...]]]:
+    """A sentence and its nodes for everything that is assumed, a lower bound, missing or unreadable."""
+    return [*_assumed(view), *_missing(view), *_sources(view)]
+
+
+def assumed_thresholds(nodes: int) -> str:
+    return f"The thresholds of {some(nodes, 'node')} are assumed to be the defaults: no /configz was seen"
+
+
+def lower_bounds(counts: int) -> str:
+    bounds = some(counts, "event count is a lower bound", "event counts are lower bounds")
+    return f"{bounds}: the kubelet drops repeats"
+
+
+def without_rank(evictions: int) -> str:
+    have = some(evictions, "eviction has", "evictions have")
+    return f"{have} no predicted rank: there was no sample, or not every pod was known"
+
+
+def _assumed(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
+    unknown = view.unknown
+    if unknown.assumed_thresholds:
+        yield f"{assumed_thresholds(len(unknown.assumed_thresholds))}:", unknown.assumed_thresholds
+    if unknown.lower_bounds:
+        yield f"{lower_bounds(unknown.lower_bounds)}.", ()
+    if unknown.without_rank:
+        yield f"{without_rank(unknown.without_rank)}.", ()
+    guessed = tuple(node.name for node in view.nodes if node.numa and node.numa["fidelity"] != "exact")
+    if guessed:
+        yield "Exact CPU IDs of exclusive pods are unknown (counts only) on:", guessed
+
+
+def _missing(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
+    unknown = view.unknown
+    if unknown.without_samples:
+        nodes = some(len(unknown.without_samples), "node")
+        yield (
+            f"No statistics (/stats/summary) of {nodes} in this range: no margins, no forecasts.",
+            unknown.without_samples,
+        )
+    known = sum(node.known for node in view.nodes)
+    if view.nodes and known < len(view.nodes):
+        names = tuple(node.name for node in view.nodes if not node.known)
+        yield "Node objects were not seen, only references to them:", names
+    if view.nodes and unknown.nodes_with_numa < len(view.nodes):
+        without = len(view.nodes) - unknown.nodes_with_numa
+        yield f"No source reports the NUMA nodes' CPUs for {some(without, 'node')}.", ()
+    if view.alerts is None:
+        yield "This database has no alerts.", ()
+
+
+def _sources(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for row in view.unknown.source_errors:
+        silence = row["longest_silence_seconds"]
+        what = {"silent": f"was silent, for up to {duration(silence)}", "gap": "may have missed changes"}.get(
+            row["kind"], "could not be read"
+        )
+        yield (
+            f"{row['resource']} {what} ({some(row['times'], 'time')}). The last: {row['last_error']}",
+            tuple(row["nodes"]),
+        )
+    for row in view.unknown.dead_letters:
+        records = f"{some(row['times'], 'record')} could not be understood ({row['error_type']})"
+        yield f"{records}, as at {row['example_at']}: {row['example_reason']}", ()

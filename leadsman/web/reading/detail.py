@@ -1,0 +1,108 @@
+"""What is known of single nodes in a range."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple, TypeAlias
+
+from leadsman.web.reading.asked import RowDict, ask
+from leadsman.web.reading.charts import Chart, read_charts
+from leadsman.web.reading.nodes import NodeLine
+from leadsman.web.reading.numa import NumaMap, numa_map
+from leadsman.web.reading.order import Order, orders
+from leadsman.web.reading.scope import Scope
+from sql.database.open import Database
+
+_Grouped: TypeAlias = Mapping[str, Mapping[str, Sequence[RowDict]]]
+"""Rows of each question by node."""
+FIRST_ORDERS: Final = 6
+"""Of so many nodes the order before their first eviction is read, each by itself."""
+_LOOK_BACK: Final = timedelta(hours=1)
+
+
+class FirstOrder(NamedTuple):
+    """The order for the signal of an eviction, from the last sample before it."""
+
+    at: datetime
+    order: Order
+
+
+class Detail(NamedTuple):
+    """One node, besides its line."""
+
+    node: NodeLine
+    charts: tuple[Chart, ...]
+    numa: NumaMap | None
+    orders: tuple[Order, ...]
+    """At the end of the range; the signal nearest to its threshold first."""
+    first_order: FirstOrder | None
+    """As it stood before the first eviction of the range."""
+    evicted: tuple[RowDict, ...]
+    settings: RowDict | None
+    """None where no /configz was seen."""
+
+
+def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[Detail]:
+    """Of each node, in one round of questions. Raises DatabaseError."""
+    if not nodes:
+        return []
+    names = [node.name for node in nodes]
+    charts = read_charts(db, scope, {node.name: node.margins for node in nodes})
+    by_node = {name: _by_node(ask(db, name, scope, nodes=names)) for name in _QUESTIONS}
+    last = _last_moments(scope, nodes)
+    by_node |= {name: _by_node(ask(db, name, last, nodes=names)) for name in _ORDERING}
+    firsts = [node.name for node in nodes if node.evicted.pressure][:FIRST_ORDERS]
+    return [
+        Detail(
+            node,
+            tuple(charts.get(node.name, ())),
+            numa_map(by_node["numa_nodes"].get(node.name, ()), by_node["numa_pods"].get(node.name, ())),
+            _orders(node, by_node, _with_thresholds(node)),
+            _first_order(db, scope, node, by_node["evicted"].get(node.name, ())) if node.name in firsts else None,
+            tuple(by_node["evicted"].get(node.name, ())),
+            next(iter(by_node["settings"].get(node.name, ())), None),
+        )
+        for node in nodes
+    ]
+
+
+_QUESTIONS: Final = ("numa_nodes", "numa_pods", "evicted", "settings")
+_ORDERING: Final = ("last_sample", "order_pods")
+_ROLLUP: Final = timedelta(minutes=5)
+
+
+def _last_moments(scope: Scope, nodes: Sequence[NodeLine]) -> Scope:
+    """The end of the range, as far back as the last sample of any of the nodes."""
+    sampled = [node.sampled_at for node in nodes if node.sampled_at is not None]
+    earliest = min((*sampled, scope.until)) - _ROLLUP
+    return scope._replace(since=max(scope.since, earliest))
+
+
+def _with_thresholds(node: NodeLine) -> list[str]:
+    return [margin.signal for margin in node.margins if margin.threshold is not None]
+
+
+def _orders(node: NodeLine, by_node: _Grouped, signals: Sequence[str]) -> tuple[Order, ...]:
+    samples, pods = by_node["last_sample"].get(node.name), by_node["order_pods"].get(node.name)
+    if not samples or not pods:
+        return ()
+    found = orders(signals, samples[0], pods, node.kubelet_version)
+    return tuple(order for order in found if order.places)
+
+
+def _first_order(db: Database, scope: Scope, node: NodeLine, evicted: Sequence[RowDict]) -> FirstOrder | None:
+    under_pressure = [row for row in evicted if row["cause"] == "pressure" and row["signal"]]
+    if not under_pressure:
+        return None
+    first = min(under_pressure, key=lambda row: row["ts"])
+    # A witness has whole seconds: the rank is from the sample before.
+    before = scope._replace(since=scope.since - _LOOK_BACK, until=first["ts"])
+    by_node = {name: _by_node(ask(db, name, before, nodes=[node.name])) for name in _ORDERING}
+    found = _orders(node, by_node, [first["signal"]])
+    return FirstOrder(first["ts"], found[0]) if found else None
+
+
+def _by_node(rows: Iterable[RowDict]) -> dict[str, list[RowDict]]:
+    grouped: dict[str, list[RowDict]] = {}
+    for row in rows:
+        grouped.setdefault(row["node"], []).append(row)
+    return grouped

@@ -1,0 +1,101 @@
+"""How near each eviction signal is to its threshold."""
+
+from collections.abc import Iterable
+from math import isnan
+from typing import Final, NamedTuple
+
+from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.words import amount, duration
+
+FAR: Final = 2.0
+"""Room of a signal that has no threshold: beyond every real one."""
+
+
+class Margin(NamedTuple):
+    """A signal of a node at its last sample; amounts in the signal's own unit."""
+
+    signal: str
+    available: int
+    capacity: int
+    hard: int | None
+    soft: int | None
+    hard_met: bool
+    soft_met: bool
+    """At the last sample, as below."""
+    seconds_to_hard: float | None
+    seconds_to_soft: float | None
+    gc_first: bool
+    assumed: bool
+
+    @property
+    def threshold(self) -> int | None:
+        """The one that is met first."""
+        known = [each for each in (self.hard, self.soft) if each is not None]
+        return max(known) if known else None
+
+    @property
+    def room(self) -> float:
+        """What is left above the threshold, of what can be: 1 is all, 0 is none, below 0 it is met."""
+        return _room(self.available, self.threshold, self.capacity)
+
+    @property
+    def seconds(self) -> float | None:
+        """Until a threshold is met; None where none approaches."""
+        known = [each for each in (self.seconds_to_hard, self.seconds_to_soft) if each is not None]
+        return min(known) if known else None
+
+    @property
+    def met(self) -> bool:
+        return self.hard_met or self.soft_met
+
+    @property
+    def words(self) -> str:
+        """As 14.4 GiB available, threshold 15.0 GiB."""
+        available = f"{amount(self.available, self.signal)} available"
+        if self.threshold is None:
+            return available
+        return f"{available}, threshold {amount(self.threshold, self.signal)}"
+
+    @property
+    def ahead(self) -> str:
+        """When a threshold is met, or empty."""
+        if self.met or self.seconds is None:
+            return ""
+        which = "hard" if self.seconds == self.seconds_to_hard else "soft"
+        return f"{which} threshold in about {duration(self.seconds)}"
+
+
+def margins(now: Iterable[RowDict]) -> dict[str, list[Margin]]:
+    """From rows of `signals_now`: of each node, the nearest to its threshold first."""
+    found: dict[str, list[Margin]] = {}
+    for row in now:
+        found.setdefault(row["node"], []).append(_margin(row))
+    return {node: sorted(each, key=lambda margin: (margin.room, margin.signal)) for node, each in found.items()}
+
+
+def _margin(row: RowDict) -> Margin:
+    available, hard, soft = row["available"], row["hard"], row["soft"]
+    return Margin(
+        row["signal"],
+        available,
+        row["capacity"],
+        hard,
+        soft,
+        hard is not None and available < hard,
+        soft is not None and available < soft,
+        _known(row["seconds_to_hard"]),
+        _known(row["seconds_to_soft"]),
+        bool(row["gc_first"]),
+        bool(row["assumed"]),
+    )
+
+
+def _known(seconds: float) -> float | None:
+    """The roll-up keeps a null as NaN: its aggregate would pass a null over for an older number."""
+    return None if isnan(seconds) else seconds
+
+
+def _room(available: int, threshold: int | None, capacity: int) -> float:
+    if threshold is None:
+        return FAR
+    return (available - threshold) / max(1, capacity - threshold)

@@ -1,0 +1,175 @@
+"""Each node at the end of a range, and what happened on it."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from leadsman.web.reading.asked import RowDict, ask
+from leadsman.web.reading.evidence import age, is_stale
+from leadsman.web.reading.margins import Margin, margins
+from leadsman.web.reading.scope import Scope, sql_time
+from sql.database.open import Database
+
+HARMLESS: Final = "benign_startup"
+FRESH: Final = timedelta(minutes=10)
+"""Nodes observed within this time before the last one are read together."""
+MOST_SILENT: Final = 50
+
+
+class Fit(NamedTuple):
+    """One resource of a node, in base units; cpu in millicores."""
+
+    capacity: int
+    allocatable: int
+    requested: int
+    used: int | None
+    pods: int
+
+
+class Evicted(NamedTuple):
+    """How many pods of a node, by cause."""
+
+    pressure: int = 0
+    own_limit: int = 0
+    admission: int = 0
+    resources: tuple[str, ...] = ()
+    without_rank: int = 0
+    first_at: datetime | None = None
+    """Of the evictions, rejections left out."""
+    last_at: datetime | None = None
+
+
+class NodeLine(NamedTuple):
+    """A node at the end of the range, and what happened on it."""
+
+    name: str
+    known: bool
+    """The Node object was seen; else only samples or findings name it."""
+    ready: bool | None
+    unschedulable: bool
+    kubelet_version: str
+    zone: str
+    sampled_at: datetime | None
+    """In the range."""
+    stale: bool
+    """Its statistics say nothing about the end: too old, or none."""
+    sample_age: str
+    """Of its last sample, of whatever range, as 31 h ago; empty where there was none."""
+    margins: tuple[Margin, ...]
+    """The nearest to its threshold first."""
+    lowest_room: float | None
+    """The least part of a capacity that was left above a threshold in the range; None where there was none."""
+    fit: Mapping[str, Fit]
+    evicted: Evicted
+    pressure: tuple[str, ...]
+    """Conditions at the end."""
+    times_under_pressure: int
+    image_gc: str
+    """The last verdict in the range, or empty."""
+    numa: RowDict | None
+    """Its row of numa_skew."""
+
+
+def read_nodes(
+    db: Database, scope: Scope, skews: Mapping[str, RowDict], image_gc: Iterable[RowDict], node: str = ""
+) -> tuple[NodeLine, ...]:
+    states = {row["node"]: row["state"] for row in ask(db, "nodes", scope, node=node)}
+    samples = {row["node"]: row["last_at"] for row in ask(db, "samples", scope, node=node)}
+    fitted = {row["node"]: row["last_at"] for row in ask(db, "fit_last", scope, node=node)}
+    near = margins(_at_last(db, "signals_now", scope, samples))
+    fits = _fits(_at_last(db, "fit_now", scope, fitted))
+    rooms = {row["node"]: row["room"] for row in ask(db, "rooms", scope, node=node)}
+    evicted = {row["node"]: _evicted(row) for row in ask(db, "evictions_by_node", scope, node=node)}
+    pressure = _grouped(ask(db, "pressure_now", scope, node=node))
+    # The last verdict about each node; a harmless one does not end the trouble before it.
+    last_words = sorted(image_gc, key=lambda row: (row["verdict"] != HARMLESS, row["last_at"]))
+    verdicts = {row["node"]: row["verdict"] for row in last_words}
+    names = (states.keys() | samples.keys() | near.keys() | evicted.keys() | pressure.keys() | verdicts.keys()) - {""}
+    before = [name for name in names if name not in samples]
+    earlier = ask(db, "last_samples", scope, nodes=before) if before else []
+    last = samples | {row["node"]: row["last_at"] for row in earlier}
+    return tuple(
+        _line(name, states.get(name))._replace(
+            sampled_at=samples.get(name),
+            stale=is_stale(last.get(name), scope),
+            sample_age=age(last[name], scope) if name in last else "",
+            margins=tuple(near.get(name, ())),
+            lowest_room=rooms.get(name),
+            fit=fits.get(name, {}),
+            evicted=evicted.get(name, Evicted()),
+            pressure=tuple(row["condition"] for row in pressure.get(name, ()) if row["under"]),
+            times_under_pressure=sum(row["times"] for row in pressure.get(name, ())),
+            image_gc=verdicts.get(name, ""),
+            numa=skews.get(name),
+        )
+        for name in sorted(names)
+    )
+
+
+def _at_last(db: Database, question: str, scope: Scope, last: Mapping[str, datetime]) -> list[RowDict]:
+    """Roll-ups of each node at its own last time: of most at once, of those that fell silent one by one."""
+    if not last:
+        return []
+    first = max(last.values()) - FRESH
+    silent = sorted((node for node, at in last.items() if at < first), key=lambda node: last[node])[-MOST_SILENT:]
+    only = next(iter(last)) if len(last) == 1 else ""
+    found = ask(db, question, scope, node=only, first=sql_time(first))
+    for node in silent:
+        found += ask(db, question, scope, node=node, first=sql_time(last[node] - FRESH))
+    return found
+
+
+def _line(name: str, state: tuple[bool | None, int, int, str, str] | RowDict | None) -> NodeLine:
+    ready, unschedulable, _, version, zone = _values(state)
+    return NodeLine(
+        name=name,
+        known=state is not None,
+        ready=None if ready is None else bool(ready),
+        unschedulable=bool(unschedulable),
+        kubelet_version=version,
+        zone=zone.replace("\0", ""),
+        sampled_at=None,
+        stale=True,
+        sample_age="",
+        margins=(),
+        lowest_room=None,
+        fit={},
+        evicted=Evicted(),
+        pressure=(),
+        times_under_pressure=0,
+        image_gc="",
+        numa=None,
+    )
+
+
+def _values(state: tuple[bool | None, int, int, str, str] | RowDict | None) -> tuple[bool | None, int, int, str, str]:
+    """A tuple of the engine: the driver gives one with names as a dict."""
+    if state is None:
+        return None, 0, 0, "", ""
+    if isinstance(state, dict):
+        ready, unschedulable, deleted, version, zone = state.values()
+        return ready, unschedulable, deleted, version, zone
+    return state
+
+
+def _fits(found: Iterable[RowDict]) -> dict[str, dict[str, Fit]]:
+    fits: dict[str, dict[str, Fit]] = {}
+    for row in found:
+        fits.setdefault(row["node"], {})[row["resource"]] = Fit(*(row[name] for name in Fit._fields))
+    return fits
+
+
+def _evicted(row: RowDict) -> Evicted:
+    counts = Evicted(
+        row["pressure"], row["own_limit"], row["admission"], tuple(row["resources"]), row["without_rank"]
+    )
+    if not counts.pressure + counts.own_limit:
+        return counts
+    return counts._replace(first_at=row["first_at"], last_at=row["last_at"])
+
+
+def _grouped(found: Iterable[RowDict]) -> dict[str, list[RowDict]]:
+    grouped: dict[str, list[RowDict]] = {}
+    for row in found:
+        grouped.setdefault(row["node"], []).append(row)
+    return grouped

@@ -1,0 +1,111 @@
+"""What is known of a whole cluster in a range."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from leadsman.web.reading.alerts import Alert, read_alerts
+from leadsman.web.reading.asked import RowDict, ask, has_table, rows
+from leadsman.web.reading.evidence import Evidence, read_evidence
+from leadsman.web.reading.nodes import NodeLine, read_nodes
+from leadsman.web.reading.scope import Scope, Span
+from sql.database.open import Database
+
+
+class Unknown(NamedTuple):
+    """Of how many it is not known for sure."""
+
+    lower_bounds: int
+    assumed_thresholds: tuple[str, ...]
+    """Nodes whose thresholds are the defaults."""
+    without_rank: int
+    without_samples: tuple[str, ...]
+    nodes_with_settings: int
+    nodes_with_numa: int
+    source_errors: tuple[RowDict, ...]
+    dead_letters: tuple[RowDict, ...]
+
+
+class Overview(NamedTuple):
+    scope: Scope
+    spans: tuple[Span, ...]
+    nodes: tuple[NodeLine, ...]
+    """By name."""
+    alerts: tuple[Alert, ...] | None
+    """None where the database has no alerts."""
+    image_gc: tuple[RowDict, ...]
+    cluster_skew: RowDict | None
+    late_joiners: RowDict | None
+    whatif: tuple[RowDict, ...]
+    numa_failures: tuple[RowDict, ...]
+    blind_spots: tuple[RowDict, ...]
+    pending: tuple[RowDict, ...]
+    """The scheduler's last words about each pod that waits for a node."""
+    unknown: Unknown
+    evidence: Evidence
+    waiting: tuple[RowDict, ...] = ()
+    """Pods that were Pending at the end, by owner and reason."""
+    warnings: tuple[RowDict, ...] = ()
+    """Warning Events of the range by reason, without those that a finding tells."""
+
+
+def read_spans(db: Database) -> list[Span]:
+    """Every cluster, the latest first; none in an empty database, or in one without tables."""
+    if not has_table(db, "schema_migrations"):
+        return []
+    return [Span(**row) for row in rows(db, "clusters", {})]
+
+
+def read_overview(db: Database, scope: Scope, spans: Iterable[Span]) -> Overview:
+    """Everything about the cluster but the lines of its story. Raises DatabaseError."""
+    skews = {row["node"]: row for row in ask(db, "numa_skew", scope, node="")}
+    image_gc = read_image_gc(db, scope)
+    nodes = read_nodes(db, scope, skews, image_gc)
+    alerts = read_alerts(db, scope)
+    return Overview(
+        scope,
+        tuple(spans),
+        nodes,
+        None if alerts is None else tuple(alerts),
+        tuple(image_gc),
+        skews.get(""),
+        next(iter(ask(db, "late_joiners", scope)), None),
+        tuple(ask(db, "numa_whatif", scope)),
+        tuple(ask(db, "numa_failures", scope)),
+        tuple(ask(db, "blind_spots", scope)),
+        tuple(ask(db, "pending", scope)),
+        _unknown(db, scope, nodes),
+        read_evidence(db, scope),
+        tuple(ask(db, "waiting", scope, node="")),
+        tuple(ask(db, "warnings", scope)),
+    )
+
+
+def read_dead_letters(db: Database, cluster: str = "") -> list[RowDict]:
+    """Kinds of what could not be read, of a cluster and of none."""
+    return rows(db, "dead_letters", {"cluster": cluster})
+
+
+def read_node(db: Database, scope: Scope, node: str) -> NodeLine | None:
+    """One node of a cluster; None where nothing names it in the range. Raises DatabaseError."""
+    skews = {row["node"]: row for row in ask(db, "numa_skew", scope, node=node)}
+    found = read_nodes(db, scope, skews, read_image_gc(db, scope, node), node)
+    return next(iter(found), None)
+
+
+def read_image_gc(db: Database, scope: Scope, node: str = "") -> list[RowDict]:
+    """Episodes of image GC, the last first."""
+    return ask(db, "image_gc", scope, node=node)
+
+
+def _unknown(db: Database, scope: Scope, nodes: Iterable[NodeLine]) -> Unknown:
+    (counted,) = ask(db, "unknown", scope)
+    return Unknown(
+        counted["lower_bounds"],
+        tuple(node.name for node in nodes if any(margin.assumed for margin in node.margins)),
+        sum(node.evicted.without_rank for node in nodes),
+        tuple(node.name for node in nodes if node.known and node.sampled_at is None),
+        counted["nodes_with_settings"],
+        counted["nodes_with_numa"],
+        tuple(ask(db, "source_errors", scope)),
+        tuple(read_dead_letters(db, scope.cluster)),
+    )

@@ -1,0 +1,49 @@
+"""The report: one file about a cluster and a range."""
+
+from datetime import datetime
+from typing import Final
+
+from leadsman.web.attention.badges import by_urgency
+from leadsman.web.reading.asked import has_table
+from leadsman.web.reading.detail import read_details
+from leadsman.web.reading.overview import read_dead_letters, read_overview, read_spans
+from leadsman.web.reading.scope import Asked, choose
+from leadsman.web.reading.timeline import read_timeline
+from leadsman.web.rendering.links import ReportLinks
+from leadsman.web.rendering.render import note_page, report_file
+from sql.database.open import Database
+
+DETAILED: Final = 20
+LINES: Final = 400
+EMPTY: Final = "Nothing observed yet"
+HOW: Final = (
+    ("Replay a capture, a kubectl dump or a must-gather folder:", "leadsman replay PATH --db {db}"),
+    ("Or watch a live cluster:", "leadsman up --db {db}"),
+)
+
+
+def write_report(db: Database, asked: Asked, written: datetime, detailed: int = DETAILED) -> str:
+    """The file's text; a page with what to do where the database is empty. Raises BadScope, DatabaseError."""
+    spans = read_spans(db)
+    if not spans:
+        return note_page(ReportLinks(), EMPTY, empty_texts(db), empty_commands(db), alone=True)
+    scope = choose(spans, asked)
+    view = read_overview(db, scope, spans)
+    chosen = by_urgency(view.nodes)[:detailed]
+    details = read_details(db, scope, chosen)
+    only = view.nodes[0].name if len(view.nodes) == 1 else ""
+    story = read_timeline(db, scope, view.alerts or (), LINES, spans_of=only)
+    return report_file(ReportLinks([node.name for node in chosen]), view, story, details, written)
+
+
+def empty_texts(db: Database) -> list[str]:
+    """What an empty database holds after all."""
+    texts = [f"The database {db} holds no observation of any cluster."]
+    letters = sum(row["times"] for row in read_dead_letters(db)) if has_table(db, "dead_letters") else 0
+    if letters:
+        texts.append(f"{letters} records came in that could not be understood: leadsman query dead_letters --db {db}")
+    return texts
+
+
+def empty_commands(db: Database) -> list[tuple[str, str]]:
+    return [(text, command.format(db=db)) for text, command in HOW]

@@ -1,0 +1,1 @@
+"""Serving the page: who may read, and what an address asks for."""

@@ -1,0 +1,203 @@
+"""What needs attention: the rules, each on the least that meets it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from leadsman.web.attention.attention import attention, named
+from leadsman.web.attention.badges import Severity, badges, by_urgency
+from leadsman.web.reading.alerts import Alert
+from leadsman.web.reading.evidence import Evidence
+from leadsman.web.reading.margins import Margin
+from leadsman.web.reading.nodes import Evicted, Fit, NodeLine
+from leadsman.web.reading.overview import Overview, Unknown
+from leadsman.web.reading.scope import Scope
+
+T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
+NOTHING = Unknown(0, (), 0, (), 1, 1, (), ())
+GIB = 1 << 30
+
+
+def node(name: str = "n", **values: Any) -> NodeLine:
+    quiet = NodeLine(
+        name, True, True, False, "v1.36.3", "", T0, False, "0 s ago", (), None, {}, Evicted(), (), 0, "", None
+    )
+    return quiet._replace(**values)
+
+
+def margin(**values: Any) -> Margin:
+    far = Margin("memory.available", 10 * GIB, 16 * GIB, GIB, None, False, False, None, None, False, False)
+    return far._replace(**values)
+
+
+def view(*nodes: NodeLine, **values: Any) -> Overview:
+    scope = Scope("c", T0, T0 + timedelta(hours=1))
+    seen = Evidence(scope, len(nodes), len(nodes), 1, 1, scope.until, scope.until)
+    return Overview(scope, (), nodes, (), (), None, None, (), (), (), (), NOTHING, seen)._replace(**values)
+
+
+def titles(seen: Overview) -> list[tuple[str, str]]:
+    return [(item.severity.word, item.title) for item in attention(seen)]
+
+
+def test_a_quiet_cluster_needs_none() -> None:
+    assert attention(view(node(margins=(margin(),)))) == []
+    assert badges(node(margins=(margin(),))) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "severity", "title"),
+    [
+        (node(ready=False), "critical", "1 of 1 node not Ready"),
+        (node(ready=None), "critical", "1 of 1 node with Ready unknown"),
+        (node(stale=True, sample_age="31 h ago"), "unknown", "No recent statistics of 1 of 1 node"),
+        (node(margins=(margin(hard_met=True),)), "critical", "memory.available is below its hard threshold"),
+        (
+            node(margins=(margin(soft=2 * GIB, soft_met=True),)),
+            "warning",
+            "memory.available is below its soft threshold",
+        ),
+        (node(margins=(margin(seconds_to_hard=600.0),)), "warning", "A threshold is near"),
+        (node(margins=(margin(seconds_to_hard=600.0, gc_first=True),)), "note", "Image GC will act"),
+        (node(evicted=Evicted(pressure=2, resources=("memory",))), "critical", "2 pods evicted under pressure"),
+        (node(evicted=Evicted(own_limit=1)), "warning", "1 pod evicted for its own limit"),
+        (node(evicted=Evicted(admission=69)), "warning", "69 pods rejected at admission"),
+        (node(pressure=("DiskPressure",)), "warning", "DiskPressure"),
+        (node(times_under_pressure=3), "warning", "In and out of pressure"),
+        (node(fit={"cpu": Fit(4000, 4000, 4001, None, 3)}), "warning", "More cpu requested than allocatable"),
+        (
+            node(numa={"skew_ratio": 0.5, "stranded_cpus": 4, "free_cpus": 10, "largest_fit_cpus": 6}),
+            "warning",
+            "Uneven NUMA nodes",
+        ),
+    ],
+)
+def test_a_finding_of_a_node_is_told(changed: NodeLine, severity: str, title: str) -> None:
+    assert (severity, title) in titles(view(changed))
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        node(margins=(margin(seconds_to_hard=3601.0),)),
+        node(times_under_pressure=2),
+        node(fit={"cpu": Fit(4000, 4000, 4000, None, 3)}),
+        node(numa={"skew_ratio": 1.0, "stranded_cpus": 0, "free_cpus": 6, "largest_fit_cpus": 6}),
+        node(numa={"skew_ratio": None, "stranded_cpus": None, "free_cpus": None, "largest_fit_cpus": None}),
+        node(known=False, ready=None),
+        node(margins=(margin(seconds_to_hard=600.0),), stale=True, known=False),
+        node(image_gc="benign_startup"),
+        node(image_gc="recovered"),
+    ],
+)
+def test_what_is_harmless_is_not_told(quiet: NodeLine) -> None:
+    assert titles(view(quiet)) == []
+
+
+def test_image_gc_that_fails_is_told_in_its_own_words() -> None:
+    text = "What fills the disk is not unused images."
+    row = {"node": "n", "verdict": "insufficient_freed", "explanation": text, "ts": T0}
+    (item,) = attention(view(node(image_gc="insufficient_freed"), image_gc=(row,)))
+    assert (item.title, item.text) == ("Image GC frees too little", row["explanation"])
+
+
+def test_an_inconclusive_verdict_about_the_scheduler_is_no_finding() -> None:
+    row = {"verdict": "inconclusive", "evidence": "?", "node": "", "ts": T0}
+    assert attention(view(blind_spots=(row,))) == []
+    (item,) = attention(view(blind_spots=({**row, "verdict": "lost_node", "node": "n"},)))
+    assert (item.title, item.nodes) == ("The scheduler: lost node", ("n",))
+
+
+def test_alerts_of_one_name_are_one_item_with_the_worst_severity() -> None:
+    alerts = tuple(
+        Alert("PodsEvicted", severity, name, True, T0, None, f"{name} evicts", "", "")
+        for severity, name in (("warning", "a"), ("critical", "b"))
+    )
+    (item,) = attention(view(alerts=alerts))
+    assert (item.severity, item.nodes) == (Severity.CRITICAL, ("a", "b"))
+    resolved = tuple(alert._replace(firing=False, ends_at=T0) for alert in alerts)
+    assert attention(view(alerts=resolved)) == []
+
+
+def test_the_worst_comes_first() -> None:
+    seen = view(node("a", pressure=("MemoryPressure",)), node("b", ready=False))
+    assert [word for word, _ in titles(seen)] == ["critical", "warning"]
+    assert [each.name for each in by_urgency(seen.nodes)] == ["b", "a"]
+
+
+def test_of_two_quiet_nodes_the_nearer_one_comes_first() -> None:
+    nodes = [node("a", lowest_room=0.5), node("b", lowest_room=0.1), node("c")]
+    assert [each.name for each in by_urgency(nodes)] == ["b", "a", "c"]
+
+
+def fires(name: str, **values: Any) -> Alert:
+    return Alert(name, "warning", "n", True, T0, None, "", "", "")._replace(**values)
+
+
+def test_a_problem_and_its_alert_are_one_card_with_the_worse_severity() -> None:
+    full = node(fit={"cpu": Fit(4000, 4000, 4001, None, 3)})
+    (item,) = attention(view(full, alerts=(fires("NodeOvercommitted", severity="critical"),)))
+    assert (item.severity, item.nodes, item.alerts) == (Severity.CRITICAL, ("n",), ("NodeOvercommitted",))
+    assert (item.now, item.since) == (True, T0)
+
+
+def test_an_alert_about_another_node_is_a_card_of_its_own() -> None:
+    full = node(fit={"cpu": Fit(4000, 4000, 4001, None, 3)})
+    items = attention(view(full, alerts=(fires("NodeOvercommitted", node="other"),)))
+    assert [item.nodes for item in items] == [("n",), ("other",)]
+
+
+def test_what_is_over_is_apart_from_what_lasts() -> None:
+    evicted = Evicted(pressure=2, resources=("memory",), first_at=T0, last_at=T0 + timedelta(minutes=3))
+    now, over = sorted(attention(view(node(ready=False, evicted=evicted))), key=lambda item: not item.now)
+    assert (now.title, now.now) == ("1 of 1 node not Ready", True)
+    assert (over.now, over.since, over.until) == (False, T0, T0 + timedelta(minutes=3))
+
+
+def test_pods_that_wait_are_told_with_their_owner_and_reason() -> None:
+    row = {"namespace": "shop", "owner": "ReplicaSet/web", "node": "", "why": "3 Insufficient cpu", "pods": 25,
+           "first_since": T0, "pod": "web-1"}  # fmt: skip
+    (item,) = attention(view(node(), waiting=(row,)))
+    assert (item.title, item.since, item.now) == ("25 pods Pending", T0, True)
+    assert item.text == "25 of ReplicaSet/web in shop: 3 Insufficient cpu."
+
+
+def warning(reason: str, times: int) -> dict[str, Any]:
+    return {"reason": reason, "times": times, "lower_bound": 1, "objects": 2, "nodes": ["n"], "first_at": T0,
+            "last_at": T0, "last_object": "Pod shop/api", "last_message": "m"}  # fmt: skip
+
+
+def test_out_of_memory_is_critical_and_of_other_warnings_the_rare_reasons_share_a_card() -> None:
+    rows = tuple(warning(reason, 9) for reason in ("SystemOOM", *"abcdefg"))
+    items = attention(view(node(), warnings=rows))
+    assert [item.title for item in items] == [
+        "Out of memory (SystemOOM), at least 9 times",
+        *(f"{reason}, at least 9 times" for reason in "abcde"),
+        "Warnings of 2 more reasons",
+    ]
+    assert items[0].severity is Severity.CRITICAL
+    assert items[0].text == "2 objects. The last, Pod shop/api: m"
+
+
+def test_a_cluster_that_fell_silent_is_told_once_and_not_node_by_node() -> None:
+    scope = Scope("c", T0, T0 + timedelta(hours=1), now=T0 + timedelta(hours=32))
+    seen = Evidence(scope, 1, 1, 1, 1, scope.until, scope.until)
+    (item,) = attention(view(node(stale=True, sample_age="31 h ago"), scope=scope, evidence=seen))
+    assert (item.severity, item.title) == (Severity.UNKNOWN, "Nothing is known of now")
+    assert item.text.startswith("Last sample 2026-07-01 13:00:00 UTC, 1 d 7 h ago.")
+
+
+UNEVEN = {"skew_ratio": 0.5, "stranded_cpus": 4, "free_cpus": 10, "largest_fit_cpus": 6}
+
+
+def test_a_node_that_pins_nothing_has_no_numa_room_to_be_uneven() -> None:
+    assert [item.title for item in attention(view(node(numa=UNEVEN)))] == ["Uneven NUMA nodes"]
+    assert attention(view(node(numa={**UNEVEN, "cpu_manager_policy": "none"}))) == []
+
+
+def test_a_node_that_a_card_names_is_not_ok() -> None:
+    refused = {"ts": T0, "node": "n", "explanation": "no NUMA node has 8 CPUs"}
+    items = attention(view(node(), node("m"), numa_failures=(refused,)))
+    assert [badge.text for badge in named(node(), items)] == ["1 pod not admitted for NUMA or CPUs"]
+    assert named(node("m"), items) == []

@@ -1,0 +1,230 @@
+"""Nothing is called well without evidence: in the story, on the page and in the report."""
+
+import io
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from html.parser import HTMLParser
+
+from rich.console import Console
+
+from components.rows import T0, row, store, store_samples, summary
+from leadsman.cli.present.story import print_story
+from leadsman.web.reading.evidence import Evidence, freshness, nothing_found
+from leadsman.web.reading.scope import Asked, Scope
+from leadsman.web.rendering.report import write_report
+from leadsman.web.site.pages import Request, node_of, overview_of
+from sql.database.open import Database
+from streams.fold.findings import NodeEvent, NodeRow, NumaSkew, PodBinding, Row, SchedulingFailure
+
+GIB = 1 << 30
+HOUR = Scope("c", T0, T0 + timedelta(hours=1))
+
+
+class Text(HTMLParser):
+    """What a reader sees, and the classes of the elements."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.classes: list[str] = []
+        self._parts: list[str] = []
+        self._hidden = False
+        self.feed(page)
+        self.text = " ".join("".join(self._parts).split())
+
+    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
+        self.classes.append(dict(attrs).get("class") or "")
+        self._hidden = tag in {"script", "style"}
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden = self._hidden and tag not in {"script", "style"}
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self._parts.append(data)
+
+
+def story(db: Database) -> str:
+    out = io.StringIO()
+    print_story(db, ["c"], Console(file=out, width=400))
+    return out.getvalue()
+
+
+def page(db: Database, now: datetime, **asked: str) -> Text:
+    made = overview_of(db, Request.of(asked), lambda: now)
+    assert made is not None
+    return Text(made)
+
+
+def report(db: Database) -> Text:
+    return Text(write_report(db, Asked(), T0 + timedelta(days=1)))
+
+
+def ready(name: str, *, value: bool | None = True) -> NodeRow:
+    return row(NodeRow, node=name, uid=name, ready=value)
+
+
+def sampled(db: Database, *names: str, minutes: int = 0) -> None:
+    at = T0 + timedelta(minutes=minutes)
+    store_samples(
+        db, *(summary(at, name, memory_available_bytes=GIB, memory_working_set_bytes=GIB) for name in names)
+    )
+
+
+def troubled(db: Database) -> None:
+    """4 of 300 nodes are not Ready, 25 pods wait for a node."""
+    rows: list[Row] = [ready(f"node-{nth:03}", value=nth >= 4) for nth in range(300)]
+    for nth in range(25):
+        pod = {"namespace": "shop", "pod": f"web-{nth}", "uid": f"u{nth}"}
+        owner = {"owner_kind": "ReplicaSet", "owner_name": "web"}
+        rows += [
+            row(PodBinding, change="pending", phase="Pending", reason="Unschedulable", **owner, **pod),
+            row(SchedulingFailure, reasons={"Insufficient cpu": 296}, text_source="condition", **pod),
+        ]
+    store(db, *rows)
+    sampled(db, *(f"node-{nth:03}" for nth in range(300)))
+
+
+def test_nodes_that_are_not_ready_and_pods_that_wait_are_told_everywhere(database: Database) -> None:
+    troubled(database)
+    told = story(database)
+    assert told.count("The node is not Ready.") == 4
+    assert "25 pods of ReplicaSet/web in shop are Pending and not scheduled: 296 Insufficient cpu" in told
+    for text in (page(database, T0).text, report(database).text):
+        assert "4 of 300 nodes not Ready" in text
+        assert "25 pods Pending" in text
+        assert "all clear" not in text
+        assert "No evictions" not in text
+
+
+def test_what_was_pending_and_is_bound_is_not_told(database: Database) -> None:
+    pod = {"namespace": "shop", "pod": "web", "uid": "u"}
+    later = T0 + timedelta(seconds=90)
+    store(
+        database,
+        ready("n"),
+        row(PodBinding, change="pending", phase="Pending", reason="Unschedulable", **pod),
+        row(PodBinding, change="bound", phase="Running", node="n", ts=later, **pod),
+    )
+    assert "Pending" not in story(database)
+
+
+def test_warnings_are_told_by_reason_with_their_count(database: Database) -> None:
+    pulled = {"reason": "BackOff", "type": "Warning", "object_kind": "Pod", "object_name": "api", "namespace": "shop"}
+    store(
+        database,
+        ready("n"),
+        *(
+            row(
+                NodeEvent,
+                node="n",
+                name=f"e{nth}",
+                message="Back-off pulling image",
+                occurrences=3,
+                count=3,
+                **pulled,
+            )
+            for nth in range(4)
+        ),
+    )
+    assert "BackOff, 12 times, Pod shop/api: Back-off pulling image" in story(database)
+    assert "BackOff, 12 times" in report(database).text
+
+
+def test_only_a_cluster_that_was_seen_whole_and_lately_is_all_clear(database: Database) -> None:
+    store(database, ready("n"))
+    sampled(database, "n")
+    lately = page(database, T0 + timedelta(minutes=9))
+    assert "all clear" in lately.text
+    assert "tag ok" in lately.classes
+    assert "with kubelet statistics of 1 of 1 node" in lately.text
+    for late in (page(database, T0 + timedelta(hours=31)), page(database, T0 + timedelta(minutes=11))):
+        assert "tag ok" not in late.classes
+        assert "all clear" not in late.text
+    assert "last sample 1 d 7 h ago" in page(database, T0 + timedelta(hours=31)).text
+
+
+def test_a_range_that_was_asked_for_is_judged_at_its_end(database: Database) -> None:
+    store(database, ready("n"))
+    sampled(database, "n")
+    at = {"since": (T0 - timedelta(minutes=30)).isoformat(), "until": (T0 + timedelta(minutes=1)).isoformat()}
+    assert "all clear" in page(database, T0 + timedelta(days=9), **at).text
+
+
+def test_a_range_without_samples_is_unknown_with_the_age_of_the_last(database: Database) -> None:
+    store(database, ready("n"))
+    sampled(database, "n")
+    at = {"since": (T0 + timedelta(hours=31)).isoformat(), "until": (T0 + timedelta(hours=32)).isoformat()}
+    found = page(database, T0 + timedelta(hours=32), **at)
+    assert "last sample 1 d 8 h before the end" in found.text
+    assert "tag ok" not in found.classes
+    assert "Nothing is known of this range" in found.text
+
+
+def test_a_node_without_statistics_is_not_ok_where_the_others_are(database: Database) -> None:
+    store(database, ready("with"), ready("without"), ready("gone", value=None))
+    sampled(database, "with", "gone")
+    found = report(database)
+    assert "no statistics" in found.text
+    assert "Ready unknown" in found.text
+    assert found.classes.count("tag ok") == 2  # in the table and in its details
+    assert "No kubelet statistics of 1 of 3 nodes were seen" in story(database)
+    made = node_of(database, Request.of({"node": "without"}), lambda: T0)
+    assert made is not None
+    assert "none was ever seen" in Text(made).text
+
+
+def test_a_node_that_fell_silent_while_others_are_heard_is_told(database: Database) -> None:
+    store(database, ready("heard"), ready("silent"))
+    sampled(database, "heard", "silent")
+    sampled(database, "heard", minutes=45)
+    told = "No statistics of this kubelet after this time; the cluster was observed for another 45 min."
+    assert told in story(database)
+    assert "last sample 45 min 1 s before the end" in report(database).text
+
+
+SEEN = Evidence(HOUR, 12, 12, 340, 120, HOUR.until, HOUR.until)
+
+
+def test_the_sentence_tells_what_was_looked_for_in_how_much() -> None:
+    assert nothing_found(SEEN) == (
+        "No evictions, node pressure, nodes that are not Ready, pending pods, Warning Events, image-GC, NUMA or "
+        "scheduling problems in 12 nodes, 340 pods and 120 Events from 12:00:00 to 13:00:00 UTC, "
+        "with kubelet statistics of 12 of 12 nodes."
+    )
+    assert "without kubelet statistics, so room" in nothing_found(SEEN._replace(sampled_nodes=0, last_sample_at=None))
+
+
+def test_of_a_range_in_which_nothing_was_seen_nothing_is_said() -> None:
+    empty = SEEN._replace(sampled_nodes=0, pods=0, events=0, last_at=T0 - timedelta(hours=2))
+    assert nothing_found(empty) == (
+        "Nothing is known of this range: no sample, Event or change of a pod was seen in it. "
+        "Before it, the last was at 2026-07-01 10:00:00 UTC."
+    )
+
+
+def test_freshness_names_the_last_sample_and_what_came_after() -> None:
+    quiet = SEEN._replace(last_sample_at=HOUR.until - timedelta(minutes=30))
+    assert freshness(quiet) == (
+        "Last sample 2026-07-01 12:30:00 UTC, 30 min before the end; "
+        "last observation 2026-07-01 13:00:00 UTC, 0 s before the end"
+    )
+    assert freshness(SEEN._replace(last_sample_at=None)).startswith("No kubelet statistics; last observation")
+    assert freshness(SEEN._replace(last_at=None)) == "Nothing was observed up to the end of this range"
+
+
+def test_the_numa_columns_of_nodes_that_pin_sum_up_to_the_clusters(database: Database) -> None:
+    free = {"free_cpus": 32, "largest_fit_cpus": 16, "scope": "node", "fidelity": "exact"}
+    pinning = {**free, "free_cpus": 12, "largest_fit_cpus": 6, "cpu_manager_policy": "static"}
+    total = {"scope": "cluster", "free_cpus": 12, "largest_fit_cpus": 6, "fidelity": "exact"}
+    store(
+        database,
+        ready("master"),
+        ready("worker"),
+        row(NumaSkew, node="master", cpu_manager_policy="none", **free),
+        row(NumaSkew, node="worker", **pinning),
+        row(NumaSkew, node="", **total),
+    )
+    text = report(database).text
+    assert "policy none" in text
+    assert "6 / 12" in text
+    assert "16 / 32" not in text

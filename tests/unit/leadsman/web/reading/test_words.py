@@ -1,0 +1,50 @@
+"""Amounts and times in words."""
+
+import pytest
+
+from leadsman.web.reading.words import amount, duration, percent, resource, sentence, size, some
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1,023 B"),
+        (1024, "1.00 KiB"),
+        (15 * 1024**3, "15.0 GiB"),
+        (-(1 << 20), "-1.00 MiB"),
+        (None, "unknown"),
+    ],
+)
+def test_bytes_are_told_in_binary_units(value: int | None, text: str) -> None:
+    assert size(value) == text
+
+
+def test_an_amount_is_told_in_the_unit_of_its_signal() -> None:
+    assert amount(1 << 30, "memory.available") == "1.00 GiB"
+    assert amount(12_600_000, "nodefs.inodesFree") == "12.6 M inodes"
+    assert amount(4096, "pid.available") == "4,096 processes"
+
+
+def test_cpu_is_told_in_cpus_and_memory_in_bytes() -> None:
+    assert resource(1500, "cpu") == "1.5 CPU"
+    assert resource(1 << 30, "memory") == "1.00 GiB"
+    assert resource(110, "pods") == "110"
+
+
+def test_a_duration_that_is_missing_is_unknown() -> None:
+    assert (duration(None), duration(125)) == ("unknown", "2 min 5 s")
+
+
+def test_one_is_singular() -> None:
+    assert (some(1, "pod"), some(2, "pod"), some(1500, "was", "were")) == ("1 pod", "2 pods", "1,500 were")
+
+
+def test_a_sentence_begins_large_and_ends_with_a_stop() -> None:
+    assert sentence("nodes are even") == "Nodes are even."
+    assert sentence("Done.") == "Done."
+    assert sentence("") == ""
+
+
+def test_a_ratio_is_told_as_percent() -> None:
+    assert percent(0.333) == "33 %"
