@@ -8,13 +8,13 @@ from common.clock import SYSTEM
 from leadsman.web.reading.alerts import read_alerts
 from leadsman.web.reading.detail import read_details
 from leadsman.web.reading.evidence import read_evidence
-from leadsman.web.rendering.links import Links
 from leadsman.web.reading.overview import read_image_gc, read_node, read_overview, read_spans
-from leadsman.web.rendering.render import node_page, note_page, overview_page
-from leadsman.web.rendering.report import EMPTY, empty_commands, empty_texts
 from leadsman.web.reading.scope import Asked, BadScope, choose
 from leadsman.web.reading.timeline import read_timeline
 from leadsman.web.reading.words import KINDS
+from leadsman.web.rendering.links import Links
+from leadsman.web.rendering.render import node_page, note_page, overview_page
+from leadsman.web.rendering.report import EMPTY, empty_commands, empty_texts
 from sql.database.open import Database
 
 LINES: Final = 200

@@ -8,12 +8,12 @@ from typing import Final, TypeAlias, TypeVar
 
 from aiohttp import web
 
-from leadsman.web.site.access import is_own_name, may_read
 from leadsman.web.reading.asked import rows
-from leadsman.web.rendering.links import HOME, NODE, Links
-from leadsman.web.site.pages import NoSuchNode, Request, empty_page, node_of, overview_of
-from leadsman.web.rendering.render import STATIC, note_page
 from leadsman.web.reading.scope import BadScope
+from leadsman.web.rendering.links import HOME, NODE, Links
+from leadsman.web.rendering.render import STATIC, note_page
+from leadsman.web.site.access import is_own_name, may_read
+from leadsman.web.site.pages import NoSuchNode, Request, empty_page, node_of, overview_of
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
 
