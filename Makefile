@@ -24,7 +24,7 @@ $(VENV)/.dev: $(VENV)/.runtime .lock/dev.txt
 	@$(UV) install --quiet --compile-bytecode --python $(PYTHON) --require-hashes --no-deps -r .lock/dev.txt
 	@touch $@
 
-demo: $(VENV)/.runtime ## replay the examples into SQL and tell what happened; CAPTURE=FILE for your own
+demo: $(VENV)/.runtime ## replay the examples into SQL and print what happened; CAPTURE=FILE for your own
 	@$(VENV)/bin/leadsman replay $(CAPTURE) --db $(DEMO_DB)
 
 check: $(VENV)/.dev ## format, lint, types, import rules; changes nothing
