@@ -42,11 +42,11 @@ def _split(node: str, keys: Iterable[str], *, of_logs: bool) -> Iterator[Part]:
     ordered = sorted(keys)
     for first in range(0, len(ordered) or 1, KEYS_OF_A_PART):
         part = ordered[first : first + KEYS_OF_A_PART]
-        told: dict[str, Any] = {"keys": part}
+        content: dict[str, Any] = {"keys": part}
         if of_logs:
-            told["ofLogs"] = True
+            content["ofLogs"] = True
         if first:
-            told["after"] = ordered[first - 1]
+            content["after"] = ordered[first - 1]
         if first + KEYS_OF_A_PART < len(ordered):
-            told["until"] = part[-1]
-        yield Part(node, msgspec.Raw(msgspec.json.encode(told)))
+            content["until"] = part[-1]
+        yield Part(node, msgspec.Raw(msgspec.json.encode(content)))

@@ -26,7 +26,7 @@ def error_observation(
     since: datetime | None = None,
 ) -> Observation:
     """An observation of type ERROR, seen now; `error` is safe text. `since` is that of a SourceErrorRecord."""
-    told = {"error": error, **({"since": since} if since else {})}
+    content = {"error": error, **({"since": since} if since else {})}
     return Observation(
         ts=clock.now(),
         cluster=cluster,
@@ -34,7 +34,7 @@ def error_observation(
         resource=resource,
         type="ERROR",
         node=node,
-        object=msgspec.Raw(msgspec.json.encode(told)),
+        object=msgspec.Raw(msgspec.json.encode(content)),
     )
 
 

@@ -68,14 +68,14 @@ def _why(resource: str, error: Exception) -> tuple[str, str]:
 
 
 def _source_error(observation: Observation) -> Record:
-    told = _error(observation.object)
+    reported = _error(observation.object)
     return SourceErrorRecord(
         ts=observation.ts,
         cluster=observation.cluster,
         node=observation.node,
         resource=observation.resource,
-        error=scrub(told.error),
-        since=told.since,
+        error=scrub(reported.error),
+        since=reported.since,
     )
 
 

@@ -18,7 +18,7 @@ _SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
 MOST_WARNINGS: Final = 5
 """Reasons that have an item of their own."""
 MOST_REASONS: Final = 4
-"""Groups of pending pods that are told."""
+"""Groups of pending pods that are listed."""
 MOST_TEXT: Final = 300
 """Characters of a message."""
 
@@ -148,12 +148,12 @@ def _waiting(view: Overview) -> Iterator[Item]:
     if not view.waiting:
         return
     pods = sum(row["pods"] for row in view.waiting)
-    told = [
+    listed = [
         f"{_group(row)}: {plain(row['why'], MOST_TEXT) or 'no reason was seen'}"
         for row in view.waiting[:MOST_REASONS]
     ]
-    more = len(view.waiting) - len(told)
-    text = ". ".join(told) + (f". And {some(more, 'more group')}." if more else ".")
+    more = len(view.waiting) - len(listed)
+    text = ". ".join(listed) + (f". And {some(more, 'more group')}." if more else ".")
     since = min(row["first_since"] for row in view.waiting)
     nodes = distinct(row["node"] for row in view.waiting)
     yield Item(Severity.WARNING, f"{some(pods, 'pod')} Pending", text, nodes, "scheduler", since=since)
