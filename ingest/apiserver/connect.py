@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from kubernetes_asyncio.client.configuration import Configuration
-from kubernetes_asyncio.config.kube_config import load_kube_config
+from kubernetes_asyncio.config.kube_config import KubeConfigLoader, load_kube_config
 
 from common.errors import SourceUnusable
 from common.text import plain
@@ -26,15 +26,26 @@ async def configuration(kubeconfig: Path | None = None, context: str | None = No
     """
     if kubeconfig is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster(SERVICE_ACCOUNT)
-    path = _existing(str(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"))
     result = Configuration()
+    result.refresh_api_key_hook = KubeconfigToken(await _load(kubeconfig, context, result))
+    return result
+
+
+async def context_name(kubeconfig: Path | None = None, context: str | None = None) -> str:
+    """Of the context that `configuration` takes; empty inside a pod. Raises KubeconfigError."""
+    if kubeconfig is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
+        return ""
+    loader = await _load(kubeconfig, context, Configuration())
+    return str((loader.current_context or {}).get("name", ""))
+
+
+async def _load(kubeconfig: Path | None, context: str | None, into: Configuration) -> KubeConfigLoader:
+    path = _existing(str(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"))
     try:
-        loader = await load_kube_config(path, context, result, persist_config=False)
+        return await load_kube_config(path, context, into, persist_config=False)
     except Exception as error:
         # the loader raises whatever it meets in the file
         raise KubeconfigError(f"kubeconfig {plain(path)}: {plain(error) or 'is none'}: check the file") from error
-    result.refresh_api_key_hook = KubeconfigToken(loader)
-    return result
 
 
 def _existing(path: str) -> str:

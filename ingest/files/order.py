@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from ingest.model.observation import Observed, Unreadable
 
@@ -43,28 +43,55 @@ def timed(entries: Iterable[Entry], made: Callable[[Entry], T]) -> Iterator[Time
         yield _FIRST, len(early.raw), made(early)
 
 
-def smoothed(entries: Iterable[Timed[T]], *, window_bytes: int = WINDOW_BYTES) -> Iterator[Timed[T]]:
-    """Yield the entries of one file in order of time, ties in file order, where disorder is within the window.
+class Window(Generic[T]):
+    """Puts the entries of one source in order of time, ties as they came, where disorder is within `WINDOW`.
 
-    An entry goes out when one is read that is `WINDOW` later, or when the window is full. One that comes later than
+    An entry goes out when one is pushed that is `WINDOW` later, or when the window is full. One that comes later than
     that goes out at once, out of order: what it is late for has gone.
     """
-    heap: list[tuple[datetime, int, int, T]] = []
-    newest = _FIRST + WINDOW
-    held_bytes = 0
-    for number, (ts, size_bytes, entry) in enumerate(entries):
-        heapq.heappush(heap, (ts, number, size_bytes, entry))
-        held_bytes += size_bytes
-        newest = max(newest, ts)
-        while heap and (
-            heap[0][0] <= newest - WINDOW or len(heap) > WINDOW_OBSERVATIONS or held_bytes > window_bytes
+
+    def __init__(self, limit_bytes: int = WINDOW_BYTES) -> None:
+        self._limit_bytes = limit_bytes
+        self._heap: list[tuple[datetime, int, int, T]] = []
+        self._newest = _FIRST + WINDOW
+        self._number = 0
+        self._held_bytes = 0
+
+    def push(self, entry: Timed[T]) -> Iterator[Timed[T]]:
+        """Yield what goes out now that this one is in."""
+        ts, size_bytes, made = entry
+        heapq.heappush(self._heap, (ts, self._number, size_bytes, made))
+        self._number += 1
+        self._held_bytes += size_bytes
+        return self.reached(ts)
+
+    def reached(self, ts: datetime) -> Iterator[Timed[T]]:
+        """Yield what goes out now that the source's time is `ts`."""
+        self._newest = max(self._newest, ts)
+        while self._heap and (
+            self._heap[0][0] <= self._newest - WINDOW
+            or len(self._heap) > WINDOW_OBSERVATIONS
+            or self._held_bytes > self._limit_bytes
         ):
-            oldest, _, size_out, entry_out = heapq.heappop(heap)
-            held_bytes -= size_out
-            yield oldest, size_out, entry_out
-    while heap:
-        oldest, _, size_out, entry_out = heapq.heappop(heap)
-        yield oldest, size_out, entry_out
+            yield self._pop()
+
+    def rest(self) -> Iterator[Timed[T]]:
+        """Yield what is left."""
+        while self._heap:
+            yield self._pop()
+
+    def _pop(self) -> Timed[T]:
+        oldest, _, size_bytes, made = heapq.heappop(self._heap)
+        self._held_bytes -= size_bytes
+        return oldest, size_bytes, made
+
+
+def smoothed(entries: Iterable[Timed[T]], *, window_bytes: int = WINDOW_BYTES) -> Iterator[Timed[T]]:
+    """Yield the entries of one file through a `Window`."""
+    window = Window[T](window_bytes)
+    for entry in entries:
+        yield from window.push(entry)
+    yield from window.rest()
 
 
 def merged(made: Callable[[Entry], T], files: Sequence[Iterable[Entry]]) -> Iterator[T]:

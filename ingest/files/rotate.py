@@ -119,5 +119,9 @@ def open_capture(out: Path, name: str, rotation: Rotation) -> Writer:
     """
     if ".jsonl" in out.suffixes[-2:]:
         return CaptureWriter(out, _COMPRESSIONS.get(out.suffix, "none"))
-    stem = "".join(letter if letter.isalnum() else "-" for letter in name)
-    return RotatingCapture(out, stem, now=SYSTEM.now, rotation=rotation)
+    return RotatingCapture(out, stem(name), now=SYSTEM.now, rotation=rotation)
+
+
+def stem(name: str) -> str:
+    """A cluster's name as part of a file's."""
+    return "".join(letter if letter.isalnum() else "-" for letter in name)

@@ -43,6 +43,11 @@ class KafkaSettings(Section):
     unacknowledged_messages: PositiveInt = 10_000
     """How many messages wait in memory for Kafka; then their sources wait too."""
 
+    @property
+    def is_given(self) -> bool:
+        """Whether brokers were named, and not left to the default."""
+        return "bootstrap_servers" in self.model_fields_set
+
     def topics(self) -> Topics:
         """The catalogue under these names."""
         return topics(

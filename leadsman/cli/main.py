@@ -9,6 +9,9 @@ from leadsman.cli.exits import EXIT_INTERRUPTED, EXITS, fail, mistake
 from leadsman.cli.lazy import LazyGroup
 
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Your cluster": {
+        "up": "Watch the cluster of your kubeconfig, and show it live",
+    },
     "Files": {
         "replay": "Analyse captures and dumps, and print what happened",
         "inspect": "Show what a capture or dump contains",
@@ -25,7 +28,6 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "simulate-scheduler": "Which nodes a scheduler would have overlooked",
     },
     "Live pipeline": {
-        "up": "Run watch, work and land together on this machine",
         "watch": "Publish a cluster's changes and statistics to Kafka",
         "work": "Analyse the event stream in Kafka",
         "land": "Write Kafka messages to the database exactly once",

@@ -11,6 +11,7 @@ import click
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 DEFAULT_DSN: Final = "chdb://leadsman-db"
+PORT: Final = 8420
 FILE: Final = click.Path(path_type=Path)
 
 
@@ -123,5 +124,21 @@ live_for_long = _all(
         help="Of several watchers of a cluster, only the Lease holder works.",
     ),
 )
+
+page = _all(
+    click.option(
+        "--host", default="127.0.0.1", metavar="ADDRESS", help="Addresses other than loopback need a token."
+    ),
+    click.option(
+        "--port", type=click.IntRange(0, 65535), metavar="N", default=PORT, help="Of the page; 0 picks a free one."
+    ),
+    click.option(
+        "--token-file",
+        type=FILE,
+        metavar="FILE",
+        help="File with the token: the password of any user, or a bearer token.",
+    ),
+)
+"""Where the page listens, and who may read it."""
 
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors.")

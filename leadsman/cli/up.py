@@ -1,4 +1,4 @@
-"""`leadsman up`: the live pipeline on one machine."""
+"""`leadsman up`: the whole pipeline on one machine."""
 
 from functools import partial
 from pathlib import Path
@@ -10,26 +10,63 @@ from common.supervise import PartFailedError
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_USAGE, fail
 from leadsman.cli.live import live_settings, run_served, until_signal, watch_flags
+from leadsman.run.in_process import Page, run_in_process
+from leadsman.run.settings import Settings
 from leadsman.run.up import run_together
+from leadsman.web.site.access import read_token
 
 LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA})
 """Status of a part that a restart cannot fix."""
 
 
 @click.command(
-    "up", epilog="Example: leadsman up --kafka localhost:9092 --db http://leadsman:leadsman@localhost:8123/leadsman"
+    "up",
+    epilog="Examples: leadsman up; leadsman up --context prod --port 8500; "
+    "leadsman up --kafka localhost:9092 --db http://leadsman:leadsman@localhost:8123/leadsman",
+)
+@options.page
+@click.option(
+    "--capture",
+    type=options.FILE,
+    metavar="DIR",
+    help="Without Kafka: keep everything that is observed as capture files, here.",
 )
 @options.config
 @options.kafka
 @options.live_db
 @options.live_for_long
-def command(config: Path | None, kafka: str | None, db: str | None, **flags: Any) -> None:
-    """Run watch, work and land together on this machine until SIGTERM; a part that ends is restarted.
+def command(
+    *,
+    host: str,
+    port: int,
+    token_file: Path | None,
+    capture: Path | None,
+    config: Path | None,
+    kafka: str | None,
+    db: str | None,
+    **flags: Any,
+) -> None:
+    """Watch the cluster of your kubeconfig, and show it as a live page, until Ctrl-C.
 
-    It needs Kafka, a database and a kubeconfig, nothing else.
+    It is one process with an embedded database; started again it resumes where it ended. Where the settings name
+    Kafka, it runs watch, work and land instead, restarts those that end, and leaves the page to `leadsman serve`.
     """
     settings = live_settings(config, kafka=kafka, db=db, watch=watch_flags(**flags))
+    if settings.kafka.is_given:
+        _run_together(settings)
+    else:
+        _run_in_process(settings, Page(host, port, read_token(token_file, host)), capture)
+
+
+def _run_together(settings: Settings) -> None:
     try:
         run_served(settings, "up", until_signal(partial(run_together, settings, LASTING)))
     except PartFailedError as error:
         fail(str(error), error.status)
+
+
+def _run_in_process(settings: Settings, page: Page, capture: Path | None) -> None:
+    try:
+        run_served(settings, "up", until_signal(partial(run_in_process, settings, page, capture, click.echo)))
+    except OSError as error:
+        fail(f"the journal cannot be written: {error.strerror or error}", EXIT_NO_SOURCE)

@@ -27,10 +27,14 @@ class Checked(NamedTuple):
     problem: str
     note: str = ""
 
+    @property
+    def readable(self) -> bool:
+        return not self.problem and not self.note
+
 
 async def validate(settings: Settings) -> list[Checked]:
     """Try Kafka, the database, and each resource of the cluster."""
-    return [await _kafka(settings), _database(settings), *[each async for each in _cluster(settings.live())]]
+    return [await _kafka(settings), _database(settings), *[each async for each in check_cluster(settings.live())]]
 
 
 async def _kafka(settings: Settings) -> Checked:
@@ -63,7 +67,8 @@ def _database(settings: Settings) -> Checked:
         return Checked("database", str(error))
 
 
-async def _cluster(settings: LiveSettings) -> AsyncIterator[Checked]:
+async def check_cluster(settings: LiveSettings) -> AsyncIterator[Checked]:
+    """Whether each resource can be listed."""
     try:
         access = await configuration(settings.kubeconfig, settings.context)
     except KubeconfigError as error:

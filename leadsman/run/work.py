@@ -2,15 +2,12 @@
 
 import socket
 from collections.abc import Collection, Sequence
-from datetime import timedelta
 from typing import Any
 
 from common.stopping import stop_on_signals
 from leadsman.run.kafka import make_topics
+from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
-from streams.alerting.engine import alert_reducers
-from streams.alerting.rules_file import read_rules
-from streams.analytics.registry import analytics
 from streams.fold.reducer import Reducer
 from streams.kafka.app import Worker
 
@@ -23,7 +20,7 @@ async def run_worker(
     Without `reducers` all analytics run, and the alerts by the rules of the settings. `skipped` are positions of
     records, TOPIC:PARTITION@OFFSET, that become dead letters.
     """
-    reducers = reducers or _reducers(settings)
+    reducers = reducers or all_reducers(settings)
     kafka = settings.kafka
     await make_topics(kafka)
     worker = Worker(
@@ -39,9 +36,3 @@ async def run_worker(
     )
     with stop_on_signals() as stop:
         await worker.run(stop)
-
-
-def _reducers(settings: Settings) -> Sequence[Reducer[Any]]:
-    rules = settings.alerts.rules
-    known = analytics(timedelta(seconds=settings.work.late_joiner_gap_seconds))
-    return (*known, *alert_reducers(None if rules is None else read_rules(rules)))

@@ -43,7 +43,7 @@ class ReplayReport:
 
 
 class Replay:
-    """Replays observations into a sink. One use: `run` once."""
+    """Folds observations into a sink: `run` once, or `take` them as they come, with a `checkpoint` now and then."""
 
     def __init__(self, reducers: Sequence[Reducer[Any]], sink: Sink, checkpoints: Checkpoints) -> None:
         self.report = ReplayReport()
@@ -63,12 +63,12 @@ class Replay:
         """Replay all. What was read is stored when it returns, and also when a source raises in the middle."""
         with rare_cycle_searches():
             for item in self._read(items):
-                self._replay(item)
+                self.take(item)
                 if self._batch.size >= BATCH_ROWS:
-                    self._write()
+                    self.write()
                 if self.report.read % CHECKPOINT_EVERY == 0:
-                    self._checkpoint()
-            self._checkpoint()
+                    self.checkpoint()
+            self.checkpoint()
         return self.report
 
     def _read(self, items: Iterable[Decoded]) -> Iterator[Decoded]:
@@ -76,10 +76,11 @@ class Replay:
         try:
             yield from items
         except Exception:
-            self._checkpoint()
+            self.checkpoint()
             raise
 
-    def _replay(self, item: Decoded) -> None:
+    def take(self, item: Decoded) -> None:
+        """Fold one observation; one that the database has changes nothing."""
         self.report.read += 1
         if item.outside:
             self.report.outside += 1
@@ -94,7 +95,7 @@ class Replay:
         for record in item.records:
             if item.numbers is not None and isinstance(record, SampleRecord):
                 self._batch.add_sample(record, item.numbers)
-            self._take(record, item)
+            self._fold_record(record, item)
         if item.bad is not None:
             error_type, reason, raw = item.bad
             self._bury(item.cluster, item.ts, item, BadRecord(error_type, reason), raw)
@@ -130,7 +131,7 @@ class Replay:
         for node, value in self._checkpoints.load(cluster, "state").items():
             self._logs[LogKey(cluster, node)] = self._codec.decode(unpacked(value))
 
-    def _take(self, record: Record, item: Decoded) -> None:
+    def _fold_record(self, record: Record, item: Decoded) -> None:
         key = LogKey(record.cluster, record.node)
         log = self._logs.get(key)
         if log is None:
@@ -139,7 +140,7 @@ class Replay:
         rows: list[Row] = []
         for output in self._fold.step(log, record):
             if isinstance(output, Record):
-                self._take(output, item)
+                self._fold_record(output, item)
             elif isinstance(output, Rejected):
                 self._bury(record.cluster, record.ts, item, output.error, encode_record(item.published(record)))
             else:
@@ -152,20 +153,30 @@ class Replay:
         self.report.first_dead_letter = self.report.first_dead_letter or letter
         self._batch.add_dead_letter(letter)
         if (record := letter.record()) is not None:
-            self._take(record, item)
+            self._fold_record(record, item)
 
-    def _write(self) -> None:
+    @property
+    def waiting_rows(self) -> int:
+        """Rows that are not with the sink yet, as `Batch.size` counts them."""
+        return self._batch.size
+
+    def store(self) -> None:
+        """Return when all rows so far are stored; no checkpoint has them."""
+        self.write()
+        self._sink.drain()
+
+    def write(self) -> None:
+        """Hand over the rows that were concluded since the last time."""
         if self._batch.size:
             for row_type, rows in self._batch.rows.items():
                 self.report.rows[row_type.__name__] += len(rows)
             self._sink.write(self._batch)
             self._batch = Batch()
 
-    def _checkpoint(self) -> None:
-        """Store all rows, then, at once, what makes the next replay go on after them."""
-        self._write()
-        self._sink.drain()
-        entries = self._seen.entries()
+    def checkpoint(self, entries: Sequence[Entry] = ()) -> None:
+        """Store all rows, then, at once, what makes the next replay go on after them, and these entries."""
+        self.store()
+        entries = [*entries, *self._seen.entries()]
         for cluster in sorted(self._until.keys() - self._apart.keys()):
             entries.append(Entry(cluster, "until", "", self._until[cluster].isoformat().encode()))
         entries += [

@@ -54,3 +54,18 @@ def test_settings_that_cannot_be_are_told_before_anything_starts(flags: list[str
     assert done.returncode == 2
     assert "watch.kubelet.access: Input should be 'proxy', 'direct' or 'off'" in done.stderr
     assert _started(done.stdout) == {}
+
+
+def test_without_kafka_what_cannot_be_is_one_sentence_and_a_status(kubeconfig: Path, tmp_path: Path) -> None:
+    """The kubeconfig's API server does not exist."""
+    db = f"--db=chdb://{tmp_path / 'db'}"
+    for flags, status, problem in (
+        ([f"--kubeconfig={tmp_path / 'missing'}"], 4, "does not exist: set kubeconfig or KUBECONFIG to a file"),
+        ([f"--kubeconfig={kubeconfig}", "--context=nowhere"], 4, "nowhere"),
+        ([f"--kubeconfig={kubeconfig}"], 4, "does not answer"),
+        ([f"--kubeconfig={kubeconfig}", "--host=0.0.0.0"], 2, "--token-file FILE"),
+    ):
+        done = leadsman("up", db, "--port=0", *flags)
+        assert (done.returncode, done.stdout) == (status, "")
+        assert problem in done.stderr
+        assert done.stderr.count("\n") == 1

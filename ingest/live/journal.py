@@ -1,0 +1,93 @@
+"""What was observed and is in no checkpoint of the database yet, as capture files (delivery.md#one-process)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from common.private import FOLDER, open_private
+from ingest.files.envelope import decode_line, encode_line
+from ingest.files.lines import LINE_LIMIT_BYTES
+from ingest.model.observation import Observation, Observed, Position, Unreadable
+
+SEGMENT_BYTES: Final = 16 * 1024 * 1024
+_DIGITS: Final = 8
+_SUFFIX: Final = ".jsonl"
+
+
+class Journal:
+    """The segments of one cluster's journal in a folder, by ascending names; one process writes it.
+
+    Each line is with the operating system before `write` returns: a process that is killed loses at most its last
+    line. `covered` is what `checkpoint` gave last, as the database has it, empty where there was none.
+    """
+
+    def __init__(self, folder: Path, covered: str, *, keep: bool = False) -> None:
+        """With `keep` no segment is ever deleted. Raises OSError."""
+        folder.mkdir(FOLDER, parents=True, exist_ok=True)
+        self._folder = folder
+        self._keep = keep
+        for last in self._segments()[-1:]:
+            _drop_torn_line(last)
+        self.left = [path for path in self._segments() if path.name >= covered]
+        """Segments of an earlier process that may hold what the database lacks."""
+        self._file: BinaryIO | None = None
+        self._path = self._next(max([covered, *(path.name for path in self._segments())]))
+        self._lines = self._bytes = 0
+        self._reached = self._path.name
+
+    def write(self, observation: Observation) -> Observed | Unreadable:
+        """Append an observation; gives what a replay of the segment reads there. Raises OSError."""
+        line = encode_line(observation)
+        self._file = self._file or open_private(self._path, "ab")
+        self._file.write(line)
+        self._file.flush()
+        self._lines += 1
+        self._bytes += len(line)
+        return decode_line(line[:-1], Position(str(self._path), str(self._lines)))
+
+    def checkpoint(self) -> str:
+        """The first segment that is needed after a checkpoint that has what was left and what was written before the
+        last call; where the present one is large, a new one is begun.
+        """
+        covered, self._reached = self._reached, self._path.name
+        if self._bytes >= SEGMENT_BYTES:
+            self.close()
+            self._path = self._next(self._path.name)
+            self._lines = self._bytes = 0
+        return covered
+
+    def drop(self, covered: str) -> None:
+        """The database has a checkpoint with `covered`: what lies before is not needed. Raises OSError."""
+        if not self._keep:
+            for path in self._segments():
+                if path.name < covered:
+                    path.unlink()
+
+    def close(self) -> None:
+        if self._file:
+            self._file.close()
+            self._file = None
+
+    def _next(self, after: str) -> Path:
+        number = int(after.removesuffix(_SUFFIX) or 0) + 1
+        return self._folder / f"{number:0{_DIGITS}d}{_SUFFIX}"
+
+    def _segments(self) -> list[Path]:
+        return sorted(self._named())
+
+    def _named(self) -> Iterator[Path]:
+        for path in self._folder.iterdir():
+            name = path.name.removesuffix(_SUFFIX)
+            if path.suffix == _SUFFIX and len(name) == _DIGITS and name.isdecimal():
+                yield path
+
+
+def _drop_torn_line(path: Path) -> None:
+    """A line without its end was never acknowledged: it is seen again. A segment without a line goes."""
+    with path.open("r+b") as file:
+        file.seek(max(0, path.stat().st_size - LINE_LIMIT_BYTES))
+        start, tail = file.tell(), file.read()
+        length = start + tail.rfind(b"\n") + 1
+        file.truncate(length)
+    if not length:
+        path.unlink()

@@ -1,0 +1,245 @@
+"""A cluster watched, analysed and landed by one process, without Kafka (delivery.md#one-process)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from common.clock import SYSTEM, Clock
+from common.errors import SourceUnusable
+from common.private import FOLDER
+from common.scrub import scrub
+from common.tasks import Tasks
+from common.text import plain
+from ingest.apiserver.connect import context_name
+from ingest.files.ahead import read_ahead
+from ingest.files.order import Timed, Window
+from ingest.files.rotate import stem
+from ingest.live.journal import Journal
+from ingest.live.run import Delivery, Live
+from ingest.live.settings import LiveSettings
+from ingest.model.observation import Observation, Observed
+from ingest.normalize.decoded import Decoded, decode
+from leadsman.run.reducers import all_reducers
+from leadsman.run.settings import Settings
+from leadsman.run.validate import check_cluster
+from leadsman.web.site.running import listening
+from sql.database.dsn import Embedded, parse_dsn
+from sql.database.open import connect
+from sql.landing.batches import Lander
+from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.schema.migrate import migrate
+from streams.fold.batch import Batch, Sink
+from streams.fold.checkpoints import Entry
+from streams.fold.findings import Alert
+from streams.local.replay import BATCH_ROWS, Replay
+
+LAND_SECONDS: Final = 2.0
+"""How long a row waits in memory; an insert of few rows costs as much as one of many."""
+CHECKPOINT_SECONDS: Final = 60.0
+"""What was observed since is folded again after a crash. More than `ingest.files.order.WINDOW`."""
+FIRST_LOOK_SECONDS: Final = 5.0
+LOOK_SECONDS: Final = 1.0
+JOURNAL: Final = "journal"
+VERSIONS: Final = "versions.json"
+Report: TypeAlias = Callable[[str], None]
+"""Takes a line that is safe to show."""
+
+
+class ClusterUnusable(SourceUnusable):
+    """Nothing of the cluster can be read; the message includes what to do."""
+
+
+class Page(NamedTuple):
+    """Where the page listens, and its token, empty where none is needed."""
+
+    host: str
+    port: int
+    token: str
+
+
+class _Error(msgspec.Struct):
+    """The object of an observation of type ERROR."""
+
+    error: str
+
+
+class InProcess:
+    """One cluster, folded in this process. What is observed is in the journal before it is acknowledged."""
+
+    def __init__(
+        self, cluster: str, live: Live, journal: Journal, replay: Replay, report: Report, clock: Clock = SYSTEM
+    ) -> None:
+        self._cluster = cluster
+        self._live = live
+        self._journal = journal
+        self._replay = replay
+        self._report = report
+        self._clock = clock
+        self._window = Window[Decoded]()
+        self._busy = asyncio.Lock()
+        """The fold belongs to one thread at a time."""
+        self._degraded: dict[str, str] = {}
+        self._failed: set[str] = set()
+        """Resources of kubelets of which an error was reported."""
+
+    async def resume(self) -> None:
+        """Store what an earlier run left in the journal. Raises DatabaseError."""
+        if self._journal.left:
+            self._report("what the last run left unfinished is analysed first")
+            await asyncio.to_thread(self._replay.run, read_ahead(self._journal.left))
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Watch until `stop`; all that was observed is stored then, and the next run goes on after it.
+
+        Raises DatabaseError, OSError where the journal cannot be written, and what a source was not made to handle.
+        """
+        async with self._live.deliveries() as deliveries, Tasks() as begin:
+            begin(self._take(deliveries, stop))
+            begin(self._land())
+            begin(self._report_degraded())
+            await stop.wait()
+        await self._fold(self._window.rest())
+        await self._checkpoint()
+        await self._checkpoint()  # the second one covers the present segment too
+
+    async def _take(self, deliveries: AsyncIterator[Delivery], stop: asyncio.Event) -> None:
+        async for delivery in deliveries:
+            if stop.is_set():
+                return  # what comes now is seen again by the next run
+            observation = delivery.observation
+            entry = self._journal.write(observation)
+            self._live.acknowledge(delivery)
+            if observation.type == "ERROR" and observation.source == "kubelet":
+                self._report_first(observation)
+            ts = entry.observation.ts if isinstance(entry, Observed) else self._clock.now()
+            await self._fold(self._window.push((ts, len(entry.raw), decode(entry))))
+
+    async def _land(self) -> None:
+        stored_at = self._clock.monotonic()
+        while True:
+            await self._clock.sleep(LAND_SECONDS)
+            await self._fold(self._window.reached(self._clock.now()))
+            if self._clock.monotonic() - stored_at >= CHECKPOINT_SECONDS:
+                stored_at = self._clock.monotonic()
+                await self._checkpoint()
+            else:
+                await self._alone(self._replay.store)
+
+    async def _fold(self, entries: Iterator[Timed[Decoded]]) -> None:
+        async with self._busy:
+            for _, _, item in entries:
+                self._replay.take(item)
+        if self._replay.waiting_rows >= BATCH_ROWS:
+            await self._alone(self._replay.store)
+
+    async def _checkpoint(self) -> None:
+        covered = self._journal.checkpoint()
+        await self._alone(lambda: self._replay.checkpoint([Entry(self._cluster, JOURNAL, "", covered.encode())]))
+        self._journal.drop(covered)
+
+    async def _alone(self, act: Callable[[], None]) -> None:
+        async with self._busy:
+            await asyncio.to_thread(act)
+
+    def _report_first(self, error: Observation) -> None:
+        """The first failure of each resource; all of them are rows of `source_errors`."""
+        if error.resource not in self._failed:
+            self._failed.add(error.resource)
+            text = msgspec.json.decode(error.object, type=_Error).error
+            self._report(f"kubelet of {plain(error.node)}: {plain(error.resource)} cannot be read: {plain(text)}")
+
+    async def _report_degraded(self) -> None:
+        """What cannot be read, and what can be again."""
+        await self._clock.sleep(FIRST_LOOK_SECONDS)
+        while True:
+            now = self._live.degraded()
+            for stream in sorted(now.keys() - self._degraded.keys()):
+                self._report(f"{plain(stream)} cannot be read: {plain(scrub(now[stream]))}")
+            for stream in sorted(self._degraded.keys() - now.keys()):
+                self._report(f"{plain(stream)} can be read again")
+            self._degraded = now
+            await self._clock.sleep(LOOK_SECONDS)
+
+
+class Announcing:
+    """A sink that reports alerts as they fire and are resolved, before they are stored."""
+
+    def __init__(self, sink: Sink, report: Report) -> None:
+        self._sink = sink
+        self._report = report
+        self._firing: set[str] = set()
+
+    def write(self, batch: Batch) -> None:
+        for row in batch.rows.get(Alert, ()):
+            if isinstance(row, Alert):
+                self._announce(row)
+        self._sink.write(batch)
+
+    def drain(self) -> None:
+        self._sink.drain()
+
+    def _announce(self, alert: Alert) -> None:
+        if (alert.status == "firing") == (alert.fingerprint in self._firing):
+            return
+        self._firing ^= {alert.fingerprint}
+        summary = plain(alert.annotations.get("summary", ""))
+        self._report(f"{alert.ts:%H:%M:%S} {alert.severity} {alert.alertname} {alert.status}: {summary}")
+
+
+async def run_in_process(
+    settings: Settings, page: Page, capture: Path | None, report: Report, stop: asyncio.Event
+) -> None:
+    """Watch, analyse and land the cluster of these settings until `stop`, and serve the page of it.
+
+    Where `capture` is given, everything that is observed is kept there as capture files. Raises KubeconfigError,
+    ClusterUnusable, DatabaseError, CannotListen, BadRules, and OSError where the journal cannot be written.
+    """
+    watch = await _named(settings.live())
+    await _check(watch, report)
+    dsn = settings.db.get_secret_value()
+    with connect(dsn) as database, connect(dsn, read_only=True) as reader:
+        migrate(database)
+        folder = (capture or _beside(dsn)) / stem(watch.cluster)
+        folder.mkdir(FOLDER, parents=True, exist_ok=True)
+        watch = watch.model_copy(update={"versions_file": watch.versions_file or folder / VERSIONS})
+        live = await Live.connect(watch)
+        checkpoints = DatabaseCheckpoints(database)
+        covered = checkpoints.load(watch.cluster, JOURNAL).get("", b"").decode()
+        with closing(Journal(folder, covered, keep=capture is not None)) as journal, Lander(database) as lander:
+            replay = Replay(all_reducers(settings), Announcing(lander, report), checkpoints)
+            process = InProcess(watch.cluster, live, journal, replay, report)
+            await process.resume()
+            async with listening(reader, page.host, page.port, page.token) as at:
+                report(f"cluster {plain(watch.cluster)} is at {at} ; Ctrl-C ends it")
+                await process.run(stop)
+    report("all that was observed is stored")
+
+
+async def _named(watch: LiveSettings) -> LiveSettings:
+    """The cluster under its name of the settings, or else of the kubeconfig's context."""
+    if "cluster" in watch.model_fields_set:
+        return watch
+    name = await context_name(watch.kubeconfig, watch.context)
+    return watch.model_copy(update={"cluster": name[:253] or watch.cluster})
+
+
+async def _check(watch: LiveSettings, report: Report) -> None:
+    """Report what this account may not read. Raises ClusterUnusable where it is everything."""
+    checked = [each async for each in check_cluster(watch)]
+    refused = [each for each in checked if each.problem]
+    if refused and not any(each.readable for each in checked):
+        raise ClusterUnusable(refused[0].problem)
+    for each in refused:
+        report(f"{each.what}: {plain(each.problem)}")
+    if watch.kubelet.access == "off":
+        report("kubelets are not asked: no statistics, no forecasts")
+
+
+def _beside(dsn: str) -> Path:
+    """Where the journal of an embedded database is; a server's is in the working directory."""
+    target = parse_dsn(dsn)
+    return target.folder / JOURNAL if isinstance(target, Embedded) else Path(f"leadsman-{JOURNAL}")

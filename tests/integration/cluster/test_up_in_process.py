@@ -1,0 +1,124 @@
+"""`leadsman up` without Kafka: one process that watches a real cluster, kept through kills, and its page."""
+
+import os
+import signal
+import time
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from components.cluster.kubelet import RealNode
+from components.cluster.kubernetes import Cluster
+from components.command import leadsman, leadsman_process, succeeds
+from components.processes import HOST, Process, free_port
+from integration.cluster.node_story import (
+    GROWER,
+    await_eviction,
+    check_story,
+    pin,
+    restored,
+    start_growing,
+    watch_flags,
+)
+from sql.database.open import connect
+from waiting import eventually
+
+pytestmark = pytest.mark.xdist_group("cluster")
+
+KILLS: Final = int(os.environ.get("LEADSMAN_KILLS", "3"))
+SHOWN_SECONDS: Final = 15.0
+"""Between an eviction and its place on the page."""
+
+
+def _up(folder: Path, *flags: str) -> Process:
+    return leadsman_process(
+        "up", f"--db=chdb://{folder / 'db'}", f"--capture={folder / 'kept'}", *flags, folder=folder
+    )
+
+
+@contextmanager
+def _running(up: Process) -> Iterator[None]:
+    try:
+        _start(up)
+        yield
+        up.terminate()
+        assert up.wait(60) == 0
+    finally:
+        up.stop()
+
+
+def _start(up: Process) -> None:
+    """Returns when the page is served."""
+    served = "is at http"
+    before = up.log.read_text().count(served) if up.log.exists() else 0
+    up.start()
+    up.await_ready(lambda: up.log.read_text().count(served) > before)
+
+
+def _page(port: int) -> str:
+    with urllib.request.urlopen(f"http://{HOST}:{port}/?last=1h", timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+def _is_replayed(folder: Path) -> None:
+    """The database has what a replay of all that was observed gives."""
+    succeeds("replay", "--quiet", folder / "kept", db=folder / "again")
+    assert succeeds("digest", db=folder / "db") == succeeds("digest", db=folder / "again")
+
+
+def test_the_page_has_an_eviction_of_a_real_node_soon_after_it(real_node: RealNode, tmp_path: Path) -> None:
+    port = free_port()
+    up = _up(tmp_path, f"--port={port}", *watch_flags(real_node))
+    with restored(real_node):
+        with _running(up):
+            pin(real_node)
+            threshold = start_growing(real_node)
+            real_node.await_phase(GROWER, "Failed", timeout_seconds=300)
+            evicted_at = time.monotonic()
+            eventually("the eviction is on the page", lambda: "vict" in _page(port) and GROWER in _page(port))
+            assert time.monotonic() - evicted_at < SHOWN_SECONDS
+            await_eviction(real_node)
+            eventually("the alert was reported", lambda: "PodsEvicted firing" in up.log.read_text())
+        with connect(f"chdb://{tmp_path / 'db'}", read_only=True) as db:
+            check_story(db, real_node, threshold)
+    _is_replayed(tmp_path)
+
+
+def test_killed_again_and_again_it_has_what_a_replay_of_its_capture_gives(cluster: Cluster, tmp_path: Path) -> None:
+    namespace = f"kills-{uuid.uuid4().hex[:8]}"
+    cluster.make_namespace(namespace)
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    up = _up(tmp_path, "--port=0", f"--kubeconfig={cluster.kubeconfig()}", "--kubelet=off", "--cluster=killed")
+    made = 0
+    for _ in range(KILLS):
+        try:
+            _start(up)
+            for _ in range(40):
+                spec = {"containers": [{"name": "c", "image": "none"}], "nodeName": "nowhere" if made % 2 else ""}
+                cluster.request("POST", pods, {"metadata": {"name": f"p{made}"}, "spec": spec})
+                if made >= 10:
+                    cluster.request("DELETE", f"{pods}/p{made - 10}", {"gracePeriodSeconds": 0})
+                made += 1
+            os.kill(up.pid, signal.SIGKILL)
+        finally:
+            up.stop()
+    last = f'"p{made - 1}"'
+    with _running(up):
+        eventually("the last pod was observed", lambda: last in _captured(tmp_path / "kept"))
+    _is_replayed(tmp_path)
+
+
+def _captured(folder: Path) -> str:
+    return "".join(path.read_text() for path in folder.rglob("*.jsonl"))
+
+
+def test_a_database_that_another_process_has_open_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    flags = ("--port=0", f"--kubeconfig={cluster.kubeconfig()}", "--kubelet=off")
+    with _running(_up(tmp_path, *flags)):
+        second = leadsman("up", f"--db=chdb://{tmp_path / 'db'}", *flags)
+    assert (second.returncode, "holds this database" in second.stderr) == (5, True)

@@ -1,0 +1,100 @@
+"""The journal of a process without Kafka: nothing that was written is lost, nothing that is stored is kept."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+import pytest
+
+from ingest.live import journal
+from ingest.live.journal import Journal
+from ingest.model.observation import Observation, Observed
+
+
+def _observation(number: int) -> Observation:
+    return Observation(
+        ts=datetime(2026, 1, 1, second=number, tzinfo=UTC),
+        cluster="c",
+        source="watch",
+        resource="pods",
+        type="ADDED",
+        object=msgspec.Raw(b'{"metadata":{"name":"p%d"}}' % number),
+    )
+
+
+Opened: TypeAlias = Callable[..., Journal]
+
+
+@pytest.fixture
+def opened() -> Iterator[Opened]:
+    """Opens journals that are closed after the test."""
+    with ExitStack() as stack:
+        yield lambda *given, **named: stack.enter_context(closing(Journal(*given, **named)))
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_what_is_written_is_what_a_replay_of_the_segment_reads(tmp_path: Path, opened: Opened) -> None:
+    written = opened(tmp_path, "").write(_observation(1))
+    assert isinstance(written, Observed)
+    assert written.raw + b"\n" == (tmp_path / "00000001.jsonl").read_bytes()
+    assert (written.position.place, written.observation.object) == ("1", _observation(1).object)
+
+
+def test_a_process_that_wrote_nothing_leaves_nothing(tmp_path: Path, opened: Opened) -> None:
+    opened(tmp_path, "").close()
+    assert opened(tmp_path, "").left == []
+
+
+def test_what_a_killed_process_wrote_is_left_without_its_torn_line(tmp_path: Path, opened: Opened) -> None:
+    killed = opened(tmp_path, "")
+    killed.write(_observation(1))
+    with (tmp_path / "00000001.jsonl").open("ab") as file:
+        file.write(b'{"ts":"2026')
+    left = opened(tmp_path, "").left
+    assert [path.read_bytes().count(b"\n") for path in left] == [1]
+    assert left[0].read_bytes().endswith(b"\n")
+
+
+def test_a_segment_that_is_only_a_torn_line_goes(tmp_path: Path, opened: Opened) -> None:
+    (tmp_path / "00000001.jsonl").write_bytes(b'{"ts":"2026')
+    assert opened(tmp_path, "").left == []
+    assert _names(tmp_path) == []
+
+
+def test_a_segment_is_dropped_one_checkpoint_after_it_was_full(
+    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "SEGMENT_BYTES", 1)
+    kept = opened(tmp_path, "")
+    kept.write(_observation(1))
+    first = kept.checkpoint()  # the order of the last seconds may still be open: the segment is needed
+    kept.write(_observation(2))
+    kept.drop(first)
+    assert _names(tmp_path) == ["00000001.jsonl", "00000002.jsonl"]
+    second = kept.checkpoint()
+    kept.drop(second)
+    assert opened(tmp_path, second).left == [tmp_path / "00000001.jsonl", tmp_path / "00000002.jsonl"]
+    third = kept.checkpoint()
+    kept.drop(third)
+    assert _names(tmp_path) == ["00000002.jsonl"]
+
+
+def test_segments_that_are_to_be_kept_are(tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "SEGMENT_BYTES", 1)
+    kept = opened(tmp_path, "", keep=True)
+    for number in range(4):
+        kept.write(_observation(number))
+        kept.drop(kept.checkpoint())
+    assert len(_names(tmp_path)) == 4
+
+
+def test_a_name_is_never_given_twice(tmp_path: Path, opened: Opened) -> None:
+    """A database that covers a segment would take a new one of its name for covered."""
+    opened(tmp_path, "00000041.jsonl").write(_observation(1))
+    assert _names(tmp_path) == ["00000042.jsonl"]
