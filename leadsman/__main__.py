@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
@@ -9,6 +10,20 @@ EXIT_INTERRUPTED = 130
 
 
 def main() -> NoReturn:
+    """`leadsman`."""
+    _run(sys.argv[1:], None)
+
+
+def kubectl() -> NoReturn:
+    """`kubectl leadsman`: the same, and `look` where no command is named."""
+    from leadsman.cli.main import COMMANDS  # noqa: PLC0415 - as below
+
+    arguments = sys.argv[1:]
+    named = bool(arguments) and arguments[0] in {*COMMANDS, "--help"}
+    _run(arguments if named else ["look", *arguments], "kubectl leadsman")
+
+
+def _run(arguments: Sequence[str], name: str | None) -> NoReturn:
     """Run the command and exit with its status.
 
     What is left then is all closed but the interpreter itself, which would take apart a million objects: a sixth of
@@ -17,7 +32,7 @@ def main() -> NoReturn:
     try:
         from leadsman.cli.main import app  # noqa: PLC0415 - Ctrl-C meanwhile is no traceback
 
-        app()
+        app(list(arguments), prog_name=name)
     except KeyboardInterrupt:
         sys.stderr.write("leadsman: interrupted\n")
         status = EXIT_INTERRUPTED

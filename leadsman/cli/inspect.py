@@ -10,6 +10,7 @@ from ingest.files.progress import progress_bar
 from leadsman.cli import options
 from leadsman.cli.console import wide
 from leadsman.cli.exits import EXIT_BAD_INPUT
+from leadsman.cli.piped import on_disk
 
 
 @click.command("inspect", epilog="Example: leadsman inspect examples/node-pressure-k8s-1.36.jsonl.gz")
@@ -19,8 +20,8 @@ def command(paths: tuple[Path, ...], cluster: str, node: str, at: datetime | Non
 
     Nothing is written.
     """
-    with progress_bar() as progress:
-        inspection = inspect(paths, cluster=cluster, node=node, at=at, progress=progress)
+    with on_disk(paths) as files, progress_bar() as progress:
+        inspection = inspect(files, cluster=cluster, node=node, at=at, progress=progress)
     wide.print(render(inspection))
     if inspection.unreadable:
         click.get_current_context().exit(EXIT_BAD_INPUT)

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import uvloop
 
@@ -14,6 +14,8 @@ from common.telemetry import served
 from leadsman.run.settings import Settings, load
 
 Result = TypeVar("Result")
+ANSWERING: Final = frozenset({"agent", "look"})
+"""Parts whose standard output is for what they find."""
 
 
 def watch_flags(
@@ -64,7 +66,7 @@ async def until_signal(work: Callable[[asyncio.Event], Awaitable[None]]) -> None
 
 def run_served(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
     """Run a part to its end, with logs and telemetry by the settings. Raises CannotServe."""
-    configure(settings.log, sys.stderr if part == "agent" else sys.stdout)  # an agent's captures go to the latter
+    configure(settings.log, sys.stderr if part in ANSWERING else sys.stdout)
 
     async def run() -> Result:
         async with served(settings.telemetry.host, settings.telemetry.port, part):

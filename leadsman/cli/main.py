@@ -10,6 +10,7 @@ from leadsman.cli.lazy import LazyGroup
 
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Your cluster": {
+        "look": "Print what is wrong now, of a cluster or of files",
         "up": "Watch the cluster of your kubeconfig, and show it live",
     },
     "Files": {
@@ -41,6 +42,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "digest": "Print each table's row count and hash",
     },
 }
+COMMANDS: Final = frozenset(name for section in SECTIONS.values() for name in section)
 
 
 class Commands(LazyGroup):

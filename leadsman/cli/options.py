@@ -8,6 +8,9 @@ from typing import Any, Final, TypeAlias
 
 import click
 
+from common.durations import parse_duration
+from common.errors import BadValue
+
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 DEFAULT_DSN: Final = "chdb://leadsman-db"
@@ -22,6 +25,17 @@ def time(text: str) -> datetime:
     except ValueError:
         raise click.BadParameter(f"{text!r} is not a time; write 2026-11-21T04:19:00Z") from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def duration(text: str) -> float:
+    """Seconds, from `60s`, `5m` or `1h`."""
+    try:
+        found = parse_duration(text)
+    except BadValue as error:
+        raise click.BadParameter(str(error)) from None
+    if found <= 0:
+        raise click.BadParameter(f"{text!r} is no time to wait")
+    return found
 
 
 def pair(text: str) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from leadsman.cli.console import out
 from leadsman.cli.database import called_as
 from leadsman.cli.exits import EXIT_BAD_INPUT, note
 from leadsman.cli.live import live_settings
+from leadsman.cli.piped import on_disk
 from leadsman.cli.present.story import print_story
 from leadsman.run.feed import feed
 from leadsman.run.replay import replay
@@ -84,9 +85,9 @@ def command(
     """
     if into == "kafka":
         settings = live_settings(config, kafka=kafka)
-        with progress_bar(quiet=quiet) as progress:
-            observed = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress)
-            name = fingerprint(paths, cluster, node, at, since, until)
+        with on_disk(paths) as files, progress_bar(quiet=quiet) as progress:
+            observed = read_sources(files, cluster=cluster, node=node, at=at, progress=progress)
+            name = fingerprint(files, cluster, node, at, since, until)
             published = asyncio.run(feed(settings.kafka, observed, name=name, speed=speed, since=since, until=until))
         _print_published(published, quiet=quiet)
         return
@@ -94,9 +95,9 @@ def command(
     gap = timedelta(seconds=load(config).work.late_joiner_gap_seconds)
     with connect(db) as database:
         migrate(database)
-        with progress_bar(quiet=quiet) as progress:
+        with on_disk(paths) as files, progress_bar(quiet=quiet) as progress:
             items = read_ahead(
-                paths,
+                files,
                 cluster=cluster,
                 node=node,
                 at=at,

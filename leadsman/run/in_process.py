@@ -191,9 +191,9 @@ class Announcing:
 
 
 async def run_in_process(
-    settings: Settings, page: Page, capture: Path | None, report: Report, stop: asyncio.Event
+    settings: Settings, page: Page | None, capture: Path | None, report: Report, stop: asyncio.Event
 ) -> None:
-    """Watch, analyse and land the cluster of these settings until `stop`, and serve the page of it.
+    """Watch, analyse and land the cluster of these settings until `stop`, and serve the page where one is given.
 
     Where `capture` is given, everything that is observed is kept there as capture files. Raises KubeconfigError,
     ClusterUnusable, DatabaseError, CannotListen, BadRules, and OSError where the journal cannot be written.
@@ -213,6 +213,9 @@ async def run_in_process(
             replay = Replay(all_reducers(settings), Announcing(lander, report), checkpoints)
             process = InProcess(watch.cluster, live, journal, replay, report)
             await process.resume()
+            if page is None:
+                await process.run(stop)
+                return
             async with listening(reader, page.host, page.port, page.token) as at:
                 report(f"cluster {plain(watch.cluster)} is at {at} ; Ctrl-C ends it")
                 await process.run(stop)

@@ -75,17 +75,18 @@ NEXT: Final = (
 )
 
 
-def print_story(database: Database, clusters: Iterable[str], console: Console, command: str = "leadsman") -> None:
+def print_story(database: Database, clusters: Iterable[str], console: Console, command: str | None) -> None:
     """Print the story of each cluster: where, what in order of time, what is not known; then what to ask next.
 
-    `command` is how the reader calls this program.
+    `command` is how the reader calls this program on this database; None where the database will be gone.
     """
     for cluster in clusters:
         _print_cluster(database, cluster, console, command)
-    _next(console, command)
+    if command is not None:
+        _next(console, command)
 
 
-def _print_cluster(database: Database, cluster: str, console: Console, command: str) -> None:
+def _print_cluster(database: Database, cluster: str, console: Console, command: str | None) -> None:
     parameters = {"cluster": cluster}
     _heading(database, cluster, console)
     rows = database.query(_TIMELINE, {**parameters, "lines": LINES}).rows
@@ -101,7 +102,8 @@ def _print_cluster(database: Database, cluster: str, console: Console, command: 
     if not total:
         console.print(f"  {_nothing(database, cluster)}")
     if total > LINES:
-        console.print(f"  ... and {total - LINES} more: {command} query story")
+        more = "leadsman look -o json" if command is None else f"{command} query story"
+        console.print(f"  ... and {total - LINES} more: {more}")
     _unknown(database, cluster, console)
 
 

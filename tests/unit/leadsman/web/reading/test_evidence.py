@@ -45,7 +45,7 @@ class Text(HTMLParser):
 
 def story(db: Database) -> str:
     out = io.StringIO()
-    print_story(db, ["c"], Console(file=out, width=400))
+    print_story(db, ["c"], Console(file=out, width=400), None)
     return out.getvalue()
 
 

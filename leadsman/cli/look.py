@@ -1,0 +1,130 @@
+"""`leadsman look`: what is wrong, in one shot, of a cluster or of files; nothing is left behind."""
+
+import webbrowser
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import click
+import pydantic
+
+from common.private import open_private
+from common.stopping import stop_after
+from ingest.files.ahead import read_ahead
+from ingest.files.progress import progress_bar
+from leadsman.cli import options
+from leadsman.cli.console import out
+from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_SOURCE, fail, note
+from leadsman.cli.live import live_settings, run_served, watch_flags
+from leadsman.cli.piped import on_disk
+from leadsman.cli.present.story import print_story
+from leadsman.cli.present.tables import as_json
+from leadsman.run.in_process import run_in_process
+from leadsman.run.replay import replay
+from leadsman.run.settings import Settings
+from leadsman.web.reading.overview import read_spans
+from leadsman.web.reading.scope import Asked
+from leadsman.web.rendering.report import write_report
+from sql.database.open import Database, connect
+from sql.schema.migrate import migrate
+
+STORY: Final = "SELECT * FROM story ORDER BY cluster, ts, node, kind, what"
+NODES: Final = 20
+"""In detail, in the report."""
+
+
+@click.command(
+    "look",
+    epilog="Examples: leadsman look; leadsman look --context prod --for 5m --open; "
+    "kubectl get pods,nodes,events -A -o json | leadsman look -",
+)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=options.FILE)
+@click.option(
+    "--for",
+    "seconds",
+    type=options.duration,
+    default="60s",
+    metavar="TIME",
+    help="How long a live cluster is watched.",
+)
+@click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", help="How the story is printed.")
+@click.option("--report", type=options.FILE, metavar="FILE", help="Write the report there too.")
+@click.option("--open", "open_", is_flag=True, help="Open the report in a browser.  [default file: report.html]")
+@options.config
+@options.live
+def command(
+    *,
+    paths: tuple[Path, ...],
+    seconds: float,
+    output: str,
+    report: Path | None,
+    open_: bool,
+    config: Path | None,
+    **flags: Any,
+) -> None:
+    """Print what is wrong, of the cluster of your kubeconfig, or of captures and dumps (`-` is standard input)."""
+    settings = live_settings(config, watch=watch_flags(**flags))
+    with _temporary(settings) as (settings, dsn):
+        refused = _read(settings, dsn, paths) if paths else _watch(settings, seconds)
+        with connect(dsn, read_only=True) as database:
+            _print(database, output)
+            if report or open_:
+                _write(database, report or Path("report.html"), open_=open_)
+    if refused:
+        fail(refused, EXIT_BAD_INPUT)
+
+
+@contextmanager
+def _temporary(settings: Settings) -> Iterator[tuple[Settings, str]]:
+    """The settings with a database of its own, which goes with the block."""
+    with TemporaryDirectory(prefix="leadsman-") as folder:
+        dsn = f"chdb://{folder}/db"
+        yield settings.model_copy(update={"db": pydantic.SecretStr(dsn)}), dsn
+
+
+def _watch(settings: Settings, seconds: float) -> str:
+    async def watching() -> None:
+        with stop_after(seconds) as stop:
+            await run_in_process(settings, None, None, note, stop)
+
+    note(f"watching for {timedelta(seconds=round(seconds))}; Ctrl-C ends it earlier")
+    run_served(settings, "look", watching())
+    return ""
+
+
+def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> str:
+    """Why some of the input could not be read."""
+    gap = timedelta(seconds=settings.work.late_joiner_gap_seconds)
+    with connect(dsn) as database:
+        migrate(database)
+        with on_disk(paths) as files, progress_bar(quiet=False) as progress:
+            items = read_ahead(files, cluster=settings.live().cluster, progress=progress, skipped=Counter())
+            replayed, refused = replay(database, items, gap)
+    if refused is not None and not replayed.read:
+        raise refused
+    bad = replayed.dead_letters.total()
+    problems = [f"{bad} pieces of the input were bad and left out"] if bad else []
+    return "; ".join([*problems, *([str(refused)] if refused else [])])
+
+
+def _print(database: Database, output: str) -> None:
+    if output == "json":
+        click.echo(as_json(database.query(STORY)))
+    else:
+        print_story(database, [span.cluster for span in read_spans(database)], out, None)
+
+
+def _write(database: Database, file: Path, *, open_: bool) -> None:
+    text = write_report(database, Asked(), datetime.now(UTC), NODES)
+    try:
+        with open_private(file, "wb") as opened:
+            opened.write(text.encode())
+    except OSError as error:
+        fail(f"{file}: {error.strerror}", EXIT_NO_SOURCE)
+    note(f"{file}: the report")
+    if open_ and not webbrowser.open(file.absolute().as_uri()):
+        note("no browser was found; open it yourself")

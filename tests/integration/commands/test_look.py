@@ -1,0 +1,74 @@
+"""`leadsman look` of files: the story at once, and nothing left behind."""
+
+import gzip
+import json
+import subprocess
+from pathlib import Path
+
+from components.command import COMMAND, ENVIRONMENT, leadsman, succeeds
+from paths import EXAMPLES
+
+CAPTURE = EXAMPLES / "node-pressure-k8s-1.36.jsonl.gz"
+
+
+def _look(stdin: bytes, folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """With `folder` for temporary files."""
+    environment = ENVIRONMENT | {"TMPDIR": str(folder)}
+    done = subprocess.run(
+        [COMMAND, "look", *arguments], input=stdin, capture_output=True, check=False, env=environment
+    )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def test_a_capture_from_standard_input_gives_the_story_of_the_file(tmp_path: Path) -> None:
+    done = _look(gzip.decompress(CAPTURE.read_bytes()), tmp_path, "-")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == succeeds("look", CAPTURE)
+    assert "evicted" in done.stdout
+    assert not any(tmp_path.iterdir())
+
+
+def test_the_output_of_kubectl_from_standard_input(tmp_path: Path) -> None:
+    condition = {
+        "type": "Ready",
+        "status": "Unknown",
+        "reason": "NodeStatusUnknown",
+        "message": "",
+        "lastTransitionTime": "2026-11-21T00:00:00Z",
+    }
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n1", "uid": "u", "resourceVersion": "1", "creationTimestamp": "2026-11-20T00:00:00Z"},
+        "status": {"conditions": [condition], "allocatable": {"cpu": "4"}, "capacity": {"cpu": "4"}},
+    }
+    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}, indent=4)
+    done = _look(listed.encode(), tmp_path, "-", "-o", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("n1", "node") in {(line["node"], line["kind"]) for line in json.loads(done.stdout)}
+
+
+def test_the_report_is_written_where_it_is_wanted(tmp_path: Path) -> None:
+    done = leadsman("look", CAPTURE, f"--report={tmp_path / 'r.html'}")
+    assert done.returncode == 0
+    assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("nothing\n")
+    done = leadsman("look", CAPTURE, bad)
+    assert (done.returncode, "evicted" in done.stdout, str(bad) in done.stderr) == (3, True, True)
+    assert leadsman("look", bad).returncode == 4
+
+
+def test_kubectl_runs_it_as_its_plugin(tmp_path: Path) -> None:
+    """kubectl finds `kubectl-leadsman` on the path, and hands over what follows."""
+    program = Path(COMMAND).with_name("kubectl-leadsman")
+    shown = subprocess.run([program, CAPTURE], capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    assert shown.stdout == succeeds("look", CAPTURE)
+    asked = subprocess.run([program, "query", "--help"], capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    assert "kubectl leadsman query" in asked.stdout
+    missing = ["--kubeconfig", str(tmp_path / "missing"), "--context", "none"]
+    refused = subprocess.run([program, *missing], capture_output=True, text=True, check=False, env=ENVIRONMENT)
+    assert (refused.returncode, "does not exist" in refused.stderr) == (4, True)
