@@ -124,6 +124,11 @@ class Changelog:
         found = self._logs.get(log)
         yield from _earlier(set() if found is None else found.epochs, log, by)
 
+    def records(self, log: bytes) -> list[bytes]:
+        """Keys of all that is known of a log: what its owner deletes once the log has no state any more."""
+        found = self._logs.get(log)
+        return [] if found is None else [_key(epoch, log) for epoch in sorted(found.epochs)]
+
     def superseded_progress(self, partition: int, by: Epoch) -> Iterator[bytes]:
         """As `superseded`, of a partition's progress."""
         yield from _earlier(self._progress_epochs.get(partition, set()), None, by)
@@ -164,5 +169,8 @@ class Changelog:
 def _earlier(epochs: AbstractSet[Epoch], log: bytes | None, by: Epoch) -> Iterator[bytes]:
     for epoch in sorted(epochs):
         if epoch.generation < by.generation:
-            key = RecordKey(epoch, log)
-            yield log if epoch == BEFORE_EPOCHS and log is not None else key.encode()
+            yield _key(epoch, log)
+
+
+def _key(epoch: Epoch, log: bytes | None) -> bytes:
+    return log if epoch == BEFORE_EPOCHS and log is not None else RecordKey(epoch, log).encode()

@@ -62,6 +62,13 @@ class LogStates:
             records.append((partition, RecordKey(epoch, None).encode(), encode_progress(offset)))
         await asyncio.gather(*[await self._write(*each) for each in records])
 
+    async def forget(self, log: Log) -> None:
+        """Delete all records of a log whose last state, which is acknowledged, is that no reducer has one."""
+        self._decoded.pop(log.key, None)
+        await asyncio.gather(
+            *[await self._write(log.partition, key, None) for key in self._changelog.records(log.key)]
+        )
+
     async def _write(self, partition: int, key: bytes, value: bytes | None) -> "asyncio.Future[None]":
         self._changelog.apply(partition, key, value)
         return await self._publisher.send(self._topic, key, value, partition=partition)

@@ -65,6 +65,8 @@ class LogFolder:
         self._skipped = frozenset(skipped)
         self._in_a_row: Counter[bytes] = Counter()
         """Messages that are no records, by log."""
+        self._empty: set[Log] = set()
+        """Logs whose stored state is that no reducer has one: forgotten with the next batch."""
         self.left_out = 0
         """Messages of floods that are in no dead letter."""
 
@@ -88,6 +90,9 @@ class LogFolder:
         kept = [await self._states.keep(each, folded, turn.generation) for each, folded in changed.items()]
         await asyncio.gather(*kept)
         await self._states.cover(changed, turn.following, turn.generation)
+        for each in self._empty - changed.keys():
+            await self._states.forget(each)
+        self._empty = {each for each, folded in changed.items() if not folded.log.states}
         STAGE_SECONDS.labels("fold").observe(time.perf_counter() - began)
         return True
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ import structlog
 
 from common.errors import BadRecord
 from ingest.kafka.publish import Publisher
-from ingest.model.records import DeadLetterRecord, SourceErrorRecord
+from ingest.model.records import DeadLetterRecord, HeardRecord, SourceErrorRecord
 from ingest.model.topics import decode_record, encode_record, topics
 from ingest.normalize.dead_letters import Buried
 from streams.fold.reducer import AnyReducer, Output, Reducer
@@ -30,6 +30,8 @@ T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 TOPICS = topics("x", partitions=1)
 GENERATION = 2
 """Of the consumer."""
+OVER = -1
+"""Of a count that is forgotten in the next minute."""
 OURS = Turn(GENERATION, lambda: True, {})
 
 
@@ -41,12 +43,18 @@ def step(state: Count, record: SourceErrorRecord) -> tuple[Count, Sequence[Outpu
     """Counts; what has the error "bad" makes no sense, and "defect" is one."""
     if record.error == "defect":
         raise ZeroDivisionError
+    if record.error == "over":
+        return Count(OVER), ()
     if record.error == "bad":
         raise BadRecord("wrong_value", "it makes no sense")
     return Count(state.seen + 1), ()
 
 
-REDUCERS: list[AnyReducer] = [Reducer("count", 1, "cluster", (SourceErrorRecord,), Count, step)]
+def expire(state: Count, _: datetime) -> tuple[Count | None, Sequence[Output]]:
+    return (None if state.seen == OVER else state), ()
+
+
+REDUCERS: list[AnyReducer] = [Reducer("count", 1, "cluster", (SourceErrorRecord,), Count, step, expire)]
 
 
 class Kafka:
@@ -85,9 +93,15 @@ class Kafka:
         return state.seen
 
 
-def message(offset: int, error: str = "e", value: bytes | None = None) -> Message:
+def message(offset: int, error: str = "e", value: bytes | None = None, key: bytes = b"c") -> Message:
     record = SourceErrorRecord(ts=T0, cluster="c", resource="nodes", error=error)
-    return Message("x.cluster", 0, offset, 1000 + offset, b"c", encode_record(record) if value is None else value, ())
+    return Message("x.cluster", 0, offset, 1000 + offset, key, encode_record(record) if value is None else value, ())
+
+
+def a_minute_later(offset: int) -> Message:
+    """Which no reducer takes."""
+    record = HeardRecord(ts=T0 + timedelta(minutes=1), cluster="c", resource="nodes")
+    return message(offset, value=encode_record(record))
 
 
 async def test_a_message_that_comes_again_is_folded_once_also_by_the_next_worker() -> None:
@@ -102,6 +116,27 @@ async def test_a_batch_whose_partitions_went_away_stores_no_state() -> None:
     assert not await kafka.folder().fold([message(0)], OURS._replace(is_ours=lambda: False))
     assert kafka.recovered().get(b"c") is None
     assert await kafka.folder().fold([message(0)], OURS)
+    assert kafka.seen() == 1
+
+
+async def test_a_log_that_no_reducer_has_a_state_of_is_forgotten_and_begins_anew() -> None:
+    kafka = Kafka()
+    folder = kafka.folder()
+    await folder.fold([message(0), message(1, "over")], OURS)
+    await folder.fold([a_minute_later(2)], OURS)
+    await folder.fold([message(3, key=b"another")], OURS)
+    assert kafka.recovered().get(b"c") is None
+    assert kafka.recovered().logs(0) == [b"another"]
+    await folder.fold([message(4)], OURS)
+    assert kafka.seen() == 1
+
+
+async def test_an_empty_log_that_goes_on_is_not_forgotten() -> None:
+    kafka = Kafka()
+    folder = kafka.folder()
+    await folder.fold([message(0, "over")], OURS)
+    await folder.fold([a_minute_later(1)], OURS)
+    await folder.fold([message(2)], OURS)
     assert kafka.seen() == 1
 
 
