@@ -188,7 +188,7 @@ def _app(
     replication_factor: int,
     client_options: Options,
 ) -> faust.App:
-    app = faust.App(
+    app = faust_fixes.App(
         group,
         broker=[f"kafka://{server}" for server in bootstrap_servers.split(",")],
         broker_credentials=credentials(client_options),

@@ -15,13 +15,14 @@ from streams.analytics.registry import REDUCERS
 from streams.fold.checkpoints import StateCodec
 from streams.fold.findings import Row
 from streams.fold.fold import Fold, LogState, Rejected
+from streams.kafka.faust_fixes import App
 from streams.kafka.messages.findings import encode_findings
 
 
 def idiomatic_app(settings: Settings) -> faust.App:
     """An application over the topics of the settings, with Faust's own defaults where they do not lose the input."""
     kafka = settings.kafka
-    app = faust.App(
+    app = App(
         f"{kafka.topic_prefix}-work",
         broker=f"kafka://{kafka.bootstrap_servers}",
         store="memory://",
