@@ -1,4 +1,4 @@
-"""A cluster as large as they come: no message of its state is large, and a worker that was killed soon has it again."""
+"""A cluster as large as they come: no message of its state is large, and a killed worker soon has it again."""
 
 import asyncio
 import time
@@ -114,7 +114,6 @@ def test_no_message_of_a_large_clusters_state_is_large_and_a_killed_worker_soon_
         f"{stored.largest / 1024:.0f} KiB, the cluster's state {stored.cluster / MIB:.1f} MiB and all "
         f"{stored.everything / MIB:.1f} MiB, folded on {seconds:.0f} s after the start with {peak:.0f} MiB of memory"
     )
-    print(outcome)
     note(Tried(fault="a worker of a large cluster killed", outcome=outcome))
     assert stored.largest < MOST_BYTES
     assert seconds < MOST_SECONDS
