@@ -111,7 +111,8 @@ class Agent:
             async with self._busy:
                 if self._unwritten and self.failure is None:
                     await self._write()
-        except Exception as error:  # noqa: BLE001  # as of `run`
+        except Exception as error:  # as of `run`; nobody may be left who awaits `failing`
+            log.exception("what was folded could not be written")
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:

@@ -154,8 +154,7 @@ class Worker:
 
     async def _rest(self, *_: object, **__: object) -> None:
         """Before the partitions go to another worker."""
-        for agent in self._agents.values():
-            await agent.rest()
+        await asyncio.gather(*[agent.rest() for agent in self._agents.values()])
         for changelog in self._takeovers.changelogs.values():
             changelog.end()
 

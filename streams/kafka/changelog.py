@@ -8,7 +8,7 @@ is its state. An owner deletes what earlier generations wrote, and pieces of its
 own head is acknowledged; it deletes nothing else of a log that goes on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
@@ -105,6 +105,13 @@ class _Log:
         ]
         return max(whole, key=lambda each: (each[1].far[:2], each[0]), default=None)
 
+    def is_empty_before(self, offset: int) -> bool:
+        best = self.best()
+        if best is None:
+            return True
+        shift, reached, _ = best[1].far
+        return best[1].is_empty and reached - shift < offset
+
 
 class Changelog:
     """The states of the partitions that a worker has, and whose records there are of them."""
@@ -148,12 +155,14 @@ class Changelog:
         best = None if found is None else found.best()
         return best is not None and best[0] == epoch
 
-    def empty(self) -> list[tuple[int, bytes]]:
-        """Logs of owned partitions of which no reducer has a state."""
+    def empty(self, following: Mapping[int, int]) -> list[tuple[int, bytes]]:
+        """Logs of which no reducer has a state, and whose messages all lie before the offset that follows in their
+        partition.
+        """
         return [
             (each.partition, log)
             for log, each in self._logs.items()
-            if each.partition in self.owned and ((best := each.best()) is None or best[1].is_empty)
+            if each.partition in following and each.is_empty_before(following[each.partition])
         ]
 
     def covered(self, partition: int) -> int | None:

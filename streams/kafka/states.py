@@ -113,7 +113,7 @@ class LogStates:
         them. None where the partitions went to another worker meanwhile: nothing of it may be acknowledged then.
         """
         unwritten, self._unwritten = self._unwritten, {}
-        forgotten = [log for log in starmap(Log, self._changelog.empty()) if log not in unwritten]
+        forgotten = [log for log in starmap(Log, self._changelog.empty(turn.following)) if log not in unwritten]
         if not turn.is_ours():
             return None
         heads, left_out = await self.write_pieces(unwritten, Epoch(turn.generation, self._writer))

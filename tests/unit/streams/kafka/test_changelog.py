@@ -99,15 +99,14 @@ def test_a_head_that_is_read_again_does_not_replace_a_later_one_of_its_writer() 
     assert stored.head == state(3, number=2)
 
 
-def test_a_log_without_any_state_is_empty_and_all_of_its_records_can_be_deleted() -> None:
+def test_a_log_without_any_state_is_empty_once_its_messages_were_read_and_can_be_deleted() -> None:
     epoch = Epoch(1, 1)
     changelog = read([Entry(written(epoch), state(3)), Entry(written(epoch, piece=1), b"p")])
-    assert changelog.empty() == []
-    changelog.begin({0})
-    assert changelog.empty() == [(0, LOG)]
+    assert changelog.empty({0: 3, 1: 9}) == []
+    assert changelog.empty({0: 4}) == [(0, LOG)]
     for key in changelog.records(LOG):
         changelog.apply(0, key, None)
-    assert (changelog.get(LOG), changelog.empty(), changelog.logs(0)) == (None, [], [])
+    assert (changelog.get(LOG), changelog.empty({0: 4}), changelog.logs(0)) == (None, [], [])
 
 
 def test_a_log_whose_records_are_all_deleted_is_forgotten() -> None:
