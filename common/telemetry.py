@@ -24,7 +24,7 @@ REASONS_AT_MOST: Final = 50
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 STAGE_SECONDS: Final = Histogram(
     "leadsman_stage_seconds",
-    "How long a stage took: publish (an observation, until Kafka has it), fold and land (a batch)",
+    "How long a stage took: publish (an observation, until Kafka has it), fold and land (a batch), states (a write)",
     ["stage"],
     buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
 )

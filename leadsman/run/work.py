@@ -33,6 +33,7 @@ async def run_worker(
         client_options=kafka.client_options(),
         unacknowledged=kafka.unacknowledged_messages,
         skipped=skipped,
+        state_seconds=settings.work.state_seconds,
     )
     with stop_on_signals() as stop:
         await worker.run(stop)

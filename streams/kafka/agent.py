@@ -13,10 +13,16 @@ import structlog
 
 from common.tasks import Tasks
 from streams.kafka.message import FaustEvent, Message, of_event
-from streams.kafka.worker import LogFolder, Turn
+from streams.kafka.states import Turn
+from streams.kafka.worker import LogFolder
 
 BATCH_EVENTS: Final = 4000
-"""Of a backlog: a state is written once a batch."""
+"""Of a backlog."""
+MAX_UNWRITTEN: Final = 20_000
+"""Messages that are folded and in no written state yet: what a crash has folded again."""
+REST_SECONDS: Final = 10.0
+"""For what is folded to be written before a rebalance; the session is longer."""
+NO_GENERATION: Final = -1
 log = structlog.get_logger(__name__)
 
 
@@ -35,14 +41,17 @@ class MessagesMissing(Exception):
 
 
 class Agent:
-    """Folds what a stream gives until the process ends; a batch is what arrives within `within_seconds`.
+    """Folds what a stream gives until the process ends; a batch is what arrives within `within_seconds`. States are
+    written, and what they cover is acknowledged, `state_seconds` after the first that changed.
 
     `generation` is the consumer's: what was taken before a rebalance is no longer ours.
     """
 
-    def __init__(self, folder: LogFolder, generation: Callable[[], int], within_seconds: float) -> None:
+    def __init__(
+        self, folder: LogFolder, generation: Callable[[], int], within_seconds: float, state_seconds: float
+    ) -> None:
         self.failure: Exception | None = None
-        """The first; nothing of its batch, nor of any later one, is acknowledged."""
+        """The first; nothing that is not written then is acknowledged."""
         self.folded = 0
         """Messages."""
         self.newest_ms: int | None = None
@@ -52,26 +61,31 @@ class Agent:
         self._folder = folder
         self._generation = generation
         self._within_seconds = within_seconds
+        self._state_seconds = state_seconds
+        self._unwritten: list[FaustEvent] = []
+        """Folded, and not acknowledged."""
+        self._due_at: float | None = None
+        """By the loop's clock."""
+        self._finishing: asyncio.Task[None] | None = None
         self._failed = asyncio.Event()
         self._busy = asyncio.Lock()
         self._closed = False
-        self._of_generation: int | None = None
+        self._of_generation = NO_GENERATION
 
     async def run(self, stream: Stream) -> None:
         """Fold for ever, or until something fails; `failing` raises it.
 
         Faust's `noack_take` is not used: it was seen to drop events between two batches.
         """
-        stream.enable_acks = False
+        stream.enable_acks, self._stream = False, stream
         waiting: asyncio.Queue[FaustEvent] = asyncio.Queue(BATCH_EVENTS)
         try:
             async with Tasks() as begin:
                 begin(_receive(stream, waiting))
                 while True:
-                    await self._fold_next(stream, await self._batch(waiting))
+                    await self._fold_next(await self._batch(waiting))
         except Exception as error:  # noqa: BLE001  # every failure ends the worker, and is logged there
-            self.failure = error
-            self._failed.set()
+            self._fail(error)
         await asyncio.Event().wait()  # Faust starts an agent again that returns
 
     async def failing(self) -> None:
@@ -81,50 +95,102 @@ class Agent:
             raise self.failure
 
     async def rest(self) -> None:
-        """Return when the batch that is folded now is stored and acknowledged."""
-        async with self._busy:
-            pass
+        """Return when what was folded is written and acknowledged, or after REST_SECONDS: the next owner of the
+        partitions folds the rest again.
+        """
+        self._finishing = asyncio.create_task(self._finish())
+        await asyncio.wait({self._finishing}, timeout=REST_SECONDS)
 
     async def close(self) -> None:
-        """As `rest`; no other batch is begun."""
+        """Return when what was folded is written and acknowledged; no other batch is begun."""
         self._closed = True
-        await self.rest()
+        await self._finish()
+
+    async def _finish(self) -> None:
+        try:
+            async with self._busy:
+                if self._unwritten and self.failure is None:
+                    await self._write()
+        except Exception as error:  # as of `run`; nobody may be left who awaits `failing`
+            log.exception("what was folded could not be written")
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self.failure = self.failure or error
+        self._failed.set()
 
     async def _batch(self, waiting: "asyncio.Queue[FaustEvent]") -> list[FaustEvent]:
-        """At least one event; what arrives after it in the time, but no more than BATCH_EVENTS."""
-        events = [await waiting.get()]
+        """At least one event, and what arrives after it in the time, but no more than BATCH_EVENTS; none where states
+        are to be written first.
+        """
+        try:
+            async with asyncio.timeout_at(self._due_at):
+                events = [await waiting.get()]
+        except TimeoutError:
+            return []
         if waiting.qsize() < BATCH_EVENTS - 1:
             await asyncio.sleep(self._within_seconds)
         while len(events) < BATCH_EVENTS and not waiting.empty():
             events.append(waiting.get_nowait())
         return events
 
-    async def _fold_next(self, stream: Stream, events: Sequence[FaustEvent]) -> None:
+    async def _fold_next(self, events: Sequence[FaustEvent]) -> None:
         async with self._busy:
             if self._closed:
                 return
-            generation = self._generation()
-            ours = [event for event in events if event.message.generation_id == generation]
-            messages = [of_event(event) for event in ours]
-            following = self._following(messages, generation)
-            covered = {each.partition: following[each.partition] for each in messages}
-            turn = Turn(generation, lambda: self._generation() == generation, covered)
-            if not await self._folder.fold(messages, turn):
-                log.warning("a batch outlasted the rebalance; the next owner of its partitions folds it again")
+            self._begin_generation()
+            ours = [event for event in events if event.message.generation_id == self._of_generation]
+            if ours and not await self._fold(ours):
                 return
-            for event in ours:
-                await stream.ack(event)
-            self.newest_ms = max([self.newest_ms or 0, *(each.timestamp_ms for each in messages)])
-            self.next_offsets = following
-            self.folded += len(ours)
+            now = asyncio.get_running_loop().time()
+            if self._due_at is not None and (now >= self._due_at or len(self._unwritten) >= MAX_UNWRITTEN):
+                await self._write()
 
-    def _following(self, messages: Sequence[Message], generation: int) -> dict[int, int]:
-        """The next offset of each partition behind these. Raises MessagesMissing where one is newer than the next:
-        these topics have no gaps. After a rebalance older ones may come again, and a partition begins anywhere.
-        """
+    async def _fold(self, events: Sequence[FaustEvent]) -> bool:
+        """False where the partitions went to another worker meanwhile."""
+        messages = [of_event(event) for event in events]
+        following = self._following(messages)
+        if not await self._folder.fold(messages, self._turn()):
+            log.warning("a batch outlasted the rebalance; the next owner of its partitions folds it again")
+            return False
+        for event in events:
+            event.value = event.message.value = event.message.headers = None  # it waits for its acknowledgement
+        self._unwritten += events
+        if self._due_at is None:
+            self._due_at = asyncio.get_running_loop().time() + self._state_seconds
+        self.newest_ms = max([self.newest_ms or 0, *(each.timestamp_ms for each in messages)])
+        self.next_offsets = following
+        self.folded += len(messages)
+        return True
+
+    async def _write(self) -> None:
+        """Write what was folded, and acknowledge it in its order."""
+        if not await self._folder.write(self._turn()):
+            log.warning("states were written too late for the rebalance; their next owner folds the rest again")
+            return
+        for event in self._unwritten:
+            await self._stream.ack(event)
+        self._unwritten.clear()
+        self._due_at = None
+
+    def _turn(self) -> Turn:
+        generation = self._of_generation
+        return Turn(generation, lambda: self._generation() == generation, dict(self.next_offsets))
+
+    def _begin_generation(self) -> None:
+        """What was folded and not written in the one before comes again."""
+        generation = self._generation()
         if generation != self._of_generation:
             self._of_generation = generation
             self.next_offsets.clear()
+            self._unwritten.clear()
+            self._due_at = None
+            self._folder.abandon()
+
+    def _following(self, messages: Sequence[Message]) -> dict[int, int]:
+        """The next offset of each partition behind these. Raises MessagesMissing where one is newer than the next:
+        these topics have no gaps. After a rebalance older ones may come again, and a partition begins anywhere.
+        """
         following = dict(self.next_offsets)
         for message in messages:
             expected = following.get(message.partition, message.offset)

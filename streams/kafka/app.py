@@ -26,7 +26,7 @@ SESSION_SECONDS: Final = 20.0
 """A worker that comes back under its own name within this time takes up its partitions at once."""
 NODE_BATCH_SECONDS: Final = 0.2
 CLUSTER_BATCH_SECONDS: Final = 0.5
-"""A cluster's state is large, and it is written once a batch."""
+STATE_SECONDS: Final = 30.0
 GRACE_SECONDS: Final = 20.0
 """For the batch that is folded when the worker is asked to stop; what is not acknowledged by then is folded again."""
 log = structlog.get_logger(__name__)
@@ -47,10 +47,12 @@ class Worker:
         client_options: Options | None = None,
         unacknowledged: int = MAX_UNACKNOWLEDGED,
         skipped: Collection[str] = (),
+        state_seconds: float = STATE_SECONDS,
     ) -> None:
         """Needs a running loop. `instance` names it among the group's workers, so that it takes up its partitions
         at once after a restart; two that run have different ones. `unacknowledged` messages at most wait for Kafka.
-        Records at the positions `skipped` become dead letters.
+        Records at the positions `skipped` become dead letters. States are written, and what they cover is
+        acknowledged, `state_seconds` after they first changed.
         """
         self._client_options = client_options or {}
         self._app = _app(bootstrap_servers, group, instance, replication_factor, self._client_options)
@@ -59,6 +61,8 @@ class Worker:
         self._takeovers = Takeovers()
         cast("faust_fixes.Transport", self._app.transport).start_of = self._takeovers.start_of
         self._skipped = skipped
+        self._state_seconds = state_seconds
+        self._states: dict[str, LogStates] = {}
         self._folders: dict[str, LogFolder] = {}
         self._agents = {
             source.name: self._agent(reducers, topics, source, table, within_seconds)
@@ -70,7 +74,7 @@ class Worker:
         self._app.on_partitions_revoked.connect(self._rest)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Fold until `stop`, and return when the running batch is stored and acknowledged.
+        """Fold until `stop`, and return when what was folded is stored and acknowledged.
 
         Raises what a reducer raised, or WorkerCrashed; nothing of the failed batch is acknowledged.
         """
@@ -99,6 +103,8 @@ class Worker:
             },
             metrics.LAG: self._lag,
             metrics.FLOODED: lambda: {(topic,): each.left_out for topic, each in self._folders.items()},
+            metrics.STATE_BYTES: lambda: {(topic,): each.written_bytes for topic, each in self._states.items()},
+            metrics.STATE_LEFT_OUT: lambda: {(topic,): each.left_out for topic, each in self._states.items()},
             metrics.GAPS: lambda: self._takeovers.gaps.counts,
         }
 
@@ -148,9 +154,7 @@ class Worker:
 
     async def _rest(self, *_: object, **__: object) -> None:
         """Before the partitions go to another worker."""
-        for agent in self._agents.values():
-            await agent.rest()
-            agent.next_offsets.clear()
+        await asyncio.gather(*[agent.rest() for agent in self._agents.values()])
         for changelog in self._takeovers.changelogs.values():
             changelog.end()
 
@@ -160,9 +164,11 @@ class Worker:
         app = self._app
         changelog = self._takeovers.changelogs[source.name] = Changelog()
         values = faust_fixes.table(app, table, source.partitions, changelog)
-        states = LogStates(reducers, changelog, faust_fixes.changelog_of(values), self._publisher)
+        states = self._states[source.name] = LogStates(
+            reducers, changelog, faust_fixes.changelog_of(values), self._publisher
+        )
         folder = self._folders[source.name] = LogFolder(reducers, states, self._publisher, topics, self._skipped)
-        agent = Agent(folder, lambda: app.consumer_generation_id, within_seconds)
+        agent = Agent(folder, lambda: app.consumer_generation_id, within_seconds, self._state_seconds)
 
         async def fold(stream: StreamT[bytes]) -> None:
             await agent.run(cast("Stream", stream))
@@ -181,7 +187,7 @@ def _app(
     replication_factor: int,
     client_options: Options,
 ) -> faust.App:
-    app = faust.App(
+    app = faust_fixes.App(
         group,
         broker=[f"kafka://{server}" for server in bootstrap_servers.split(",")],
         broker_credentials=credentials(client_options),

@@ -1,18 +1,25 @@
 """The logs of a topic as its changelog has them, however late a writer was: a log's state never goes back. Pure.
 
-Each record is written under its writer's epoch, so that compaction keeps the last one of every writer, and a writer
-that was stopped, taken over and resumed changes its own record alone. Of a log's records the furthest is its state.
-An owner deletes those of earlier generations after its own is acknowledged, and never others.
+A head is what makes a log's state, and refers to the pieces of its parts. Heads are written under their writer's
+epoch, so that compaction keeps the last one of every writer; pieces are never written over. A head refers to pieces
+of its own epoch alone, and is written after they are acknowledged. A writer that was stopped, taken over and resumed
+therefore changes what its own heads need, and nothing else. Of a log's heads whose pieces are all there, the furthest
+is its state. An owner deletes what earlier generations wrote, and pieces of its own that it needs no more, after its
+own head is acknowledged; it deletes nothing else of a log that goes on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 import msgspec
 
+from streams.kafka.codec import Head
+from streams.kafka.parts import Stored
+
 _MARK: Final = b"\0"
-_STATE: Final = b"s"
+_HEAD: Final = b"s"
+_PIECE: Final = b"t"
 _PROGRESS: Final = b"p"
 _NUMBER: Final = 8
 """Bytes."""
@@ -32,55 +39,78 @@ BEFORE_EPOCHS: Final = Epoch(0, 0)
 
 
 class RecordKey(NamedTuple):
-    """The key of a changelog's record. `log` is the log's key; None in a record of a partition's progress."""
+    """The key of a changelog's record. `log` is the log's key; None in a record of a partition's progress. `piece`
+    is the number of a piece, None in a head.
+    """
 
     epoch: Epoch
     log: bytes | None
+    piece: int | None = None
 
     def encode(self) -> bytes:
-        kind = _PROGRESS if self.log is None else _STATE
-        numbers = b"".join(each.to_bytes(_NUMBER, "big") for each in self.epoch)
-        return _MARK + kind + numbers + (self.log or b"")
+        if self.epoch == BEFORE_EPOCHS and self.log is not None:
+            return self.log
+        kind = _PROGRESS if self.log is None else _HEAD if self.piece is None else _PIECE
+        numbers = (*self.epoch, *(() if self.piece is None else (self.piece,)))
+        return _MARK + kind + b"".join(each.to_bytes(_NUMBER, "big") for each in numbers) + (self.log or b"")
 
     @classmethod
     def decode(cls, key: bytes) -> "RecordKey":
         """Any other key than `encode` writes is a log's, of before epochs."""
         kind = key[1:2]
-        if key[:1] != _MARK or kind not in {_STATE, _PROGRESS} or len(key) < _KEY_AT:
+        numbers = 3 if kind == _PIECE else 2
+        log_at = 2 + numbers * _NUMBER
+        if key[:1] != _MARK or kind not in {_HEAD, _PIECE, _PROGRESS} or len(key) < log_at:
             return cls(BEFORE_EPOCHS, key)
-        epoch = Epoch(int.from_bytes(key[2 : 2 + _NUMBER], "big"), int.from_bytes(key[2 + _NUMBER : _KEY_AT], "big"))
-        return cls(epoch, key[_KEY_AT:] if kind == _STATE else None)
+        generation, writer, *piece = [
+            int.from_bytes(key[at : at + _NUMBER], "big") for at in range(2, log_at, _NUMBER)
+        ]
+        log = None if kind == _PROGRESS else key[log_at:]
+        return cls(Epoch(generation, writer), log, *piece)
 
 
-class _Reached(msgspec.Struct, array_like=True):
-    """The beginning of a state as `TableCodec` stores it."""
-
-    offset: int
-    log: msgspec.Raw = msgspec.Raw()
-    emitted: msgspec.Raw = msgspec.Raw()
-    shift: int = 0
-
-
-_reached: Final = msgspec.msgpack.Decoder(_Reached).decode
+_head: Final = msgspec.msgpack.Decoder(Head).decode
 _progress: Final = msgspec.msgpack.Decoder(int).decode
 encode_progress: Final = msgspec.msgpack.Encoder().encode
 """The value of a progress record: the offset before which all messages of the partition are in its states."""
 
 
-def how_far(state: bytes) -> tuple[int, int]:
-    """Of two states of a log the greater is the later one: a recreated topic shifts its offsets up."""
-    reached = _reached(state)
-    return reached.shift, reached.offset
+class _Read:
+    """A head as it was read."""
+
+    __slots__ = ("far", "is_empty", "pieces", "value")
+
+    def __init__(self, value: bytes) -> None:
+        head = _head(value)
+        self.value = value
+        self.far = head.far
+        self.is_empty = head.is_empty
+        self.pieces = frozenset(number for numbers in head.parts.values() for number in numbers)
 
 
 class _Log:
-    __slots__ = ("epochs", "far", "partition", "value")
+    __slots__ = ("heads", "partition", "pieces")
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
-        self.epochs: set[Epoch] = set()
-        self.value = b""
-        self.far = (-1, -1)
+        self.heads: dict[Epoch, _Read] = {}
+        self.pieces: dict[Epoch, dict[int, bytes]] = {}
+
+    def best(self) -> tuple[Epoch, _Read] | None:
+        """The furthest head whose pieces are all there."""
+        whole = [
+            (epoch, head)
+            for epoch, head in self.heads.items()
+            if not head.pieces or head.pieces <= self.pieces.get(epoch, {}).keys()
+        ]
+        return max(whole, key=lambda each: (each[1].far[:2], each[0]), default=None)
+
+    def is_empty_before(self, offset: int) -> bool:
+        best = self.best()
+        if best is None:
+            return True
+        shift, reached, _ = best[1].far
+        return best[1].is_empty and reached - shift < offset
 
 
 class Changelog:
@@ -95,42 +125,83 @@ class Changelog:
 
     def apply(self, partition: int, key: bytes, value: bytes | None) -> None:
         """Take up a record, as read or as written; None deletes it."""
-        epoch, log = RecordKey.decode(key)
+        epoch, log, piece = RecordKey.decode(key)
         if log is None:
             self._apply_progress(partition, epoch, value)
         elif value is None:
-            self._delete(epoch, log)
+            self._delete(epoch, log, piece)
         else:
             found = self._logs.setdefault(log, _Log(partition))
             found.partition = partition
-            found.epochs.add(epoch)
-            far = how_far(value)
-            if far >= found.far:
-                found.value, found.far = value, far
+            if piece is not None:
+                found.pieces.setdefault(epoch, {})[piece] = value
+                return
+            head, before = _Read(value), found.heads.get(epoch)
+            if before is None or head.far > before.far:  # what was written is read again after a rebalance
+                found.heads[epoch] = head
 
-    def get(self, log: bytes) -> bytes | None:
+    def get(self, log: bytes) -> Stored | None:
         """The furthest state."""
         found = self._logs.get(log)
-        return None if found is None else found.value
+        best = None if found is None else found.best()
+        if found is None or best is None:
+            return None
+        epoch, head = best
+        return Stored(head.value, found.pieces.get(epoch, {}))
+
+    def is_of(self, log: bytes, epoch: Epoch) -> bool:
+        """Whether the furthest state is of this epoch, so that nobody of an earlier one deletes it."""
+        found = self._logs.get(log)
+        best = None if found is None else found.best()
+        return best is not None and best[0] == epoch
+
+    def empty(self, following: Mapping[int, int]) -> list[tuple[int, bytes]]:
+        """Logs of which no reducer has a state, and whose messages all lie before the offset that follows in their
+        partition.
+        """
+        return [
+            (each.partition, log)
+            for log, each in self._logs.items()
+            if each.partition in following and each.is_empty_before(following[each.partition])
+        ]
 
     def covered(self, partition: int) -> int | None:
         """The offset before which everything is in a state; 0 where there is no state, None where none shows it."""
         if partition in self._progress:
             return self._progress[partition]
-        return None if any(each.partition == partition for each in self._logs.values()) else 0
+        return None if self.logs(partition) else 0
 
     def superseded(self, log: bytes, by: Epoch) -> Iterator[bytes]:
-        """Keys of the records that an owner deletes once its own state of the log is acknowledged."""
+        """Keys of the records that an owner deletes once its own head of the log is acknowledged."""
         found = self._logs.get(log)
-        yield from _earlier(set() if found is None else found.epochs, log, by)
+        if found is None:
+            return
+        for epoch in sorted(found.heads):
+            if epoch.generation < by.generation:
+                yield RecordKey(epoch, log).encode()
+        needed = found.heads[by].pieces if by in found.heads else frozenset()
+        for epoch, pieces in sorted(found.pieces.items()):
+            if epoch.generation < by.generation or epoch == by:
+                unused = pieces.keys() - (needed if epoch == by else frozenset())
+                yield from (RecordKey(epoch, log, each).encode() for each in sorted(unused))
+
+    def records(self, log: bytes) -> list[bytes]:
+        """Keys of all that is known of a log: what its owner deletes once the log has no state any more."""
+        found = self._logs.get(log)
+        if found is None:
+            return []
+        pieces = [RecordKey(epoch, log, each) for epoch, numbers in found.pieces.items() for each in numbers]
+        return [each.encode() for each in (*(RecordKey(epoch, log) for epoch in found.heads), *pieces)]
 
     def superseded_progress(self, partition: int, by: Epoch) -> Iterator[bytes]:
         """As `superseded`, of a partition's progress."""
-        yield from _earlier(self._progress_epochs.get(partition, set()), None, by)
+        for epoch in sorted(self._progress_epochs.get(partition, set())):
+            if epoch.generation < by.generation:
+                yield RecordKey(epoch, None).encode()
 
     def logs(self, partition: int) -> list[bytes]:
-        """Their keys."""
-        return [key for key, each in self._logs.items() if each.partition == partition]
+        """The keys of those that have a state."""
+        return [key for key, each in self._logs.items() if each.partition == partition and each.best() is not None]
 
     def begin(self, partitions: AbstractSet[int]) -> None:
         """All of these was read, and no other process writes it; what other partitions have is forgotten."""
@@ -144,12 +215,17 @@ class Changelog:
         """Others may write."""
         self.owned = frozenset()
 
-    def _delete(self, epoch: Epoch, log: bytes) -> None:
+    def _delete(self, epoch: Epoch, log: bytes, piece: int | None) -> None:
         found = self._logs.get(log)
         if found is None:
             return
-        found.epochs.discard(epoch)
-        if not found.epochs:
+        if piece is None:
+            found.heads.pop(epoch, None)
+        elif epoch in found.pieces:
+            found.pieces[epoch].pop(piece, None)
+            if not found.pieces[epoch]:
+                del found.pieces[epoch]
+        if not found.heads and not found.pieces:
             del self._logs[log]
 
     def _apply_progress(self, partition: int, epoch: Epoch, value: bytes | None) -> None:
@@ -159,10 +235,3 @@ class Changelog:
         else:
             epochs.add(epoch)
             self._progress[partition] = max(_progress(value), self._progress.get(partition, 0))
-
-
-def _earlier(epochs: AbstractSet[Epoch], log: bytes | None, by: Epoch) -> Iterator[bytes]:
-    for epoch in sorted(epochs):
-        if epoch.generation < by.generation:
-            key = RecordKey(epoch, log)
-            yield log if epoch == BEFORE_EPOCHS and log is not None else key.encode()

@@ -1,14 +1,12 @@
-"""A log's state as the bytes that a table and its changelog keep."""
+"""A log's state as a worker has it, and what of it tells which messages are in it already."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from ingest.kafka.sent import Sent
-from streams.fold.checkpoints import StateCodec
 from streams.fold.fold import LogState
-from streams.fold.reducer import AnyReducer
 
 NOTHING_FOLDED: Final = -1
 PUBLISHERS: Final = 16
@@ -99,7 +97,9 @@ def _with(ranges: Ranges, number: int) -> Ranges:
     return tuple(joined)
 
 
-class _Stored(msgspec.Struct, array_like=True):
+class Head(msgspec.Struct, array_like=True):
+    """The record that makes a log's state. Versions that wrote a log as one record had the first six fields."""
+
     offset: int
     log: bytes
     emitted: dict[str, tuple[int, int]] = {}
@@ -107,27 +107,19 @@ class _Stored(msgspec.Struct, array_like=True):
     newest: float | None = None
     """In seconds."""
     sent: dict[str, Ranges] = {}
+    parts: dict[str, tuple[int, ...]] = {}
+    """The numbers of each part's pieces, which the same writer wrote in the same generation."""
+    number: int = 0
+    """Its own, of the same count: of one writer's heads the highest is the last."""
+    minute: int = 0
+    """Of a log of which no reducer has a state."""
 
+    @property
+    def far(self) -> tuple[int, int, int]:
+        """Of two heads of a log the greater is the later one: a recreated topic shifts its offsets up."""
+        return self.shift, self.offset, self.number
 
-class TableCodec:
-    """A log's state as the value of a table's key. A reducer's state of another version is dropped, never misread."""
-
-    def __init__(self, reducers: Sequence[AnyReducer]) -> None:
-        self._states = StateCodec(reducers)
-        self._encode = msgspec.msgpack.Encoder().encode
-        self._decode = msgspec.msgpack.Decoder(_Stored).decode
-
-    def encode(self, folded: Folded) -> bytes:
-        log = self._states.encode(folded.log)
-        emitted, sent = dict(folded.emitted), dict(folded.sent)
-        newest = None if folded.newest_ms is None else folded.newest_ms / 1000
-        return self._encode(_Stored(folded.offset, log, emitted, folded.shift, newest, sent))
-
-    def decode(self, value: bytes | None) -> Folded:
-        """The state of a key; of one that was never seen where there is no value."""
-        if value is None:
-            return Folded(NOTHING_FOLDED, LogState(), {})
-        stored = self._decode(value)
-        log = self._states.decode(stored.log)
-        newest_ms = None if stored.newest is None else round(stored.newest * 1000)
-        return Folded(stored.offset, log, stored.emitted, stored.shift, newest_ms, stored.sent)
+    @property
+    def is_empty(self) -> bool:
+        """No reducer has a state."""
+        return not self.log and not self.parts

@@ -31,6 +31,16 @@ class WorkerCrashed(Exception):
     """Faust gave up; the reason is in its own log."""
 
 
+class App(faust.App):
+    """Faust's, which makes no folders for stores in memory.
+
+    https://github.com/faust-streaming/faust/blob/v0.15.3/faust/app/base.py
+    """
+
+    def _create_directories(self) -> None:
+        """None are needed."""
+
+
 class Consumer(driver.Consumer):
     """Faust's, which loses no message while a worker takes up its states, and hands them over at less cost."""
 

@@ -40,6 +40,7 @@ class FaustMessage(Protocol):
     offset: int
     timestamp: float
     """In seconds."""
+    value: bytes | None
     headers: Headers | None
     generation_id: int | None
 

@@ -21,6 +21,10 @@ GAPS: Final = Figure(
     "Messages that retention deleted before they were read (lost), or that no state had seen (unfolded)",
     ("topic", "kind"),
 )
+STATE_BYTES: Final = Figure("state_bytes_written", "counter", "States that were written to changelogs", ("topic",))
+STATE_LEFT_OUT: Final = Figure(
+    "state_entries_left_out", "counter", "Entries of states that had no room, the oldest of a log", ("topic",)
+)
 FLOODED: Final = Figure(
     "flood_messages", "counter", "Messages that are no records and, being too many, no dead letters", ("topic",)
 )

@@ -17,6 +17,10 @@ class WorkSettings(Section):
     """Nodes that joined at least so long after one another are different groups of `late_joiners`. A rollout or a
     delivery of machines takes minutes to a few hours; a cluster that is scaled up every hour wants less.
     """
+    state_seconds: PositiveFloat = 30.0
+    """States are written so long after they first changed, and what they cover is acknowledged then: a crash has so
+    much folded again. Half of it doubles what Kafka stores of states.
+    """
 
 
 class LandSettings(Section):

@@ -1,16 +1,20 @@
-"""The states of a topic's logs: in memory, recovered from the changelog that they are written to."""
+"""The states of a topic's logs: in memory, recovered from the changelog that they are written to when that is due."""
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import starmap
 from typing import Final, NamedTuple
 
 from ingest.kafka.publish import Publisher
 from streams.fold.reducer import AnyReducer
 from streams.kafka.changelog import Changelog, Epoch, RecordKey, encode_progress
-from streams.kafka.codec import Folded, TableCodec
+from streams.kafka.codec import Folded
+from streams.kafka.parts import Layout, PartsCodec, Written
 
 MAX_CACHED_LOGS: Final = 10_000
+MAX_LOG_BYTES: Final = 64 * 1024 * 1024
+"""Of a log's state as it is stored, compressed; what it has beyond is left out, the oldest first."""
 
 
 class Log(NamedTuple):
@@ -19,49 +23,169 @@ class Log(NamedTuple):
     key: bytes
 
 
+class Turn(NamedTuple):
+    """In which states are read, folded and written."""
+
+    generation: int
+    """Of the group."""
+    is_ours: Callable[[], bool]
+    """False where the partitions went to another worker meanwhile, as far as we know."""
+    following: Mapping[int, int]
+    """The next offset of each partition, behind all that was folded."""
+
+
+class LeftOut(NamedTuple):
+    """Entries of a state that had no room."""
+
+    log: Log
+    mapping: str
+    """Of which reducer, and which of its fields."""
+    entries: int
+
+
+class _Record(NamedTuple):
+    """Of the changelog."""
+
+    partition: int
+    key: bytes
+    value: bytes | None
+
+
+class _Cached(NamedTuple):
+    """A state that was read or written, to save decoding it, and how it was written."""
+
+    head: bytes
+    folded: Folded
+    layout: Layout
+    epoch: Epoch | None
+    """Of the layout."""
+
+
 class LogStates:
-    """States as `TableCodec` writes them. `topic` is the changelog's; what was read of it is in `changelog`."""
+    """`topic` is the changelog's; what was read of it is in `changelog`."""
 
     def __init__(
-        self, reducers: Sequence[AnyReducer], changelog: Changelog, topic: str, publisher: Publisher
+        self,
+        reducers: Sequence[AnyReducer],
+        changelog: Changelog,
+        topic: str,
+        publisher: Publisher,
+        max_log_bytes: int = MAX_LOG_BYTES,
     ) -> None:
-        self._codec = TableCodec(reducers)
+        self._codec = PartsCodec(reducers)
         self._changelog = changelog
         self._topic = topic
         self._publisher = publisher
+        self._max_log_bytes = max_log_bytes
         self._writer = secrets.randbits(63)
-        self._decoded: dict[bytes, tuple[bytes, Folded]] = {}
-        """States as they were last read or written, to save decoding them while no one else writes them."""
+        self._cached: dict[bytes, _Cached] = {}
+        self._unwritten: dict[Log, Folded] = {}
+        self.written_bytes = 0
+        self.left_out = 0
+        """Entries, so far."""
 
-    def read(self, key: bytes) -> Folded:
-        stored = self._changelog.get(key)
-        cached = self._decoded.get(key)
-        if cached is not None and cached[0] is stored:
-            return cached[1]
-        return self._codec.decode(stored)
+    def read(self, log: Log) -> Folded:
+        """The state with all that was folded, written or not."""
+        folded = self._unwritten.get(log)
+        if folded is not None:
+            return folded
+        stored, cached = self._changelog.get(log.key), self._cached.get(log.key)
+        if stored is not None and cached is not None and cached.head is stored.head:
+            return cached.folded
+        folded = self._codec.decode(stored)
+        if stored is not None:
+            self._cache(log.key, _Cached(stored.head, folded, Layout(), None))
+        return folded
 
-    async def keep(self, log: Log, folded: Folded, generation: int) -> "asyncio.Future[None]":
-        """Store a state, as of a generation of the group; done when the changelog has it."""
-        key, value = log.key, self._codec.encode(folded)
-        if len(self._decoded) >= MAX_CACHED_LOGS and key not in self._decoded:
-            self._decoded.pop(next(iter(self._decoded)))
-        self._decoded[key] = (value, folded)
-        return await self._write(log.partition, RecordKey(Epoch(generation, self._writer), key).encode(), value)
-
-    async def cover(self, logs: Iterable[Log], following: Mapping[int, int], generation: int) -> None:
-        """Return when the changelog has it that the acknowledged states of these logs cover each partition up to the
-        offset that follows, and has no older record of them. Progress is written last, so that a changelog never ends
-        with a record that compaction removes.
+    def keep(self, log: Log, before: Folded, after: Folded, generation: int) -> None:
+        """Have a state for `write`, if it has changed, or if a worker that was here before us may still delete it:
+        what is acknowledged is in a record of our own.
         """
-        epoch = Epoch(generation, self._writer)
-        records: list[tuple[int, bytes, bytes | None]] = []
-        for log in logs:
-            records += [(log.partition, old, None) for old in self._changelog.superseded(log.key, epoch)]
-        for partition, offset in following.items():
-            records += [(partition, old, None) for old in self._changelog.superseded_progress(partition, epoch)]
-            records.append((partition, RecordKey(epoch, None).encode(), encode_progress(offset)))
-        await asyncio.gather(*[await self._write(*each) for each in records])
+        if after.offset != before.offset or not self._changelog.is_of(log.key, Epoch(generation, self._writer)):
+            self._unwritten[log] = after
 
-    async def _write(self, partition: int, key: bytes, value: bytes | None) -> "asyncio.Future[None]":
-        self._changelog.apply(partition, key, value)
-        return await self._publisher.send(self._topic, key, value, partition=partition)
+    def abandon(self) -> None:
+        """Go back to what the changelog has."""
+        self._unwritten.clear()
+
+    async def write(self, turn: Turn) -> Sequence[LeftOut] | None:
+        """Return when the changelog has all states, and that they cover what was folded, and has no older records of
+        them. None where the partitions went to another worker meanwhile: nothing of it may be acknowledged then.
+        """
+        unwritten, self._unwritten = self._unwritten, {}
+        forgotten = [log for log in starmap(Log, self._changelog.empty(turn.following)) if log not in unwritten]
+        if not turn.is_ours():
+            return None
+        heads, left_out = await self.write_pieces(unwritten, Epoch(turn.generation, self._writer))
+        if not turn.is_ours():
+            return None
+        await self.write_heads(heads)
+        if not turn.is_ours():
+            return None
+        await self.cover(turn, unwritten, forgotten)
+        return left_out
+
+    async def write_pieces(
+        self, unwritten: Mapping[Log, Folded], epoch: Epoch
+    ) -> tuple[Sequence[_Record], Sequence[LeftOut]]:
+        """What the heads of these states need; the heads."""
+        heads: list[_Record] = []
+        left_out: list[LeftOut] = []
+        sent: list[asyncio.Future[None]] = []
+        for log, folded in unwritten.items():
+            await asyncio.sleep(0)  # encoding thousands of states takes seconds
+            written = self._encode(log, folded, epoch, left_out)
+            for number, piece in written.pieces.items():
+                key = RecordKey(epoch, log.key, number).encode()
+                sent.append(await self._send(_Record(log.partition, key, piece)))
+            heads.append(_Record(log.partition, RecordKey(epoch, log.key).encode(), written.head))
+        await asyncio.gather(*sent)
+        return heads, left_out
+
+    async def write_heads(self, heads: Iterable[_Record]) -> None:
+        """Once their pieces are acknowledged."""
+        await asyncio.gather(*[await self._send(each) for each in heads])
+
+    async def cover(self, turn: Turn, written: Iterable[Log], forgotten: Iterable[Log]) -> None:
+        """What the acknowledged heads make of the records before them. Progress is written last, so that a changelog
+        never ends with a record that compaction removes.
+        """
+        epoch = Epoch(turn.generation, self._writer)
+        records: list[_Record] = []
+        for log in written:
+            records += [_Record(log.partition, old, None) for old in self._changelog.superseded(log.key, epoch)]
+        for log in forgotten:
+            self._cached.pop(log.key, None)
+            records += [_Record(log.partition, old, None) for old in self._changelog.records(log.key)]
+        for partition, offset in turn.following.items():
+            records += [
+                _Record(partition, old, None) for old in self._changelog.superseded_progress(partition, epoch)
+            ]
+            records.append(_Record(partition, RecordKey(epoch, None).encode(), encode_progress(offset)))
+        await asyncio.gather(*[await self._send(each) for each in records])
+
+    def _encode(self, log: Log, folded: Folded, epoch: Epoch, left_out: list[LeftOut]) -> Written:
+        cached, stored = self._cached.get(log.key), self._changelog.get(log.key)
+        is_known = cached is not None and stored is not None and cached.head is stored.head and cached.epoch == epoch
+        layout = cached.layout if cached is not None and is_known else Layout()
+        written = self._codec.encode(folded, layout)
+        while (excess := written.size - self._max_log_bytes) > 0:
+            smaller, mapping, entries = self._codec.without_oldest(folded, layout, excess)
+            if not entries:
+                break
+            left_out.append(LeftOut(log, mapping, entries))
+            self.left_out += entries
+            folded, layout = smaller, Layout()
+            written = self._codec.encode(folded, layout)
+        self._cache(log.key, _Cached(written.head, folded, layout, epoch))
+        return written
+
+    def _cache(self, key: bytes, cached: _Cached) -> None:
+        if len(self._cached) >= MAX_CACHED_LOGS and key not in self._cached:
+            self._cached.pop(next(iter(self._cached)))
+        self._cached[key] = cached
+
+    async def _send(self, record: _Record) -> "asyncio.Future[None]":
+        self._changelog.apply(*record)
+        self.written_bytes += len(record.value or b"")
+        return await self._publisher.send(self._topic, record.key, record.value, partition=record.partition)

@@ -1,14 +1,14 @@
 """Batches of messages into states: fold, publish what was concluded, keep the states, in that order.
 
-A record whose offset the state has seen is skipped; what was published for it before a crash is published again with
-the same natural keys.
+The states are written when that is due, and only what they cover is acknowledged. A record whose offset the state has
+seen is skipped; what was published for it before a crash is published again with the same natural keys.
 """
 
-import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
 
 import structlog
 
@@ -16,7 +16,7 @@ from common.errors import BadRecord
 from common.telemetry import STAGE_SECONDS
 from ingest.kafka.publish import Publisher
 from ingest.model.records import AnyRecord, Record, SourceErrorRecord
-from ingest.model.topics import Topics, cluster_of, kind_of
+from ingest.model.topics import Topics, cluster_of, encode_record, headers_of, key_of, kind_of
 from ingest.normalize.dead_letters import Buried
 from streams.fold.findings import Alert, Row
 from streams.fold.fold import Fold, LogState, Rejected
@@ -25,7 +25,7 @@ from streams.kafka.accept import Bury, Skip, accept
 from streams.kafka.codec import Emission, Folded
 from streams.kafka.message import Message
 from streams.kafka.outbox import Concluded, Outbox
-from streams.kafka.states import Log, LogStates
+from streams.kafka.states import LeftOut, Log, LogStates, Turn
 
 MAX_DEAD_LETTERS_IN_A_ROW: Final = 1000
 """Of one log; of more only every SAMPLED is buried, until a record comes."""
@@ -33,17 +33,6 @@ SAMPLED: Final = 1000
 MAX_FLOODS: Final = 10_000
 """Logs whose messages that are no records are counted at once."""
 log = structlog.get_logger(__name__)
-
-
-class Turn(NamedTuple):
-    """In which a batch is folded."""
-
-    generation: int
-    """Of the group."""
-    is_ours: Callable[[], bool]
-    """False where the partitions went to another worker meanwhile, as far as we know."""
-    following: Mapping[int, int]
-    """The next offset behind the batch, of each of its partitions."""
 
 
 class LogFolder:
@@ -69,27 +58,53 @@ class LogFolder:
         """Messages of floods that are in no dead letter."""
 
     async def fold(self, messages: Sequence[Message], turn: Turn) -> bool:
-        """Fold a batch; returns when Kafka has all that was concluded, then the states, then what they cover.
+        """Fold a batch; returns when Kafka has all that was concluded. The states are kept for `write`.
 
-        False where the partitions went to another worker meanwhile: no state is stored, and it folds them again.
+        False where the partitions went to another worker meanwhile: no state is kept, and it folds them again.
         Raises what a reducer raises; the log has which message it was.
         """
         began = time.perf_counter()
         outbox = Outbox(self._publisher, self._topics)
-        changed: dict[Log, Folded] = {}
+        folded: dict[Log, tuple[Folded, Folded]] = {}
         for each, of_log in _by_log(messages).items():
-            before = self._states.read(each.key)
-            after = await self._fold_log(each.key, before, of_log, outbox)
-            if after.offset != before.offset:
-                changed[each] = after
+            before = self._states.read(each)
+            folded[each] = before, await self._fold_log(each.key, before, of_log, outbox)
         await outbox.acknowledged()
         if not turn.is_ours():
             return False
-        kept = [await self._states.keep(each, folded, turn.generation) for each, folded in changed.items()]
-        await asyncio.gather(*kept)
-        await self._states.cover(changed, turn.following, turn.generation)
+        for each, (before, after) in folded.items():
+            self._states.keep(each, before, after, turn.generation)
         STAGE_SECONDS.labels("fold").observe(time.perf_counter() - began)
         return True
+
+    async def write(self, turn: Turn) -> bool:
+        """Return when Kafka has the states that were kept: what was folded can be acknowledged. False as there."""
+        began = time.perf_counter()
+        left_out = await self._states.write(turn)
+        if left_out is None:
+            return False
+        for each in left_out:
+            await self._report(each)
+        STAGE_SECONDS.labels("states").observe(time.perf_counter() - began)
+        return True
+
+    def abandon(self) -> None:
+        """What was folded and not written is folded again, by whoever has its partition."""
+        self._states.abandon()
+
+    async def _report(self, left_out: LeftOut) -> None:
+        cluster, key = cluster_of(left_out.log.key), left_out.log.key.decode(errors="backslashreplace")
+        error = (
+            f"state: the log {key} has more than is stored of one; the {left_out.entries} oldest entries of "
+            f"{left_out.mapping} are left out, and what is concluded of them is incomplete"
+        )
+        log.error("a state is too large", key=key, mapping=left_out.mapping, entries=left_out.entries)
+        now = datetime.now(UTC)
+        record = SourceErrorRecord(ts=now, cluster=cluster, resource=f"state {left_out.mapping}", error=error)
+        headers = headers_of(record, f"{record.resource} {key} {now.isoformat()}")
+        await (
+            await self._publisher.send(self._topics.cluster.name, key_of(cluster, ""), encode_record(record), headers)
+        )
 
     async def _fold_log(self, key: bytes, before: Folded, messages: Iterable[Message], outbox: Outbox) -> Folded:
         state, emitted = LogState(before.log.minute, dict(before.log.states)), dict(before.emitted)

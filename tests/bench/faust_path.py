@@ -113,8 +113,8 @@ def _stages(kafka: Kafka, http: ClickHouseHttp, folder: Path, nodes: int, pods: 
         else:
             with connect(pipeline.dsn) as database:
                 migrate(database)
-            work, land = pipeline.part("work", "0"), pipeline.part("land", "0")
-            yield drain("work, ours: batches, a state write a key and batch", pipeline.waiting_for_work, work)
+            work, land = pipeline.part("work", "0", LEADSMAN_WORK__STATE_SECONDS="2"), pipeline.part("land", "0")
+            yield drain("work, ours: batches, states written when due", pipeline.waiting_for_work, work)
             yield _drain_all("land: decode, columns, insert (the client's part)", pipeline.waiting, land)
 
 

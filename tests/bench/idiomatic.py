@@ -12,16 +12,17 @@ from ingest.model.records import AnyRecord, Record
 from ingest.model.topics import Topic, decode_record, encode_record, key_of
 from leadsman.run.settings import Settings, load
 from streams.analytics.registry import REDUCERS
+from streams.fold.checkpoints import StateCodec
 from streams.fold.findings import Row
 from streams.fold.fold import Fold, LogState, Rejected
-from streams.kafka.codec import Folded, TableCodec
+from streams.kafka.faust_fixes import App
 from streams.kafka.messages.findings import encode_findings
 
 
 def idiomatic_app(settings: Settings) -> faust.App:
     """An application over the topics of the settings, with Faust's own defaults where they do not lose the input."""
     kafka = settings.kafka
-    app = faust.App(
+    app = App(
         f"{kafka.topic_prefix}-work",
         broker=f"kafka://{kafka.bootstrap_servers}",
         store="memory://",
@@ -39,20 +40,20 @@ def idiomatic_app(settings: Settings) -> faust.App:
 
 def _add_agent(app: faust.App, settings: Settings, source: Topic, name: str) -> None:
     topics = settings.kafka.topics()
-    codec, fold = TableCodec(REDUCERS), Fold(REDUCERS)
+    codec, fold = StateCodec(REDUCERS), Fold(REDUCERS)
     states: Any = app.Table(name, key_type=bytes, value_type=bytes, partitions=source.partitions)
     findings, cluster = _topic(app, topics.findings), _topic(app, topics.cluster)
 
     async def agent(stream: StreamT[bytes]) -> None:
         async for event in stream.events():
             key = cast("bytes", event.key)
-            folded = codec.decode(states.get(key))
-            state = LogState(folded.log.minute, dict(folded.log.states))
+            stored = states.get(key)
+            state = LogState() if stored is None else codec.decode(stored)
             record = decode_record(event.value)
             rows = await _fold(fold, state, record, cluster)
             if rows:
                 await findings.send(key=key, value=encode_findings(record.cluster, record.node, record.ts, rows))
-            states[key] = codec.encode(Folded(event.message.offset, state, {}))
+            states[key] = codec.encode(state)
 
     app.agent(_topic(app, source), name=name)(agent)
 

@@ -40,8 +40,9 @@ OF_A_LANDER: Final = {
     "after its commit": Moment("after", Landing, "_land"),
 }
 OF_A_WORKER: Final = {
-    "after its findings": Moment("before", LogStates, "keep"),
-    "between two states": Moment("after", LogStates, "keep"),
+    "after its findings": Moment("before", LogStates, "write_pieces"),
+    "before its states": Moment("before", LogStates, "write_heads"),
+    "between two states": Moment("after", LogStates, "_send"),
     "before what its states cover": Moment("before", LogStates, "cover"),
 }
 

@@ -65,6 +65,9 @@ SOURCES: Final = {
         "kubernetes_asyncio.config.kube_config:KubeConfigLoader._load_authentication": "38ba28fe4fff103c",
         "kubernetes_asyncio.config.kube_config:KubeConfigLoader.load_from_exec_plugin": "c661d3a2ebbfa543",
     },
+    "streams.kafka.faust_fixes:App": {
+        "faust.app.base:App._create_directories": "a9f571c3b04abec3",
+    },
     "streams.kafka.faust_fixes:Consumer.resume_flow": {
         "faust.transport.consumer:Consumer.pause_partitions": "27a1c94bdacd54de",
         "faust.transport.consumer:Consumer.resume_partitions": "afe6b7c02a41d63c",

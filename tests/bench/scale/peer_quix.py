@@ -9,8 +9,8 @@ from quixstreams.models.serializers import Serializer  # type: ignore[import-not
 
 from bench.scale.peer_fold import Folding, Output
 from streams.analytics.registry import REDUCERS
+from streams.fold.checkpoints import StateCodec
 from streams.fold.fold import LogState
-from streams.kafka.codec import Folded, TableCodec
 
 
 class _Value(Serializer):  # type: ignore[misc]  # as above
@@ -21,7 +21,7 @@ class _Value(Serializer):  # type: ignore[misc]  # as above
 
 def main() -> None:
     """Run until it is killed."""
-    folding, codec = Folding(), TableCodec(REDUCERS)
+    folding, codec = Folding(), StateCodec(REDUCERS)
     kafka = folding.settings.kafka
     app = Application(
         broker_address=kafka.bootstrap_servers,
@@ -33,10 +33,10 @@ def main() -> None:
 
     def fold(value: bytes, key: bytes, timestamp: int, headers: Any, state: State) -> Iterator[Output]:
         del timestamp, headers
-        folded = codec.decode(state.get_bytes("folded"))
-        log = LogState(folded.log.minute, dict(folded.log.states))
+        stored = state.get_bytes("folded")
+        log = LogState() if stored is None else codec.decode(stored)
         outputs = list(folding(log, key, value))
-        state.set_bytes("folded", codec.encode(Folded(folded.offset + 1, log, {})))
+        state.set_bytes("folded", codec.encode(log))
         return iter(outputs)
 
     names = (folding.topics.nodes.name, folding.topics.cluster.name, folding.topics.findings.name)

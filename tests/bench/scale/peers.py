@@ -71,7 +71,13 @@ def run(folder: Path, nodes: int, pods: int, samples: int, rounds: int) -> list[
 
 def _round(kafka: Kafka, http: ClickHouseHttp, folder: Path, python: Path, records: _Records) -> Iterator[Stage]:
     ways: list[tuple[str, Callable[[Pipeline, Path], tuple[Process, Callable[[], int]]]]] = [
-        (OURS, lambda pipeline, _: (pipeline.part("work", "0"), pipeline.waiting_for_work)),
+        (
+            OURS,
+            lambda pipeline, _: (
+                pipeline.part("work", "0", LEADSMAN_WORK__STATE_SECONDS="2"),
+                pipeline.waiting_for_work,
+            ),
+        ),
         (
             f"Faust {version('faust-streaming')} as its documentation has it",
             lambda pipeline, at: (

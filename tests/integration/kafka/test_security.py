@@ -53,7 +53,8 @@ class Configured:
     def __init__(self, folder: Path, kafka: dict[str, Any], name: str) -> None:
         given = {"topic_prefix": name, "partitions": 2, **kafka}
         self.file = folder / "leadsman.yaml"
-        self.file.write_text(yaml.safe_dump({"db": f"chdb://{folder / 'db'}", "kafka": given}))
+        work = {"state_seconds": 0.3}
+        self.file.write_text(yaml.safe_dump({"db": f"chdb://{folder / 'db'}", "kafka": given, "work": work}))
         self.settings: Settings = load(self.file)
         self._folder = folder
 

@@ -140,6 +140,7 @@ def test_what_is_watched_leaves_no_secret_anywhere(
         "LEADSMAN_KAFKA__TOPIC_PREFIX": prefix,
         "LEADSMAN_KAFKA__PARTITIONS": "1",
         "LEADSMAN_TELEMETRY__PORT": str(port),
+        "LEADSMAN_WORK__STATE_SECONDS": "0.3",
         "LEADSMAN_UNUSED": CANARY,
     }
     flags = [f"--kubeconfig={cluster.kubeconfig()}", "--kubelet=off"]

@@ -40,7 +40,7 @@ def _paused(part: Process) -> bool:
     return Path(f"/proc/{part.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
-@pytest.mark.parametrize("moment", ["after its findings", "before what its states cover"])
+@pytest.mark.parametrize("moment", ["before its states", "before what its states cover"])
 def test_what_a_paused_worker_writes_after_its_takeover_takes_no_state_back(
     kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path, moment: str
 ) -> None:

@@ -1,30 +1,32 @@
-"""A log's state never goes back: not by a writer that was stopped and resumed, and not by compaction."""
+"""What a changelog's records make of the logs, and which of them an owner deletes."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.fold.fold import LogState
 from streams.kafka.changelog import BEFORE_EPOCHS, Changelog, Epoch, RecordKey, encode_progress
-from streams.kafka.codec import Folded, TableCodec
+from streams.kafka.codec import NOTHING_FOLDED, Head
 
-CODEC: Final = TableCodec([])
 LOG: Final = b"c/n"
 
 
-def state(offset: int, shift: int = 0) -> bytes:
-    return CODEC.encode(Folded(offset, LogState(), {}, shift))
+def state(offset: int, shift: int = 0, pieces: tuple[int, ...] = (), number: int = 0) -> bytes:
+    return msgspec.msgpack.encode(
+        Head(offset, b"", {}, shift, parts={"r/f/0": pieces} if pieces else {}, number=number)
+    )
 
 
 def offset_of(changelog: Changelog) -> int:
-    return CODEC.decode(changelog.get(LOG)).offset
+    stored = changelog.get(LOG)
+    return NOTHING_FOLDED if stored is None else msgspec.msgpack.decode(stored.head, type=Head).offset
 
 
-def written(epoch: Epoch, log: bytes | None = LOG) -> bytes:
-    return RecordKey(epoch, log).encode()
+def written(epoch: Epoch, log: bytes | None = LOG, piece: int | None = None) -> bytes:
+    return RecordKey(epoch, log, piece).encode()
 
 
 class Entry(NamedTuple):
@@ -39,63 +41,15 @@ def read(entries: Sequence[Entry]) -> Changelog:
     return changelog
 
 
-class Owner:
-    """A worker of one generation: it read what was there when it began, and writes whenever it is let."""
-
-    def __init__(self, generation: int, log: list[Entry]) -> None:
-        self.epoch = Epoch(generation, 7)
-        self.states = read(log)
-        self.offset = offset_of(self.states)
-
-    def write(self, log: list[Entry], messages: int) -> None:
-        """Fold, store the state, then delete the records before it."""
-        self.offset += messages
-        self._append(log, written(self.epoch), state(self.offset))
-        for key in list(self.states.superseded(LOG, self.epoch)):
-            self._append(log, key, None)
-
-    def _append(self, log: list[Entry], key: bytes, value: bytes | None) -> None:
-        self.states.apply(0, key, value)
-        log.append(Entry(key, value))
-
-
-def compacted(log: Sequence[Entry], kept: Sequence[bool], tombstones: bool) -> list[Entry]:
-    """As Kafka may leave it: the last record of each key stays, of the others any, and last tombstones may go."""
-    last = {entry.key: number for number, entry in enumerate(log)}
-    return [
-        entry
-        for number, entry in enumerate(log)
-        if (last[entry.key] == number and (entry.value is not None or tombstones))
-        or (last[entry.key] != number and number < len(kept) and kept[number])
-    ]
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 9)), max_size=40), st.lists(st.booleans()), st.booleans())
-def test_no_resumed_writer_and_no_compaction_takes_a_state_back(
-    writes: list[tuple[int, int]], kept: list[bool], tombstones: bool
-) -> None:
-    """What an owner wrote while it was the newest was acknowledged; older ones write at any time afterwards."""
-    log: list[Entry] = [Entry(LOG, state(0))]
-    owners: list[Owner] = []
-    acknowledged = 0
-    for which, messages in writes:
-        if which >= len(owners):
-            owners.append(Owner(len(owners) + 1, log))
-        owner = owners[min(which, len(owners) - 1)]
-        owner.write(log, messages)
-        if owner is owners[-1]:
-            acknowledged = max(acknowledged, owner.offset)
-    assert offset_of(read(log)) >= acknowledged
-    assert offset_of(read(compacted(log, kept, tombstones))) >= acknowledged
-
-
-@given(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1), st.none() | st.binary())
-def test_a_key_is_read_as_it_was_written(generation: int, writer: int, log: bytes | None) -> None:
-    key = RecordKey(Epoch(generation, writer), log)
+@given(
+    st.integers(1, 2**63 - 1), st.integers(0, 2**63 - 1), st.none() | st.binary(), st.none() | st.integers(0, 2**63)
+)
+def test_a_key_is_read_as_it_was_written(generation: int, writer: int, log: bytes | None, piece: int | None) -> None:
+    key = RecordKey(Epoch(generation, writer), log, piece if log is not None else None)
     assert RecordKey.decode(key.encode()) == key
 
 
-@pytest.mark.parametrize("key", [b"", b"c", b"c/n", b"\0", b"\0s", b"\0x" + bytes(30)])
+@pytest.mark.parametrize("key", [b"", b"c", b"c/n", b"\0", b"\0s", b"\0t" + bytes(23), b"\0x" + bytes(30)])
 def test_every_other_key_is_a_logs_of_before_epochs(key: bytes) -> None:
     assert RecordKey.decode(key) == RecordKey(BEFORE_EPOCHS, key)
 
@@ -110,6 +64,49 @@ def test_an_owner_deletes_what_earlier_generations_wrote_and_nothing_else() -> N
     changelog = read([Entry(LOG, state(1)), *(Entry(written(each), state(2)) for each in (old, same, later))])
     assert list(changelog.superseded(LOG, Epoch(2, 6))) == [LOG, written(old)]
     assert list(changelog.superseded(b"another", Epoch(2, 6))) == []
+
+
+def test_a_head_counts_only_while_all_of_its_pieces_are_there() -> None:
+    """Those of another writer, although of the same numbers, are not its own."""
+    one, other = Epoch(1, 1), Epoch(2, 2)
+    changelog = read([Entry(written(one), state(3)), Entry(written(other), state(9, pieces=(1, 2)))])
+    changelog.apply(0, written(other, piece=1), b"p")
+    changelog.apply(0, written(one, piece=2), b"p")
+    assert offset_of(changelog) == 3
+    changelog.apply(0, written(other, piece=2), b"p")
+    assert offset_of(changelog) == 9
+    changelog.apply(0, written(other, piece=1), None)
+    assert offset_of(changelog) == 3
+
+
+def test_pieces_that_no_head_of_ours_needs_are_deleted_and_those_of_others_by_their_generation() -> None:
+    old, same, ours = Epoch(1, 5), Epoch(2, 4), Epoch(2, 5)
+    changelog = read([Entry(written(each, piece=number), b"p") for each in (old, same, ours) for number in (1, 2)])
+    changelog.apply(0, written(ours), state(1, pieces=(2,)))
+    assert list(changelog.superseded(LOG, ours)) == [
+        written(old, piece=1),
+        written(old, piece=2),
+        written(ours, piece=1),
+    ]
+
+
+def test_a_head_that_is_read_again_does_not_replace_a_later_one_of_its_writer() -> None:
+    epoch = Epoch(1, 1)
+    entries = [Entry(written(epoch), state(3, number=number)) for number in (1, 2)]
+    changelog = read([*entries, *entries[:1]])
+    stored = changelog.get(LOG)
+    assert stored is not None
+    assert stored.head == state(3, number=2)
+
+
+def test_a_log_without_any_state_is_empty_once_its_messages_were_read_and_can_be_deleted() -> None:
+    epoch = Epoch(1, 1)
+    changelog = read([Entry(written(epoch), state(3)), Entry(written(epoch, piece=1), b"p")])
+    assert changelog.empty({0: 3, 1: 9}) == []
+    assert changelog.empty({0: 4}) == [(0, LOG)]
+    for key in changelog.records(LOG):
+        changelog.apply(0, key, None)
+    assert (changelog.get(LOG), changelog.empty({0: 4}), changelog.logs(0)) == (None, [], [])
 
 
 def test_a_log_whose_records_are_all_deleted_is_forgotten() -> None:

@@ -11,7 +11,8 @@ from ingest.model.topics import topics
 from streams.fold.fold import LogState
 from streams.kafka.app import Worker
 from streams.kafka.changelog import Epoch, RecordKey, encode_progress
-from streams.kafka.codec import Folded, TableCodec
+from streams.kafka.codec import Folded
+from streams.kafka.parts import Layout, PartsCodec, Stored
 
 pytestmark = pytest.mark.asyncio
 
@@ -30,7 +31,7 @@ def event(key: bytes, value: bytes | None) -> Any:
 
 
 def state(offset: int) -> bytes:
-    return TableCodec([]).encode(Folded(offset, LogState(), {}))
+    return PartsCodec([]).encode(Folded(offset, LogState(), {}), Layout()).head
 
 
 async def test_faust_recovers_the_furthest_state_and_forgets_what_went_to_another() -> None:
@@ -39,9 +40,9 @@ async def test_faust_recovers_the_furthest_state_and_forgets_what_went_to_anothe
     changelog = found._takeovers.changelogs["x.nodes"]
     newer, older = (RecordKey(Epoch(generation, 1), LOG).encode() for generation in (2, 1))
     table.apply_changelog_batch([event(newer, state(99)), event(older, state(49))])
-    assert changelog.get(LOG) == state(99)
+    assert changelog.get(LOG) == Stored(state(99))
     await table.on_recovery_completed({CHANGELOG}, set())
-    assert changelog.get(LOG) == state(99)
+    assert changelog.get(LOG) == Stored(state(99))
     await table.on_recovery_completed({TP(CHANGELOG.topic, 1)}, set())
     assert changelog.get(LOG) is None
 

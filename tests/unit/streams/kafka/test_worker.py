@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,16 +12,18 @@ import structlog
 
 from common.errors import BadRecord
 from ingest.kafka.publish import Publisher
-from ingest.model.records import DeadLetterRecord, SourceErrorRecord
+from ingest.model.records import DeadLetterRecord, HeardRecord, SourceErrorRecord
 from ingest.model.topics import decode_record, encode_record, topics
 from ingest.normalize.dead_letters import Buried
+from streams.fold.checkpoints import StateCodec
+from streams.fold.fold import LogState
 from streams.fold.reducer import AnyReducer, Output, Reducer
 from streams.kafka.agent import Agent, MessagesMissing
-from streams.kafka.changelog import Changelog
-from streams.kafka.codec import TableCodec
+from streams.kafka.changelog import Changelog, Epoch, RecordKey
 from streams.kafka.message import Message
-from streams.kafka.states import LogStates
-from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, SAMPLED, LogFolder, Turn
+from streams.kafka.parts import PartsCodec
+from streams.kafka.states import LogStates, Turn
+from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, SAMPLED, LogFolder
 from waiting import until
 
 pytestmark = pytest.mark.asyncio
@@ -30,7 +32,9 @@ T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 TOPICS = topics("x", partitions=1)
 GENERATION = 2
 """Of the consumer."""
-OURS = Turn(GENERATION, lambda: True, {})
+OVER = -1
+"""Of a count that is forgotten in the next minute."""
+OURS = Turn(GENERATION, lambda: True, {0: 100_000})
 
 
 class Count(msgspec.Struct, frozen=True):
@@ -41,12 +45,18 @@ def step(state: Count, record: SourceErrorRecord) -> tuple[Count, Sequence[Outpu
     """Counts; what has the error "bad" makes no sense, and "defect" is one."""
     if record.error == "defect":
         raise ZeroDivisionError
+    if record.error == "over":
+        return Count(OVER), ()
     if record.error == "bad":
         raise BadRecord("wrong_value", "it makes no sense")
     return Count(state.seen + 1), ()
 
 
-REDUCERS: list[AnyReducer] = [Reducer("count", 1, "cluster", (SourceErrorRecord,), Count, step)]
+def expire(state: Count, _: datetime) -> tuple[Count | None, Sequence[Output]]:
+    return (None if state.seen == OVER else state), ()
+
+
+REDUCERS: list[AnyReducer] = [Reducer("count", 1, "cluster", (SourceErrorRecord,), Count, step, expire)]
 
 
 class Kafka:
@@ -77,40 +87,106 @@ class Kafka:
         changelog = Changelog()
         for key, value in self.changelog:
             changelog.apply(0, key, value)
+        changelog.begin({0})
         return changelog
 
     def seen(self) -> int:
-        state = TableCodec(REDUCERS).decode(self.recovered().get(b"c")).log.states["count"]
+        state = PartsCodec(REDUCERS).decode(self.recovered().get(b"c")).log.states["count"]
         assert isinstance(state, Count)
         return state.seen
 
 
-def message(offset: int, error: str = "e", value: bytes | None = None) -> Message:
+async def fold(folder: LogFolder, *messages: Message, turn: Turn = OURS) -> bool:
+    """Folded and written."""
+    return await folder.fold(messages, turn) and await folder.write(turn)
+
+
+def message(offset: int, error: str = "e", value: bytes | None = None, key: bytes = b"c") -> Message:
     record = SourceErrorRecord(ts=T0, cluster="c", resource="nodes", error=error)
-    return Message("x.cluster", 0, offset, 1000 + offset, b"c", encode_record(record) if value is None else value, ())
+    return Message("x.cluster", 0, offset, 1000 + offset, key, encode_record(record) if value is None else value, ())
+
+
+def a_minute_later(offset: int) -> Message:
+    """Which no reducer takes."""
+    record = HeardRecord(ts=T0 + timedelta(minutes=1), cluster="c", resource="nodes")
+    return message(offset, value=encode_record(record))
 
 
 async def test_a_message_that_comes_again_is_folded_once_also_by_the_next_worker() -> None:
     kafka = Kafka()
-    await kafka.folder().fold([message(0), message(1)], OURS)
-    await kafka.folder().fold([message(0), message(1), message(2)], OURS)
+    await fold(kafka.folder(), message(0), message(1))
+    await fold(kafka.folder(), message(0), message(1), message(2))
     assert kafka.seen() == 3
 
 
 async def test_a_batch_whose_partitions_went_away_stores_no_state() -> None:
     kafka = Kafka()
-    assert not await kafka.folder().fold([message(0)], OURS._replace(is_ours=lambda: False))
+    assert not await fold(kafka.folder(), message(0), turn=OURS._replace(is_ours=lambda: False))
     assert kafka.recovered().get(b"c") is None
-    assert await kafka.folder().fold([message(0)], OURS)
+    assert await fold(kafka.folder(), message(0))
     assert kafka.seen() == 1
 
 
-async def test_a_batch_in_which_all_was_known_writes_nothing() -> None:
+async def test_a_log_that_no_reducer_has_a_state_of_is_forgotten_and_begins_anew() -> None:
     kafka = Kafka()
-    await kafka.folder().fold([message(0)], OURS)
+    folder = kafka.folder()
+    await fold(folder, message(0), message(1, "over"))
+    await fold(folder, a_minute_later(2))
+    await fold(folder, message(3, key=b"another"))
+    assert kafka.recovered().get(b"c") is None
+    assert kafka.recovered().logs(0) == [b"another"]
+    await fold(folder, message(4))
+    assert kafka.seen() == 1
+
+
+async def test_an_empty_log_that_goes_on_is_not_forgotten() -> None:
+    kafka = Kafka()
+    folder = kafka.folder()
+    await fold(folder, message(0, "over"))
+    await fold(folder, a_minute_later(1))
+    await fold(folder, message(2))
+    assert kafka.seen() == 1
+
+
+async def test_a_batch_in_which_all_was_known_writes_no_state() -> None:
+    kafka = Kafka()
+    folder = kafka.folder()
+    await fold(folder, message(0))
     kafka.sent.clear()
-    await kafka.folder().fold([message(0)], OURS)
-    assert kafka.sent == []
+    await fold(folder, message(0))
+    assert [RecordKey.decode(key).log for _, key, _, _ in kafka.sent] == [None]  # the partition's progress
+
+
+async def test_a_state_of_another_writer_is_written_anew_before_what_it_covers_is_acknowledged() -> None:
+    """Whoever came before us may delete its own record at any time."""
+    kafka = Kafka()
+    await fold(kafka.folder(), message(0))
+    (before, _), *_ = kafka.changelog
+    await fold(kafka.folder(), message(0), turn=OURS._replace(generation=GENERATION + 1))
+    kafka.changelog.append((before, None))
+    assert kafka.seen() == 1
+
+
+@pytest.mark.parametrize("key", [b"c", RecordKey(Epoch(1, 5), b"c").encode()], ids=["before epochs", "of an epoch"])
+async def test_a_changelog_of_versions_that_wrote_a_log_as_one_record_is_taken_over(key: bytes) -> None:
+    kafka = Kafka()
+    log = StateCodec(REDUCERS).encode(LogState(0, {"count": Count(2)}))
+    kafka.changelog.append((key, msgspec.msgpack.encode([1, log, {}, 0, 1.001, {}])))
+    await fold(kafka.folder(), message(1), message(2))
+    assert kafka.seen() == 3
+    assert (key, None) in kafka.changelog
+
+
+async def test_a_state_that_is_not_written_yet_is_folded_on_and_can_be_abandoned() -> None:
+    kafka = Kafka()
+    folder = kafka.folder()
+    await fold(folder, message(0))
+    await folder.fold([message(1)], OURS)
+    await folder.fold([message(2)], OURS)
+    assert kafka.seen() == 1
+    folder.abandon()
+    await fold(folder, message(1), message(2), message(3))
+    assert kafka.seen() == 4
 
 
 @pytest.mark.parametrize(
@@ -126,7 +202,7 @@ async def test_what_cannot_be_used_is_published_before_the_state_that_knows_it(
     bad: Message, cluster: str, error_type: str
 ) -> None:
     kafka = Kafka()
-    await kafka.folder().fold([bad, message(5)], OURS)
+    await fold(kafka.folder(), bad, message(5))
     (topic, key, value, headers), (told_to, _, told, _), (last, _, _, _), *_ = kafka.sent
     letter = Buried.read(headers, value)
     assert (topic, key, value) == ("x.dead-letters", cluster.encode(), bad.value)
@@ -142,7 +218,7 @@ async def test_a_flood_of_what_is_no_record_is_sampled_and_told_and_the_log_goes
     flood = [message(offset, value=b"") for offset in range(MAX_DEAD_LETTERS_IN_A_ROW + more)]
     kafka = Kafka()
     folder = kafka.folder()
-    await folder.fold([*flood, message(len(flood)), message(len(flood) + 1, value=b"")], OURS)
+    await fold(folder, *flood, message(len(flood)), message(len(flood) + 1, value=b""))
     letters = [value for topic, _, value, _ in kafka.sent if topic == "x.dead-letters"]
     the_first, sampled, after_a_record = 1, 2, 1
     assert len(letters) == MAX_DEAD_LETTERS_IN_A_ROW + the_first + sampled + after_a_record
@@ -156,7 +232,7 @@ async def test_a_flood_of_what_is_no_record_is_sampled_and_told_and_the_log_goes
 
 async def test_a_record_that_an_operator_skips_is_a_dead_letter() -> None:
     kafka = Kafka()
-    await kafka.folder("x.cluster:0@1").fold([message(0), message(1, "defect"), message(2)], OURS)
+    await fold(kafka.folder("x.cluster:0@1"), message(0), message(1, "defect"), message(2))
     (letter,) = [Buried.read(headers, value) for topic, _, value, headers in kafka.sent if topic == "x.dead-letters"]
     assert (letter.cluster, letter.error_type, str(letter.position)) == ("c", "skipped", "x.cluster:0@1")
     assert kafka.seen() == 2
@@ -164,7 +240,7 @@ async def test_a_record_that_an_operator_skips_is_a_dead_letter() -> None:
 
 async def test_the_log_names_the_argument_that_skips_what_a_reducer_fails_on() -> None:
     with structlog.testing.capture_logs() as logs, pytest.raises(ZeroDivisionError):
-        await Kafka().folder().fold([message(0), message(1, "defect")], OURS)
+        await fold(Kafka().folder(), message(0), message(1, "defect"))
     assert [each["skip"] for each in logs] == ["leadsman work --skip x.cluster:0@1"]
 
 
@@ -195,6 +271,7 @@ def _event(message: Message, generation: int) -> Any:
         partition=message.partition,
         offset=message.offset,
         timestamp=message.timestamp_ms / 1000,
+        value=message.value,
         headers=message.headers,
         generation_id=generation,
     )
@@ -215,16 +292,50 @@ async def _run(agent: Agent, stream: Stream) -> None:
 
 async def test_what_is_folded_is_acknowledged_in_its_order_and_not_by_faust() -> None:
     stream, kafka = Stream(message(0), message(1), message(2)), Kafka()
-    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01)
+    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01, 0.01)
     await _run(agent, stream)
     assert not stream.enable_acks
     assert stream.acked == [0, 1, 2]
     assert (agent.folded, agent.newest_ms, agent.next_offsets) == (3, 1002, {0: 3})
 
 
+async def test_what_is_folded_is_acknowledged_only_when_its_states_are_written() -> None:
+    stream, kafka = Stream(message(0), message(1)), Kafka()
+    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=600)
+    running = asyncio.ensure_future(agent.run(stream))
+    await until(lambda: agent.folded == 2)
+    assert (stream.acked, kafka.changelog) == ([], [])
+    await agent.close()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert stream.acked == [0, 1]
+    assert kafka.seen() == 2
+
+
+async def test_what_is_not_written_before_a_rebalance_is_folded_again_afterwards() -> None:
+    """The states of the generation before are gone with it, and nothing of it is acknowledged."""
+    kafka, generation = Kafka(), [GENERATION]
+    agent = Agent(kafka.folder(), lambda: generation[0], 0.01, state_seconds=600)
+    first, second = Stream(message(0)), Stream()
+    running = asyncio.ensure_future(agent.run(first))
+    await until(lambda: agent.folded == 1)
+    running.cancel()
+    generation[0] += 1
+    await agent.rest()
+    assert (first.acked, kafka.changelog) == ([], [])
+    second._events = [_event(each, generation[0]) for each in (message(0), message(1))]
+    running = asyncio.ensure_future(agent.run(second))
+    await until(lambda: agent.folded == 3)
+    await agent.rest()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert second.acked == [0, 1]
+    assert kafka.seen() == 2
+
+
 async def test_of_a_batch_that_fails_nothing_is_acknowledged_and_the_error_is_raised() -> None:
     stream, kafka = Stream(message(0), message(1, "defect")), Kafka()
-    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01)
+    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01, 0.01)
     await _run(agent, stream)
     assert stream.acked == []
     assert kafka.recovered().get(b"c") is None
@@ -234,7 +345,7 @@ async def test_of_a_batch_that_fails_nothing_is_acknowledged_and_the_error_is_ra
 
 async def test_a_message_that_is_missing_ends_the_agent() -> None:
     stream = Stream(message(0), message(2))
-    agent = Agent(Kafka().folder(), lambda: GENERATION, 0.01)
+    agent = Agent(Kafka().folder(), lambda: GENERATION, 0.01, 0.01)
     await _run(agent, stream)
     assert stream.acked == []
     with pytest.raises(MessagesMissing, match=r"x\.cluster:0@2 came where 1 was next"):
@@ -243,6 +354,6 @@ async def test_a_message_that_is_missing_ends_the_agent() -> None:
 
 async def test_what_was_taken_before_a_rebalance_is_not_folded() -> None:
     stream, kafka = Stream(message(7), before_a_rebalance=[message(0)]), Kafka()
-    await _run(Agent(kafka.folder(), lambda: GENERATION, 0.01), stream)
+    await _run(Agent(kafka.folder(), lambda: GENERATION, 0.01, 0.01), stream)
     assert stream.acked == [7]
     assert kafka.seen() == 1

@@ -1,0 +1,199 @@
+"""A log's state never goes back, wherever a writer is stopped, killed or resumed, and whatever was compacted."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.kafka.publish import Publisher
+from ingest.model.records import NodeRecord
+from streams.fold.fold import LogState
+from streams.fold.reducer import AnyReducer, Reducer
+from streams.kafka import buckets, parts
+from streams.kafka.changelog import Changelog
+from streams.kafka.codec import NOTHING_FOLDED, Folded
+from streams.kafka.parts import PartsCodec
+from streams.kafka.states import Log, LogStates, Turn
+
+LOG: Final = Log(0, b"c")
+KEYS: Final = 7
+T0: Final = datetime(2026, 7, 1, tzinfo=UTC)
+TURNS: Final = 20
+"""Of the loop, in which everything that need not wait is done."""
+
+
+class Inner(msgspec.Struct, frozen=True):
+    last: dict[str, int] = {}
+
+
+class State(msgspec.Struct, frozen=True):
+    inner: Inner = Inner()
+    seen: int = 0
+
+
+REDUCERS: Final[list[AnyReducer]] = [Reducer("r", 1, "cluster", (NodeRecord,), State, lambda s, _: (s, ()))]
+
+
+def folded(before: Folded, offset: int) -> Folded:
+    """With one message more: its key becomes the newest."""
+    state = cast("State", before.log.states.get("r", State()))
+    key = str(offset % KEYS)
+    last = {k: v for k, v in state.inner.last.items() if k != key} | {key: offset}
+    return before._replace(offset=offset, log=LogState(offset, {"r": State(Inner(last), state.seen + 1)}))
+
+
+def wanted(offset: int) -> Folded:
+    found = Folded(NOTHING_FOLDED, LogState(), {})
+    for each in range(offset + 1):
+        found = folded(found, each)
+    return found
+
+
+class Entry(NamedTuple):
+    key: bytes
+    value: bytes | None
+
+
+def recovered(log: Sequence[Entry]) -> Changelog:
+    changelog = Changelog()
+    for key, value in log:
+        changelog.apply(0, key, value)
+    changelog.begin({0})
+    return changelog
+
+
+class Owner:
+    """A worker of one generation. What it writes goes to Kafka record by record, as it is let."""
+
+    def __init__(self, generation: int, log: list[Entry], committed: int) -> None:
+        self.generation = generation
+        self.next = committed
+        self._log = log
+        self._let = asyncio.Semaphore(0)
+        self.states = LogStates(REDUCERS, recovered(log), "changelog", cast("Publisher", self))
+        self.writing: asyncio.Task[int] | None = None
+
+    async def send(self, _topic: str, key: bytes, value: bytes | None, partition: int) -> asyncio.Future[None]:
+        assert partition == 0
+        await self._let.acquire()
+        self._log.append(Entry(key, value))
+        done = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+    def fold(self, messages: int) -> None:
+        before = after = self.states.read(LOG)
+        for offset in range(self.next, self.next + messages):
+            after = folded(after, offset) if offset > after.offset else after
+        self.states.keep(LOG, before, after, self.generation)
+        self.next += messages
+
+    def begin(self) -> None:
+        """Write; a worker that is stopped does not learn that its partitions are another's."""
+
+        async def write(following: int) -> int:
+            turn = Turn(self.generation, lambda: True, {0: following})
+            assert await self.states.write(turn) == []
+            return following
+
+        self.writing = asyncio.create_task(write(self.next))
+
+    async def go(self, records: int) -> int | None:
+        """What may be committed, if it has come to the end of its write."""
+        for _ in range(records):
+            self._let.release()
+        for _ in range(TURNS + 2 * records):
+            await asyncio.sleep(0)
+        if self.writing is None or not self.writing.done():
+            return None
+        done, self.writing = self.writing, None
+        return done.result()
+
+    def rejoin(self, generation: int, committed: int) -> None:
+        """In the next generation, with what it has in memory and reads again."""
+        self.generation, self.next = generation, committed
+        self.states.abandon()
+        for key, value in self._log:
+            self.states._changelog.apply(0, key, value)
+
+
+Step: TypeAlias = tuple[Literal["takeover", "restart", "rejoin", "fold", "write", "go"], int, int]
+STEPS: Final = st.tuples(
+    st.sampled_from(["takeover", "restart", "rejoin", "fold", "fold", "write", "go", "go"]),
+    st.integers(0, 4),
+    st.integers(1, 9),
+)
+
+
+def compacted(log: Sequence[Entry], kept: Sequence[bool], tombstones: bool) -> list[Entry]:
+    """As Kafka may leave it: the last record of each key stays, of the others any, and last tombstones may go."""
+    last = {entry.key: number for number, entry in enumerate(log)}
+    return [
+        entry
+        for number, entry in enumerate(log)
+        if (last[entry.key] == number and (entry.value is not None or tombstones))
+        or (last[entry.key] != number and number < len(kept) and kept[number])
+    ]
+
+
+@pytest.fixture(params=["inline", "in pieces", "in buckets"], autouse=True)
+def _layout(request: pytest.FixtureRequest) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "inline":
+            patch.setattr(parts, "PIECE_BYTES", 16)
+        if request.param == "in buckets":
+            patch.setattr(parts, "SPLIT_FROM", 2)
+            patch.setattr(buckets, "BUCKET_ENTRIES", 2)
+        yield
+
+
+def _check_state(changelog: Changelog, committed: int) -> None:
+    state = PartsCodec(REDUCERS).decode(changelog.get(LOG.key))
+    assert state.offset + 1 >= committed
+    assert state == wanted(state.offset)
+    order, wanted_order = (
+        list(cast("State", each.log.states.get("r", State())).inner.last) for each in (state, wanted(state.offset))
+    )
+    assert order == wanted_order
+
+
+async def _check(steps: Sequence[Step], kept: Sequence[bool], tombstones: bool) -> None:
+    log: list[Entry] = []
+    owners = [Owner(1, log, 0)]
+    committed = 0
+    for what, which, amount in steps:
+        owner = owners[-1 - min(which, len(owners) - 1)]
+        if what == "takeover":
+            owners.append(Owner(owners[-1].generation + 1, log, committed))
+        elif what == "restart":  # under its own name, within the session: the generation is the same
+            owners.append(Owner(owners[-1].generation, log, committed))
+        elif what == "rejoin" and owners[-1].writing is None:
+            owners[-1].rejoin(owners[-1].generation + 1, committed)
+        elif what == "fold" and owner.writing is None:
+            owner.fold(amount)
+        elif what == "write" and owner.writing is None:
+            owner.fold(amount)
+            owner.begin()
+        covered = await owner.go(amount if what == "go" else 0)
+        if covered is not None and owner is owners[-1]:
+            committed = max(committed, covered)  # Kafka takes no commit of the others
+        for seen in (log, compacted(log, kept, tombstones)):
+            _check_state(recovered(seen), committed)
+    running = [owner.writing for owner in owners if owner.writing is not None]
+    for each in running:
+        each.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(STEPS, min_size=10, max_size=60), st.lists(st.booleans()), st.booleans())
+def test_no_stopped_killed_or_resumed_writer_and_no_compaction_takes_a_state_back(
+    steps: list[Step], kept: list[bool], tombstones: bool
+) -> None:
+    """Owners are stopped between any two records for any time, and the newest alone commits."""
+    asyncio.run(_check(steps, kept, tombstones))
