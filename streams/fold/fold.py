@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from common.errors import BadRecord
-from ingest.model.records import Record
-from streams.fold.reducer import Concluded, Output, Reducer
+from ingest.model.records import ForgetRecord, LogBeganRecord, Record
+from streams.fold.forgetting import QUIET
+from streams.fold.reducer import Concluded, Output, Reducer, Withdrawal
 
 EXPIRE_EVERY: Final = timedelta(minutes=1)
 _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
@@ -50,10 +51,40 @@ class Fold:
         self._over = {log: [(r, frozenset(r.over)) for r in of_log if r.over] for log, of_log in self._by_log.items()}
 
     def step(self, log: LogState, record: Record) -> list[Output | Rejected]:
-        """Fold one record of a log into its states; gives what the reducers conclude.
+        """Fold one record of a log into its states; gives what the reducers conclude. A log that is left without
+        states is as one that never was.
 
         A record that they emit onto the same log is folded at once, after this one.
         """
+        if isinstance(record, ForgetRecord):
+            return self._forget(log, record)
+        is_new = bool(record.node) and not log.states
+        concluded = self._folded(log, record)
+        if is_new and log.states:
+            concluded += self._begun(record)
+        return concluded
+
+    def _forget(self, log: LogState, record: ForgetRecord) -> list[Output | Rejected]:
+        """Give up the states; not where the log was heard of late, or still has something to conclude. Such a log
+        registers anew, and its turn comes again.
+        """
+        if not log.states:
+            return []
+        if log.minute > (record.ts - QUIET - _EPOCH) // EXPIRE_EVERY:
+            return self._begun(record)
+        concluded = self._folded(log, record)
+        if any(not isinstance(each, Withdrawal) for each in concluded):
+            return [*concluded, *self._begun(record)]
+        log.states.clear()
+        return concluded
+
+    def _begun(self, record: Record) -> list[Output | Rejected]:
+        """What registers a node's log with those who forget it."""
+        if not self._takers["cluster", LogBeganRecord]:
+            return []
+        return [LogBeganRecord(ts=record.ts, cluster=record.cluster, target=record.node)]
+
+    def _folded(self, log: LogState, record: Record) -> list[Output | Rejected]:
         kind = "node" if record.node else "cluster"
         concluded: list[Output | Rejected] = []
         minute = (record.ts - _EPOCH) // EXPIRE_EVERY
@@ -72,7 +103,7 @@ class Fold:
         if following:
             concluded = [each for each in concluded if not any(each is other for other in following)]
             for each in following:
-                concluded += self.step(log, each)
+                concluded += self._folded(log, each)
         return concluded
 
 

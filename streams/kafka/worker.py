@@ -20,7 +20,7 @@ from ingest.model.topics import Topics, cluster_of, encode_record, headers_of, k
 from ingest.normalize.dead_letters import Buried
 from streams.fold.findings import Alert, Row
 from streams.fold.fold import Fold, LogState, Rejected
-from streams.fold.reducer import AnyReducer
+from streams.fold.reducer import AnyReducer, Withdrawal
 from streams.kafka.accept import Bury, Skip, accept
 from streams.kafka.codec import Emission, Folded
 from streams.kafka.message import Message
@@ -151,6 +151,8 @@ class LogFolder:
             emission = Emission(origin, folded.offset, number)
             if isinstance(output, Record):
                 await outbox.record(output, emission)
+            elif isinstance(output, Withdrawal):
+                await outbox.withdraw(output)
             elif isinstance(output, Rejected):
                 reason, at = str(output.error), str(message.position)
                 log.warning("a record makes no sense", kind=kind_of(record), at=at, reason=reason)
