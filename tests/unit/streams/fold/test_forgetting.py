@@ -121,21 +121,19 @@ def test_a_log_that_was_heard_of_late_has_another_turn() -> None:
 
 
 def test_a_log_that_has_something_to_conclude_is_kept_for_another_turn() -> None:
-    last_words = [[DeadLetter("c", T0, "", "", "", "over", "")], [Withdrawal("f")]]
+    over, left = DeadLetter("c", T0, "", "", "", "over", ""), Withdrawal("f")
 
     def step(state: Count, record: Record) -> tuple[Count, Sequence[Output]]:
-        return state, last_words[state.seen] if isinstance(record, ForgetRecord) else ()
+        if not isinstance(record, ForgetRecord):
+            return state, ()
+        return Count(1), [left if state.seen else over]
 
-    def ended(state: Count, record: Record) -> tuple[Count, Sequence[Output]]:
-        state_, outputs = step(state, record)
-        return (Count(1) if outputs else state_), outputs
-
-    cluster = Cluster(Reducer("count", 1, "node", (SourceErrorRecord, ForgetRecord), Count, ended))
+    cluster = Cluster(Reducer("count", 1, "node", (SourceErrorRecord, ForgetRecord), Count, step))
     cluster.seen(T0)
     cluster.until(T0 + FORGOTTEN_AFTER)
-    assert (cluster.outputs, cluster.states()) == (last_words[0], {"count": Count(1)})
+    assert (cluster.outputs, cluster.states()) == ([over], {"count": Count(1)})
     cluster.until(T0 + 2 * FORGOTTEN_AFTER)
-    assert (cluster.outputs, cluster.states()) == ([*last_words[0], *last_words[1]], {})
+    assert (cluster.outputs, cluster.states()) == ([over, left], {})
 
 
 def test_the_same_order_to_forget_twice_is_one() -> None:
