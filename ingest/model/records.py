@@ -227,7 +227,7 @@ class HeardRecord(Record, frozen=True, tag="heard"):
 
 
 class LogBeganRecord(Record, frozen=True, tag="log_began"):
-    """On the cluster's log when the log of a node, whether that exists or not, has something to remember."""
+    """On the cluster's log for the log of a node, which may not exist: until `ts` it had something to remember."""
 
     target: str
 

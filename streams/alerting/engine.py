@@ -95,12 +95,12 @@ class Engine:
         return remembered(state, emitted), emitted
 
     def _forgotten(self, state: State, at: datetime) -> tuple[State, Sequence[Alert | Withdrawal]]:
-        """Of a node that is gone. What fires yet is resolved before anything is withdrawn."""
+        """Of a node that is gone: nothing is left but what is resolved now, which is withdrawn the next time."""
+        state, over = withdrawn(state, max([at, *state.resolved.values()]))
         state, quiet = resolved(state, at)
         state, ended = resolved_all(state, at, _NODE_GONE)
-        if quiet or ended:
-            return remembered(state, [*quiet, *ended]), [*quiet, *ended]
-        return withdrawn(state, max([at, *state.resolved.values()]))
+        left = remembered(LogState(), [*quiet, *ended])
+        return left, [*over, *quiet, *ended]
 
     def _judged(self, state: State, rows: Sequence[Any], at: datetime) -> State:
         """After each alert's condition saw the rows that it looks at. This runs for every sample of every node."""

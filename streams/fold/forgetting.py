@@ -1,7 +1,8 @@
 """Which logs of nodes are given up. Once a node is gone its log has no time of its own, so the cluster's decides.
 
-The cluster's log knows every log of a node that remembers something, since each registers with its first record, and
-which nodes exist. See `streams.fold.fold` for what the log of the node does then.
+The cluster's log knows every log that remembers something of a node that may not exist, since each registers with its
+first record. Hours pass there with the signs of life of the watches: an agent whose clock is wrong forgets nothing.
+See `streams.fold.fold` for what the log of the node does then.
 """
 
 from collections.abc import Sequence
@@ -10,53 +11,46 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.records import ForgetRecord, LogBeganRecord, NodeRecord
+from ingest.model.records import ForgetRecord, HeardRecord, LogBeganRecord, NodeRecord
 from streams.fold.reducer import Output, Reducer
 
 FORGOTTEN_AFTER: Final = timedelta(hours=6)
-"""Of event time without the node. An API server keeps Events for an hour, OpenShift's for three, and a watcher that
-was away lists them as late as that: they still meet what is known of their node, and are not counted anew.
+"""Of event time since anything was heard of a node that does not exist. An API server keeps Events for an hour,
+OpenShift's for three, and a watcher that was away lists them as late as that: they still meet what is known of their
+node, and are not counted anew.
 """
-QUIET: Final = timedelta(hours=1)
-"""A log that has a record from within this time before its turn is kept: the node may be back."""
 
 
 class State(msgspec.Struct, frozen=True):
-    cluster: str = ""
-    absent: dict[str, datetime | None] = {}
-    """By node, since when it does not exist; None where it does."""
+    heard: datetime | None = None
+    """When a watch was known to be whole."""
+    absent: dict[str, datetime] = {}
+    """Nodes that may not exist, and since when. A log that knows better ignores its order."""
 
 
-def step(state: State, record: NodeRecord | LogBeganRecord) -> tuple[State, Sequence[Output]]:
-    node = record.target if isinstance(record, LogBeganRecord) else record.object.metadata.name
-    absent = state.absent.get(node)
-    if isinstance(record, LogBeganRecord):
-        since = absent if node in state.absent else record.ts
-    else:
-        since = absent or record.ts if record.change == "DELETED" else None
-    if node in state.absent and since == absent:
-        return state, ()
-    return State(record.cluster, {**state.absent, node: since}), ()
-
-
-def expire(state: State, watermark: datetime) -> tuple[State | None, Sequence[Output]]:
-    due = watermark - FORGOTTEN_AFTER
-    over = sorted(node for node, since in state.absent.items() if since is not None and since <= due)
-    if not over:
-        return state, ()
-    kept = {node: since for node, since in state.absent.items() if since is None or since > due}
-    return (
-        State(state.cluster, kept) if kept else None,
-        [ForgetRecord(ts=watermark, cluster=state.cluster, node=node) for node in over],
-    )
+def step(state: State, record: NodeRecord | LogBeganRecord | HeardRecord) -> tuple[State, Sequence[Output]]:
+    heard, absent = state.heard, state.absent
+    match record:
+        case HeardRecord():
+            heard = max(record.ts, heard or record.ts)
+        case LogBeganRecord(target=node):
+            absent = {node: record.ts} | absent
+        case NodeRecord(change="DELETED"):
+            absent = absent | {record.object.metadata.name: record.ts}
+        case NodeRecord():
+            absent = {node: since for node, since in absent.items() if node != record.object.metadata.name}
+    if heard is None:
+        return State(heard, absent), ()
+    kept = {node: since for node, since in absent.items() if heard - since < FORGOTTEN_AFTER}
+    over = sorted(absent.keys() - kept.keys())
+    return State(heard, kept), [ForgetRecord(ts=heard, cluster=record.cluster, node=node) for node in over]
 
 
 REDUCER: Final = Reducer(
     name="forgetting",
     version=1,
     log="cluster",
-    takes=(NodeRecord, LogBeganRecord),
+    takes=(NodeRecord, LogBeganRecord, HeardRecord),
     state=State,
     step=step,
-    expire=expire,
 )

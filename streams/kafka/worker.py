@@ -109,7 +109,7 @@ class LogFolder:
         )
 
     async def _fold_log(self, key: bytes, before: Folded, messages: Iterable[Message], outbox: Outbox) -> Folded:
-        state, emitted = LogState(before.log.minute, dict(before.log.states)), dict(before.emitted)
+        state, emitted = LogState(before.log.minute, dict(before.log.states), before.log.exists), dict(before.emitted)
         folded = before._replace(log=state, emitted=emitted)
         origin = key.decode(errors="backslashreplace")  # whoever wrote to the topic chose it
         concluded: list[Concluded] = []

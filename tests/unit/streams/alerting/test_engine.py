@@ -247,4 +247,4 @@ def test_what_fires_on_the_log_of_a_node_that_is_forgotten_is_resolved_and_withd
     state, outputs = step(log.state, ForgetRecord(ts=at(30_000), cluster="c", node="n"))
     assert [each.status for each in outputs if isinstance(each, Alert)] == ["resolved"]
     state, outputs = step(state, ForgetRecord(ts=at(60_000), cluster="c", node="n"))
-    assert (state, outputs) == (LogState("c", "n"), [Withdrawal(log.emitted[0].fingerprint)])
+    assert (state, outputs) == (LogState(), [Withdrawal(log.emitted[0].fingerprint)])

@@ -13,8 +13,8 @@ from ingest.model.records import ForgetRecord, HeardRecord, LogBeganRecord, Node
 from streams.fold import forgetting
 from streams.fold.findings import DeadLetter
 from streams.fold.fold import Fold, LogKey, LogState
-from streams.fold.forgetting import FORGOTTEN_AFTER, QUIET
-from streams.fold.reducer import Output, Reducer, Withdrawal
+from streams.fold.forgetting import FORGOTTEN_AFTER
+from streams.fold.reducer import Output, Reducer
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -75,7 +75,8 @@ def test_the_log_of_a_deleted_node_is_given_up_when_its_hours_are_over_and_begin
     assert cluster.states() == {"count": Count(1)}
     cluster.until(T0 + MINUTE + FORGOTTEN_AFTER)
     assert cluster.states() == {}
-    assert cluster.states("") == {}, "and its cluster remembers nothing of it"
+    (known,) = cluster.states("").values()
+    assert known == forgetting.State(T0 + MINUTE + FORGOTTEN_AFTER), "its cluster remembers nothing of it"
     cluster.seen(T0 + timedelta(days=1))
     assert cluster.states() == {"count": Count(1)}
 
@@ -98,42 +99,65 @@ def test_a_node_that_exists_and_is_silent_keeps_its_log() -> None:
     assert cluster.states() == {"count": Count(1)}
 
 
-@pytest.mark.parametrize(("silence", "is_forgotten"), [(QUIET, True), (QUIET - MINUTE, False)])
-def test_a_log_of_no_known_node_is_given_up_once_it_is_silent(silence: timedelta, is_forgotten: bool) -> None:
+@pytest.mark.parametrize("arrives", [True, False], ids=["the order arrives", "or not"])
+@pytest.mark.parametrize(("silence", "seen"), [(FORGOTTEN_AFTER, 1), (FORGOTTEN_AFTER - MINUTE, 2)])
+def test_whether_a_log_begins_anew_depends_on_its_own_silence_alone(
+    silence: timedelta, seen: int, arrives: bool
+) -> None:
+    """The order can come late, as in a backlog: rows are the same on every runtime."""
     cluster = Cluster()
     cluster.seen(T0)
-    over = T0 + FORGOTTEN_AFTER
-    cluster.seen(over - silence)
-    cluster.until(over)
-    assert (not cluster.states()) == is_forgotten
+    if arrives:
+        cluster.until(T0 + silence)
+    cluster.seen(T0 + silence)
+    cluster.until(T0 + FORGOTTEN_AFTER)
+    assert cluster.states() == {"count": Count(seen)}
 
 
-def test_a_log_that_was_heard_of_late_has_another_turn() -> None:
+def test_a_log_of_no_known_node_that_was_heard_of_late_has_its_turn_later() -> None:
     cluster = Cluster()
     cluster.seen(T0)
-    over = T0 + FORGOTTEN_AFTER
-    cluster.seen(over - QUIET + MINUTE)
-    cluster.until(over)
+    cluster.seen(T0 + 10 * MINUTE)
+    cluster.until(T0 + FORGOTTEN_AFTER)
     assert cluster.states() == {"count": Count(2)}
-    assert cluster.emitted[-1] == LogBeganRecord(ts=over, cluster="c", target="n")
-    cluster.until(over + FORGOTTEN_AFTER)
+    cluster.until(T0 + FORGOTTEN_AFTER + 9 * MINUTE)
+    assert cluster.states() == {"count": Count(2)}
+    cluster.until(T0 + FORGOTTEN_AFTER + 10 * MINUTE)
     assert cluster.states() == {}
 
 
-def test_a_log_that_has_something_to_conclude_is_kept_for_another_turn() -> None:
-    over, left = DeadLetter("c", T0, "", "", "", "over", ""), Withdrawal("f")
+def test_a_log_that_registers_after_its_hours_is_given_up_at_once() -> None:
+    """Its cluster's log can be ahead of it."""
+    cluster = Cluster()
+    cluster.until(T0 + FORGOTTEN_AFTER)
+    cluster.seen(T0)
+    assert cluster.states() == {}
 
-    def step(state: Count, record: Record) -> tuple[Count, Sequence[Output]]:
-        if not isinstance(record, ForgetRecord):
-            return state, ()
-        return Count(1), [left if state.seen else over]
 
-    cluster = Cluster(Reducer("count", 1, "node", (SourceErrorRecord, ForgetRecord), Count, step))
+def last_words(state: Count, record: Record) -> tuple[Count, Sequence[Output]]:
+    if not isinstance(record, ForgetRecord):
+        return Count(2), ()
+    return Count(max(state.seen - 1, 0)), [DeadLetter("c", record.ts, "", "", "", "", "")]
+
+
+@pytest.mark.parametrize("arrives", [True, False], ids=["the order arrives", "or not"])
+def test_what_a_log_concludes_at_last_is_of_the_time_when_its_hours_were_over(arrives: bool) -> None:
+    cluster = Cluster(Reducer("count", 1, "node", (SourceErrorRecord, ForgetRecord), Count, last_words))
+    cluster.seen(T0)
+    if arrives:
+        cluster.until(T0 + timedelta(days=1))
+    cluster.seen(T0 + timedelta(days=1))
+    assert [each.ts for each in cluster.outputs] == [T0 + FORGOTTEN_AFTER, T0 + 2 * FORGOTTEN_AFTER][: 1 + arrives]
+
+
+def test_a_reducer_that_has_something_left_to_do_has_another_turn_and_the_others_give_up() -> None:
+    left = Reducer("left", 1, "node", (SourceErrorRecord, ForgetRecord), Count, last_words)
+    cluster = Cluster(COUNT, left)
     cluster.seen(T0)
     cluster.until(T0 + FORGOTTEN_AFTER)
-    assert (cluster.outputs, cluster.states()) == ([over], {"count": Count(1)})
+    assert cluster.states() == {"left": Count(1)}
     cluster.until(T0 + 2 * FORGOTTEN_AFTER)
-    assert (cluster.outputs, cluster.states()) == ([over, left], {})
+    assert cluster.states() == {}
 
 
 def test_the_same_order_to_forget_twice_is_one() -> None:
