@@ -29,6 +29,7 @@ from streams.kafka.states import LogStates, Turn
 from streams.kafka.worker import LogFolder
 from streams.rules.numa.cpu_checkpoint import CpuManagerState
 
+FIGURES: Final = "tests/faults/churn.jsonl"
 NODES: Final = 20_000
 ALIVE: Final = 500
 HOUR: Final = timedelta(hours=1)
