@@ -16,7 +16,6 @@ from streams.fold.checkpoints import StateCodec
 from streams.fold.findings import Row
 from streams.fold.fold import Fold, LogState, Rejected
 from streams.fold.reducer import Withdrawal
-from streams.fold.reducer import Withdrawal
 from streams.kafka.faust_fixes import App
 from streams.kafka.messages.findings import encode_findings
 
