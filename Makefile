@@ -8,7 +8,7 @@ COMPILE := $(UV) compile --quiet --universal --python-version 3.11 --generate-ha
 SECONDS ?= 60
 AUDITED := .lock/all.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt .lock/docs.txt
 
-.PHONY: demo docs generate test oracle wheel faults fuzz audit audit-kept check bench scale lock clean
+.PHONY: demo docs generate test oracle wheel faults churn fuzz audit audit-kept check bench scale lock clean
 
 $(VENV)/.runtime: .lock/all.txt pyproject.toml
 	@echo "setting up $(VENV) (about a minute, once)"
@@ -58,6 +58,9 @@ faults: $(VENV)/.dev ## the long form of tests/faults: an hour of outages and ki
 	@rm -f $(VENV)/faults.jsonl
 	LEADSMAN_FAULTS=long LEADSMAN_FAULTS_RESULTS=$(VENV)/faults.jsonl $(PYTHON) -m pytest tests/faults
 	PYTHONPATH=.:tests $(PYTHON) -m faults.report $(VENV)/faults.jsonl > tests/faults/REPORT.md
+
+churn: $(VENV)/.dev ## 20,000 nodes that live an hour each, in a quarter of an hour; writes tests/faults/churn.jsonl
+	PYTHONPATH=.:tests $(PYTHON) -m faults.churn > tests/faults/churn.jsonl
 
 $(VENV)/.fuzz: $(VENV)/.dev .lock/fuzz.txt
 	@$(UV) install --quiet --python $(PYTHON) --require-hashes --no-deps -r .lock/fuzz.txt

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections import Counter
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -24,6 +24,8 @@ from ingest.model.topics import MAX_MESSAGE_BYTES
 
 MAX_UNACKNOWLEDGED: Final = 10_000
 """Messages that wait for Kafka; beyond this the sender waits."""
+MAX_NUMBERED: Final = 50_000
+"""Keys of topics whose last number a publisher remembers, about 10 MB."""
 FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 10.0
 STOP_SECONDS: Final = 5.0
@@ -48,6 +50,22 @@ class _Message:
     headers: Sequence[tuple[str, bytes]]
     partition: int | None
     acknowledged: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class _Numbers:
+    """Of the messages of each topic and key: they rise, and none comes again for a key that was forgotten."""
+
+    def __init__(self) -> None:
+        self._last: OrderedDict[tuple[str, bytes], int] = OrderedDict()
+        self._forgotten = 0
+        """The highest of a key that was forgotten."""
+
+    def next(self, topic: str, key: bytes) -> int:
+        number = self._last.pop((topic, key), self._forgotten) + 1
+        if len(self._last) >= MAX_NUMBERED:
+            self._forgotten = max(self._forgotten, self._last.popitem(last=False)[1])
+        self._last[topic, key] = number
+        return number
 
 
 class Publisher:
@@ -88,8 +106,7 @@ class Publisher:
         self._producer: AIOKafkaProducer | None = None
         self._unacknowledged: dict[int, _Message] = {}
         self._sent = 0
-        self._of_key: Counter[tuple[str, bytes]] = Counter()
-        """Messages by topic and key."""
+        self._numbers = _Numbers()
         self._partitions: dict[str, int] = {}
         """Of each topic: with another number, a key's messages would go on elsewhere."""
         self._room = asyncio.Semaphore(limit)
@@ -143,8 +160,7 @@ class Publisher:
             if self._ended is not None:
                 raise PublisherEnded(_ENDED.format(self._ended)) from self._ended
             self._sent += 1
-            self._of_key[topic, key] += 1
-            sent = (SENT, Sent(self._name, self._of_key[topic, key]).header())
+            sent = (SENT, Sent(self._name, self._numbers.next(topic, key)).header())
             message = _Message(topic, key, value, [*headers, sent], partition)
             self._unacknowledged[self._sent] = message
             await self._push(self._sent, message)

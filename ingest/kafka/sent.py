@@ -7,7 +7,9 @@ SENT: Final = "sent"
 
 
 class Sent(NamedTuple):
-    """Which publisher sent a message, and which one of its messages with that key in that topic it is, from 1 on."""
+    """Which publisher sent a message, and which one of its messages with that key in that topic it is: the numbers
+    rise, by 1 as a rule.
+    """
 
     publisher: str
     number: int

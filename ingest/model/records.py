@@ -226,6 +226,16 @@ class HeardRecord(Record, frozen=True, tag="heard"):
     """It began then, with a list: nobody knows what happened since it was last heard."""
 
 
+class LogBeganRecord(Record, frozen=True, tag="log_began"):
+    """On the cluster's log for the log of a node, which may not exist: until `ts` it had something to remember."""
+
+    target: str
+
+
+class ForgetRecord(Record, frozen=True, tag="forget"):
+    """On the log of a node that does not exist and has not for hours: what is remembered of it is given up."""
+
+
 class DeadLetterRecord(Record, frozen=True, tag="dead_letter"):
     """On the cluster's log for each dead letter whose time is known: what the alert about them needs."""
 
@@ -248,6 +258,8 @@ _Record: TypeAlias = (
     | SourceErrorRecord
     | InventoryRecord
     | HeardRecord
+    | LogBeganRecord
+    | ForgetRecord
     | DeadLetterRecord
 )
 PublishedRecord: TypeAlias = _Record | SummaryRecord

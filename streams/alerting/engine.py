@@ -10,19 +10,24 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from ingest.model.records import Record
+from ingest.model.records import ForgetRecord, Record
 from streams.alerting.definition import AnyAlert, Nothing, Now
-from streams.alerting.holding import Origin, State, changed, fired, resolved, resolved_all
+from streams.alerting.holding import Origin, State, changed, fired, remembered, resolved, resolved_all, withdrawn
 from streams.alerting.registry import ALERTS
 from streams.alerting.rules import AlertRules
 from streams.alerting.rules_file import default_rules
 from streams.fold.findings import Alert, NodeRow
-from streams.fold.reducer import Concluded, Reducer
+from streams.fold.reducer import Concluded, Reducer, Withdrawal
 
 VERSION: Final = 2
 """Of the shape of a log's state: raise it when an alert changes the shape of what it remembers."""
 _MOMENT: Final = timedelta(microseconds=1)
+WITHDRAWN_AFTER: Final = timedelta(hours=24)
+"""Of event time since an alert was resolved: a consumer that was away for a night still learns of it. Those of a node
+that is gone go with its log.
+"""
 _NODE_DELETED: Final = "Resolved because the node was deleted."
+_NODE_GONE: Final = "Resolved because the node has not existed for hours."
 _Log: TypeAlias = Literal["node", "cluster"]
 
 LogState: Final = cast(
@@ -62,8 +67,10 @@ class Engine:
         self._takers: dict[frozenset[type], list[tuple[_Enabled, frozenset[type]]]] = {}
         """The alerts that look at rows of some types, each with those of the types that it looks at."""
 
-    def step(self, state: State, concluded: Concluded | Record) -> tuple[State, Sequence[Alert]]:
+    def step(self, state: State, concluded: Concluded | Record) -> tuple[State, Sequence[Alert | Withdrawal]]:
         """What the findings of one record change about the alerts of a log."""
+        if isinstance(concluded, ForgetRecord):
+            return self._forgotten(state, concluded.ts)
         if isinstance(concluded, Record):
             concluded = Concluded(concluded.ts, concluded.node, new_minute=False, rows=(concluded,))
         at, rows = concluded.at, concluded.rows
@@ -85,7 +92,15 @@ class Engine:
             state, over = resolved(self._without_disabled(state, at), at, self._lasting(state))
             state, firing = fired(state, at, repeat=concluded.new_minute)
             emitted += over + firing
-        return state, emitted
+        return remembered(state, emitted), emitted
+
+    def _forgotten(self, state: State, at: datetime) -> tuple[State, Sequence[Alert | Withdrawal]]:
+        """Of a node that is gone: nothing is left but what is resolved now, which is withdrawn the next time."""
+        state, over = withdrawn(state, max([at, *state.resolved.values()]))
+        state, quiet = resolved(state, at)
+        state, ended = resolved_all(state, at, _NODE_GONE)
+        left = remembered(LogState(), [*quiet, *ended])
+        return left, [*over, *quiet, *ended]
 
     def _judged(self, state: State, rows: Sequence[Any], at: datetime) -> State:
         """After each alert's condition saw the rows that it looks at. This runs for every sample of every node."""
@@ -143,15 +158,16 @@ def _stepped(state: State, enabled: _Enabled, rows: Sequence[Any], at: datetime)
     return state
 
 
-def _expire(state: State, _watermark: datetime) -> tuple[State | None, Sequence[Alert]]:
+def _expire(state: State, watermark: datetime) -> tuple[State | None, Sequence[Withdrawal]]:
     """Forget a log without alerts. What time alone fires or resolves comes with the first record of a minute."""
-    return (None if state == LogState(state.cluster, state.node) else state), ()
+    state, over = withdrawn(state, watermark - WITHDRAWN_AFTER)
+    return (None if state == LogState(state.cluster, state.node) else state), over
 
 
 def _reducer(name: str, log: _Log, rules: AlertRules) -> Reducer[State]:
     types = dict.fromkeys(each for alert in ALERTS for each in _rows(alert, log))
     if log == "node":
-        types[NodeRow] = None
+        types[NodeRow] = types[ForgetRecord] = None
     return Reducer(
         name=name,
         version=VERSION,

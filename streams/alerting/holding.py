@@ -11,6 +11,7 @@ from streams.alerting.active import ActiveAlert, key_of
 from streams.alerting.definition import Change, Ends, Happened, Holds, Recovered
 from streams.alerting.rule_settings import RuleSettings
 from streams.fold.findings import Alert
+from streams.fold.reducer import Withdrawal
 
 FIRING: Final = "firing"
 RESOLVED: Final = "resolved"
@@ -23,6 +24,8 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     node: str = ""
     active: dict[str, dict[str, ActiveAlert]] = {}
     """By name, then by the `key_of` their labels; no name without alerts."""
+    resolved: dict[str, datetime] = {}
+    """When each alert that does not fire again was resolved, by fingerprint; until it is withdrawn."""
 
 
 class Origin(NamedTuple):
@@ -127,6 +130,27 @@ def fired(state: State, at: datetime, *, repeat: bool) -> tuple[State, list[Aler
                 rows.append(_row(emitted, FIRING, emitted.emitted_at or at))
             active[name][key] = emitted or alert
     return _with(state, active), rows
+
+
+def remembered(state: State, emitted: Sequence[Alert]) -> State:
+    """With what was resolved and has to be withdrawn some time; what fires again has not."""
+    if not emitted:
+        return state
+    known = dict(state.resolved)
+    for row in emitted:
+        known.pop(row.fingerprint, None)
+        if row.status == RESOLVED:
+            known[row.fingerprint] = row.ts
+    return state if known == state.resolved else msgspec.structs.replace(state, resolved=known)
+
+
+def withdrawn(state: State, until: datetime) -> tuple[State, list[Withdrawal]]:
+    """Without the alerts that were resolved up to a time."""
+    over = sorted(each for each, at in state.resolved.items() if at <= until)
+    if not over:
+        return state, []
+    kept = {each: at for each, at in state.resolved.items() if at > until}
+    return msgspec.structs.replace(state, resolved=kept), [Withdrawal(each) for each in over]
 
 
 def fingerprint(labels: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ from streams.analytics.eviction import eviction_trend, evictions, pressure_chang
 from streams.analytics.image_gc import image_gc
 from streams.analytics.numa import numa_cluster, numa_skew
 from streams.analytics.scheduling import scheduling
+from streams.fold import forgetting
 from streams.fold.reducer import Reducer
 
 ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
@@ -37,6 +38,7 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     scheduling.REDUCER,
     numa_skew.REDUCER,
     numa_cluster.REDUCER,
+    forgetting.REDUCER,
 )
 REDUCERS: Final[tuple[Reducer[Any], ...]] = (*ANALYTICS, *alert_reducers())
 """And the alerts over what they conclude, by the packaged rules."""

@@ -85,6 +85,8 @@ class _StoredLog(msgspec.Struct, array_like=True):
     minute: int
     states: dict[str, tuple[int, msgspec.Raw]]
     """Version and msgpack of each reducer's state."""
+    exists: bool = True
+    """Of a version that did not know, every node does."""
 
 
 class StateCodec:
@@ -101,7 +103,7 @@ class StateCodec:
             name: (self._reducers[name].version, msgspec.Raw(self._encode(state)))
             for name, state in sorted(log.states.items())
         }
-        return self._encode(_StoredLog(log.minute, states))
+        return self._encode(_StoredLog(log.minute, states, log.exists))
 
     def decode(self, value: bytes) -> LogState:
         stored = self._stored(value)
@@ -110,4 +112,4 @@ class StateCodec:
             for name, (version, state) in stored.states.items()
             if name in self._reducers and version == self._reducers[name].version
         }
-        return LogState(minute=stored.minute, states=states)
+        return LogState(stored.minute, states, stored.exists)

@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from common.errors import BadRecord
-from ingest.model.records import Record
+from ingest.model.records import ForgetRecord, LogBeganRecord, NodeRecord, Record
+from streams.fold.forgetting import FORGOTTEN_AFTER
 from streams.fold.reducer import Concluded, Output, Reducer
 
 EXPIRE_EVERY: Final = timedelta(minutes=1)
@@ -27,6 +28,8 @@ class LogState(msgspec.Struct):
 
     minute: int = 0
     states: dict[str, msgspec.Struct] = {}
+    exists: bool = False
+    """Of the log of a node: whether that was seen, and not deleted since."""
 
 
 class Rejected(NamedTuple):
@@ -47,14 +50,43 @@ class Fold:
         for reducer in reducers:
             for record_type in reducer.takes:
                 self._takers[reducer.log, record_type] += (reducer,)
+        self._forgets = bool(self._takers["cluster", LogBeganRecord])
         self._over = {log: [(r, frozenset(r.over)) for r in of_log if r.over] for log, of_log in self._by_log.items()}
 
     def step(self, log: LogState, record: Record) -> list[Output | Rejected]:
-        """Fold one record of a log into its states; gives what the reducers conclude.
+        """Fold one record of a log into its states; gives what the reducers conclude. A log that is left without
+        states is as one that never was.
 
         A record that they emit onto the same log is folded at once, after this one.
         """
+        if not (record.node and self._forgets):
+            return self._folded(log, record)
+        over_at = _EPOCH + EXPIRE_EVERY * log.minute + FORGOTTEN_AFTER
+        is_over = bool(log.states) and not log.exists and record.ts >= over_at
+        if isinstance(record, ForgetRecord):
+            if not log.states or log.exists:
+                return []
+            concluded = self._give_up(log, record, over_at) if is_over else []
+            return [*concluded, *(_begun(record, log) if log.states else ())]
+        is_new = is_over or not log.states
+        concluded = self._give_up(log, record, over_at) if is_over else []
+        concluded += self._folded(log, record)
+        return [*concluded, *(_begun(record, log) if is_new and log.states else ())]
+
+    def _give_up(self, log: LogState, record: Record, at: datetime) -> list[Output | Rejected]:
+        """Forget everything but what the takers of this order have still to do. `at` depends on the log alone, not
+        on what made it due: rows are the same on every runtime.
+        """
+        order = ForgetRecord(ts=at, cluster=record.cluster, node=record.node)
+        concluded = self._folded(log, order)
+        takers = {reducer.name: reducer.state() for reducer in self._takers["node", ForgetRecord]}
+        log.states = {name: state for name, state in log.states.items() if state != takers.get(name, state)}
+        return concluded
+
+    def _folded(self, log: LogState, record: Record) -> list[Output | Rejected]:
         kind = "node" if record.node else "cluster"
+        if isinstance(record, NodeRecord):
+            log.exists = record.change != "DELETED"
         concluded: list[Output | Rejected] = []
         minute = (record.ts - _EPOCH) // EXPIRE_EVERY
         new_minute = minute > log.minute
@@ -72,8 +104,14 @@ class Fold:
         if following:
             concluded = [each for each in concluded if not any(each is other for other in following)]
             for each in following:
-                concluded += self.step(log, each)
+                concluded += self._folded(log, each)
         return concluded
+
+
+def _begun(record: Record, log: LogState) -> list[Output | Rejected]:
+    """What registers a node's log with its cluster's, as of the minute that it has reached."""
+    at = _EPOCH + EXPIRE_EVERY * log.minute
+    return [LogBeganRecord(ts=at, cluster=record.cluster, target=record.node)]
 
 
 def _step(reducer: Reducer[Any], states: dict[str, msgspec.Struct], given: Any) -> list[Output | Rejected]:

@@ -12,8 +12,16 @@ from ingest.model.records import Record
 from streams.fold.findings import Row
 
 State = TypeVar("State", bound=msgspec.Struct)
-Output: TypeAlias = Row | Record
-"""A row lands in its table; a record goes to the cluster's log."""
+
+
+class Withdrawal(NamedTuple):
+    """An alert, resolved long ago, leaves the topic of alerts; its rows stay."""
+
+    fingerprint: str
+
+
+Output: TypeAlias = Row | Record | Withdrawal
+"""A row lands in its table; a record goes to its own log."""
 
 
 class Concluded(NamedTuple):

@@ -50,7 +50,7 @@ class Folded(NamedTuple):
 
     offset: int
     log: LogState
-    emitted: Mapping[str, tuple[int, int]]
+    emitted: dict[str, tuple[int, int]]
     shift: int = 0
     newest_ms: int | None = None
     """Kafka's time of the newest message that was folded; None in a state of before it was kept."""

@@ -11,6 +11,7 @@ from ingest.model.records import Record
 from ingest.model.topics import Topics, encode_record, headers_of, key_of
 from ingest.normalize.dead_letters import Buried
 from streams.fold.findings import Alert, Row
+from streams.fold.reducer import Withdrawal
 from streams.kafka.accept import ORIGIN
 from streams.kafka.codec import Emission
 from streams.kafka.messages.alerts import alert_headers, encode_alert
@@ -55,6 +56,12 @@ class Outbox:
             self._topics.alerts.name, alert.fingerprint.encode(), encode_alert(alert), alert_headers(alert)
         )
         self._handed_over.append(sent)
+
+    async def withdraw(self, alert: Withdrawal) -> None:
+        """Kafka forgets it some time after this, and what was sent of it before."""
+        self._handed_over.append(
+            await self._publisher.send(self._topics.alerts.name, alert.fingerprint.encode(), None)
+        )
 
     async def record(self, record: Record, emission: Emission) -> None:
         """Onto the log that it belongs to."""

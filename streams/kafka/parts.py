@@ -84,7 +84,7 @@ class PartsCodec:
         body, emitted = b"", dict(folded.emitted)
         layout.drop_part(_BODY)
         if states:
-            log = self._states.encode(LogState(folded.log.minute, states))
+            log = self._states.encode(LogState(folded.log.minute, states, folded.log.exists))
             body, emitted = packed(self._encode(_Body(log, emitted))), {}
             if len(body) > PIECE_BYTES:
                 self._put(_BODY, body, layout, pieces)
@@ -145,7 +145,7 @@ class PartsCodec:
         left_out = min(len(entries), -(-len(entries) * excess // max(sizes[largest], 1)))
         state = mapping.replaced(folded.log.states[name], dict(entries[left_out:]))
         states = {**folded.log.states, name: state}
-        return folded._replace(log=LogState(folded.log.minute, states)), largest, left_out
+        return folded._replace(log=LogState(folded.log.minute, states, folded.log.exists)), largest, left_out
 
     def _without_split(
         self, name: str, state: msgspec.Struct, layout: Layout, pieces: dict[int, bytes]

@@ -15,12 +15,12 @@ import structlog
 from common.errors import BadRecord
 from common.telemetry import STAGE_SECONDS
 from ingest.kafka.publish import Publisher
-from ingest.model.records import AnyRecord, Record, SourceErrorRecord
+from ingest.model.records import AnyRecord, ForgetRecord, Record, SourceErrorRecord
 from ingest.model.topics import Topics, cluster_of, encode_record, headers_of, key_of, kind_of
 from ingest.normalize.dead_letters import Buried
 from streams.fold.findings import Alert, Row
 from streams.fold.fold import Fold, LogState, Rejected
-from streams.fold.reducer import AnyReducer
+from streams.fold.reducer import AnyReducer, Withdrawal
 from streams.kafka.accept import Bury, Skip, accept
 from streams.kafka.codec import Emission, Folded
 from streams.kafka.message import Message
@@ -30,6 +30,8 @@ from streams.kafka.states import LeftOut, Log, LogStates, Turn
 MAX_DEAD_LETTERS_IN_A_ROW: Final = 1000
 """Of one log; of more only every SAMPLED is buried, until a record comes."""
 SAMPLED: Final = 1000
+MAX_ORIGINS: Final = 20_000
+"""Logs whose last emission a log remembers. A worker that died repeats the emissions of its last batch, no older."""
 MAX_FLOODS: Final = 10_000
 """Logs whose messages that are no records are counted at once."""
 log = structlog.get_logger(__name__)
@@ -107,7 +109,7 @@ class LogFolder:
         )
 
     async def _fold_log(self, key: bytes, before: Folded, messages: Iterable[Message], outbox: Outbox) -> Folded:
-        state, emitted = LogState(before.log.minute, dict(before.log.states)), dict(before.emitted)
+        state, emitted = LogState(before.log.minute, dict(before.log.states), before.log.exists), dict(before.emitted)
         folded = before._replace(log=state, emitted=emitted)
         origin = key.decode(errors="backslashreplace")  # whoever wrote to the topic chose it
         concluded: list[Concluded] = []
@@ -119,6 +121,7 @@ class LogFolder:
             if isinstance(decision, Skip):
                 continue
             if decision.emission is not None:
+                emitted.pop(decision.emission.origin, None)
                 emitted[decision.emission.origin] = (decision.emission.offset, decision.emission.number)
             if isinstance(decision, Bury):
                 await self._bury(key, decision.letter, Emission(origin, folded.offset, 0), outbox)
@@ -135,6 +138,8 @@ class LogFolder:
             rows = await self._fold_record(origin, folded, record, message, outbox)
             if rows:
                 concluded.append(Concluded(record.cluster, record.node, record.ts, place, rows))
+        while len(emitted) > MAX_ORIGINS:
+            del emitted[next(iter(emitted))]
         await outbox.findings(key, concluded)
         return folded
 
@@ -151,6 +156,10 @@ class LogFolder:
             emission = Emission(origin, folded.offset, number)
             if isinstance(output, Record):
                 await outbox.record(output, emission)
+                if isinstance(output, ForgetRecord):
+                    folded.emitted.pop(key_of(output.cluster, output.node).decode(), None)
+            elif isinstance(output, Withdrawal):
+                await outbox.withdraw(output)
             elif isinstance(output, Rejected):
                 reason, at = str(output.error), str(message.position)
                 log.warning("a record makes no sense", kind=kind_of(record), at=at, reason=reason)

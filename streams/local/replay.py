@@ -16,7 +16,7 @@ from streams.fold.batch import Batch, Sink
 from streams.fold.checkpoints import Checkpoints, Entry, Seen, StateCodec, packed, unpacked
 from streams.fold.findings import Row
 from streams.fold.fold import Fold, LogKey, LogState, Rejected
-from streams.fold.reducer import Reducer
+from streams.fold.reducer import Reducer, Withdrawal
 
 BATCH_ROWS: Final = 4_000
 CHECKPOINT_EVERY: Final = 100_000
@@ -129,7 +129,8 @@ class Replay:
         self._changed = {key for key in self._changed if key.cluster != cluster}
         self._logs = {key: log for key, log in self._logs.items() if key.cluster != cluster}
         for node, value in self._checkpoints.load(cluster, "state").items():
-            self._logs[LogKey(cluster, node)] = self._codec.decode(unpacked(value))
+            if value:
+                self._logs[LogKey(cluster, node)] = self._codec.decode(unpacked(value))
 
     def _fold_record(self, record: Record, item: Decoded) -> None:
         key = LogKey(record.cluster, record.node)
@@ -143,8 +144,10 @@ class Replay:
                 self._fold_record(output, item)
             elif isinstance(output, Rejected):
                 self._bury(record.cluster, record.ts, item, output.error, encode_record(item.published(record)))
-            else:
+            elif not isinstance(output, Withdrawal):
                 rows.append(output)
+        if not log.states:
+            self._logs.pop(key, None)
         self._batch.add(rows)
 
     def _bury(self, cluster: str, ts: datetime | None, item: Decoded, error: BadRecord, raw: bytes) -> None:
@@ -180,10 +183,15 @@ class Replay:
         for cluster in sorted(self._until.keys() - self._apart.keys()):
             entries.append(Entry(cluster, "until", "", self._until[cluster].isoformat().encode()))
         entries += [
-            Entry(key.cluster, "state", key.node, packed(self._codec.encode(self._logs[key])))
+            Entry(key.cluster, "state", key.node, self._stored(key))
             for key in sorted(self._changed)
             if key.cluster not in self._apart
         ]
         self._changed.clear()
         if entries:
             self._checkpoints.save(entries)
+
+    def _stored(self, key: LogKey) -> bytes:
+        """The state of a log; empty for one that is forgotten."""
+        log = self._logs.get(key)
+        return b"" if log is None else packed(self._codec.encode(log))

@@ -70,26 +70,26 @@ def observations(
         for node in range(nodes):
             ts = BEGIN + interval * (sample + node / nodes)
             summary = summaries.at(node, ts)
-            yield _observed(ts, "kubelet", "stats/summary", "SNAPSHOT", summary, node_name(node))
+            yield observed(ts, "kubelet", "stats/summary", "SNAPSHOT", summary, node_name(node))
             if numa:
                 checkpoint = _checkpoint(node, sample)
-                yield _observed(ts, "agent", "cpu_manager_state", "SNAPSHOT", checkpoint, node_name(node))
+                yield observed(ts, "agent", "cpu_manager_state", "SNAPSHOT", checkpoint, node_name(node))
             if pods and node % NODES_AN_EVENT == sample % NODES_AN_EVENT:
-                yield _observed(ts, "watch", "events", "ADDED", _event(shapes, node, sample, ts))
+                yield observed(ts, "watch", "events", "ADDED", _event(shapes, node, sample, ts))
 
 
 def _listing(shapes: Shapes, nodes: int, pods: int, *, numa: bool) -> Iterator[Observation]:
     listed_at = BEGIN - LISTING
     for node in range(nodes):
-        yield _observed(listed_at, "list", "nodes", "ADDED", node_object(shapes, node))
+        yield observed(listed_at, "list", "nodes", "ADDED", node_object(shapes, node))
     for node in range(nodes):
         for pod in range(pods):
-            yield _observed(listed_at, "list", "pods", "ADDED", pod_object(shapes, node, pod))
+            yield observed(listed_at, "list", "pods", "ADDED", pod_object(shapes, node, pod))
     for node in range(nodes):
-        yield _observed(listed_at, "kubelet", "configz", "SNAPSHOT", shapes.configz, node_name(node))
+        yield observed(listed_at, "kubelet", "configz", "SNAPSHOT", shapes.configz, node_name(node))
     if numa:
         for node in range(nodes):
-            yield _observed(listed_at, "agent", "cpu_topology", "SNAPSHOT", TOPOLOGY, node_name(node))
+            yield observed(listed_at, "agent", "cpu_topology", "SNAPSHOT", TOPOLOGY, node_name(node))
 
 
 def _checkpoint(node: int, sample: int) -> Json:
@@ -103,9 +103,10 @@ def _checkpoint(node: int, sample: int) -> Json:
     return checkpoint
 
 
-def _observed(
+def observed(
     ts: datetime, source: Origin, resource: str, change: Change, content: Json, node: str = ""
 ) -> Observation:
+    """An observation of the made-up cluster."""
     return Observation(
         ts=ts,
         cluster=CLUSTER,

@@ -15,6 +15,7 @@ from streams.analytics.registry import REDUCERS
 from streams.fold.checkpoints import StateCodec
 from streams.fold.findings import Row
 from streams.fold.fold import Fold, LogState, Rejected
+from streams.fold.reducer import Withdrawal
 from streams.kafka.faust_fixes import App
 from streams.kafka.messages.findings import encode_findings
 
@@ -63,7 +64,7 @@ async def _fold(fold: Fold, state: LogState, record: AnyRecord, cluster: Any) ->
     for output in fold.step(state, record):
         if isinstance(output, Record):
             await cluster.send(key=key_of(output.cluster, output.node), value=encode_record(output))
-        elif not isinstance(output, Rejected):
+        elif not isinstance(output, Rejected | Withdrawal):
             rows.append(output)
     return rows
 

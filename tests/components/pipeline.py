@@ -119,7 +119,7 @@ class Pipeline:
         self._parts.append(part)
         return part
 
-    def send(self, topic: str, messages: Iterable[tuple[bytes, bytes, Headers]]) -> None:
+    def send(self, topic: str, messages: Iterable[tuple[bytes, bytes | None, Headers]]) -> None:
         """Put keys, values and headers into a topic as they are."""
 
         async def send() -> None:

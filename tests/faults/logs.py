@@ -25,6 +25,7 @@ from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry
 from streams.fold.fold import Fold, LogState, Rejected
+from streams.fold.reducer import Withdrawal
 from streams.kafka.accept import ORIGIN
 from streams.local.replay import Replay
 
@@ -68,7 +69,7 @@ def _folded(pipeline: Pipeline, dsn: str) -> list[TableDigest]:
         except msgspec.MsgspecError:
             continue
         outputs = fold.step(logs[message.topic, message.key], record)
-        batch.add([each for each in outputs if not isinstance(each, Record | Rejected)])
+        batch.add([each for each in outputs if not isinstance(each, Record | Rejected | Withdrawal)])
     with connect(dsn) as database:
         migrate(database)
         land(database, batch)

@@ -30,6 +30,7 @@ from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import StateCodec
 from streams.fold.fold import Fold, LogState, Rejected
+from streams.fold.reducer import Withdrawal
 from streams.kafka.messages.findings import columns_of, decode_findings, encode_findings
 
 AT: Final = datetime(2026, 11, 21, 4, 30, tzinfo=UTC)
@@ -186,7 +187,7 @@ def _findings() -> Iterable[bytes]:
         entry = decode_line(line, HERE)
         for record in _records(entry.observation) if isinstance(entry, Observed) else []:
             told = FOLD.step(logs.setdefault((record.cluster, record.node), LogState()), record.folded())
-            rows = [each for each in told if not isinstance(each, Record | Rejected)]
+            rows = [each for each in told if not isinstance(each, Record | Rejected | Withdrawal)]
             if rows:
                 yield encode_findings(record.cluster, record.node, record.ts, rows)
 

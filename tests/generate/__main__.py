@@ -6,6 +6,7 @@ from typing import Final
 
 from generate.alert_coverage import VIEW, alert_coverage
 from generate.alert_list import alert_list
+from generate.churn import churn
 from generate.commands import commands
 from generate.pictures import floors, observation
 from generate.schemas import MODELS, schema
@@ -18,6 +19,7 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/tables.md": tables,
     "docs/commands.md": commands,
     "docs/alert-list.md": alert_list,
+    "docs/churn.svg": churn,
     "docs/floors.svg": floors,
     "docs/observation.svg": observation,
 }

@@ -43,13 +43,13 @@ def floors() -> str:
         tiers = rooms.get(floor, [[""]])
         height = len(tiers) * _TIER + 8
         parts.append(_rect("floor", 0, y, WIDTH - 70, height))
-        parts.append(_text("name", 12, y + height / 2, floor))
+        parts.append(text("name", 12, y + height / 2, floor))
         for number, tier in enumerate(tiers):
             parts += _tier(floor, tier, y + 4 + number * _TIER, rank, rooms)
             rank += 1
         y += height + _GAP
     parts += _sides(y - _GAP)
-    return _svg(y, "Seven floors and their rooms", parts)
+    return svg(y, "Seven floors and their rooms", parts)
 
 
 def _inner(contract: dict[str, Any]) -> bool:
@@ -69,8 +69,8 @@ def _tier(floor: str, tier: list[str], y: float, rank: int, rooms: dict[str, lis
         x = begin + number * each_width
         data = f' data-room="{name}" data-rank="{rank}"'
         yield _rect("room", x, y + 3, each_width - 6, _TIER - 6, data)
-        text = f"{room}: {inner}" if inner else room or NOTES[floor]
-        yield _text("" if room else "note", x + (each_width - 6) / 2, y + _TIER / 2, text)
+        label = f"{room}: {inner}" if inner else room or NOTES[floor]
+        yield text("" if room else "note", x + (each_width - 6) / 2, y + _TIER / 2, label)
 
 
 def _sides(bottom: float) -> Iterator[str]:
@@ -167,16 +167,16 @@ def observation() -> str:
     """The way of an observation, from a source at the top to people at the bottom."""
     parts = [part for arrow in ARROWS for part in _arrow(arrow)]
     parts += [part for box in BOXES.values() for part in _box(box)]
-    return _svg(13 * _ROW, "The way of an observation", parts)
+    return svg(13 * _ROW, "The way of an observation", parts)
 
 
 def _box(box: Box) -> Iterator[str]:
     x, y, width = box.column * _COLUMN + 6, box.row * _ROW + 8, box.columns * _COLUMN - 12
     yield _rect(box.kind, x, y, width, _BOX)
     middle = x + width / 2
-    yield _text("", middle, y + (_BOX / 2 if not box.note else 14), ", ".join(box.names))
+    yield text("", middle, y + (_BOX / 2 if not box.note else 14), ", ".join(box.names))
     if box.note:
-        yield _text("note", middle, y + 30, box.note)
+        yield text("note", middle, y + 30, box.note)
 
 
 def _arrow(arrow: Arrow) -> Iterator[str]:
@@ -192,11 +192,13 @@ def _rect(kind: str, x: float, y: float, width: float, height: float, data: str 
     return f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="5"{data}/>'
 
 
-def _text(kind: str, x: float, y: float, text: str) -> str:
+def text(kind: str, x: float, y: float, content: str) -> str:
+    """One line, in the middle of a point."""
     named = f' class="{kind}"' if kind else ""
-    return f'<text{named} x="{x:g}" y="{y:g}">{escape(text)}</text>'
+    return f'<text{named} x="{x:g}" y="{y:g}">{escape(content)}</text>'
 
 
-def _svg(height: float, title: str, parts: list[str]) -> str:
+def svg(height: float, title: str, parts: list[str]) -> str:
+    """A picture in the style of all."""
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" role="img">'
     return "\n".join([head, f"<title>{title}</title>", _STYLE, *parts, "</svg>\n"])

@@ -36,6 +36,7 @@ class Alertmanager:
     async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
         """Everything that fires, and what was resolved lately; returns when Alertmanager has it."""
         every = (*standing.firing(), *standing.resolved(news, self._clock.now() - RESOLVED_FOR))
+        self._refused &= {self._mark(received) for received in every}
         wanted = [received for received in every if self._mark(received) not in self._refused]
         for some in _in_pieces(wanted):
             await self._send(some)

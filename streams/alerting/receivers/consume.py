@@ -171,7 +171,7 @@ class _Following:
                     if message.offset >= until[partition]:
                         self._consumer.seek(partition, message.offset)
                         break
-                    received = _received(message)
+                    received = self._received(message)
                     if received is not None:
                         self._standing.read(received)
                         unsent |= {received.alert.fingerprint} if partition in first else set()
@@ -186,15 +186,21 @@ class _Following:
         while True:
             found = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=AT_ONCE)
             messages = [message for of_one in found.values() for message in of_one]
-            news = [
-                received for message in messages if (received := _received(message)) and self._standing.read(received)
-            ]
+            received = (self._received(message) for message in messages)
+            news = [each for each in received if each is not None and self._standing.read(each)]
             ends = {partition: of_one[-1].offset + 1 for partition, of_one in found.items() if of_one}
             resend = self._receiver.resend_seconds
             if news or (resend is not None and loop.time() - sent_at >= resend):
                 await self._receiver.deliver(news, self._standing)
                 sent_at = loop.time()
             await self._commit(ends)
+
+    def _received(self, message: Any) -> Received | None:
+        """None for what is no alert any more, which is forgotten, and for what never was one."""
+        if message.value is None:
+            self._standing.withdraw((message.key or b"").decode(errors="replace"))
+            return None
+        return _received(message)
 
     async def _commit(self, ends: Mapping[TopicPartition, int]) -> None:
         if ends:

@@ -29,7 +29,7 @@ class Pushed:
     """Sends each piece of news by itself, those of one alert in their order.
 
     An alert that its receiver fails on is parked: it is tried once in every round that follows, until it is taken or
-    there is news of it. A process that ends forgets it.
+    there is news of it, or it left the topic. A process that ends forgets it.
     """
 
     def __init__(self, send: Callable[[Received, float], Awaitable[None]], poster: Poster | None = None) -> None:
@@ -48,12 +48,13 @@ class Pushed:
         if self.poster is not None:
             await self.poster.close()
 
-    async def deliver(self, news: Sequence[Received], standing: Standing) -> None:  # noqa: ARG002  # a receiver's contract
+    async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
         """Return when every piece was taken, refused for good or parked; the last two are logged."""
         by_alert: dict[str, list[Received]] = {}
         for received in news:
             by_alert.setdefault(received.alert.fingerprint, []).append(received)
         room = asyncio.Semaphore(AT_ONCE)
+        self._parked = {fingerprint: each for fingerprint, each in self._parked.items() if fingerprint in standing}
         parked = [each for fingerprint, each in self._parked.items() if fingerprint not in by_alert]
         await together(self._in_order(of_one, room, DEADLINE_SECONDS) for of_one in by_alert.values())
         await together(self._in_order(of_one, room, 0.0) for of_one in parked)

@@ -23,6 +23,13 @@ class Standing:
     def __init__(self) -> None:
         self._last: dict[str, Received] = {}
 
+    def __contains__(self, fingerprint: str) -> bool:
+        return fingerprint in self._last
+
+    def withdraw(self, fingerprint: str) -> None:
+        """Forget an alert that left the topic."""
+        self._last.pop(fingerprint, None)
+
     def firing(self) -> Sequence[Received]:
         """What fires, in the order in which it fired."""
         found = [received for received in self._last.values() if received.alert.status == "firing"]

@@ -17,6 +17,7 @@ from ingest.model.records import (
     CpuManagerRecord,
     CpuTopologyRecord,
     EventRecord,
+    ForgetRecord,
     MemoryManagerRecord,
     MetricsRecord,
     NodeNumaRecord,
@@ -46,7 +47,7 @@ R = TypeVar("R", NumaAllocation, NumaPod, NumaResource, NumaWhatif)
 
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
-    if isinstance(record, NodeRecord) and record.change == "DELETED":
+    if isinstance(record, ForgetRecord) or (isinstance(record, NodeRecord) and record.change == "DELETED"):
         return State(), _farewell(state, record.ts)
     taken = state if isinstance(record, EventRecord) else _TAKE[type(record)](state, record)
     outputs: list[Output] = []
@@ -215,5 +216,11 @@ _TAKE: Final[dict[type[Record], Callable[[State, Any], State]]] = {
 }
 
 REDUCER: Final = Reducer(
-    name="numa_skew", version=1, log="node", takes=(*_TAKE, EventRecord), state=State, step=step, expire=expire
+    name="numa_skew",
+    version=1,
+    log="node",
+    takes=(*_TAKE, EventRecord, ForgetRecord),
+    state=State,
+    step=step,
+    expire=expire,
 )

@@ -24,7 +24,7 @@ def main() -> None:
 
     def fold(state: LogState | None, message: Any) -> tuple[LogState, Iterable[Any]]:
         # what is snapshotted must not change any more
-        log = LogState() if state is None else LogState(state.minute, dict(state.states))
+        log = LogState() if state is None else LogState(state.minute, dict(state.states), state.exists)
         outputs = folding(log, message.key, message.value)
         return log, [KafkaSinkMessage(each.key, each.value, topic=each.topic) for each in outputs]
 

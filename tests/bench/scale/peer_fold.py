@@ -16,6 +16,7 @@ from leadsman.run.settings import Settings, load
 from streams.analytics.registry import REDUCERS
 from streams.fold.findings import Row
 from streams.fold.fold import Fold, LogState, Rejected
+from streams.fold.reducer import Withdrawal
 from streams.kafka.messages.findings import encode_findings
 
 PROGRESS: Final = "LEADSMAN_SCALE_PROGRESS"
@@ -48,7 +49,7 @@ class Folding:
             if isinstance(output, Record):
                 to = key_of(output.cluster, output.node)
                 yield Output(self.topics.cluster.name, to, encode_record(output))
-            elif not isinstance(output, Rejected):
+            elif not isinstance(output, Rejected | Withdrawal):
                 rows.append(output)
         if rows:
             findings = encode_findings(record.cluster, record.node, record.ts, rows)

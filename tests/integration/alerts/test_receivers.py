@@ -22,6 +22,7 @@ from components.programs.cache import require
 from components.programs.extras import alertmanager_program
 from components.rows import row
 from ingest.files.sources import read_sources
+from ingest.model.topics import Headers
 from paths import EXAMPLES, NODE_PRESSURE
 from streams.alerting.holding import fingerprint
 from streams.alerting.receivers.choose import group_of
@@ -195,6 +196,21 @@ def test_a_receiver_that_comes_late_hears_what_fires_and_nothing_old(
     send(pipeline, alert("Now", "resolved", 60), alert("Next"))
     eventually("news are told", lambda: len(hook.bodies) == 3)
     assert hook.statuses() == {("Now", "firing"): 1, ("Now", "resolved"): 1, ("Next", "firing"): 1}
+
+
+def test_an_alert_that_left_the_topic_is_nothing_to_deliver(
+    pipeline: Pipeline, consumers: Consumers, hook: Hook
+) -> None:
+    old = alert("Old", "resolved", 30)
+    withdrawal: list[tuple[bytes, None, Headers]] = [(old.fingerprint.encode(), None, [])]
+    send(pipeline, alert("Old"), old)
+    pipeline.send(pipeline.topics.alerts.name, withdrawal)
+    consumer = consumers.start(f"webhook={hook.url}")
+    consumer.await_ready(lambda: "following the alerts" in consumer.last_lines())
+    pipeline.send(pipeline.topics.alerts.name, withdrawal)
+    send(pipeline, alert("Next"))
+    eventually("news are delivered", lambda: hook.statuses() == {("Next", "firing"): 1})
+    assert "not an alert" not in consumer.log.read_text()
 
 
 def test_kill_9_and_restart_lose_no_alert_and_tell_none_twice(

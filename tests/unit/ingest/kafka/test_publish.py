@@ -10,7 +10,7 @@ import uvloop
 from common.errors import FilesUnusable
 from common.telemetry import _REGISTERED
 from common.tls import RotatingContext
-from ingest.kafka.publish import Publisher, PublisherEnded
+from ingest.kafka.publish import MAX_NUMBERED, Publisher, PublisherEnded, _Numbers
 
 
 def test_a_ca_file_that_is_empty_for_a_moment_ends_the_publisher_loudly(tmp_path: Path) -> None:
@@ -35,3 +35,14 @@ def test_a_ca_file_that_is_empty_for_a_moment_ends_the_publisher_loudly(tmp_path
     with pytest.raises(FilesUnusable, match=r"ca_file: .*/ca\.crt cannot be used"):
         uvloop.run(publish())
     assert any("publishing to Kafka has ended" in each and "ca.crt" in each for each in reasons)
+
+
+def test_numbers_of_a_key_rise_and_none_comes_again_after_it_was_forgotten() -> None:
+    numbers = _Numbers()
+    assert [numbers.next("t", b"a") for _ in range(3)] == [1, 2, 3]
+    assert numbers.next("other", b"a") == 1
+    for number in range(MAX_NUMBERED):
+        numbers.next("t", b"%d" % number)
+    assert numbers.next("t", b"a") == 4
+    assert numbers.next("t", b"a") == 5
+    assert len(numbers._last) == MAX_NUMBERED

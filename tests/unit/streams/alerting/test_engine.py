@@ -1,6 +1,7 @@
 """What the engine does for every alert: hold times, repeating, resolving, identity, and its state."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -10,12 +11,13 @@ from hypothesis import strategies as st
 
 from components.alert_log import AlertLog, at, changed, image_gc, signal, skew
 from components.rows import row
+from ingest.model.records import ForgetRecord
 from streams.alerting.definition import Nothing
-from streams.alerting.engine import LogState, alert_reducers
+from streams.alerting.engine import WITHDRAWN_AFTER, LogState, alert_reducers
 from streams.alerting.holding import State, fingerprint
 from streams.alerting.registry import ALERTS
 from streams.fold.findings import Alert, Eviction, NodeRow, Row, SourceError
-from streams.fold.reducer import Concluded
+from streams.fold.reducer import Concluded, Withdrawal
 
 THRESHOLD_MET = signal(hard_met=True, seconds_to_hard=0.0)
 OFF: dict[str, object] = {"enabled": False}
@@ -39,7 +41,7 @@ def silent(seconds: float) -> SourceError:
 
 def test_the_reducers_take_what_the_alerts_look_at() -> None:
     node, cluster = alert_reducers()
-    assert node.takes == ()
+    assert node.takes == (ForgetRecord,)
     assert set(node.over) == {each for alert in ALERTS for each in alert.node_rows} | {NodeRow}
     assert {*cluster.takes, *cluster.over} == {each for alert in ALERTS for each in alert.cluster_rows}
 
@@ -208,7 +210,41 @@ def test_what_an_alert_remembers_is_its_own_field_of_the_state(alert: Any) -> No
 
 def test_a_log_without_alerts_is_forgotten() -> None:
     expire = alert_reducers()[0].expire
-    assert expire(LogState("c", "n"), at(60)) == (None, ())
+    assert expire(LogState("c", "n"), at(60)) == (None, [])
     log = AlertLog()
     log(0, eviction(0, "a"))
-    assert expire(log.state, at(60)) == (log.state, ())
+    assert expire(log.state, at(60)) == (log.state, [])
+
+
+def test_a_resolved_alert_is_withdrawn_a_day_later_unless_it_fires_again() -> None:
+    expire = alert_reducers()[0].expire
+    log = AlertLog()
+    log(0, eviction(0, "a"))
+    log(10)
+    resolved = next(each.ts for each in _until_resolved(log))
+    (mark,) = log.state.resolved
+    state, early = expire(log.state, resolved + WITHDRAWN_AFTER - timedelta(seconds=1))
+    assert (state, early) == (log.state, [])
+    assert expire(log.state, resolved + WITHDRAWN_AFTER) == (None, [Withdrawal(mark)])
+    log(80_000, eviction(80_000, "b"))
+    assert log(80_010) == ["firing PodsEvicted"]
+    assert log.state.resolved == {}, "what fires again stays"
+
+
+def _until_resolved(log: AlertLog) -> list[Alert]:
+    for minute in range(1, 600):
+        log(60 * minute, new_minute=True)
+        if not log.state.active:
+            return [each for each in log.emitted if each.status == "resolved"]
+    raise AssertionError
+
+
+def test_what_fires_on_the_log_of_a_node_that_is_forgotten_is_resolved_and_withdrawn_the_next_time() -> None:
+    log = AlertLog()
+    log(0, skew(skew_ratio=0.9))
+    assert log(600) == ["firing NUMASkewHigh"]
+    step = alert_reducers()[0].step
+    state, outputs = step(log.state, ForgetRecord(ts=at(30_000), cluster="c", node="n"))
+    assert [each.status for each in outputs if isinstance(each, Alert)] == ["resolved"]
+    state, outputs = step(state, ForgetRecord(ts=at(60_000), cluster="c", node="n"))
+    assert (state, outputs) == (LogState(), [Withdrawal(log.emitted[0].fingerprint)])

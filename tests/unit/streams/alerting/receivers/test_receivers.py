@@ -110,6 +110,14 @@ def test_what_is_read_again_is_no_news() -> None:
     assert [standing.read(each) for each in every] == [False] * 4
 
 
+def test_an_alert_that_left_the_topic_is_as_one_that_never_was() -> None:
+    standing = standing_after(received("resolved", 0, 5))
+    standing.withdraw("A")
+    standing.withdraw("unknown")
+    assert "A" not in standing
+    assert standing.read(received("resolved", 0, 5))
+
+
 def test_where_the_first_message_is_gone_the_next_is_the_news() -> None:
     # a compacted topic keeps the last message of a key only
     assert Standing().read(received(update=60))
@@ -224,13 +232,15 @@ async def test_an_alert_that_the_receiver_fails_on_is_parked_after_its_deadline_
     async with Server().running() as server:
         receiving = webhook(server.url, None, clock.clock)
         server.failing = {"A"}
+        news = [received(), received("resolved", 0, 9), received(name="B")]
+        standing = standing_after(*news)
         with capture_logs() as logs:
-            await receiving.deliver([received(), received("resolved", 0, 9), received(name="B")], Standing())
+            await receiving.deliver(news, standing)
             assert DEADLINE_SECONDS <= clock.seconds < 2 * DEADLINE_SECONDS
             assert taken(server) == [("B", "firing")]
             assert receiving.resend_seconds == ROUND_SECONDS
             server.bodies.clear()
-            await receiving.deliver([received(name="C")], Standing())
+            await receiving.deliver([received(name="C")], standing)
             assert taken(server) == [("C", "firing")]
             assert len(server.bodies) == 2  # A was tried once
         assert [each["alert"] for each in logs if each["event"] == "an alert is parked"] == ["A"]
@@ -238,7 +248,7 @@ async def test_an_alert_that_the_receiver_fails_on_is_parked_after_its_deadline_
         assert receiving.poster.tally["parked"] == 1
         server.failing.clear()
         server.bodies.clear()
-        await receiving.deliver([], Standing())
+        await receiving.deliver([], standing)
         assert taken(server) == [("A", "firing"), ("A", "resolved")]
         assert receiving.resend_seconds is None
         await receiving.close()
@@ -261,6 +271,20 @@ async def test_news_of_a_parked_alert_replace_what_was_parked() -> None:
         await receiving.deliver([], Standing())
         await receiving.close()
     assert taken(server) == [("A", "resolved")]
+
+
+@pytest.mark.asyncio
+async def test_a_parked_alert_that_left_the_topic_is_not_tried_again() -> None:
+    async with Server().running() as server:
+        receiving = webhook(server.url, None, FakeClock().clock)
+        server.failing = {"A"}
+        standing = standing_after(received())
+        await receiving.deliver([received()], standing)
+        server.bodies.clear()
+        standing.withdraw("A")
+        await receiving.deliver([], standing)
+        assert (server.bodies, receiving.resend_seconds) == ([], None)
+        await receiving.close()
 
 
 @pytest.mark.asyncio

@@ -1,0 +1,56 @@
+"""Which logs of nodes are given up. Once a node is gone its log has no time of its own, so the cluster's decides.
+
+The cluster's log knows every log that remembers something of a node that may not exist, since each registers with its
+first record. Hours pass there with the signs of life of the watches: an agent whose clock is wrong forgets nothing.
+See `streams.fold.fold` for what the log of the node does then.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from ingest.model.records import ForgetRecord, HeardRecord, LogBeganRecord, NodeRecord
+from streams.fold.reducer import Output, Reducer
+
+FORGOTTEN_AFTER: Final = timedelta(hours=6)
+"""Of event time since anything was heard of a node that does not exist. An API server keeps Events for an hour,
+OpenShift's for three, and a watcher that was away lists them as late as that: they still meet what is known of their
+node, and are not counted anew.
+"""
+
+
+class State(msgspec.Struct, frozen=True):
+    heard: datetime | None = None
+    """When a watch was known to be whole."""
+    absent: dict[str, datetime] = {}
+    """Nodes that may not exist, and since when. A log that knows better ignores its order."""
+
+
+def step(state: State, record: NodeRecord | LogBeganRecord | HeardRecord) -> tuple[State, Sequence[Output]]:
+    heard, absent = state.heard, state.absent
+    match record:
+        case HeardRecord():
+            heard = max(record.ts, heard or record.ts)
+        case LogBeganRecord(target=node):
+            absent = {node: record.ts} | absent
+        case NodeRecord(change="DELETED"):
+            absent = absent | {record.object.metadata.name: record.ts}
+        case NodeRecord():
+            absent = {node: since for node, since in absent.items() if node != record.object.metadata.name}
+    if heard is None:
+        return State(heard, absent), ()
+    kept = {node: since for node, since in absent.items() if heard - since < FORGOTTEN_AFTER}
+    over = sorted(absent.keys() - kept.keys())
+    return State(heard, kept), [ForgetRecord(ts=heard, cluster=record.cluster, node=node) for node in over]
+
+
+REDUCER: Final = Reducer(
+    name="forgetting",
+    version=1,
+    log="cluster",
+    takes=(NodeRecord, LogBeganRecord, HeardRecord),
+    state=State,
+    step=step,
+)

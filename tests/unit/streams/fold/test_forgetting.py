@@ -1,0 +1,175 @@
+"""Logs of nodes that are gone are given up hours later, by the time of their cluster (delivery.md#forgetting)."""
+
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from ingest.model.objects.node import Node, NodeMetadata
+from ingest.model.records import ForgetRecord, HeardRecord, LogBeganRecord, NodeRecord, Record, SourceErrorRecord
+from streams.fold import forgetting
+from streams.fold.findings import DeadLetter
+from streams.fold.fold import Fold, LogKey, LogState
+from streams.fold.forgetting import FORGOTTEN_AFTER
+from streams.fold.reducer import Output, Reducer
+
+T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+class Count(msgspec.Struct, frozen=True):
+    seen: int = 0
+
+
+def count(state: Count, record: SourceErrorRecord) -> tuple[Count, Sequence[Output]]:
+    return Count(state.seen + 1), (DeadLetter(record.cluster, record.ts, "", "", "", str(state.seen + 1), ""),)
+
+
+COUNT: Reducer[Any] = Reducer("count", 1, "node", (SourceErrorRecord,), Count, count)
+
+
+class Cluster:
+    """The logs of a cluster; what one emits onto another arrives at once."""
+
+    def __init__(self, *reducers: Reducer[Any]) -> None:
+        self._fold = Fold([*(reducers or (COUNT,)), forgetting.REDUCER])
+        self.logs: defaultdict[LogKey, LogState] = defaultdict(LogState)
+        self.outputs: list[Any] = []
+        self.emitted: list[Record] = []
+
+    def take(self, *records: Record) -> None:
+        waiting = deque(records)
+        while waiting:
+            record = waiting.popleft()
+            for output in self._fold.step(self.logs[LogKey(record.cluster, record.node)], record):
+                if isinstance(output, Record):
+                    waiting.append(output)
+                    self.emitted.append(output)
+                else:
+                    self.outputs.append(output)
+
+    def node(self, at: datetime, change: Any) -> None:
+        record = NodeRecord(ts=at, cluster="c", node="n", change=change, object=Node(NodeMetadata("n", uid="u")))
+        self.take(record, msgspec.structs.replace(record, node=""))
+
+    def seen(self, at: datetime, node: str = "n") -> None:
+        self.take(SourceErrorRecord(ts=at, cluster="c", node=node, resource="r", error="e"))
+
+    def until(self, at: datetime) -> None:
+        """The cluster's time goes on."""
+        self.take(HeardRecord(ts=at, cluster="c", resource="nodes"))
+
+    def states(self, node: str = "n") -> dict[str, msgspec.Struct]:
+        return self.logs[LogKey("c", node)].states
+
+
+def test_the_log_of_a_deleted_node_is_given_up_when_its_hours_are_over_and_begins_anew() -> None:
+    cluster = Cluster()
+    cluster.node(T0, "ADDED")
+    cluster.seen(T0)
+    cluster.node(T0 + MINUTE, "DELETED")
+    cluster.until(T0 + MINUTE + FORGOTTEN_AFTER - MINUTE)
+    assert cluster.states() == {"count": Count(1)}
+    cluster.until(T0 + MINUTE + FORGOTTEN_AFTER)
+    assert cluster.states() == {}
+    (known,) = cluster.states("").values()
+    assert known == forgetting.State(T0 + MINUTE + FORGOTTEN_AFTER), "its cluster remembers nothing of it"
+    cluster.seen(T0 + timedelta(days=1))
+    assert cluster.states() == {"count": Count(1)}
+
+
+def test_a_node_that_is_back_in_time_keeps_its_log() -> None:
+    cluster = Cluster()
+    cluster.seen(T0)
+    cluster.node(T0, "DELETED")
+    cluster.node(T0 + FORGOTTEN_AFTER - MINUTE, "ADDED")
+    cluster.until(T0 + 2 * FORGOTTEN_AFTER)
+    cluster.seen(T0 + 2 * FORGOTTEN_AFTER)
+    assert cluster.states() == {"count": Count(2)}
+
+
+def test_a_node_that_exists_and_is_silent_keeps_its_log() -> None:
+    cluster = Cluster()
+    cluster.node(T0, "ADDED")
+    cluster.seen(T0)
+    cluster.until(T0 + timedelta(days=30))
+    assert cluster.states() == {"count": Count(1)}
+
+
+@pytest.mark.parametrize("arrives", [True, False], ids=["the order arrives", "or not"])
+@pytest.mark.parametrize(("silence", "seen"), [(FORGOTTEN_AFTER, 1), (FORGOTTEN_AFTER - MINUTE, 2)])
+def test_whether_a_log_begins_anew_depends_on_its_own_silence_alone(
+    silence: timedelta, seen: int, arrives: bool
+) -> None:
+    """The order can come late, as in a backlog: rows are the same on every runtime."""
+    cluster = Cluster()
+    cluster.seen(T0)
+    if arrives:
+        cluster.until(T0 + silence)
+    cluster.seen(T0 + silence)
+    cluster.until(T0 + FORGOTTEN_AFTER)
+    assert cluster.states() == {"count": Count(seen)}
+
+
+def test_a_log_of_no_known_node_that_was_heard_of_late_has_its_turn_later() -> None:
+    cluster = Cluster()
+    cluster.seen(T0)
+    cluster.seen(T0 + 10 * MINUTE)
+    cluster.until(T0 + FORGOTTEN_AFTER)
+    assert cluster.states() == {"count": Count(2)}
+    cluster.until(T0 + FORGOTTEN_AFTER + 9 * MINUTE)
+    assert cluster.states() == {"count": Count(2)}
+    cluster.until(T0 + FORGOTTEN_AFTER + 10 * MINUTE)
+    assert cluster.states() == {}
+
+
+def test_a_log_that_registers_after_its_hours_is_given_up_at_once() -> None:
+    """Its cluster's log can be ahead of it."""
+    cluster = Cluster()
+    cluster.until(T0 + FORGOTTEN_AFTER)
+    cluster.seen(T0)
+    assert cluster.states() == {}
+
+
+def last_words(state: Count, record: Record) -> tuple[Count, Sequence[Output]]:
+    if not isinstance(record, ForgetRecord):
+        return Count(2), ()
+    return Count(max(state.seen - 1, 0)), [DeadLetter("c", record.ts, "", "", "", "", "")]
+
+
+@pytest.mark.parametrize("arrives", [True, False], ids=["the order arrives", "or not"])
+def test_what_a_log_concludes_at_last_is_of_the_time_when_its_hours_were_over(arrives: bool) -> None:
+    cluster = Cluster(Reducer("count", 1, "node", (SourceErrorRecord, ForgetRecord), Count, last_words))
+    cluster.seen(T0)
+    if arrives:
+        cluster.until(T0 + timedelta(days=1))
+    cluster.seen(T0 + timedelta(days=1))
+    assert [each.ts for each in cluster.outputs] == [T0 + FORGOTTEN_AFTER, T0 + 2 * FORGOTTEN_AFTER][: 1 + arrives]
+
+
+def test_a_reducer_that_has_something_left_to_do_has_another_turn_and_the_others_give_up() -> None:
+    left = Reducer("left", 1, "node", (SourceErrorRecord, ForgetRecord), Count, last_words)
+    cluster = Cluster(COUNT, left)
+    cluster.seen(T0)
+    cluster.until(T0 + FORGOTTEN_AFTER)
+    assert cluster.states() == {"left": Count(1)}
+    cluster.until(T0 + 2 * FORGOTTEN_AFTER)
+    assert cluster.states() == {}
+
+
+def test_the_same_order_to_forget_twice_is_one() -> None:
+    """A worker that died after it emitted emits again."""
+    cluster = Cluster()
+    cluster.seen(T0)
+    order = ForgetRecord(ts=T0 + FORGOTTEN_AFTER, cluster="c", node="n")
+    cluster.take(order, order)
+    assert cluster.states() == {}
+    assert cluster.emitted == [LogBeganRecord(ts=T0, cluster="c", target="n")]
+
+
+def test_no_log_registers_where_nobody_forgets() -> None:
+    record = SourceErrorRecord(ts=T0, cluster="c", node="n", resource="r", error="e")
+    assert all(isinstance(each, DeadLetter) for each in Fold([COUNT]).step(LogState(), record))
