@@ -150,7 +150,7 @@ class Publisher:
         partition: int | None = None,
     ) -> asyncio.Future[None]:
         """Hand a message over; the future is done when Kafka has acknowledged it. The key chooses the partition
-        where none is given. No value deletes what the key has in a compacted topic.
+        where none is given, and such a message gets a number. No value deletes what the key has in a compacted topic.
 
         The future raises MessageSizeTooLargeError for a message that no Kafka of ours takes; nothing else fails it.
         Raises PublisherEnded and PartitionsChanged.
@@ -160,8 +160,9 @@ class Publisher:
             if self._ended is not None:
                 raise PublisherEnded(_ENDED.format(self._ended)) from self._ended
             self._sent += 1
-            sent = (SENT, Sent(self._name, self._numbers.next(topic, key)).header())
-            message = _Message(topic, key, value, [*headers, sent], partition)
+            if partition is None:  # a state, whose keys are ever new, has its own
+                headers = [*headers, (SENT, Sent(self._name, self._numbers.next(topic, key)).header())]
+            message = _Message(topic, key, value, headers, partition)
             self._unacknowledged[self._sent] = message
             await self._push(self._sent, message)
         return message.acknowledged

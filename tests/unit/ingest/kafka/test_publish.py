@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import certifi
 import pytest
@@ -11,6 +12,7 @@ from common.errors import FilesUnusable
 from common.telemetry import _REGISTERED
 from common.tls import RotatingContext
 from ingest.kafka.publish import MAX_NUMBERED, Publisher, PublisherEnded, _Numbers
+from ingest.kafka.sent import SENT
 
 
 def test_a_ca_file_that_is_empty_for_a_moment_ends_the_publisher_loudly(tmp_path: Path) -> None:
@@ -46,3 +48,15 @@ def test_numbers_of_a_key_rise_and_none_comes_again_after_it_was_forgotten() -> 
     assert numbers.next("t", b"a") == 4
     assert numbers.next("t", b"a") == 5
     assert len(numbers._last) == MAX_NUMBERED
+
+
+@pytest.mark.asyncio
+async def test_a_message_whose_partition_is_given_has_no_number_and_nothing_of_its_key_is_kept() -> None:
+    """The keys of states are ever new."""
+    publisher: Any = Publisher("127.0.0.1:1")
+    for number in range(3):
+        await publisher.send("changelog", b"%d" % number, b"v", partition=0)
+    await publisher.send("nodes", b"c/n", b"v")
+    sent = [[name for name, _ in message.headers] for message in publisher._unacknowledged.values()]
+    assert sent == [[], [], [], [SENT]]
+    assert list(publisher._numbers._last) == [("nodes", b"c/n")]
