@@ -15,7 +15,7 @@ from ingest.model.records import NodeRecord
 from streams.fold.fold import LogState
 from streams.fold.reducer import AnyReducer, Reducer
 from streams.kafka import buckets, parts
-from streams.kafka.changelog import Changelog
+from streams.kafka.changelog import Changelog, RecordKey
 from streams.kafka.codec import NOTHING_FOLDED, Folded
 from streams.kafka.parts import PartsCodec
 from streams.kafka.states import Log, LogStates, Turn
@@ -197,3 +197,41 @@ def test_no_stopped_killed_or_resumed_writer_and_no_compaction_takes_a_state_bac
 ) -> None:
     """Owners are stopped between any two records for any time, and the newest alone commits."""
     asyncio.run(_check(steps, kept, tombstones))
+
+
+async def _until_its_head(owner: Owner, log: Sequence[Entry]) -> None:
+    """Stopped behind it, and before it deletes what others wrote."""
+    for _ in range(100):
+        await owner.go(1)
+        epoch, of_log, piece = RecordKey.decode(log[-1].key)
+        if (epoch.generation, of_log, piece) == (owner.generation, LOG.key, None):
+            return
+    raise AssertionError("it wrote no head")
+
+
+@pytest.mark.asyncio
+async def test_what_two_stopped_writers_leave_is_not_relied_on_before_it_is_written_anew() -> None:
+    """The second deletes what the third began with: the first's last state, whose key it knew."""
+    log: list[Entry] = []
+    first = Owner(1, log, 0)
+    first.fold(1)
+    first.begin()
+    assert await first.go(100) == 1
+    first._let = asyncio.Semaphore(0)
+    first.fold(4)
+    first.begin()
+    second = Owner(2, log, 1)
+    second.fold(1)
+    second.begin()
+    await _until_its_head(second, log)
+    await _until_its_head(first, log)
+    third = Owner(3, log, 1)
+    assert third.states.read(LOG).offset == 4
+    third.fold(3)
+    third.begin()
+    committed = await third.go(100)
+    assert committed == 4
+    await second.go(100)
+    _check_state(recovered(log), committed)
+    await first.go(100)
+    _check_state(recovered(log), committed)
