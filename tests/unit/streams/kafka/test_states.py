@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
+from random import Random
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 import pytest
@@ -122,12 +123,11 @@ class Owner:
             self.states._changelog.apply(0, key, value)
 
 
-Step: TypeAlias = tuple[Literal["takeover", "restart", "rejoin", "fold", "write", "go"], int, int]
-STEPS: Final = st.tuples(
-    st.sampled_from(["takeover", "restart", "rejoin", "fold", "fold", "write", "go", "go"]),
-    st.integers(0, 4),
-    st.integers(1, 9),
-)
+Step: TypeAlias = tuple[str, int, int]
+STEPS: Final = ("takeover", "restart", "rejoin", "fold", "write", "write", "go", "go", "go")
+WHICH: Final = (0, 0, 0, 1, 1, 2, 3)
+"""Of the owners, from the newest on."""
+AMOUNTS: Final = (1, 1, 2, 3, 5, 40)
 
 
 def compacted(log: Sequence[Entry], kept: Sequence[bool], tombstones: bool) -> list[Entry]:
@@ -190,13 +190,14 @@ async def _check(steps: Sequence[Step], kept: Sequence[bool], tombstones: bool) 
     await asyncio.gather(*running, return_exceptions=True)
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.lists(STEPS, min_size=10, max_size=60), st.lists(st.booleans()), st.booleans())
-def test_no_stopped_killed_or_resumed_writer_and_no_compaction_takes_a_state_back(
-    steps: list[Step], kept: list[bool], tombstones: bool
-) -> None:
+@settings(max_examples=60)
+@given(st.integers(0, 2**32))
+def test_no_stopped_killed_or_resumed_writer_and_no_compaction_takes_a_state_back(seed: int) -> None:
     """Owners are stopped between any two records for any time, and the newest alone commits."""
-    asyncio.run(_check(steps, kept, tombstones))
+    random = Random(seed)  # noqa: S311  # what hypothesis itself draws seldom comes to the end of a write
+    steps = [(random.choice(STEPS), random.choice(WHICH), random.choice(AMOUNTS)) for _ in range(50)]
+    kept = [random.random() < 0.5 for _ in range(200)]
+    asyncio.run(_check(steps, kept, tombstones=random.random() < 0.5))
 
 
 async def _until_its_head(owner: Owner, log: Sequence[Entry]) -> None:
