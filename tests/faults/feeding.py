@@ -32,9 +32,12 @@ def endless() -> Iterator[Observed | Unreadable]:
 
 
 def disordered() -> Iterator[Observed | Unreadable]:
-    """The same; each observation's clock is wrong by up to a day, and they arrive in disorder."""
+    """The same; each observation's clock is wrong by up to a day, and they arrive in disorder.
+
+    Without bookmarks: by them the hours pass after which a log is forgotten, and what came by then would be chance.
+    """
     chance = random.Random(7)  # noqa: S311  # no secret
-    source = endless()
+    source = (each for each in endless() if isinstance(each, Unreadable) or each.observation.type != "BOOKMARK")
     while True:
         some = [_late(item, chance.uniform(-1, 1) * DAY) for item in islice(source, SHUFFLED)]
         chance.shuffle(some)
