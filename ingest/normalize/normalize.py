@@ -94,8 +94,13 @@ def _complete_list(observation: Observation) -> Record:
 
 
 def _heard(observation: Observation) -> Record:
-    anew = _bookmark(observation.object).anew
-    return HeardRecord(ts=observation.ts, cluster=observation.cluster, resource=observation.resource, anew=anew)
+    return HeardRecord(
+        ts=observation.ts,
+        cluster=observation.cluster,
+        resource=observation.resource,
+        anew=_bookmark(observation.object).anew,
+        target=observation.node,
+    )
 
 
 _OF_STREAMS: Final[Mapping[Change, Callable[[Observation], Record]]] = {

@@ -6,8 +6,10 @@ from datetime import datetime
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
-from ingest.model.records import HeardRecord, SourceErrorRecord
+from ingest.model.records import HeardRecord, NodeRecord, SourceErrorRecord
+from streams.analytics.agents import Agent, heard_of, judged, node_changed
 from streams.fold.findings import SourceError
 from streams.fold.reducer import Output, Reducer
 
@@ -24,6 +26,10 @@ class State(msgspec.Struct, frozen=True):
 class ClusterState(msgspec.Struct, frozen=True):
     heard: dict[str, datetime] = {}
     """When the watch of each resource was last known to be whole, whoever watched."""
+    agents: dict[str, Agent] = {}
+    """By node."""
+    now: datetime | None = None
+    """The newest time at which a watch was whole. Agents are judged by it: a clock of theirs can be wrong."""
 
 
 def step(state: State, record: SourceErrorRecord) -> tuple[State, Sequence[Output]]:
@@ -31,15 +37,31 @@ def step(state: State, record: SourceErrorRecord) -> tuple[State, Sequence[Outpu
 
 
 def cluster_step(
-    state: ClusterState, record: SourceErrorRecord | HeardRecord
+    state: ClusterState, record: SourceErrorRecord | HeardRecord | NodeRecord
 ) -> tuple[ClusterState, Sequence[Output]]:
+    match record:
+        case SourceErrorRecord():
+            return state, (_row(record, state.heard.get(record.resource)),)
+        case NodeRecord():
+            agents = node_changed(state.agents, record)
+        case HeardRecord(target=""):
+            return _watch_heard(state, record)
+        case HeardRecord():
+            agents = heard_of(state.agents, record, state.now)
+    return (state if agents is state.agents else replace(state, agents=agents)), ()
+
+
+def _watch_heard(state: ClusterState, record: HeardRecord) -> tuple[ClusterState, Sequence[Output]]:
     heard = state.heard.get(record.resource)
-    if isinstance(record, SourceErrorRecord):
-        return state, (_row(record, heard),)
-    rows = [_unwatched(record, heard)] if record.anew and heard is not None and heard < record.ts else []
-    if heard is not None and heard >= record.ts:
-        return state, rows
-    return ClusterState({**state.heard, record.resource: record.ts}), rows
+    rows: list[Output] = []
+    if record.anew and heard is not None and heard < record.ts:
+        rows.append(_unwatched(record, heard))
+    if heard is None or heard < record.ts:
+        state = replace(state, heard={**state.heard, record.resource: record.ts})
+    if state.now is None or state.now < record.ts:
+        agents, silent = judged(state.agents, record.cluster, record.ts)
+        state, rows = replace(state, agents=agents, now=record.ts), [*rows, *silent]
+    return state, rows
 
 
 def _row(record: SourceErrorRecord, heard: datetime | None) -> SourceError:
@@ -83,7 +105,7 @@ CLUSTER_REDUCER: Final = Reducer(
     name="cluster_source_errors",
     version=2,
     log="cluster",
-    takes=(SourceErrorRecord, HeardRecord),
+    takes=(SourceErrorRecord, HeardRecord, NodeRecord),
     state=ClusterState,
     step=cluster_step,
 )
