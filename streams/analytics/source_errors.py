@@ -17,6 +17,10 @@ _SILENT: Final = re.compile(r"stream silent for (\d{1,12}) s$")
 """As `ingest.live.run` words it."""
 _GAP: Final = "gap: "
 """As `ingest.apiserver.watch` words it: versions between a lost watch and the new list were not seen."""
+_BEHIND: Final = "behind: "
+"""As `streams.kafka.retention` words it: Kafka will delete messages before they are read."""
+
+_KINDS: Final = {_GAP: "gap", _BEHIND: "behind"}
 
 
 class State(msgspec.Struct, frozen=True):
@@ -73,10 +77,14 @@ def _row(record: SourceErrorRecord, heard: datetime | None) -> SourceError:
         ts=record.ts,
         node=record.node,
         resource=record.resource,
-        kind="silent" if silent else "gap" if is_gap else "unreadable",
+        kind="silent" if silent else _kind(record.error),
         silent_seconds=float(silent[1]) if silent else _seconds(since, record.ts) if since else None,
         error=record.error,
     )
+
+
+def _kind(error: str) -> str:
+    return next((kind for prefix, kind in _KINDS.items() if error.startswith(prefix)), "unreadable")
 
 
 def _seconds(since: datetime, until: datetime) -> float:
