@@ -1,6 +1,7 @@
 """The Faust application of one worker: topics, tables and agents, how they are set, and how it ends."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, cast
 
@@ -111,12 +112,16 @@ class Worker:
             metrics.FLOODED: lambda: {(topic,): each.left_out for topic, each in self._folders.items()},
             metrics.STATE_BYTES: lambda: {(topic,): each.written_bytes for topic, each in self._states.items()},
             metrics.STATE_LEFT_OUT: lambda: {(topic,): each.left_out for topic, each in self._states.items()},
+            metrics.SOURCE_ERRORS: self._source_errors,
             metrics.GAPS: lambda: self._takeovers.gaps.counts,
             metrics.RETENTION_NEAR: self._retention.figure,
         }
 
     def _own_partitions(self) -> list[TopicPartition]:
         return [TopicPartition(*each) for each in self._app.consumer.assignment() if each.topic in self._agents]
+
+    def _source_errors(self) -> Values:
+        return sum((each.source_errors for each in self._folders.values()), Counter())
 
     def _lag(self) -> Values:
         """In partitions that something was folded from since the last rebalance."""

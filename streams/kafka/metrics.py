@@ -28,6 +28,9 @@ STATE_LEFT_OUT: Final = Figure(
 RETENTION_NEAR: Final = Figure(
     "retention_near_partitions", "gauge", "Partitions of which Kafka will soon delete unread messages", ("topic",)
 )
+SOURCE_ERRORS: Final = Figure(
+    "source_errors", "counter", "Rows of source_errors that were concluded", ("kind", "resource")
+)
 FLOODED: Final = Figure(
     "flood_messages", "counter", "Messages that are no records and, being too many, no dead letters", ("topic",)
 )
