@@ -299,7 +299,7 @@ async def test_what_an_earlier_process_had_parked_is_tried_in_the_first_round() 
         receiving = webhook(server.url, None, FakeClock().clock)
         receiving.park(received())
         assert receiving.resend_seconds == ROUND_SECONDS
-        await receiving.deliver([], Standing())
+        await receiving.deliver([], standing_after(received()))
         await receiving.close()
     assert taken(server) == [("A", "firing")]
     assert not receiving.parked
