@@ -14,7 +14,7 @@ Tally: TypeAlias = Counter[tuple[str, str]]
 
 REPEAT_SECONDS: Final = 300.0
 AGENT: Final = "agent"
-"""The resource of an agent's own signs of life."""
+"""What is silent where an agent is: the resource of its rows in `source_errors`."""
 
 
 def error_observation(
@@ -52,10 +52,16 @@ def bookmark_observation(at: datetime, cluster: str, resource: str, *, anew: boo
     )
 
 
-def agent_bookmark(at: datetime, cluster: str, node: str) -> Observation:
-    """That the agent of a node looked at it at a time."""
+def agent_bookmark(at: datetime, cluster: str, node: str, resource: str) -> Observation:
+    """That the agent of a node looked at one of its resources, and so at all, at a time."""
     return Observation(
-        ts=at, cluster=cluster, source="agent", resource=AGENT, type="BOOKMARK", node=node, object=msgspec.Raw(b"{}")
+        ts=at,
+        cluster=cluster,
+        source="agent",
+        resource=resource,
+        type="BOOKMARK",
+        node=node,
+        object=msgspec.Raw(b"{}"),
     )
 
 

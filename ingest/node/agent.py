@@ -84,7 +84,8 @@ class Agent:
         # the next look would be too late
         if self._sign_at is None or now + self._settings.interval_seconds > self._sign_at + SIGN_SECONDS:
             self._sign_at = now
-            seen.append(agent_bookmark(self._clock.now(), self._settings.cluster, self._settings.node))
+            at, cluster, node = self._clock.now(), self._settings.cluster, self._settings.node
+            seen.append(agent_bookmark(at, cluster, node, CPU_TOPOLOGY.name))
         return seen
 
     def look(self) -> list[Observation]:

@@ -10,6 +10,7 @@ from common.errors import BadRecord
 from common.scrub import scrub
 from ingest.model.observation import UNDECODABLE, Change, Observation
 from ingest.model.records import HeardRecord, InventoryRecord, Record, SourceErrorRecord
+from ingest.model.reports import AGENT
 from ingest.resources.table import BY_NAME
 
 
@@ -97,7 +98,7 @@ def _heard(observation: Observation) -> Record:
     return HeardRecord(
         ts=observation.ts,
         cluster=observation.cluster,
-        resource=observation.resource,
+        resource=AGENT if observation.node else observation.resource,
         anew=_bookmark(observation.object).anew,
         target=observation.node,
     )

@@ -85,7 +85,7 @@ def test_an_agent_without_news_gives_a_sign_of_life_each_minute(agent: Agent, ti
     for _ in range(30):  # five minutes, looked at every ten seconds
         time.seconds += 10
         signs += [(each.resource, each.type, time.seconds) for each in agent.observe()]
-    assert signs == [("agent", "BOOKMARK", seconds) for seconds in (60, 120, 180, 240, 300)]
+    assert signs == [("cpu_topology", "BOOKMARK", seconds) for seconds in (60, 120, 180, 240, 300)]
 
 
 def test_a_sign_of_life_is_on_the_log_of_the_cluster_and_names_its_node(agent: Agent, time: FakeClock) -> None:
@@ -271,4 +271,4 @@ async def test_sigterm_ends_the_agent_after_the_look_that_it_is_at(root: Path) -
 
     async with asyncio.timeout(30):
         await follow_until_stopped(Agent(AgentSettings("c", "n1", root)), write, 3600.0)
-    assert {each.resource for each in written} == RESOURCES | {"agent"}
+    assert {each.resource for each in written} == RESOURCES
