@@ -1,6 +1,6 @@
 """Topics as they are, against what they ought to be, and the command that mends a difference."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from aiokafka.admin import AIOKafkaAdminClient
@@ -33,18 +33,31 @@ async def differences(
     if not topics:
         return []
     known = {topic.name: topic for topic in topics}
-    resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in known]
     found: list[Difference] = []
-    answers: list[Any] = await admin.describe_configs(resources)
-    for answer in answers:
-        for error, _, _, name, entries in answer.resources:
-            if error:
-                what = f"its settings cannot be read: {plain(for_code(error).__name__)}"
-                found.append(Difference(name, what, "Give the user DescribeConfigs of it"))
-                continue
-            settings = {entry[0]: entry[1] for entry in entries}
+    async for error, name, settings in _described(admin, known):
+        if error:
+            what = f"its settings cannot be read: {plain(for_code(error).__name__)}"
+            found.append(Difference(name, what, "Give the user DescribeConfigs of it"))
+        else:
             found += _compare(known[name], settings, replicas[name], bootstrap_servers)
     return found
+
+
+async def settings_of(admin: AIOKafkaAdminClient, names: Collection[str]) -> dict[str, Mapping[str, Any]]:
+    """By topic; without those whose settings Kafka does not show. Raises KafkaError."""
+    return {name: settings async for error, name, settings in _described(admin, names) if not error}
+
+
+async def _described(
+    admin: AIOKafkaAdminClient, names: Collection[str]
+) -> AsyncIterator[tuple[int, str, Mapping[str, Any]]]:
+    """Error code, topic and settings."""
+    answers: list[Any] = await admin.describe_configs(
+        [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+    )
+    for answer in answers:
+        for error, _, _, name, entries in answer.resources:
+            yield error, name, {entry[0]: entry[1] for entry in entries}
 
 
 def _compare(topic: Topic, found: Mapping[str, Any], replicas: int, servers: str) -> list[Difference]:

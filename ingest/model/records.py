@@ -219,11 +219,16 @@ class InventoryRecord(Record, frozen=True, tag="inventory"):
 
 
 class HeardRecord(Record, frozen=True, tag="heard"):
-    """On the cluster's log about once a minute for each watch: it was whole at `ts`."""
+    """On the cluster's log about once a minute for each watch, and for each agent: it was whole at `ts`.
+
+    On the log of a node: the cluster's log has reached that time, which is no time of the node's own log.
+    """
 
     resource: str
     anew: bool = False
     """It began then, with a list: nobody knows what happened since it was last heard."""
+    target: str = ""
+    """The node of an agent."""
 
 
 class LogBeganRecord(Record, frozen=True, tag="log_began"):

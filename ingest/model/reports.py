@@ -13,6 +13,8 @@ Tally: TypeAlias = Counter[tuple[str, str]]
 """How often what happened on which stream; what can happen is a bounded vocabulary of each source."""
 
 REPEAT_SECONDS: Final = 300.0
+AGENT: Final = "agent"
+"""What is silent where an agent is: the resource of its rows in `source_errors`."""
 
 
 def error_observation(
@@ -47,6 +49,19 @@ def bookmark_observation(at: datetime, cluster: str, resource: str, *, anew: boo
         resource=resource,
         type="BOOKMARK",
         object=msgspec.Raw(msgspec.json.encode({"anew": True} if anew else {})),
+    )
+
+
+def agent_bookmark(at: datetime, cluster: str, node: str, resource: str) -> Observation:
+    """That the agent of a node looked at one of its resources, and so at all, at a time."""
+    return Observation(
+        ts=at,
+        cluster=cluster,
+        source="agent",
+        resource=resource,
+        type="BOOKMARK",
+        node=node,
+        object=msgspec.Raw(b"{}"),
     )
 
 

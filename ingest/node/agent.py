@@ -5,7 +5,7 @@ nothing of environments or volumes.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from common.text import plain
 from ingest.files.envelope import encode_line
 from ingest.files.rotate import Rotation, open_capture
 from ingest.model.observation import Observation
-from ingest.model.reports import Failure, error_observation
+from ingest.model.reports import Failure, agent_bookmark, error_observation
 from ingest.node.host import CannotReadError, is_there, read_file
 from ingest.node.podresources_api import read_podresources
 from ingest.node.sysfs import read_cpu_topology
@@ -33,6 +33,8 @@ LOOKS: Final = Figure("agent_looks", "counter", "Looks at this machine")
 UNREADABLE: Final = Figure("agent_unreadable", "gauge", "1 for what cannot be read on this machine", ("resource",))
 FULL_SECONDS: Final = 600.0
 """How often everything is emitted, changed or not, so that a reader who starts in the middle catches up."""
+SIGN_SECONDS: Final = 60.0
+"""Between two signs of life, and the most between two looks: an agent not heard for 2 minutes is silent."""
 ROTATION: Final = Rotation(limit_bytes=16 * 1024 * 1024, limit_seconds=86_400.0, compression="gzip", keep=30)
 """Of a folder on the machine's own disk: a month, and never more than 480 MiB."""
 
@@ -60,6 +62,7 @@ class Agent:
         self._failures = {resource: Failure(clock) for resource in self._reads}
         self._emitted: dict[str, bytes] = {}
         self._full_at: float | None = None
+        self._sign_at: float | None = None
         self._looks = 0
 
     def figures(self) -> dict[Figure, Callable[[], Values]]:
@@ -73,6 +76,17 @@ class Agent:
     def why_not(self) -> list[str]:
         """What cannot be read now."""
         return [failure.text for failure in self._failures.values() if failure.text]
+
+    def observe(self) -> list[Observation]:
+        """As `look`, with a sign of life each minute: so an agent that ended differs from a node without news."""
+        seen = self.look()
+        now = self._clock.monotonic()
+        # the next look would be too late
+        if self._sign_at is None or now + self._settings.interval_seconds > self._sign_at + SIGN_SECONDS:
+            self._sign_at = now
+            at, cluster, node = self._clock.now(), self._settings.cluster, self._settings.node
+            seen.append(agent_bookmark(at, cluster, node, CPU_TOPOLOGY.name))
+        return seen
 
     def look(self) -> list[Observation]:
         """Read everything; return what changed since it was last emitted, and every 10 minutes everything.
@@ -124,14 +138,14 @@ async def run_agent(settings: AgentSettings, output: Path | None) -> None:
 def run_agent_once(settings: AgentSettings, output: Path | None) -> None:
     """The same for one look."""
     with _sink(settings, output) as write:
-        _write_look(Agent(settings), write)
+        _write(Agent(settings).look(), write)
 
 
 async def follow(agent: Agent, write: Write, interval_seconds: float, clock: Clock = SYSTEM) -> None:
     """Look at a steady pace, for ever."""
 
     async def look() -> None:
-        _write_look(agent, write)
+        _write(agent.observe(), write)
 
     await steadily(interval_seconds, look, clock)
 
@@ -142,8 +156,8 @@ async def follow_until_stopped(agent: Agent, write: Write, interval_seconds: flo
         await run_until(stop, follow(agent, write, interval_seconds))
 
 
-def _write_look(agent: Agent, write: Write) -> None:
-    for observation in agent.look():
+def _write(observations: Iterable[Observation], write: Write) -> None:
+    for observation in observations:
         write(redact(observation))
 
 

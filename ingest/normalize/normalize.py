@@ -10,6 +10,7 @@ from common.errors import BadRecord
 from common.scrub import scrub
 from ingest.model.observation import UNDECODABLE, Change, Observation
 from ingest.model.records import HeardRecord, InventoryRecord, Record, SourceErrorRecord
+from ingest.model.reports import AGENT
 from ingest.resources.table import BY_NAME
 
 
@@ -94,8 +95,13 @@ def _complete_list(observation: Observation) -> Record:
 
 
 def _heard(observation: Observation) -> Record:
-    anew = _bookmark(observation.object).anew
-    return HeardRecord(ts=observation.ts, cluster=observation.cluster, resource=observation.resource, anew=anew)
+    return HeardRecord(
+        ts=observation.ts,
+        cluster=observation.cluster,
+        resource=AGENT if observation.node else observation.resource,
+        anew=_bookmark(observation.object).anew,
+        target=observation.node,
+    )
 
 
 _OF_STREAMS: Final[Mapping[Change, Callable[[Observation], Record]]] = {

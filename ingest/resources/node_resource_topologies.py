@@ -73,6 +73,7 @@ NODE_RESOURCE_TOPOLOGIES: Final = ApiResource(
         "/apis/topology.crane.io/v1alpha1/noderesourcetopologies",
     ),
     compared=_compared,
+    log=lambda topology: topology.metadata.name,
     optional=True,
     must_gather=r"cluster-scoped-resources/"
     r"(?:topology\.[^/]+/noderesourcetopologies|nodeinfo\.volcano\.sh/numatopologies)(?:/[^/]+)?",

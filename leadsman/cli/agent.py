@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ingest.node.agent import AgentSettings, run_agent, run_agent_once
+from ingest.node.agent import SIGN_SECONDS, AgentSettings, run_agent, run_agent_once
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_NO_SOURCE, EXIT_USAGE, fail
 from leadsman.cli.live import live_settings, run_served, until_signal
@@ -50,7 +50,11 @@ from leadsman.run.agent import run_agent_into_kafka
 @options.kafka
 @options.cluster
 @click.option(
-    "--interval", type=click.FloatRange(1), default=10.0, metavar="SECONDS", help="Seconds between two reads."
+    "--interval",
+    type=click.FloatRange(1, SIGN_SECONDS),
+    default=10.0,
+    metavar="SECONDS",
+    help="Seconds between two reads.",
 )
 @click.option("--once", is_flag=True, help="Look once.")
 def command(

@@ -1,6 +1,7 @@
 """Publish what the on-node agent reads to Kafka, on the log of its node."""
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -11,6 +12,7 @@ from common.stopping import run_until
 from common.telemetry import registered
 from ingest.kafka.replay import Feed, Publish
 from ingest.kafka.settings import KafkaSettings
+from ingest.model.observation import Observation
 from ingest.node.agent import Agent, AgentSettings
 from ingest.normalize.received import Received
 from leadsman.run.kafka import make_topics, publisher
@@ -32,19 +34,19 @@ async def run_agent_into_kafka(
         publish, agent = Feed(opened, kafka.topics()).publish, Agent(settings)
         log.info("the agent begins", cluster=settings.cluster, node=settings.node)
         if once:
-            await send_look(agent, publish)
+            await send(agent.look, publish)
             await opened.flush()
             return
         with registered(agent.figures(), agent.why_not):
             # while Kafka is away the publisher keeps what it has not acknowledged
-            await run_until(stop, steadily(settings.interval_seconds, partial(send_look, agent, publish)))
+            await run_until(stop, steadily(settings.interval_seconds, partial(send, agent.observe, publish)))
         try:
             await asyncio.wait_for(opened.flush(), DRAIN_SECONDS)
         except TimeoutError:
             log.warning("Kafka did not acknowledge all in time; the next start publishes everything again")
 
 
-async def send_look(agent: Agent, publish: Publish) -> None:
+async def send(look: Callable[[], list[Observation]], publish: Publish) -> None:
     """Read files and the kubelet's socket off the loop: a kubelet that hangs blocks nothing."""
-    for observation in await asyncio.to_thread(agent.look):
+    for observation in await asyncio.to_thread(look):
         await publish(Received(observation))

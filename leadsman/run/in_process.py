@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -32,6 +33,7 @@ from sql.database.open import connect
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.schema.migrate import migrate
+from sql.schema.upkeep import Upkeep
 from streams.fold.batch import Batch, Sink
 from streams.fold.checkpoints import Entry
 from streams.fold.findings import Alert
@@ -209,7 +211,11 @@ async def run_in_process(
         live = await Live.connect(watch)
         checkpoints = DatabaseCheckpoints(database)
         covered = checkpoints.load(watch.cluster, JOURNAL).get("", b"").decode()
-        with closing(Journal(folder, covered, keep=capture is not None)) as journal, Lander(database) as lander:
+        with (
+            closing(Journal(folder, covered, keep=capture is not None)) as journal,
+            Lander(database) as lander,
+            Upkeep(partial(connect, dsn)),
+        ):
             replay = Replay(all_reducers(settings), Announcing(lander, report), checkpoints)
             process = InProcess(watch.cluster, live, journal, replay, report)
             await process.resume()

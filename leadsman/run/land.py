@@ -1,7 +1,6 @@
 """`leadsman land` as it runs."""
 
 import socket
-from contextlib import nullcontext
 from functools import partial
 
 from common.stopping import stop_on_signals
@@ -40,8 +39,7 @@ async def run_lander(settings: Settings) -> None:
             client_options=kafka.client_options(),
             gaps=gaps,
         )
-        upkeep = nullcontext() if database.embedded else Upkeep(partial(connect, settings.db.get_secret_value()))
-        with stop_on_signals() as stop, upkeep:
+        with stop_on_signals() as stop, Upkeep(partial(connect, settings.db.get_secret_value())):
             async with Tasks() as begin:
                 begin(_publish(gaps, kafka))
                 await landing.run(stop)

@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from ingest.model.records import DeadLetterRecord
+from ingest.model.records import DeadLetterRecord, HeardRecord
 from streams.alerting.active import ActiveAlert, Group, key_of
 from streams.alerting.rule_settings import RuleSettings
 from streams.fold.findings import Row
@@ -110,7 +110,7 @@ class AlertDefinition(Generic[Settings, State]):
     step: Callable[[Settings, State, Sequence[Any], Now], tuple[State, Sequence[Change]]]
     node_rows: tuple[type[Row], ...] = ()
     """What it looks at in the log of a node."""
-    cluster_rows: tuple[type[Row | DeadLetterRecord], ...] = ()
+    cluster_rows: tuple[type[Row | DeadLetterRecord | HeardRecord], ...] = ()
     """What it looks at in the log of a cluster."""
     state: type[State] = Nothing  # type: ignore[assignment]  # the default goes with the default of State
     """A frozen msgspec Struct whose fields all have defaults. No other alert reads it."""
@@ -118,6 +118,8 @@ class AlertDefinition(Generic[Settings, State]):
     """Whether its alerts are kept from being resolved although nothing new happened."""
     heeds: tuple[str, ...] = ()
     """Names of alerts whose being active its condition depends on; these heed none themselves."""
+    of_sources: bool = False
+    """It is about what Leadsman receives: it does not end where nothing more is received."""
     foretells: bool = False
     """It announces that the resource in its label `resource` will run out: a backtest counts it as a false alarm
     where no eviction followed.

@@ -10,13 +10,24 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from ingest.model.records import ForgetRecord, Record
+from ingest.model.records import ForgetRecord, HeardRecord, Record
 from streams.alerting.definition import AnyAlert, Nothing, Now
-from streams.alerting.holding import Origin, State, changed, fired, remembered, resolved, resolved_all, withdrawn
+from streams.alerting.holding import (
+    Origin,
+    State,
+    changed,
+    fired,
+    heard,
+    lost,
+    remembered,
+    resolved,
+    resolved_all,
+    withdrawn,
+)
 from streams.alerting.registry import ALERTS
 from streams.alerting.rules import AlertRules
 from streams.alerting.rules_file import default_rules
-from streams.fold.findings import Alert, NodeRow
+from streams.fold.findings import Alert, NodeRow, SourceError
 from streams.fold.reducer import Concluded, Reducer, Withdrawal
 
 VERSION: Final = 2
@@ -64,6 +75,7 @@ class Engine:
             for alert in sorted(ALERTS, key=lambda each: bool(each.heeds))
             if rules.of(alert.name).enabled
         }
+        self._of_sources = frozenset(alert.name for alert in ALERTS if alert.of_sources)
         self._takers: dict[frozenset[type], list[tuple[_Enabled, frozenset[type]]]] = {}
         """The alerts that look at rows of some types, each with those of the types that it looks at."""
 
@@ -71,15 +83,21 @@ class Engine:
         """What the findings of one record change about the alerts of a log."""
         if isinstance(concluded, ForgetRecord):
             return self._forgotten(state, concluded.ts)
+        if isinstance(concluded, HeardRecord) and self._log == "node":
+            state, ended = lost(state, concluded.ts, self._of_sources)
+            return remembered(state, ended), ended
         if isinstance(concluded, Record):
             concluded = Concluded(concluded.ts, concluded.node, new_minute=False, rows=(concluded,))
         at, rows = concluded.at, concluded.rows
+        is_data = not rows or any(type(row) is not SourceError for row in rows)
         if self._log == "cluster":  # by the minute: records of many nodes come in no fixed order
             at = at.replace(second=0, microsecond=0)
         emitted: list[Alert] = []
         if state.active:
+            state, emitted = lost(state, at, self._of_sources, data=is_data)
             # what was quiet for long enough before this moment was over then, although it may be true again now
-            state, emitted = resolved(state, at - _MOMENT, self._lasting(state))
+            state, over = resolved(state, at - _MOMENT, self._lasting(state))
+            emitted += over
         if not state.cluster and rows:
             state = msgspec.structs.replace(state, cluster=rows[0].cluster, node=concluded.node)
         deletion = next((number for number, row in enumerate(rows) if type(row) is NodeRow and row.deleted), None)
@@ -92,6 +110,8 @@ class Engine:
             state, over = resolved(self._without_disabled(state, at), at, self._lasting(state))
             state, firing = fired(state, at, repeat=concluded.new_minute)
             emitted += over + firing
+        if is_data or state.heard_at is None:
+            state = heard(state, at)
         return remembered(state, emitted), emitted
 
     def _forgotten(self, state: State, at: datetime) -> tuple[State, Sequence[Alert | Withdrawal]]:
@@ -167,7 +187,7 @@ def _expire(state: State, watermark: datetime) -> tuple[State | None, Sequence[W
 def _reducer(name: str, log: _Log, rules: AlertRules) -> Reducer[State]:
     types = dict.fromkeys(each for alert in ALERTS for each in _rows(alert, log))
     if log == "node":
-        types[NodeRow] = types[ForgetRecord] = None
+        types |= dict.fromkeys((NodeRow, ForgetRecord, HeardRecord))
     return Reducer(
         name=name,
         version=VERSION,

@@ -1,7 +1,7 @@
 """The active alerts of one log: what conditions change about them, which fire and which are resolved."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -10,11 +10,16 @@ import msgspec
 from streams.alerting.active import ActiveAlert, key_of
 from streams.alerting.definition import Change, Ends, Happened, Holds, Recovered
 from streams.alerting.rule_settings import RuleSettings
+from streams.alerting.words import without_news
 from streams.fold.findings import Alert
 from streams.fold.reducer import Withdrawal
 
 FIRING: Final = "firing"
 RESOLVED: Final = "resolved"
+DELETED: Final = "deleted"
+UNKNOWN: Final = "unknown"
+SILENT: Final = timedelta(hours=1)
+"""Without data for so long, nobody knows whether an alert of the log still holds. Nodes report every 5 minutes."""
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -26,6 +31,8 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     """By name, then by the `key_of` their labels; no name without alerts."""
     resolved: dict[str, datetime] = {}
     """When each alert that does not fire again was resolved, by fingerprint; until it is withdrawn."""
+    heard_at: datetime | None = None
+    """While there are any: when the log had its last data."""
 
 
 class Origin(NamedTuple):
@@ -112,7 +119,38 @@ def resolved_all(state: State, at: datetime, why: str) -> tuple[State, list[Aler
         for alert in every
         if alert.starts_at is not None
     ]
-    return _with(state, {}), [_row(alert, RESOLVED, at) for alert in ended]
+    return _with(state, {}), [_row(alert, RESOLVED, at, DELETED) for alert in ended]
+
+
+def heard(state: State, at: datetime) -> State:
+    """After data of a time."""
+    heard_at = max(at, state.heard_at or at) if state.active else None
+    return state if heard_at == state.heard_at else msgspec.structs.replace(state, heard_at=heard_at)
+
+
+def lost(state: State, at: datetime, of_sources: Collection[str], *, data: bool = False) -> tuple[State, list[Alert]]:
+    """End as unknown what fires on a log without data for SILENT. What was true then begins anew with the next data.
+
+    Alerts named in `of_sources` are about that silence: they end so long after their last news.
+    """
+    if state.heard_at is None or at < state.heard_at + SILENT:
+        return state, []
+    anew_at = at if data else at + SILENT
+    rows: list[Alert] = []
+    active: dict[str, dict[str, ActiveAlert]] = {}
+    for name, of_name in state.active.items():
+        active[name] = {}
+        for key, alert in of_name.items():
+            since = max(state.heard_at, alert.ended_at or at) if name in of_sources else state.heard_at
+            if at < since + SILENT:
+                active[name][key] = alert
+                continue
+            if alert.starts_at is not None:
+                ended_at = max(since + SILENT, alert.starts_at)
+                rows.append(_row(_without_news(alert, since), RESOLVED, ended_at, UNKNOWN))
+            if alert.ended_at is None:
+                active[name][key] = msgspec.structs.replace(alert, since=anew_at, starts_at=None, emitted_at=None)
+    return _with(state, active), rows
 
 
 def fired(state: State, at: datetime, *, repeat: bool) -> tuple[State, list[Alert]]:
@@ -163,7 +201,12 @@ def _with(state: State, active: Mapping[str, dict[str, ActiveAlert]]) -> State:
     return state if found == state.active else msgspec.structs.replace(state, active=found)
 
 
-def _row(alert: ActiveAlert, status: str, at: datetime) -> Alert:
+def _without_news(alert: ActiveAlert, since: datetime) -> ActiveAlert:
+    summary, description = without_news(alert.summary, alert.description, since)
+    return msgspec.structs.replace(alert, summary=summary, description=description)
+
+
+def _row(alert: ActiveAlert, status: str, at: datetime, reason: str = "") -> Alert:
     starts_at = alert.starts_at or at
     ends_at = at if status == RESOLVED else None
     labels = alert.labels
@@ -184,4 +227,5 @@ def _row(alert: ActiveAlert, status: str, at: datetime) -> Alert:
         },
         node=labels.get("node", ""),
         updated_at=at,
+        reason=reason,
     )

@@ -1,6 +1,7 @@
 """Numbers and names as a person reads them in an alert."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Final
 
 from common.amounts import size
@@ -47,6 +48,12 @@ def pods(count: int) -> str:
 def place(cluster: str, node: str) -> str:
     """The node, or the cluster where an alert is about no single node."""
     return f"Node {name(node)}" if node else f"Cluster {name(cluster)}"
+
+
+def without_news(summary: str, description: str, since: datetime) -> tuple[str, str]:
+    """Of an alert that ends as unknown: nothing was received since a time."""
+    shown = f"No data since {since:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{shown}: {summary}", f"{description} {shown}: whether it still holds is not known."
 
 
 def sentence(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from ingest.model.objects.pod import Pod, PodMetadata, PodSpec, PodStatus, Toleration
-from ingest.model.records import InventoryRecord, PodPlacement, PodRecord
+from ingest.model.records import ForgetRecord, InventoryRecord, PodPlacement, PodRecord
 from streams.fold.findings import PodBinding
 from streams.fold.reducer import Output, Reducer
 from streams.rules.pods.phase import FINISHED
@@ -32,9 +32,11 @@ class State(msgspec.Struct, frozen=True):
     """The last row of each pod that was not deleted, by uid."""
 
 
-def step(state: State, record: PodRecord | PodPlacement | InventoryRecord) -> tuple[State, Sequence[Output]]:
-    if isinstance(record, InventoryRecord):
-        return state, _vanished(state, record)
+def step(
+    state: State, record: PodRecord | PodPlacement | InventoryRecord | ForgetRecord
+) -> tuple[State, Sequence[Output]]:
+    if isinstance(record, InventoryRecord | ForgetRecord):
+        return _unseen(state, record)
     if isinstance(record, PodPlacement):
         return _without(state, record.uid), ()
     uid = record.object.metadata.uid
@@ -47,6 +49,13 @@ def step(state: State, record: PodRecord | PodPlacement | InventoryRecord) -> tu
     if last is not None and row == last._replace(ts=row.ts, change=row.change):
         return state, ()
     return State({**state.pods, uid: row}), (row,)
+
+
+def _unseen(state: State, record: InventoryRecord | ForgetRecord) -> tuple[State, Sequence[Output]]:
+    """What nobody saw go. Of a node that is forgotten that is every pod: the pod garbage collector leaves none."""
+    if isinstance(record, InventoryRecord):
+        return state, _vanished(state, record)
+    return State(), [row._replace(ts=record.ts, change="deleted") for row in state.pods.values()]
 
 
 def _vanished(state: State, inventory: InventoryRecord) -> Sequence[Output]:
@@ -135,7 +144,12 @@ def _reason(pod: Pod) -> str:
 
 
 REDUCER: Final = Reducer(
-    name="pod_bindings", version=2, log="node", takes=(PodRecord, InventoryRecord), state=State, step=step
+    name="pod_bindings",
+    version=2,
+    log="node",
+    takes=(PodRecord, InventoryRecord, ForgetRecord),
+    state=State,
+    step=step,
 )
 CLUSTER_REDUCER: Final = Reducer(
     name="pending_pods",

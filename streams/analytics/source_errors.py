@@ -6,8 +6,10 @@ from datetime import datetime
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
-from ingest.model.records import HeardRecord, SourceErrorRecord
+from ingest.model.records import HeardRecord, NodeRecord, SourceErrorRecord
+from streams.analytics.agents import Agent, heard_of, judged, node_changed
 from streams.fold.findings import SourceError
 from streams.fold.reducer import Output, Reducer
 
@@ -15,6 +17,10 @@ _SILENT: Final = re.compile(r"stream silent for (\d{1,12}) s$")
 """As `ingest.live.run` words it."""
 _GAP: Final = "gap: "
 """As `ingest.apiserver.watch` words it: versions between a lost watch and the new list were not seen."""
+_BEHIND: Final = "behind: "
+"""As `streams.kafka.retention` words it: Kafka will delete messages before they are read."""
+
+_KINDS: Final = {_GAP: "gap", _BEHIND: "behind"}
 
 
 class State(msgspec.Struct, frozen=True):
@@ -24,6 +30,10 @@ class State(msgspec.Struct, frozen=True):
 class ClusterState(msgspec.Struct, frozen=True):
     heard: dict[str, datetime] = {}
     """When the watch of each resource was last known to be whole, whoever watched."""
+    agents: dict[str, Agent] = {}
+    """By node."""
+    now: datetime | None = None
+    """The newest time at which a watch was whole. Agents are judged by it: a clock of theirs can be wrong."""
 
 
 def step(state: State, record: SourceErrorRecord) -> tuple[State, Sequence[Output]]:
@@ -31,15 +41,31 @@ def step(state: State, record: SourceErrorRecord) -> tuple[State, Sequence[Outpu
 
 
 def cluster_step(
-    state: ClusterState, record: SourceErrorRecord | HeardRecord
+    state: ClusterState, record: SourceErrorRecord | HeardRecord | NodeRecord
 ) -> tuple[ClusterState, Sequence[Output]]:
+    match record:
+        case SourceErrorRecord():
+            return state, (_row(record, state.heard.get(record.resource)),)
+        case NodeRecord():
+            agents = node_changed(state.agents, record)
+        case HeardRecord(target=""):
+            return _watch_heard(state, record)
+        case HeardRecord():
+            agents = heard_of(state.agents, record, state.now)
+    return (state if agents is state.agents else replace(state, agents=agents)), ()
+
+
+def _watch_heard(state: ClusterState, record: HeardRecord) -> tuple[ClusterState, Sequence[Output]]:
     heard = state.heard.get(record.resource)
-    if isinstance(record, SourceErrorRecord):
-        return state, (_row(record, heard),)
-    rows = [_unwatched(record, heard)] if record.anew and heard is not None and heard < record.ts else []
-    if heard is not None and heard >= record.ts:
-        return state, rows
-    return ClusterState({**state.heard, record.resource: record.ts}), rows
+    rows: list[Output] = []
+    if record.anew and heard is not None and heard < record.ts:
+        rows.append(_unwatched(record, heard))
+    if heard is None or heard < record.ts:
+        state = replace(state, heard={**state.heard, record.resource: record.ts})
+    if state.now is None or state.now < record.ts:
+        agents, silent = judged(state.agents, record.cluster, record.ts)
+        state, rows = replace(state, agents=agents, now=record.ts), [*rows, *silent]
+    return state, rows
 
 
 def _row(record: SourceErrorRecord, heard: datetime | None) -> SourceError:
@@ -51,10 +77,14 @@ def _row(record: SourceErrorRecord, heard: datetime | None) -> SourceError:
         ts=record.ts,
         node=record.node,
         resource=record.resource,
-        kind="silent" if silent else "gap" if is_gap else "unreadable",
+        kind="silent" if silent else _kind(record.error),
         silent_seconds=float(silent[1]) if silent else _seconds(since, record.ts) if since else None,
         error=record.error,
     )
+
+
+def _kind(error: str) -> str:
+    return next((kind for prefix, kind in _KINDS.items() if error.startswith(prefix)), "unreadable")
 
 
 def _seconds(since: datetime, until: datetime) -> float:
@@ -83,7 +113,7 @@ CLUSTER_REDUCER: Final = Reducer(
     name="cluster_source_errors",
     version=2,
     log="cluster",
-    takes=(SourceErrorRecord, HeardRecord),
+    takes=(SourceErrorRecord, HeardRecord, NodeRecord),
     state=ClusterState,
     step=cluster_step,
 )

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from common.errors import BadRecord
-from ingest.model.records import ForgetRecord, LogBeganRecord, NodeRecord, Record
+from ingest.model.records import ForgetRecord, HeardRecord, LogBeganRecord, NodeRecord, Record
 from streams.fold.forgetting import FORGOTTEN_AFTER
 from streams.fold.reducer import Concluded, Output, Reducer
 
@@ -89,7 +89,8 @@ class Fold:
             log.exists = record.change != "DELETED"
         concluded: list[Output | Rejected] = []
         minute = (record.ts - _EPOCH) // EXPIRE_EVERY
-        new_minute = minute > log.minute
+        # the cluster's time reaches a node's log sooner or later by runtime: it is not that log's own
+        new_minute = minute > log.minute and not (record.node and isinstance(record, HeardRecord))
         if new_minute:
             log.minute = minute
             for reducer in self._by_log[kind]:

@@ -31,7 +31,7 @@ class State(msgspec.Struct, frozen=True):
 def step(state: State, record: NodeRecord | LogBeganRecord | HeardRecord) -> tuple[State, Sequence[Output]]:
     heard, absent = state.heard, state.absent
     match record:
-        case HeardRecord():
+        case HeardRecord(target=""):
             heard = max(record.ts, heard or record.ts)
         case LogBeganRecord(target=node):
             absent = {node: record.ts} | absent

@@ -1,11 +1,13 @@
 """The Faust application of one worker: topics, tables and agents, how they are set, and how it ends."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, cast
 
 import faust
 import structlog
+from aiokafka import TopicPartition
 from faust.types import TP, StreamT
 
 from common.tasks import Tasks
@@ -19,6 +21,7 @@ from streams.kafka import faust_fixes, metrics
 from streams.kafka.agent import Agent, Stream
 from streams.kafka.changelog import Changelog
 from streams.kafka.gaps import Takeovers
+from streams.kafka.retention import RetentionWatch
 from streams.kafka.states import LogStates
 from streams.kafka.worker import LogFolder
 
@@ -60,6 +63,10 @@ class Worker:
         self._topics = topics
         self._takeovers = Takeovers()
         cast("faust_fixes.Transport", self._app.transport).start_of = self._takeovers.start_of
+        servers = {"bootstrap_servers": bootstrap_servers, **self._client_options}
+        self._retention = RetentionWatch(
+            group, servers, self._own_partitions, self._takeovers.gaps, self._takeovers.clusters
+        )
         self._skipped = skipped
         self._state_seconds = state_seconds
         self._states: dict[str, LogStates] = {}
@@ -105,8 +112,16 @@ class Worker:
             metrics.FLOODED: lambda: {(topic,): each.left_out for topic, each in self._folders.items()},
             metrics.STATE_BYTES: lambda: {(topic,): each.written_bytes for topic, each in self._states.items()},
             metrics.STATE_LEFT_OUT: lambda: {(topic,): each.left_out for topic, each in self._states.items()},
+            metrics.SOURCE_ERRORS: self._source_errors,
             metrics.GAPS: lambda: self._takeovers.gaps.counts,
+            metrics.RETENTION_NEAR: self._retention.figure,
         }
+
+    def _own_partitions(self) -> list[TopicPartition]:
+        return [TopicPartition(*each) for each in self._app.consumer.assignment() if each.topic in self._agents]
+
+    def _source_errors(self) -> Values:
+        return sum((each.source_errors for each in self._folders.values()), Counter())
 
     def _lag(self) -> Values:
         """In partitions that something was folded from since the last rebalance."""
@@ -121,6 +136,7 @@ class Worker:
         if not self._app.flow_control.is_active():
             yield "partitions are being assigned, or states are being read"
         yield from self._takeovers.gaps.why_not()
+        yield from self._retention.why_not()
         for topic, agent in self._agents.items():
             if agent.failure is not None:
                 yield f"{topic} is no longer folded: {agent.failure!r}"
@@ -130,6 +146,7 @@ class Worker:
         async with Tasks() as begin:
             begin(self._crash())
             begin(self._takeovers.gaps.publish(self._publisher, self._topics))
+            begin(self._retention.run())
             for agent in self._agents.values():
                 begin(agent.failing())
             await stop.wait()

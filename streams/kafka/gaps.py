@@ -5,9 +5,10 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
+from aiokafka import TopicPartition
 
 from ingest.kafka.publish import Publisher
 from ingest.model.records import SourceErrorRecord
@@ -20,6 +21,21 @@ SHOWN_SECONDS: Final = 600.0
 log = structlog.get_logger(__name__)
 
 
+class Reported(Protocol):
+    """What becomes a row of `source_errors` about messages of a partition."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def resource(self) -> str: ...
+    @property
+    def error(self) -> str: ...
+    @property
+    def first(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
 class Gaps:
     """Those that a process has found, of the clusters that they may concern."""
 
@@ -28,7 +44,7 @@ class Gaps:
         """Messages by topic and kind."""
         self._reported: set[Gap] = set()
         self._shown: list[tuple[float, Gap]] = []
-        self._found: asyncio.Queue[tuple[Gap, list[str]]] = asyncio.Queue()
+        self._found: asyncio.Queue[tuple[Reported, list[str]]] = asyncio.Queue()
 
     def add(self, gap: Gap, clusters: Iterable[str] = ()) -> None:
         """Report it at once, except its rows, which `publish` makes; without a cluster where none is known. Until
@@ -40,7 +56,11 @@ class Gaps:
         log.error("messages are missing", resource=gap.resource, messages=gap.messages, reason=gap.error)
         self.counts[gap.topic, gap.kind] += gap.messages
         self._shown.append((time.monotonic(), gap))
-        self._found.put_nowait((gap, sorted(set(clusters)) or [""]))
+        self.publish_soon(gap, clusters)
+
+    def publish_soon(self, found: Reported, clusters: Iterable[str]) -> None:
+        """Its rows alone, which `publish` makes."""
+        self._found.put_nowait((found, sorted(set(clusters)) or [""]))
 
     def why_not(self) -> Iterator[str]:
         """For /readyz."""
@@ -80,5 +100,9 @@ class Takeovers:
             return committed
         begin = start(topic, partition, committed, changelog.covered(partition), earliest)
         for gap in begin.gaps:
-            self.gaps.add(gap, map(cluster_of, changelog.logs(partition)))
+            self.gaps.add(gap, self.clusters(TopicPartition(topic, partition)))
         return begin.offset
+
+    def clusters(self, partition: TopicPartition) -> Iterable[str]:
+        """Those whose logs are known in a partition."""
+        return map(cluster_of, self.changelogs[partition.topic].logs(partition.partition))

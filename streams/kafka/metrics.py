@@ -25,6 +25,12 @@ STATE_BYTES: Final = Figure("state_bytes_written", "counter", "States that were 
 STATE_LEFT_OUT: Final = Figure(
     "state_entries_left_out", "counter", "Entries of states that had no room, the oldest of a log", ("topic",)
 )
+RETENTION_NEAR: Final = Figure(
+    "retention_near_partitions", "gauge", "Partitions of which Kafka will soon delete unread messages", ("topic",)
+)
+SOURCE_ERRORS: Final = Figure(
+    "source_errors", "counter", "Rows of source_errors that were concluded", ("kind", "resource")
+)
 FLOODED: Final = Figure(
     "flood_messages", "counter", "Messages that are no records and, being too many, no dead letters", ("topic",)
 )

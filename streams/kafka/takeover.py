@@ -4,6 +4,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 GAP: Final = "gap: "
 """How the error of a gap's row begins."""
+BEHIND: Final = "behind: "
+"""That of a row about messages that retention is about to delete."""
 Kind: TypeAlias = Literal["lost", "unfolded"]
 
 

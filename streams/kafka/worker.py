@@ -16,9 +16,11 @@ from common.errors import BadRecord
 from common.telemetry import STAGE_SECONDS
 from ingest.kafka.publish import Publisher
 from ingest.model.records import AnyRecord, ForgetRecord, Record, SourceErrorRecord
+from ingest.model.reports import AGENT
 from ingest.model.topics import Topics, cluster_of, encode_record, headers_of, key_of, kind_of
 from ingest.normalize.dead_letters import Buried
-from streams.fold.findings import Alert, Row
+from ingest.resources.table import BY_NAME
+from streams.fold.findings import Alert, Row, SourceError
 from streams.fold.fold import Fold, LogState, Rejected
 from streams.fold.reducer import AnyReducer, Withdrawal
 from streams.kafka.accept import Bury, Skip, accept
@@ -58,6 +60,8 @@ class LogFolder:
         """Messages that are no records, by log."""
         self.left_out = 0
         """Messages of floods that are in no dead letter."""
+        self.source_errors: Counter[tuple[str, ...]] = Counter()
+        """Rows by kind and resource; resources that are not of the capture format together."""
 
     async def fold(self, messages: Sequence[Message], turn: Turn) -> bool:
         """Fold a batch; returns when Kafka has all that was concluded. The states are kept for `write`.
@@ -169,6 +173,9 @@ class LogFolder:
                 rows.append(output)
                 if isinstance(output, Alert):
                     await outbox.alert(output)
+                elif isinstance(output, SourceError):
+                    known = output.resource in BY_NAME or output.resource == AGENT
+                    self.source_errors[output.kind, output.resource if known else "other"] += 1
         return rows
 
     async def _bury(self, key: bytes, letter: Buried, emission: Emission, outbox: Outbox) -> None:

@@ -33,6 +33,7 @@ def attention(view: Overview) -> list[Item]:
         *findings(view),
         *_warnings(view),
         *_without_statistics(view),
+        *_without_news(view),
     ]
     return sorted(_with_alerts(items, view.alerts or ()), key=lambda item: item.severity)
 
@@ -175,3 +176,15 @@ def _without_statistics(view: Overview) -> Iterator[Item]:
         last = f"The last sample: {min(ages)}. " if len(ages) == 1 else ""
         title = f"No recent statistics of {len(nodes)} of {some(len(view.nodes), 'node')}"
         yield Item(Severity.UNKNOWN, title, f"{last}Their room and pressure ahead are not known.", nodes, "unknown")
+
+
+def _without_news(view: Overview) -> Iterator[Item]:
+    """Alerts of which nobody knows whether they still hold, while there is no data."""
+    stale = {node.name for node in view.nodes if node.stale}
+    lost = [alert for alert in view.alerts or () if alert.unknown and (alert.node in stale or view.evidence.stale)]
+    if lost:
+        names = ", ".join(dict.fromkeys(alert.name for alert in lost))
+        title = f"{some(len(lost), 'alert')} without data"
+        text = f"Whether {'it still holds' if len(lost) == 1 else 'they still hold'} is not known: {names}."
+        nodes, since = distinct(alert.node for alert in lost), min(alert.ends_at or alert.starts_at for alert in lost)
+        yield Item(Severity.UNKNOWN, title, text, nodes, "alerts", since=since)

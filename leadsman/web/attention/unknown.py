@@ -60,9 +60,11 @@ def _missing(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
 def _sources(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     for row in view.unknown.source_errors:
         silence = row["longest_silence_seconds"]
-        what = {"silent": f"was silent, for up to {duration(silence)}", "gap": "may have missed changes"}.get(
-            row["kind"], "could not be read"
-        )
+        what = {
+            "silent": f"was silent, for up to {duration(silence)}",
+            "gap": "may have missed changes",
+            "behind": "has messages that Kafka will delete before they are read",
+        }.get(row["kind"], "could not be read")
         yield (
             f"{row['resource']} {what} ({some(row['times'], 'time')}). The last: {row['last_error']}",
             tuple(row["nodes"]),

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from leadsman.web.reading.asked import ask, has_table
-from leadsman.web.reading.scope import Scope
+from leadsman.web.reading.evidence import Evidence
 from sql.database.open import Database
 
 TABLE = "alerts"
@@ -22,10 +22,19 @@ class Alert(NamedTuple):
     summary: str
     description: str
     runbook_url: str
+    unknown: bool = False
+    """Nobody knows whether it still holds: there was no data for an hour."""
+
+    @property
+    def state(self) -> str:
+        return "not known" if self.unknown else "firing" if self.firing else "resolved"
 
 
-def read_alerts(db: Database, scope: Scope, node: str = "") -> list[Alert] | None:
-    """Those that fired in the range, firing first; None where the database has no such table."""
+def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert] | None:
+    """Those that fired in the range, firing first; None where the database has no such table.
+
+    Of a cluster that is not heard of, whose log does not go on, none fires: it is not known whether they do.
+    """
     if not has_table(db, TABLE):
         return None
     return [
@@ -33,12 +42,13 @@ def read_alerts(db: Database, scope: Scope, node: str = "") -> list[Alert] | Non
             row["alertname"],
             row["severity"],
             row["node"],
-            row["status"] == "firing",
+            row["status"] == "firing" and not evidence.lost,
             row["starts_at"],
             None if row["status"] == "firing" else row["ends_at"],
             row["annotations"].get("summary", ""),
             row["annotations"].get("description", ""),
             row["annotations"].get("runbook_url", ""),
+            bool(row["unknown"]) or (row["status"] == "firing" and evidence.lost),
         )
-        for row in ask(db, "alerts", scope, node=node)
+        for row in ask(db, "alerts", evidence.scope, node=node)
     ]

@@ -7,6 +7,7 @@ from leadsman.web.reading.asked import ask
 from leadsman.web.reading.scope import Scope
 from leadsman.web.reading.words import clock, duration, moment, some
 from sql.database.open import Database
+from streams.alerting.holding import SILENT
 
 STALE: Final = timedelta(minutes=10)
 """Evidence of this age says nothing about how it is now."""
@@ -30,6 +31,11 @@ class Evidence(NamedTuple):
     def stale(self) -> bool:
         """Whether nothing is known of how it is now."""
         return is_stale(self.last_at, self.scope)
+
+    @property
+    def lost(self) -> bool:
+        """Whether nobody knows any more what still holds, alerts among it."""
+        return self.last_at is None or self.scope.judged_at - self.last_at >= SILENT
 
     @property
     def complete(self) -> bool:

@@ -60,7 +60,8 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span]) -> Overview
     skews = {row["node"]: row for row in ask(db, "numa_skew", scope, node="")}
     image_gc = read_image_gc(db, scope)
     nodes = read_nodes(db, scope, skews, image_gc)
-    alerts = read_alerts(db, scope)
+    evidence = read_evidence(db, scope)
+    alerts = read_alerts(db, evidence)
     return Overview(
         scope,
         tuple(spans),
@@ -74,7 +75,7 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span]) -> Overview
         tuple(ask(db, "blind_spots", scope)),
         tuple(ask(db, "pending", scope)),
         _unknown(db, scope, nodes),
-        read_evidence(db, scope),
+        evidence,
         tuple(ask(db, "waiting", scope, node="")),
         tuple(ask(db, "warnings", scope)),
     )

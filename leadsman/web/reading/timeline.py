@@ -120,7 +120,8 @@ def alert_lines(alerts: Iterable[Alert], scope: Scope) -> list[Line]:
         text = f"{alert.name} fires ({alert.severity}). {alert.summary}".rstrip()
         lines.append(Line(alert.starts_at, alert.node, "alert", text))
         if alert.ends_at is not None:
-            lines.append(Line(alert.ends_at, alert.node, "alert", f"{alert.name} is resolved."))
+            end = "has no data any more: whether it holds is not known" if alert.unknown else "is resolved"
+            lines.append(Line(alert.ends_at, alert.node, "alert", f"{alert.name} {end}."))
     return [line for line in lines if scope.since <= line.ts < scope.until]
 
 

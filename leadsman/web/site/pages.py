@@ -69,11 +69,12 @@ def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM
     if node is None:
         raise NoSuchNode(f"Cluster {scope.cluster} has no node {request.node[:120]!r} in this range.")
     (detail,) = read_details(db, scope, [node])
-    alerts = read_alerts(db, scope, request.node)
+    evidence = read_evidence(db, scope)
+    alerts = read_alerts(db, evidence, request.node)
     story = read_timeline(db, scope, alerts or (), LINES, node=request.node, kind=request.kind, spans_of=request.node)
     gc = read_image_gc(db, scope, request.node)
     links = Links(scope, node=request.node, kind=request.kind)
-    return node_page(links, read_evidence(db, scope), detail, story, gc, alerts)
+    return node_page(links, evidence, detail, story, gc, alerts)
 
 
 def empty_page(db: Database) -> str:

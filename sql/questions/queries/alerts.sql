@@ -16,7 +16,7 @@ FROM
         fingerprint,
         starts_at,
         max(ends_at) AS ends_at,
-        if(ends_at IS NULL, 'firing', 'resolved') AS status,
+        multiIf(ends_at IS NULL, 'firing', argMax(reason, updated_at) = 'unknown', 'unknown', 'resolved') AS status,
         any(severity) AS severity,
         any(alertname) AS alertname,
         any(node) AS node,

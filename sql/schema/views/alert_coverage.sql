@@ -66,6 +66,7 @@ WITH
                 ('NodeOvercommitted', 'requests', 1, 'no request is known: it cannot fire'),
                 ('NodeOvercommitted', 'samples', 0, 'use is not measured: only requests count'),
                 ('StreamStalled', '', 0, ''),
+                ('RetentionNear', '', 0, ''),
                 ('DeadLetters', '', 0, '')
             ]) AS n
         )

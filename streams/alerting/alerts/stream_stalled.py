@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+from ingest.model.records import HeardRecord
+from ingest.model.reports import AGENT
 from streams.alerting.definition import AlertDefinition, Change, Ends, Happened, Now
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name, place
@@ -35,14 +37,17 @@ class State(msgspec.Struct, frozen=True):
 
 
 def step(
-    settings: Settings, state: State, rows: Sequence[SourceError | EvictionSignal], now: Now
+    settings: Settings, state: State, rows: Sequence[SourceError | EvictionSignal | HeardRecord], now: Now
 ) -> tuple[State, Sequence[Change]]:
-    """A silence, or one more failure. A gap is over when it is reported."""
+    """A silence, or one more failure, until the source is heard again. A gap is over when it is reported."""
     changes: list[Change] = []
     is_read = False
     for row in rows:
         if isinstance(row, EvictionSignal):
             is_read = True
+        elif isinstance(row, HeardRecord):
+            if now.active:
+                changes.append(Ends(_labels(row.resource, row.target)))
         elif row.kind == "silent":
             changes += _silent(row, settings)
         elif row.kind == "unreadable" and not now.is_old(row.ts, settings):
@@ -77,7 +82,7 @@ def _failed(row: SourceError, settings: Settings, state: State) -> tuple[State, 
 
 def _stalled(row: SourceError, what: str, until: datetime) -> Happened:
     return Happened(
-        {"resource": row.resource},
+        _labels(row.resource, row.node),
         f"{place(row.cluster, row.node)}: {name(row.resource)} {what}",
         f"What Leadsman tells of it is as old as that: no news is not good news here. It said: {name(row.error)}. "
         "See whether the API server or the kubelet answers and what Leadsman may read: leadsman query source_errors, "
@@ -85,6 +90,11 @@ def _stalled(row: SourceError, what: str, until: datetime) -> Happened:
         until=until,
         at_once=True,
     )
+
+
+def _labels(resource: str, node: str) -> dict[str, str]:
+    """An agent's silence is found on the cluster's log, which is not of one node."""
+    return {"resource": resource, **({"node": node} if resource == AGENT else {})}
 
 
 def _time(ts: datetime) -> str:
@@ -96,7 +106,8 @@ ALERT: Final = AlertDefinition(
     settings=Settings,
     needs=(),
     node_rows=(SourceError, EvictionSignal),
-    cluster_rows=(SourceError,),
+    cluster_rows=(SourceError, HeardRecord),
     state=State,
     step=step,
+    of_sources=True,
 )

@@ -1,6 +1,6 @@
 """Alertmanager, API v2: it forgets an alert that is not sent again, so what fires is sent again and again."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
 from typing import Any, Final
@@ -25,6 +25,8 @@ class Alertmanager:
     """Keeps what fires alive, and resolves it."""
 
     resend_seconds = RESEND_SECONDS
+    parked: Collection[str] = ()
+    """What fires, and what was resolved lately, is sent again in any case."""
 
     def __init__(self, url: str, clock: Clock = SYSTEM) -> None:
         self.poster = Poster("alertmanager", url.rstrip("/"), clock)
@@ -40,6 +42,9 @@ class Alertmanager:
         wanted = [received for received in every if self._mark(received) not in self._refused]
         for some in _in_pieces(wanted):
             await self._send(some)
+
+    def park(self, received: Received) -> None:
+        """It is sent again in any case."""
 
     async def close(self) -> None:
         await self.poster.close()

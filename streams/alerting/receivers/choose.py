@@ -1,7 +1,7 @@
 """Receivers as a person writes them: `alertmanager=URL`, `webhook=URL`, `slack=URL`, `stdout`."""
 
 import hashlib
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
@@ -34,6 +34,13 @@ class Receiver(Protocol):
     @property
     def resend_seconds(self) -> float | None:
         """How often the state of all alerts is sent without news; None for never."""
+
+    @property
+    def parked(self) -> Collection[str]:
+        """Fingerprints of the alerts that it has not taken."""
+
+    def park(self, received: Received) -> None:
+        """Try this one in the next rounds: an earlier process had parked it."""
 
     async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
         """Return when it has taken everything, refused it for good, or parked it. `standing` is the state after the

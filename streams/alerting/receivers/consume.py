@@ -7,7 +7,7 @@ ran before sends what fires now, not what was resolved long ago.
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -24,6 +24,7 @@ from common.text import plain
 from ingest.kafka import aiokafka_fixes
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
 from streams.alerting.receivers.choose import Receiver
+from streams.alerting.receivers.remembered import Remembered
 from streams.alerting.receivers.standing import Received, Standing
 from streams.kafka.messages.alerts import decode_alert
 
@@ -33,6 +34,7 @@ _NOTHING: Final = OffsetAndMetadata(-1, "")
 _Offsets = dict[TopicPartition, int]
 POLL_MS: Final = 500
 AT_ONCE: Final = 500
+JUDGE_EVERY: Final = timedelta(minutes=1)
 ALERT_DELIVERIES: Final = Figure(
     "alert_deliveries", "counter", "Messages to receivers: delivered, retried, refused, parked", ("receiver", "what")
 )
@@ -125,6 +127,10 @@ class _Following:
         self._committed = committed
         self._receiver = receiver
         self._standing = Standing()
+        self._done: _Offsets = {}
+        """Up to where all was delivered or parked."""
+        self._remembered = Remembered.parse(committed.get(partitions[0], _NOTHING).metadata)
+        self._judged_at = self._remembered.judged_at
 
     async def run(self) -> None:
         """A group is not subscribed but assigned: after a crash nothing waits until the dead one is missed."""
@@ -132,7 +138,14 @@ class _Following:
         await self._consumer.seek_to_beginning(*self._partitions)
         known, first = await self._delivered()
         log.info("following the alerts", receiver=self._receiver.name)
-        news = await self._catch_up({**known, **first}, first)
+        unsent = await self._catch_up({**known, **first}, first)
+        self._done = {**known, **first}
+        if first:
+            self._judged_at = SYSTEM.now()
+        self._standing.lose(self._judged_at)
+        for received in self._standing.of(self._remembered.parked):
+            self._receiver.park(received)
+        news = [received for received in self._standing.firing() if received.alert.fingerprint in unsent]
         if news or self._receiver.resend_seconds is not None:
             await self._receiver.deliver(news, self._standing)
         await self._commit(first)
@@ -159,10 +172,8 @@ class _Following:
             await self._consumer.commit(begun)
         return known, first
 
-    async def _catch_up(
-        self, until: Mapping[TopicPartition, int], first: Collection[TopicPartition]
-    ) -> list[Received]:
-        """Read what was delivered before; what fires in partitions of which nothing ever was is to be sent."""
+    async def _catch_up(self, until: Mapping[TopicPartition, int], first: Collection[TopicPartition]) -> set[str]:
+        """Read what was delivered before; gives the fingerprints in partitions of which nothing ever was."""
         unsent: set[str] = set()
         while behind := await self._behind(until):
             found = await self._consumer.getmany(*behind, timeout_ms=POLL_MS)
@@ -175,7 +186,7 @@ class _Following:
                     if received is not None:
                         self._standing.read(received)
                         unsent |= {received.alert.fingerprint} if partition in first else set()
-        return [received for received in self._standing.firing() if received.alert.fingerprint in unsent]
+        return unsent
 
     async def _behind(self, until: Mapping[TopicPartition, int]) -> list[TopicPartition]:
         return [partition for partition, offset in until.items() if await self._consumer.position(partition) < offset]
@@ -189,6 +200,7 @@ class _Following:
             received = (self._received(message) for message in messages)
             news = [each for each in received if each is not None and self._standing.read(each)]
             ends = {partition: of_one[-1].offset + 1 for partition, of_one in found.items() if of_one}
+            news += await self._lost()
             resend = self._receiver.resend_seconds
             if news or (resend is not None and loop.time() - sent_at >= resend):
                 await self._receiver.deliver(news, self._standing)
@@ -202,9 +214,26 @@ class _Following:
             return None
         return _received(message)
 
+    async def _lost(self) -> Sequence[Received]:
+        """Once a minute, what fires and had no news for too long; nothing while messages wait to be read."""
+        now = SYSTEM.now()
+        if now - self._judged_at < JUDGE_EVERY or await self._behind(
+            await self._consumer.end_offsets(self._partitions)
+        ):
+            return ()
+        self._judged_at = now
+        return self._standing.lose(now)
+
     async def _commit(self, ends: Mapping[TopicPartition, int]) -> None:
-        if ends:
-            await self._consumer.commit(dict(ends))
+        """What is done up to there, and in one request what the next process has to know."""
+        remembered = Remembered.of(self._judged_at, self._receiver.parked)
+        if not ends and remembered == self._remembered:
+            return
+        self._done |= ends
+        first = self._partitions[0]
+        metadata = {first: OffsetAndMetadata(self._done[first], remembered.metadata())}
+        await self._consumer.commit({**ends, **metadata})
+        self._remembered = remembered
 
 
 def _received(message: Any) -> Received | None:

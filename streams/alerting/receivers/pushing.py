@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final
 
 import msgspec
@@ -12,8 +12,10 @@ import msgspec
 from common.clock import SYSTEM, Clock
 from common.tasks import together
 from common.text import plain
+from streams.alerting.holding import UNKNOWN
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, Failed, Poster, Refused, log_parked, log_refused
 from streams.alerting.receivers.standing import Received, Standing, time_text
+from streams.kafka.messages.alerts import AlertMessage
 
 AT_ONCE: Final = 8
 """Concurrent requests to one receiver."""
@@ -29,7 +31,7 @@ class Pushed:
     """Sends each piece of news by itself, those of one alert in their order.
 
     An alert that its receiver fails on is parked: it is tried once in every round that follows, until it is taken or
-    there is news of it, or it left the topic. A process that ends forgets it.
+    there is news of it, or it left the topic.
     """
 
     def __init__(self, send: Callable[[Received, float], Awaitable[None]], poster: Poster | None = None) -> None:
@@ -43,6 +45,13 @@ class Pushed:
     @property
     def resend_seconds(self) -> float | None:
         return ROUND_SECONDS if self._parked else None
+
+    @property
+    def parked(self) -> Collection[str]:
+        return self._parked.keys()
+
+    def park(self, received: Received) -> None:
+        self._parked[received.alert.fingerprint] = (received,)
 
     async def close(self) -> None:
         if self.poster is not None:
@@ -118,12 +127,17 @@ def slack_message(received: Received) -> dict[str, object]:
     alert = received.alert
     words = alert.annotations
     severity = alert.labels.get("severity", "")
-    head = "RESOLVED" if alert.status == "resolved" else f"FIRING ({severity})"
+    head = _status(alert).upper() if alert.status == "resolved" else f"FIRING ({severity})"
     summary = f"{head} {alert.labels.get('alertname', '')}: {words.get('summary', '')}"
     lines = [f"*{_escaped(summary)}*", _escaped(words.get("description", "")), _escaped(words.get("runbook_url", ""))]
     text = "\n".join(line for line in lines if line)
     block = {"type": "section", "text": {"type": "mrkdwn", "text": text[:_SLACK_TEXT], "verbatim": True}}
     return {"text": _escaped(summary)[:_SLACK_TEXT], "blocks": [block]}
+
+
+def _status(alert: AlertMessage) -> str:
+    """In a word: what ended because nothing is known of it any more is not well."""
+    return UNKNOWN if alert.reason == UNKNOWN else alert.status
 
 
 def _escaped(text: str) -> str:
@@ -137,7 +151,7 @@ def stdout() -> Pushed:
         alert = received.alert
         at = alert.ends_at if alert.status == "resolved" and alert.ends_at else alert.starts_at
         what = f"{alert.labels.get('alertname', '')} {alert.annotations.get('summary', '')}"
-        sys.stdout.write(plain(f"{time_text(at)} {alert.status} {what}", 2000) + "\n")
+        sys.stdout.write(plain(f"{time_text(at)} {_status(alert)} {what}", 2000) + "\n")
         sys.stdout.flush()
 
     return Pushed(send)

@@ -1,10 +1,18 @@
 """The state of all alerts, from what was read of their topic. Pure."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
+from streams.alerting.active import REPEAT_EVERY
+from streams.alerting.holding import SILENT, UNKNOWN
+from streams.alerting.words import without_news
 from streams.kafka.messages.alerts import AlertMessage
+
+WITHOUT_NEWS: Final = REPEAT_EVERY + SILENT
+"""What fires is emitted again while its log goes on: the log has been silent for SILENT at least."""
 
 
 class Received(NamedTuple):
@@ -35,6 +43,18 @@ class Standing:
         found = [received for received in self._last.values() if received.alert.status == "firing"]
         return sorted(found, key=lambda received: (received.alert.starts_at, received.alert.fingerprint))
 
+    def of(self, fingerprints: Iterable[str]) -> Sequence[Received]:
+        """How these stand, as far as they are known."""
+        return [self._last[each] for each in fingerprints if each in self._last]
+
+    def lose(self, at: datetime) -> Sequence[Received]:
+        """End as unknown what fires and had no news for too long up to a time: its whole cluster may be silent, or
+        nobody folds its log. It fires again when there is news.
+        """
+        lost = [_unknown(received) for received in self.firing() if at >= received.sent_at + WITHOUT_NEWS]
+        self._last |= {received.alert.fingerprint: received for received in lost}
+        return lost
+
     def resolved(self, news: Collection[Received], since: datetime) -> Sequence[Received]:
         """What is resolved now, by news or since a time."""
         identities = {received.identity for received in news}
@@ -55,7 +75,23 @@ class Standing:
         self._last[alert.fingerprint] = received
         was_firing = before is not None and before.alert.status == "firing"
         is_same = before is not None and before.alert.starts_at == alert.starts_at
+        if before is not None and is_same and before.alert.reason == alert.reason == UNKNOWN:
+            return False
         return alert.status == "resolved" or not (was_firing and is_same)
+
+
+def _unknown(received: Received) -> Received:
+    alert, due_at = received.alert, received.sent_at + REPEAT_EVERY
+    words = alert.annotations
+    summary, description = without_news(words.get("summary", ""), words.get("description", ""), due_at)
+    ended = replace(
+        alert,
+        status="resolved",
+        reason=UNKNOWN,
+        ends_at=max(due_at + SILENT, alert.starts_at),
+        annotations={**words, "summary": summary, "description": description},
+    )
+    return Received(ended, f"{received.identity}#{UNKNOWN}", received.sent_at + WITHOUT_NEWS)
 
 
 def _order(alert: AlertMessage) -> tuple[datetime, datetime, bool]:

@@ -17,6 +17,7 @@ from ingest.model.objects.pod import Pod, PodAnnotations, PodLabels
 from ingest.model.records import (
     CpuManagerRecord,
     CpuTopologyRecord,
+    InventoryRecord,
     MemoryManagerRecord,
     MetricsRecord,
     NodeRecord,
@@ -26,6 +27,7 @@ from ingest.model.records import (
     SettingsRecord,
     SourceErrorRecord,
 )
+from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES
 from streams.analytics.numa.state import Kubelet, Machine, PinnedPod, State, uids_by_name
 from streams.rules.numa.cpu_checkpoint import BadCheckpoint, parse_cpu_manager_state
 from streams.rules.numa.memory_checkpoint import parse_memory_manager_state
@@ -127,11 +129,21 @@ def take_object(state: State, record: NodeResourceTopologyRecord) -> State:
     if record.change == "DELETED":
         objects = {source: each for source, each in state.objects.items() if source != view.source}
     elif state.objects.get(view.source) == view:
-        return state
+        return msgspec.structs.replace(state, objects_at=record.ts)
     else:
         objects = {**state.objects, view.source: view}
     named = frozenset(zone.numa_node for zone in view.zones if zone.cpus)
-    return _with_topology(msgspec.structs.replace(state, objects=objects, named=state.named | named))
+    changed = msgspec.structs.replace(state, objects=objects, objects_at=record.ts, named=state.named | named)
+    return _with_topology(changed)
+
+
+def take_inventory(state: State, record: InventoryRecord) -> State:
+    """A complete list without an object of this node: it was deleted unseen, unless it came since."""
+    if record.resource != NODE_RESOURCE_TOPOLOGIES.name or record.keys or not state.objects:
+        return state
+    if state.objects_at is not None and state.objects_at > record.ts:
+        return state
+    return _with_topology(msgspec.structs.replace(state, objects={}))
 
 
 def take_settings(state: State, record: SettingsRecord) -> State:

@@ -18,6 +18,7 @@ from ingest.model.records import (
     CpuTopologyRecord,
     EventRecord,
     ForgetRecord,
+    InventoryRecord,
     MemoryManagerRecord,
     MetricsRecord,
     NodeNumaRecord,
@@ -213,6 +214,7 @@ _TAKE: Final[dict[type[Record], Callable[[State, Any], State]]] = {
     SourceErrorRecord: numa_intake.take_error,
     SettingsRecord: numa_intake.take_settings,
     NodeResourceTopologyRecord: numa_intake.take_object,
+    InventoryRecord: numa_intake.take_inventory,
 }
 
 REDUCER: Final = Reducer(

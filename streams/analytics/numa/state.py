@@ -106,6 +106,8 @@ class State(msgspec.Struct, frozen=True):
     """CPUs by podresources; empty where it does not report them."""
     objects: dict[str, NumaView] = {}
     """Views of API objects by source."""
+    objects_at: datetime | None = None
+    """When one of them was last seen to change."""
     pods: dict[str, PinnedPod] = {}
     """By uid."""
     ended: frozenset[str] = frozenset()

@@ -2,12 +2,18 @@
 
 from bisect import bisect_right, insort
 from datetime import datetime, timedelta
+from typing import Final
+from zlib import crc32
 
 import msgspec
 
 from ingest.model.objects.node import Node, NodeMetadata, Taint
-from ingest.model.records import InventoryRecord, NodeRecord, Record
+from ingest.model.records import HeardRecord, InventoryRecord, NodeRecord, Record
+from ingest.resources.nodes import NODES
 from streams.rules.values.zone import zone_key
+
+CLOCK_MINUTES: Final = 10
+"""Between two records of the cluster's time on the log of a node."""
 
 
 class KnownNode(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -56,6 +62,13 @@ def observe(state: ClusterNodes, record: NodeRecord) -> ClusterNodes:
     return msgspec.structs.replace(state, nodes={**state.nodes, name: node}, since=since)
 
 
+def passed_on(state: ClusterNodes, record: InventoryRecord | HeardRecord) -> list[Record]:
+    """What the logs of nodes learn from a record of their cluster's."""
+    if isinstance(record, InventoryRecord):
+        return reconciled(state, record)
+    return _clocked(state, record) if record.resource == NODES.name else []
+
+
 def reconciled(state: ClusterNodes, inventory: InventoryRecord) -> list[Record]:
     """What a complete list changes: nodes that are gone are deleted, and logs that it does not name learn that too.
 
@@ -72,6 +85,13 @@ def reconciled(state: ClusterNodes, inventory: InventoryRecord) -> list[Record]:
         *(_deletion(inventory, name, uid) for uid, name in gone),
         *(_nothing_left(inventory, name) for _, name in gone),
     ]
+
+
+def _clocked(state: ClusterNodes, heard: HeardRecord) -> list[Record]:
+    """The time, for logs without data: once in CLOCK_MINUTES for each node, and not for all at once."""
+    turn = int(heard.ts.timestamp()) // 60 % CLOCK_MINUTES
+    names = sorted(name for name in state.nodes if crc32(name.encode(errors="replace")) % CLOCK_MINUTES == turn)
+    return [HeardRecord(ts=heard.ts, cluster=heard.cluster, node=name, resource=heard.resource) for name in names]
 
 
 def _deletion(inventory: InventoryRecord, name: str, uid: str) -> NodeRecord:

@@ -13,8 +13,16 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ingest.model.records import EventRecord, InventoryRecord, NodeRecord, PodPlacement, PodRecord, Record
-from streams.analytics.scheduling.cluster_nodes import existing_for, observe, reconciled
+from ingest.model.records import (
+    EventRecord,
+    HeardRecord,
+    InventoryRecord,
+    NodeRecord,
+    PodPlacement,
+    PodRecord,
+    Record,
+)
+from streams.analytics.scheduling.cluster_nodes import existing_for, observe, passed_on
 from streams.analytics.scheduling.state import OPEN_LIMIT, OpenFailure, State, Waiting, forget_pod
 from streams.analytics.scheduling.verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
 from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
@@ -50,8 +58,8 @@ def reducer(scheduler_version: str = "") -> Reducer[State]:
                 return _pod(state, record, scheduler_version)
             case EventRecord():
                 return _event(state, record)
-            case InventoryRecord():
-                return state, reconciled(state.nodes, record)
+            case InventoryRecord() | HeardRecord():
+                return state, passed_on(state.nodes, record)
         return state, ()
 
     def expire(state: State, watermark: datetime) -> tuple[State | None, Sequence[Output]]:
@@ -61,7 +69,7 @@ def reducer(scheduler_version: str = "") -> Reducer[State]:
         name="scheduling",
         version=1,
         log="cluster",
-        takes=(NodeRecord, PodRecord, PodPlacement, EventRecord, InventoryRecord),
+        takes=(NodeRecord, PodRecord, PodPlacement, EventRecord, InventoryRecord, HeardRecord),
         state=State,
         step=step,
         expire=expire,

@@ -28,3 +28,5 @@ class Alert(NamedTuple):
     node: str
     """Empty where it is about the cluster."""
     updated_at: datetime
+    reason: str = ""
+    """Of a resolved row: `unknown` where the log had no data for long, `deleted` where the node was; else empty."""

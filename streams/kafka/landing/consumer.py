@@ -27,6 +27,7 @@ from streams.kafka.landing.arrivals import Arrivals
 from streams.kafka.landing.portion import DEFAULT_LIMITS, Buffers, Limits, Portion, Range
 from streams.kafka.landing.store import FIRST_BACKOFF_SECONDS, Abandoned, Store, Storing, new_backoff
 from streams.kafka.message import of_record
+from streams.kafka.retention import RetentionWatch
 
 SESSION_MS: Final = 20_000
 POLL_MS: Final = 100
@@ -90,6 +91,7 @@ class Landing:
         self._storing = Storing(store)
         self._gaps = gaps or Gaps()
         self._arrivals = Arrivals(self._gaps)
+        self._retention = RetentionWatch(group, options, self._consumer.assignment, self._gaps)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Land until `stop`; a portion that is being stored then is finished, if it ends within GRACE_SECONDS."""
@@ -100,6 +102,7 @@ class Landing:
             with registered(self._figures(), self._why_not):
                 async with grace(stop, GRACE_SECONDS), Tasks() as begin:
                     begin(aiokafka_fixes.failure(self._consumer))
+                    begin(self._retention.run())
                     await self._land_until(stop)
         except TimeoutError:
             log.warning("the running insert did not finish in time; the next start repeats it")
@@ -135,6 +138,7 @@ class Landing:
             metrics.LAG: self._lag,
             metrics.BUFFERED: lambda: {(): self._buffers.bytes},
             metrics.GAPS: lambda: self._gaps.counts,
+            metrics.RETENTION_NEAR: self._retention.figure,
             metrics.NOT_STORED: lambda: {(): self._storing.refusals},
         }
 
@@ -148,6 +152,7 @@ class Landing:
         if not self._joined:
             yield "partitions are being assigned"
         yield from self._gaps.why_not()
+        yield from self._retention.why_not()
         if self._storing.refusal:
             yield f"the database takes no inserts now: {self._storing.refusal}"
         if self._buffers.full:

@@ -31,6 +31,8 @@ class AlertMessage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """When it was resolved, in event time; null while it fires."""
     updated_at: datetime
     """When its words last changed, in event time."""
+    reason: str = ""
+    """Why it was resolved: `unknown`, `deleted`, or empty where it is over."""
 
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -47,6 +49,7 @@ def message_of(alert: Alert) -> AlertMessage:
         starts_at=alert.starts_at,
         ends_at=alert.ends_at,
         updated_at=alert.updated_at,
+        reason=alert.reason,
     )
 
 

@@ -1,18 +1,21 @@
 """From the topic of alerts to receivers: a real Kafka, a real Alertmanager, and processes that are killed."""
 
+import asyncio
 import json
 import os
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
 
 from components.alertmanager import GROUP_INTERVAL_SECONDS, Alertmanager
 from components.kafka import Kafka
@@ -26,12 +29,23 @@ from ingest.model.topics import Headers
 from paths import EXAMPLES, NODE_PRESSURE
 from streams.alerting.holding import fingerprint
 from streams.alerting.receivers.choose import group_of
+from streams.alerting.receivers.standing import WITHOUT_NEWS
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import alert_headers, encode_alert
 from waiting import eventually, lasting
 
 pytestmark = pytest.mark.xdist_group("kafka")
 
+IMPATIENT = (
+    "-c",
+    """import runpy
+from streams.alerting.receivers import pushing
+
+pushing.DEADLINE_SECONDS = 1.0
+runpy.run_module("leadsman", run_name="__main__")
+""",
+)
+"""A program that parks after a second."""
 KILLS = int(os.environ.get("LEADSMAN_KILLS", "3"))
 
 
@@ -93,12 +107,12 @@ class Consumers:
         self._folder = folder
         self._started: list[Process] = []
 
-    def start(self, *to: str) -> Process:
+    def start(self, *to: str, program: Sequence[str] = ("-m", "leadsman")) -> Process:
         flags = [flag for receiver in to for flag in ("--to", receiver)]
         number = len(self._started)
         process = Process(
             f"alert {number}",
-            [sys.executable, "-m", "leadsman", "alert", *flags],
+            [sys.executable, *program, "alert", *flags],
             self._folder / f"alert-{number}.log",
             self._pipeline.environment("work", "alert"),
         )
@@ -144,8 +158,12 @@ def alert(name: str, status: str = "firing", seconds: float = 0.0) -> Alert:
 def send(pipeline: Pipeline, *alerts: Alert) -> None:
     pipeline.send(
         pipeline.topics.alerts.name,
-        [(each.fingerprint.encode(), encode_alert(each), alert_headers(each)) for each in alerts],
+        [message(each) for each in alerts],
     )
+
+
+def message(alert: Alert) -> tuple[bytes, bytes, Headers]:
+    return alert.fingerprint.encode(), encode_alert(alert), alert_headers(alert)
 
 
 def test_the_recording_through_kafka_tells_each_alert_once(
@@ -231,6 +249,63 @@ def test_kill_9_and_restart_lose_no_alert_and_tell_none_twice(
     eventually("nothing is left to tell", lambda: waiting(servers, group, [topic]) == 0)
     assert set(hook.statuses().values()) == {1}
     assert len(hook.statuses()) == 2 * total
+
+
+def test_what_is_parked_is_tried_again_after_kill_9_until_it_is_taken(
+    pipeline: Pipeline, consumers: Consumers, hook: Hook
+) -> None:
+    group = group_of(pipeline.settings.kafka.topic_prefix, f"webhook={hook.url}")
+    servers, topic = pipeline.settings.kafka.bootstrap_servers, pipeline.topics.alerts.name
+    first = consumers.start(f"webhook={hook.url}", program=IMPATIENT)
+    first.await_ready(lambda: "following the alerts" in first.last_lines())
+    hook.status = 500
+    send(pipeline, alert("A"))
+    eventually("it is parked", lambda: "an alert is parked" in first.log.read_text())
+    eventually("nothing waits for it", lambda: waiting(servers, group, [topic]) == 0)
+    first.kill()
+    hook.status = 200
+    consumers.start(f"webhook={hook.url}")
+    eventually("it is taken", lambda: hook.statuses() == {("A", "firing"): 1})
+    eventually("it is parked no more", lambda: "parked" not in metadata(servers, group, topic))
+
+
+def metadata(servers: str, group: str, topic: str) -> str:
+    """Of the group's commit of the topic's first partition."""
+
+    async def read() -> str:
+        admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+        await admin.start()
+        try:
+            first = TopicPartition(topic, 0)
+            return str((await admin.list_consumer_group_offsets(group, partitions=[first]))[first].metadata)
+        finally:
+            await admin.close()
+
+    return asyncio.run(read())
+
+
+def test_what_a_silent_cluster_left_firing_ends_as_unknown_and_fires_again_with_news(
+    pipeline: Pipeline, consumers: Consumers, hook: Hook
+) -> None:
+    first = consumers.start(f"webhook={hook.url}")
+    first.await_ready(lambda: "following the alerts" in first.last_lines())
+    first.kill()
+    long_ago = int((time.time() - WITHOUT_NEWS.total_seconds()) * 1000)
+    (key, value, headers) = message(alert("A"))
+
+    async def send_as_of_then() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=pipeline.settings.kafka.bootstrap_servers) as producer:
+            topic = pipeline.topics.alerts.name
+            await producer.send_and_wait(topic, value, key, headers=headers, timestamp_ms=long_ago)
+
+    asyncio.run(send_as_of_then())
+    consumers.start(f"webhook={hook.url}")
+    eventually("it has ended", lambda: len(hook.bodies) == 2)
+    assert [(body["status"], body["reason"]) for body in hook.bodies] == [("firing", ""), ("resolved", "unknown")]
+    assert hook.bodies[1]["annotations"]["summary"].startswith("No data since ")
+    send(pipeline, alert("A", seconds=60))
+    eventually("it fires again", lambda: len(hook.bodies) == 3)
+    assert hook.bodies[2]["status"] == "firing"
 
 
 def test_the_example_of_a_consumer_of_one_s_own_works(pipeline: Pipeline, tmp_path: Path) -> None:

@@ -18,7 +18,14 @@ from fakes.machine import Thread, write, write_checkpoints, write_sysfs
 from ingest.files.capture import read_capture
 from ingest.files.lines import SourceFile
 from ingest.model.observation import Observation, Observed
-from ingest.model.records import CpuManagerRecord, CpuTopologyRecord, MemoryManagerRecord, PodResourcesRecord, Record
+from ingest.model.records import (
+    CpuManagerRecord,
+    CpuTopologyRecord,
+    HeardRecord,
+    MemoryManagerRecord,
+    PodResourcesRecord,
+    Record,
+)
 from ingest.node.agent import Agent, AgentSettings, follow, follow_until_stopped, run_agent_once
 from ingest.normalize.normalize import normalize
 
@@ -70,6 +77,21 @@ def test_a_checkpoint_is_told_as_it_is_in_the_file(agent: Agent) -> None:
     """Its checksum is over its content: nothing of it may be changed."""
     seen = {each.resource: bytes(each.object).decode() for each in agent.look()}
     assert (seen["cpu_manager_state"], seen["memory_manager_state"]) == (CPU_STATE, MEMORY_STATE)
+
+
+def test_an_agent_without_news_gives_a_sign_of_life_each_minute(agent: Agent, time: FakeClock) -> None:
+    agent.observe()
+    signs = []
+    for _ in range(30):  # five minutes, looked at every ten seconds
+        time.seconds += 10
+        signs += [(each.resource, each.type, time.seconds) for each in agent.observe()]
+    assert signs == [("cpu_topology", "BOOKMARK", seconds) for seconds in (60, 120, 180, 240, 300)]
+
+
+def test_a_sign_of_life_is_on_the_log_of_the_cluster_and_names_its_node(agent: Agent, time: FakeClock) -> None:
+    agent.look()
+    (sign,) = agent.observe()
+    assert normalize(sign) == [HeardRecord(ts=time.clock.now(), cluster="c", resource="agent", target="n1")]
 
 
 def test_what_did_not_change_is_not_told_again(agent: Agent, time: FakeClock) -> None:

@@ -1,5 +1,7 @@
 """A disk that fills, announced before it is full."""
 
+from functools import partial
+from pathlib import Path
 from typing import Self, cast
 
 import pytest
@@ -7,8 +9,9 @@ from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from sql.database.errors import DatabaseUnreachable
-from sql.database.open import Database, Result
+from sql.database.open import Database, Result, connect
 from sql.schema import upkeep
+from sql.schema.migrate import migrate
 from sql.schema.upkeep import Upkeep
 from waiting import eventually
 
@@ -45,6 +48,17 @@ def test_the_engine_knows_its_disks(database: Database) -> None:
     kept = Upkeep(lambda: database)
     kept.once(database)
     assert [0 < free <= 1 for free in kept._free.values()] == [True]
+
+
+def test_an_embedded_database_is_kept_beside_the_one_that_lands(tmp_path: Path) -> None:
+    dsn = f"chdb://{tmp_path}/db"
+    with connect(dsn) as database:
+        migrate(database)
+        with Upkeep(partial(connect, dsn)) as kept:
+            eventually("it was asked", lambda: len(kept._free) == 1)
+            assert database.query("SELECT 1").rows
+        assert kept._trouble == ""
+        assert database.query("SELECT 1").rows
 
 
 def test_what_is_free_is_a_metric_while_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from components.alert_log import AlertLog, at, changed, image_gc, signal, skew
 from components.rows import row
-from ingest.model.records import ForgetRecord
+from ingest.model.records import ForgetRecord, HeardRecord
 from streams.alerting.definition import Nothing
 from streams.alerting.engine import WITHDRAWN_AFTER, LogState, alert_reducers
 from streams.alerting.holding import State, fingerprint
@@ -41,7 +41,7 @@ def silent(seconds: float) -> SourceError:
 
 def test_the_reducers_take_what_the_alerts_look_at() -> None:
     node, cluster = alert_reducers()
-    assert node.takes == (ForgetRecord,)
+    assert node.takes == (ForgetRecord, HeardRecord)
     assert set(node.over) == {each for alert in ALERTS for each in alert.node_rows} | {NodeRow}
     assert {*cluster.takes, *cluster.over} == {each for alert in ALERTS for each in alert.cluster_rows}
 

@@ -9,9 +9,19 @@ import msgspec
 import pytest
 
 from ingest.model.objects.node import Node, NodeMetadata
-from ingest.model.records import ForgetRecord, HeardRecord, LogBeganRecord, NodeRecord, Record, SourceErrorRecord
+from ingest.model.objects.pod import Pod, PodMetadata, PodSpec, PodStatus
+from ingest.model.records import (
+    ForgetRecord,
+    HeardRecord,
+    LogBeganRecord,
+    NodeRecord,
+    PodRecord,
+    Record,
+    SourceErrorRecord,
+)
+from streams.analytics import pod_bindings
 from streams.fold import forgetting
-from streams.fold.findings import DeadLetter
+from streams.fold.findings import DeadLetter, PodBinding
 from streams.fold.fold import Fold, LogKey, LogState
 from streams.fold.forgetting import FORGOTTEN_AFTER
 from streams.fold.reducer import Output, Reducer
@@ -173,3 +183,26 @@ def test_the_same_order_to_forget_twice_is_one() -> None:
 def test_no_log_registers_where_nobody_forgets() -> None:
     record = SourceErrorRecord(ts=T0, cluster="c", node="n", resource="r", error="e")
     assert all(isinstance(each, DeadLetter) for each in Fold([COUNT]).step(LogState(), record))
+
+
+def test_the_time_of_an_agent_forgets_nothing() -> None:
+    cluster = Cluster()
+    cluster.node(T0, "ADDED")
+    cluster.seen(T0)
+    cluster.node(T0 + MINUTE, "DELETED")
+    cluster.take(HeardRecord(ts=T0 + timedelta(days=1), cluster="c", resource="agent", target="other"))
+    assert cluster.states() == {"count": Count(1)}
+
+
+def test_a_pod_that_nobody_saw_go_is_deleted_when_its_node_is_forgotten() -> None:
+    cluster = Cluster(pod_bindings.REDUCER)
+    cluster.node(T0, "ADDED")
+    pod = Pod(PodMetadata("p", "ns", "uid"), PodSpec("n"), PodStatus("Running"))
+    cluster.take(PodRecord(ts=T0, cluster="c", node="n", change="ADDED", object=pod))
+    cluster.node(T0 + MINUTE, "DELETED")
+    cluster.until(T0 + timedelta(hours=12))
+    assert [(row.pod, row.change, row.ts) for row in cluster.outputs if isinstance(row, PodBinding)] == [
+        ("p", "bound", T0),
+        ("p", "deleted", T0 + MINUTE + FORGOTTEN_AFTER),
+    ]
+    assert cluster.states() == {}

@@ -15,6 +15,7 @@ from ingest.kafka.publish import Publisher
 from ingest.model.records import DeadLetterRecord, HeardRecord, SourceErrorRecord
 from ingest.model.topics import decode_record, encode_record, topics
 from ingest.normalize.dead_letters import Buried
+from streams.analytics import source_errors
 from streams.fold.checkpoints import StateCodec
 from streams.fold.fold import LogState
 from streams.fold.reducer import AnyReducer, Output, Reducer
@@ -357,3 +358,13 @@ async def test_what_was_taken_before_a_rebalance_is_not_folded() -> None:
     await _run(Agent(kafka.folder(), lambda: GENERATION, 0.01, 0.01), stream)
     assert stream.acked == [7]
     assert kafka.seen() == 1
+
+
+async def test_rows_about_sources_are_counted_by_kind_and_by_resources_that_exist() -> None:
+    kafka = Kafka()
+    publisher, only = cast("Publisher", kafka), [source_errors.CLUSTER_REDUCER]
+    folder = LogFolder(only, LogStates(only, kafka.recovered(), "changelog", publisher), publisher, TOPICS)
+    given = [("pods", "stream silent for 120 s"), ("agent", "stream silent for 120 s"), ("forged", "gap: x")]
+    records = [SourceErrorRecord(ts=T0, cluster="c", resource=name, error=error) for name, error in given]
+    await folder.fold([message(number, value=encode_record(each)) for number, each in enumerate(records)], OURS)
+    assert folder.source_errors == {("silent", "pods"): 1, ("silent", "agent"): 1, ("gap", "other"): 1}

@@ -19,11 +19,14 @@ from structlog.testing import capture_logs
 from components.rows import T0, row
 from fakes.clock import START, FakeClock
 from fakes.serving import serving
+from streams.alerting.active import REPEAT_EVERY
+from streams.alerting.holding import SILENT
 from streams.alerting.receivers.alertmanager import ALIVE, Alertmanager
 from streams.alerting.receivers.choose import BadReceiver, group_of, receiver
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, REFUSALS
 from streams.alerting.receivers.pushing import ROUND_SECONDS, SIGNATURE, signature, slack_message, stdout, webhook
-from streams.alerting.receivers.standing import Received, Standing
+from streams.alerting.receivers.remembered import Remembered
+from streams.alerting.receivers.standing import WITHOUT_NEWS, Received, Standing
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import AlertMessage, alert_headers, decode_alert, encode_alert
 
@@ -79,6 +82,7 @@ def test_a_message_has_alertmanager_s_names_and_cloudevents_headers() -> None:
         "startsAt": "2026-07-01T12:00:00Z",
         "endsAt": None,
         "updatedAt": "2026-07-01T12:00:00Z",
+        "reason": "",
     }
     assert decode_alert(encode_alert(alert)).starts_at == T0
     headers = dict(alert_headers(alert))
@@ -122,6 +126,36 @@ def test_where_the_first_message_is_gone_the_next_is_the_news() -> None:
     # a compacted topic keeps the last message of a key only
     assert Standing().read(received(update=60))
     assert Standing().read(received("resolved", 0, 90))
+
+
+def test_what_fires_without_news_is_lost_and_fires_again_with_news() -> None:
+    standing = standing_after(received(), received(name="B", update=60))
+    due = START + REPEAT_EVERY
+    assert standing.lose(due + SILENT - timedelta(seconds=1)) == []
+    (lost,) = standing.lose(due + SILENT)
+    assert (lost.alert.fingerprint, lost.alert.status, lost.alert.reason) == ("A", "resolved", "unknown")
+    assert lost.alert.annotations["summary"] == "No data since 2026-01-01 01:00:00 UTC: what"
+    assert [each.alert.fingerprint for each in standing.firing()] == ["B"]
+    assert standing.lose(due + SILENT) == []
+    assert not standing.read(received())  # the same message again is no news
+    assert standing.read(received(update=9000))
+    assert [each.alert.fingerprint for each in standing.firing()] == ["A", "B"]
+
+
+def test_an_end_that_is_not_known_is_news_once() -> None:
+    standing = standing_after(received())
+    standing.lose(START + WITHOUT_NEWS)
+    concluded = received("resolved", 0, 9000)
+    assert not standing.read(concluded._replace(alert=msgspec.structs.replace(concluded.alert, reason="unknown")))
+    assert [each.alert.reason for each in standing.resolved([], START)] == ["unknown"]
+
+
+def test_what_the_next_process_has_to_know_fits_into_a_commit() -> None:
+    remembered = Remembered.of(START, {f"{number:016x}" for number in range(1000)})
+    assert len(remembered.metadata()) < 4096
+    assert Remembered.parse(remembered.metadata()) == remembered
+    assert remembered.judged_at == START
+    assert Remembered.parse("first 12") == Remembered.parse("") == Remembered()
 
 
 EVERY = [received(begin=b, update=u) for b in (0, 100) for u in (b, b + 10)]
@@ -257,6 +291,18 @@ async def test_an_alert_that_the_receiver_fails_on_is_parked_after_its_deadline_
 def taken(server: Server) -> list[tuple[str, str]]:
     named = [(body["fingerprint"], body["status"]) for body in server.bodies]
     return [each for each in named if each[0] not in server.failing]
+
+
+@pytest.mark.asyncio
+async def test_what_an_earlier_process_had_parked_is_tried_in_the_first_round() -> None:
+    async with Server().running() as server:
+        receiving = webhook(server.url, None, FakeClock().clock)
+        receiving.park(received())
+        assert receiving.resend_seconds == ROUND_SECONDS
+        await receiving.deliver([], standing_after(received()))
+        await receiving.close()
+    assert taken(server) == [("A", "firing")]
+    assert not receiving.parked
 
 
 @pytest.mark.asyncio
@@ -459,14 +505,18 @@ def test_what_a_cluster_named_is_neither_mention_nor_link_in_slack() -> None:
 def test_slack_reads_how_it_stands() -> None:
     assert str(slack_message(received())["text"]).startswith("FIRING (warning) A: what")
     assert str(slack_message(received("resolved", 0, 9))["text"]).startswith("RESOLVED A: what")
+    (lost,) = standing_after(received()).lose(START + WITHOUT_NEWS)
+    assert str(slack_message(lost)["text"]).startswith("UNKNOWN A: No data since 2026-01-01 01:00:00 UTC: what")
 
 
 @pytest.mark.asyncio
 async def test_standard_output_gets_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
-    await stdout().deliver([received(), received("resolved", 0, 9)], Standing())
+    (lost,) = standing_after(received()).lose(START + WITHOUT_NEWS)
+    await stdout().deliver([received(), received("resolved", 0, 9), lost], Standing())
     assert capsys.readouterr().out.splitlines() == [
         "2026-01-01T00:00:00Z firing A what",
         "2026-01-01T00:00:09Z resolved A what",
+        "2026-01-01T02:00:00Z unknown A No data since 2026-01-01 01:00:00 UTC: what",
     ]
 
 

@@ -1,0 +1,36 @@
+"""What a process that delivers alerts leaves to the next one, in the metadata of a commit. Pure."""
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from typing import Final, Self
+
+import msgspec
+
+MOST: Final = 200
+"""Parked alerts that are remembered: Kafka takes 4,096 bytes of metadata."""
+
+
+class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
+    judged_seconds: int = 0
+    """Since 1970: what had no news then for too long was delivered as unknown."""
+    parked: list[str] = []
+    """Fingerprints of alerts that the receiver has not taken."""
+
+    @classmethod
+    def of(cls, judged_at: datetime, parked: Collection[str]) -> Self:
+        return cls(int(judged_at.timestamp()), sorted(parked)[:MOST])
+
+    @classmethod
+    def parse(cls, metadata: str) -> Self:
+        """Nothing where it is of an older version, or of nobody."""
+        try:
+            return msgspec.json.decode(metadata, type=cls)
+        except msgspec.MsgspecError:
+            return cls()
+
+    @property
+    def judged_at(self) -> datetime:
+        return datetime.fromtimestamp(self.judged_seconds, UTC)
+
+    def metadata(self) -> str:
+        return msgspec.json.encode(self).decode()

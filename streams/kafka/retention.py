@@ -1,0 +1,173 @@
+"""Unread messages that Kafka's retention is about to delete, reported while there is time (delivery.md#gaps)."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Final, NamedTuple
+
+import structlog
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from common.clock import SYSTEM, Clock
+from common.telemetry import Values
+from ingest.kafka.aiokafka_fixes import Options
+from ingest.kafka.topic_settings import settings_of
+from streams.kafka.gaps import Gaps
+from streams.kafka.takeover import BEHIND
+
+NEAR: Final = 0.75
+"""Of the retention: what is older and unread is reported."""
+CHECK_SECONDS: Final = 60.0
+REPORT_SECONDS: Final = 600.0
+"""Between two reports of one partition."""
+_HOUR_MS: Final = 3_600_000
+log = structlog.get_logger(__name__)
+
+
+class Limits(NamedTuple):
+    """A topic's retention; negative is none."""
+
+    ms: int = -1
+    bytes: int = -1
+
+
+class Unread(NamedTuple):
+    """What a group has not read of a partition: offsets from `first` up to but not including `end`."""
+
+    topic: str
+    partition: int
+    first: int
+    end: int
+    earliest: int
+    """The partition's first offset."""
+    recent: int
+    """The first offset that is not NEAR; `end` where all is."""
+    limits: Limits
+    kind: str = "behind"
+
+    @property
+    def messages(self) -> int:
+        return self.end - self.first
+
+    @property
+    def resource(self) -> str:
+        return f"kafka {self.topic}/{self.partition}"
+
+    @property
+    def is_near(self) -> bool:
+        """By time, or by size: Kafka has begun to delete, and the next is in the oldest of what is there."""
+        by_time = self.limits.ms >= 0 and self.first < self.recent
+        room = self.first - self.earliest
+        by_size = self.limits.bytes >= 0 and self.earliest > 0 and room < (1 - NEAR) * (self.end - self.earliest)
+        return self.messages > 0 and (by_time or by_size)
+
+    @property
+    def error(self) -> str:
+        """For a row of `source_errors`."""
+        kept = f"retention.ms, {self.limits.ms / _HOUR_MS:g} h" if self.first < self.recent else "retention.bytes"
+        return (
+            f"{BEHIND}{self.messages} messages from offset {self.first} on are unread, and {NEAR:.0%} of the topic's "
+            f"{kept}, is over for the oldest. Kafka will delete them: see why nothing is read, or keep them longer"
+        )
+
+
+class RetentionWatch:
+    """Looks, once a minute, at the partitions that a process reads."""
+
+    def __init__(
+        self,
+        group: str,
+        options: Options,
+        own: Callable[[], Collection[TopicPartition]],
+        gaps: Gaps,
+        clusters: Callable[[TopicPartition], Iterable[str]] = lambda _: (),
+        clock: Clock = SYSTEM,
+    ) -> None:
+        """`options` are the clients'; what is found is reported to `gaps`, of the `clusters` that it concerns."""
+        self._group = group
+        self._options = options
+        self._own = own
+        self._gaps = gaps
+        self._clusters = clusters
+        self._clock = clock
+        self._near: Sequence[Unread] = ()
+        self._reported_at: dict[tuple[str, int], float] = {}
+
+    def figure(self) -> Values:
+        """Partitions by topic; 0 where none is near."""
+        counts: dict[tuple[str, ...], float] = {(each.topic,): 0.0 for each in self._own()}
+        for each in self._near:
+            counts[(each.topic,)] = counts.get((each.topic,), 0.0) + 1
+        return counts
+
+    def why_not(self) -> Iterator[str]:
+        for each in self._near:
+            yield f"{each.resource}: {each.error}"
+
+    async def run(self) -> None:
+        """For ever. A Kafka that does not answer is asked again in the next minute."""
+        while True:
+            while not self._own():
+                self._near = ()
+                await self._clock.sleep(1.0)
+            try:
+                await self.once()
+            except KafkaError as error:
+                log.warning("Kafka does not report how old the unread messages are", error=repr(error))
+            await self._clock.sleep(CHECK_SECONDS)
+
+    async def once(self) -> None:
+        """Raises KafkaError."""
+        own = list(self._own())
+        self._near = [each for each in await self._unread(own) if each.is_near]
+        now = self._clock.monotonic()
+        for each in self._near:
+            place = each.topic, each.partition
+            if now - self._reported_at.get(place, -REPORT_SECONDS) >= REPORT_SECONDS:
+                self._reported_at[place] = now
+                log.error("unread messages will be deleted", resource=each.resource, reason=each.error)
+                self._gaps.publish_soon(each, self._clusters(TopicPartition(*place)))
+
+    async def _unread(self, own: Sequence[TopicPartition]) -> list[Unread]:
+        admin, consumer = AIOKafkaAdminClient(**self._options), AIOKafkaConsumer(**self._options)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(admin.close)
+            await admin.start()
+            stack.push_async_callback(consumer.stop)
+            await consumer.start()
+            committed = await admin.list_consumer_group_offsets(self._group, partitions=list(own))
+            ends, earliest = await asyncio.gather(consumer.end_offsets(own), consumer.beginning_offsets(own))
+            limits = await _limits(admin, {each.topic for each in own})
+            recent = await self._recent(consumer, own, limits)
+        return [
+            Unread(
+                each.topic,
+                each.partition,
+                max(committed[each].offset if each in committed else 0, earliest[each]),
+                ends[each],
+                earliest[each],
+                recent.get(each, ends[each]),
+                limits[each.topic],
+            )
+            for each in own
+        ]
+
+    async def _recent(
+        self, consumer: AIOKafkaConsumer, own: Iterable[TopicPartition], limits: Mapping[str, Limits]
+    ) -> dict[TopicPartition, int]:
+        now_ms = int(self._clock.now().timestamp() * 1000)
+        since = {each: now_ms - int(NEAR * max(limits[each.topic].ms, 0)) for each in own}
+        found = await consumer.offsets_for_times(since)
+        return {each: at.offset for each, at in found.items() if at is not None}
+
+
+async def _limits(admin: AIOKafkaAdminClient, topics: Collection[str]) -> dict[str, Limits]:
+    """None, where Kafka does not show the settings."""
+    found = await settings_of(admin, topics)
+    return {
+        topic: Limits(int(settings.get("retention.ms", -1)), int(settings.get("retention.bytes", -1)))
+        for topic in topics
+        for settings in [found.get(topic, {})]
+    }

@@ -1,0 +1,77 @@
+"""Unread messages near the end of their retention, on a real Kafka: their own times make them old at once."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Sequence
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, OffsetAndMetadata, TopicPartition
+from structlog.testing import capture_logs
+
+from components.kafka import Kafka
+from ingest.kafka.admin import ensure_topics
+from ingest.kafka.publish import Publisher
+from ingest.model.records import SourceErrorRecord
+from ingest.model.topics import decode_record
+from ingest.model.topics import topics as topics_of
+from streams.kafka.gaps import Gaps
+from streams.kafka.retention import RetentionWatch
+
+pytestmark = pytest.mark.xdist_group("kafka")
+
+HOURS = 168
+
+
+async def produce(servers: str, partition: TopicPartition, ages_hours: Sequence[float]) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
+        for hours in ages_hours:
+            at_ms = int((time.time() - hours * 3600) * 1000)
+            await producer.send_and_wait(partition.topic, b"v", partition=partition.partition, timestamp_ms=at_ms)
+
+
+async def commit(servers: str, group: str, partition: TopicPartition, offset: int) -> None:
+    async with AIOKafkaConsumer(bootstrap_servers=servers, group_id=group, enable_auto_commit=False) as consumer:
+        consumer.assign([partition])
+        await consumer.commit({partition: OffsetAndMetadata(offset, "")})
+
+
+@pytest.mark.asyncio
+async def test_what_will_be_deleted_unread_is_reported_before(kafka: Kafka) -> None:
+    topics = topics_of(f"near-{uuid.uuid4().hex[:8]}", partitions=4, retention_hours=HOURS)
+    servers = kafka.bootstrap_servers
+    await ensure_topics(servers, [topics.nodes, topics.cluster])
+    old, read, young, idle = (TopicPartition(topics.nodes.name, number) for number in range(4))
+    for partition in (old, read):
+        await produce(servers, partition, [150, 130, 1])  # 126 h are three quarters
+    await produce(servers, young, [120, 1])
+    group = uuid.uuid4().hex
+    await commit(servers, group, old, 1)
+    await commit(servers, group, read, 2)
+    gaps = Gaps()
+    watch = RetentionWatch(
+        group, {"bootstrap_servers": servers}, lambda: [old, read, young, idle], gaps, lambda _: ["lab"]
+    )
+    with capture_logs() as logs:
+        await watch.once()
+        await watch.once()
+    assert [each["resource"] for each in logs if each["log_level"] == "error"] == [f"kafka {old.topic}/0"]
+    assert watch.figure() == {(old.topic,): 1}
+    (why,) = watch.why_not()
+    assert "2 messages from offset 1 on are unread" in why
+    async with Publisher(servers) as publisher:
+        publishing = asyncio.ensure_future(gaps.publish(publisher, topics))
+        record = await first_of(servers, topics.cluster.name)
+        publishing.cancel()
+    assert isinstance(record, SourceErrorRecord)
+    assert (record.cluster, record.resource) == ("lab", f"kafka {old.topic}/0")
+    assert record.error.startswith("behind: 2 messages")
+    await commit(servers, group, old, 2)
+    await watch.once()
+    assert list(watch.why_not()) == []
+    assert watch.figure() == {(old.topic,): 0}
+
+
+async def first_of(servers: str, topic: str) -> object:
+    async with AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
+        return decode_record((await consumer.getone()).value)
