@@ -61,9 +61,9 @@ def test_no_runbook_is_about_an_alert_that_there_is_not() -> None:
     assert set(runbooks()) == set(ALERT_NAMES)
 
 
-def test_the_address_of_a_runbook_ends_with_its_name() -> None:
-    rules = default_rules()
-    assert rules.runbook_url("PodsEvicted") == f"{rules.runbooks}PodsEvicted.md"
+def test_a_runbook_is_on_the_page_that_is_served_by_default() -> None:
+    page = "http://127.0.0.1:8420"
+    assert default_rules().runbook_url("PodsEvicted") == f"{page}/runbooks/PodsEvicted"
 
 
 @every_alert
