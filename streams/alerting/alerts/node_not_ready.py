@@ -36,7 +36,7 @@ def _not_ready(row: NodeRow, settings: Settings, now: Now) -> Change:
     if row.ready or (is_drained and not settings.cordoned):
         return Ends({})
     since = row.ready_since or row.ts
-    what = "Ready is Unknown: its kubelet has not reported" if row.ready is None else "not Ready"
+    what = "not Ready" if row.ready is not None else "Ready is Unknown, for its kubelet does not report,"
     reported = "" if row.ready is None or not row.ready_message else f"It reports: {sentence(row.ready_message)}"
     return Holds(
         {},

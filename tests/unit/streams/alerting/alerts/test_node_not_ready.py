@@ -40,7 +40,7 @@ def test_not_ready_and_silent_are_told_apart_with_since_when() -> None:
     silent(3600, node(ready=None, ready_message="Kubelet stopped posting node status."))
     assert refuses.summaries == ["Node n: not Ready since 2026-07-01 12:00:00 UTC"]
     assert silent.summaries == [
-        "Node n: Ready is Unknown: its kubelet has not reported since 2026-07-01 12:00:00 UTC"
+        "Node n: Ready is Unknown, for its kubelet does not report, since 2026-07-01 12:00:00 UTC"
     ]
     assert refuses.descriptions[0].startswith("It reports: Container runtime is down. Its kubelet runs")
     assert silent.descriptions[0].startswith("The API server no longer hears its kubelet")
