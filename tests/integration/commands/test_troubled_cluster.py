@@ -1,5 +1,7 @@
-"""A dump of `kubectl get nodes,pods,events -A -o json` of an ordinary troubled cluster, made by hand: one node is not
-ready, one is silent, one is cordoned, one under disk pressure; pods are evicted, Pending, OOM killed, in a crash loop.
+"""A dump of `kubectl get nodes,pods,events -A -o json` of an ordinary troubled cluster, made by hand.
+
+One node is not ready, one silent, one cordoned, one under disk pressure; pods are evicted, Pending, OOM killed, or in
+a crash loop.
 """
 
 import html

@@ -14,7 +14,16 @@ from leadsman.web.reading.scope import Asked, Scope
 from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, node_of, overview_of
 from sql.database.open import Database
-from streams.fold.findings import NodeEvent, NodeRow, NumaSkew, PodBinding, Row, SchedulingFailure
+from streams.fold.findings import (
+    NodeEvent,
+    NodeRow,
+    NumaAdmissionFailure,
+    NumaSkew,
+    PodBinding,
+    PodEnd,
+    Row,
+    SchedulingFailure,
+)
 
 GIB = 1 << 30
 HOUR = Scope("c", T0, T0 + timedelta(hours=1))
@@ -180,6 +189,29 @@ def test_a_node_that_fell_silent_while_others_are_heard_is_told(database: Databa
     sampled(database, "heard", minutes=45)
     assert "No recent statistics of 1 of 2 nodes. The last sample: 45 min 1 s before the end." in story(database)
     assert "last sample 45 min 1 s before the end" in report(database).text
+
+
+def test_a_hundred_rejected_pods_of_a_controller_are_one_line_and_one_card(database: Database) -> None:
+    """Each within 15 minutes of the one before, wherever the scheduler placed them; the rest is another story."""
+    of = {"namespace": "shop", "reason": "TopologyAffinityError"}
+    owned = {"cause": "admission", "owner_kind": "ReplicaSet", "owner_name": "web-98cbc7457", **of}
+    rows: list[Row] = [ready("n0"), ready("n1")]
+    for nth in range(101):
+        where = {"node": f"n{nth % 2}", "pod": f"web-{nth}", "uid": f"u{nth}"}
+        ts = T0 + (timedelta(hours=1) if nth == 100 else timedelta(seconds=nth))
+        rows.append(row(NumaAdmissionFailure, ts=ts, explanation="it asked for 8", **where, **of))
+        rows.append(row(PodEnd, ts=ts, updated_at=ts, **where, **owned))
+    store(database, *rows)
+    found = database.query("SELECT what FROM story WHERE kind IN ('numa', 'pod_end', 'rejection') ORDER BY ts").rows
+    lines = [what for (what,) in found]
+    assert lines == [
+        "100 pods of ReplicaSet web-98cbc7457 in shop were not admitted within 99 s on 2 nodes: "
+        "TopologyAffinityError. The last: it asked for 8",
+        "Pod shop/web-100 was not admitted: TopologyAffinityError. it asked for 8",
+    ]
+    told = story(database)
+    assert told.count("101 pods rejected at admission") == 1
+    assert "ReplicaSet web-98cbc7457 in shop, 101 times" in told
 
 
 SEEN = Evidence(HOUR, 12, 12, 340, 120, HOUR.until, HOUR.until)
