@@ -108,8 +108,9 @@ def _print_cluster(database: Database, cluster: str, console: Console, command: 
         return
     view = read_overview(database, choose([span], Asked(last=ALL)), [span])
     items = attention(view)
-    for item_now, heading in ((True, f"At the end, {moment(view.scope.until)} UTC"), (False, "Earlier")):
-        _section(heading, [item for item in items if item.now is item_now], len(view.nodes), console)
+    for now, heading in ((True, f"At the end, {moment(view.scope.until)} UTC"), (False, "Earlier")):
+        of_then = [_readable(item, command) for item in items if item.now is now]
+        _section(heading, of_then, len(view.nodes), console)
     rows = database.query(_TIMELINE, {**parameters, "lines": LINES}).rows
     if not rows and not items:
         console.print(f"  {nothing_found(view.evidence)}")
@@ -119,6 +120,13 @@ def _print_cluster(database: Database, cluster: str, console: Console, command: 
         more = "leadsman look -o json" if command is None else f"{command} query story"
         console.print(f"  ... and {total - LINES} more: {more}")
     _unknown(database, cluster, console)
+
+
+def _readable(item: Item, command: str | None) -> Item:
+    """Without a question to a database that will be gone."""
+    if command is not None:
+        return item
+    return item._replace(step=f"{item.step.partition(': leadsman query')[0].rstrip('.')}." if item.step else "")
 
 
 def _section(heading: str, items: Sequence[Item], nodes: int, console: Console) -> None:

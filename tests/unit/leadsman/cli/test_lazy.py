@@ -49,7 +49,17 @@ def test_a_command_imports_only_the_heavy_packages_that_it_needs(name: str) -> N
 
 def test_every_module_with_a_command_is_listed_and_no_other() -> None:
     files = {file.stem.replace("_", "-") for file in (ROOT / "leadsman/cli").glob("*.py")}
-    assert files - set(NAMES) == {"--init--", "console", "database", "exits", "lazy", "live", "main", "options", "piped"}
+    assert files - set(NAMES) == {
+        "--init--",
+        "console",
+        "database",
+        "exits",
+        "lazy",
+        "live",
+        "main",
+        "options",
+        "piped",
+    }
     assert len(NAMES) == len(set(NAMES))
     assert set(NAMES) <= files
 
