@@ -27,9 +27,9 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
         """From the first to the last; 0 for an empty group."""
         return (self.last_at - self.first_at).total_seconds() if self.first_at and self.last_at else 0.0
 
-    def plus(self, member: str, at: datetime) -> "Group":
+    def plus(self, member: str, at: datetime, times: int = 1) -> "Group":
         return Group(
-            members={**self.members, member: self.members.get(member, 0) + 1},
+            members={**self.members, member: self.members.get(member, 0) + times},
             first_at=min(at, self.first_at or at),
             last_at=max(at, self.last_at or at),
         )
@@ -74,7 +74,7 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
 
     def is_quiet(self, at: datetime) -> bool:
         """It has been quiet for long enough, and is not about to fire."""
-        if self.ended_at is None or (self.starts_at is None and (not self.happens or self._is_enough)):
+        if self.ended_at is None or (self.starts_at is None and (not self.happens or self.is_enough)):
             return False
         return at >= self.ended_at + self.keep
 
@@ -96,7 +96,7 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
         """Firing, where it has been true for long enough."""
         fires_at = self.since + timedelta(seconds=self.for_seconds)
         has_ended = self.ended_at is not None and not self.happens
-        if self.starts_at is not None or has_ended or not self._is_enough or at < fires_at:
+        if self.starts_at is not None or has_ended or not self.is_enough or at < fires_at:
             return self
         return msgspec.structs.replace(self, starts_at=fires_at)
 
@@ -116,7 +116,8 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
         return msgspec.structs.replace(self, emitted_at=emitted_at, emitted_summary=self.summary)
 
     @property
-    def _is_enough(self) -> bool:
+    def is_enough(self) -> bool:
+        """What it gathers has as many members as it wants; true where it gathers nothing."""
         return not self.group.members or self.group.count >= self.wanted
 
 

@@ -60,7 +60,7 @@ class Happened(NamedTuple):
 
 
 class Recovered(NamedTuple):
-    """It is over for good: resolved without waiting for `keep_firing`."""
+    """It is over for good: resolved without waiting for `keep_firing`, and forgotten where it did not fire yet."""
 
     labels: Mapping[str, str]
 
@@ -80,7 +80,7 @@ class Now(NamedTuple):
     active: Mapping[str, ActiveAlert]
     """Alerts of its own name on this log that are pending or firing, by `key_of` their labels."""
     heeded: Collection[str]
-    """Names of those alerts in `heeds` that are pending or firing on this log."""
+    """Names of those alerts in `heeds` that are pending or firing on this log, with enough gathered to fire."""
 
     def of(self, labels: Mapping[str, str]) -> ActiveAlert | None:
         """Its own active alert with these labels."""

@@ -30,7 +30,7 @@ from streams.alerting.rules_file import default_rules
 from streams.fold.findings import Alert, NodeRow, SourceError
 from streams.fold.reducer import Concluded, Reducer, Withdrawal
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of the shape of a log's state: raise it when an alert changes the shape of what it remembers."""
 _MOMENT: Final = timedelta(microseconds=1)
 WITHDRAWN_AFTER: Final = timedelta(hours=24)
@@ -166,7 +166,7 @@ def _stepped(state: State, enabled: _Enabled, rows: Sequence[Any], at: datetime)
     alert, settings, runbook_url, initial = enabled
     active = state.active.get(alert.name, {})
     before = getattr(state, alert.name, None) or initial
-    heeded = [name for name in alert.heeds if name in state.active] if alert.heeds else ()
+    heeded = [name for name in alert.heeds if any(each.is_enough for each in state.active.get(name, {}).values())]
     own, changes = alert.step(settings, before, rows, Now(at, active, heeded))
     if own is not before and own != before:
         state = msgspec.structs.replace(state, **{alert.name: None if own == initial else own})

@@ -74,7 +74,9 @@ def changed(
                 if before is not None:
                     found[key] = before.ended(at)
             case Recovered():
-                if before is not None:
+                if before is not None and before.starts_at is None:
+                    del found[key]
+                elif before is not None:
                     found[key] = msgspec.structs.replace(before, ended_at=at, keep_seconds=0.0)
             case Holds():
                 if before is None or before.is_forgotten(at):

@@ -12,7 +12,7 @@ class AlertRules(Model):
     """A whole rules file; `MODEL` is made of it and knows which alerts there are."""
 
     runbooks: Annotated[str, pydantic.Field(pattern=r"^https?://\S+/$")]
-    """Where the pages of `deploy/runbooks` are served; each alert's page is `<alertname>.md` there."""
+    """Where runbooks are served: each alert's is at its name there."""
     alerts: Model
     """The settings of each alert, by its name."""
 
@@ -22,7 +22,7 @@ class AlertRules(Model):
         return settings
 
     def runbook_url(self, alertname: str) -> str:
-        return f"{self.runbooks}{alertname}.md"
+        return f"{self.runbooks}{alertname}"
 
 
 _SETTINGS: Final[dict[str, Any]] = {alert.name: (alert.settings, ...) for alert in ALERTS}

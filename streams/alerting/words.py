@@ -23,6 +23,23 @@ EVICTION_ADVICE: Final = {
 }
 """What to do when a resource runs out, and which pods the kubelet evicts first."""
 
+_SOURCES: Final = {
+    "nodes": "all nodes together",
+    "cpu_manager_state": "the CPU manager's checkpoint",
+    "podresources": "the kubelet's podresources service",
+    "koordinator": "koordinator's annotations",
+    "volcano": "Volcano's Numatopology",
+    "kubelet_metrics": "the kubelet's metrics",
+    "noderesourcetopology": "a NodeResourceTopology object",
+    "crane": "Crane's NodeResourceTopology object",
+    "pod_spec": "the requests of pods",
+}
+_FIDELITIES: Final = {
+    "exact": ", with CPU ids",
+    "count": ", as counts without CPU ids",
+    "none": ", without NUMA nodes",
+}
+
 
 def name(text: str) -> str:
     """A name that a cluster chose, safe to show."""
@@ -34,15 +51,25 @@ def amount(value: int, resource: str) -> str:
     return size(value) if resource in {"memory", "ephemeral-storage"} else f"{value} {resource}"
 
 
-def some(names: Iterable[str]) -> str:
+def some(names: Iterable[str], separator: str = ", ") -> str:
     """The first names, and how many more there are."""
     every = list(names)
-    shown = ", ".join(name(each) for each in every[:SHOWN])
+    shown = separator.join(name(each) for each in every[:SHOWN])
     return f"{shown} and {len(every) - SHOWN} more" if len(every) > SHOWN else shown
 
 
 def pods(count: int) -> str:
     return "1 pod" if count == 1 else f"{count} pods"
+
+
+def moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def numa_evidence(source: str, fidelity: str) -> str:
+    """A sentence on where NUMA numbers come from."""
+    known = _SOURCES.get(source, name(source.replace("_", " ")))
+    return f"Known from {known}{_FIDELITIES.get(fidelity, '')}."
 
 
 def place(cluster: str, node: str) -> str:

@@ -5,12 +5,16 @@ from typing import Final
 
 import msgspec
 
+from ingest.model.objects.base import Condition
 from ingest.model.objects.node import Node, NodeMetadata
 from ingest.model.records import InventoryRecord, NodeRecord
 from streams.fold.findings import NodeRow
 from streams.fold.reducer import Output, Reducer
 from streams.rules.values.quantity import in_base_units
 from streams.rules.values.zone import zone_key
+
+_READY: Final = {"True": True, "False": False}
+_NO_CONDITION: Final = Condition(type="Ready", status="Unknown")
 
 
 class State(msgspec.Struct, frozen=True):
@@ -20,12 +24,14 @@ class State(msgspec.Struct, frozen=True):
 def step(state: State, record: NodeRecord | InventoryRecord) -> tuple[State, Sequence[Output]]:
     if isinstance(record, InventoryRecord):
         return state, _vanished(state, record)
-    row = _row(record)
+    row, last = _row(record), state.last
     if record.reconciled:
-        if state.last is None:
+        if last is None:
             return state, ()
-        row = state.last._replace(ts=record.ts, deleted=True)
-    if state.last is not None and row == state.last._replace(ts=row.ts):
+        row = last._replace(ts=record.ts, deleted=True)
+    if last is not None and (row.uid, row.ready, row.ready_since) == (last.uid, last.ready, last.ready_since):
+        row = row._replace(ready_message=last.ready_message)  # some have a duration in it, new in each heartbeat
+    if last is not None and row == last._replace(ts=row.ts):
         return state, ()
     return State(row), (row,)
 
@@ -46,6 +52,7 @@ def _vanished(state: State, inventory: InventoryRecord) -> Sequence[Output]:
 
 def _row(record: NodeRecord) -> NodeRow:
     node = record.object
+    condition = next((each for each in node.status.conditions or () if each.type == "Ready"), _NO_CONDITION)
     return NodeRow(
         cluster=record.cluster,
         ts=record.ts,
@@ -56,18 +63,15 @@ def _row(record: NodeRecord) -> NodeRow:
         zone_key=zone_key(node.metadata.labels),
         unschedulable=node.spec.unschedulable,
         deleted=record.change == "DELETED",
-        ready=_ready(node),
+        ready=_READY.get(condition.status),
         taints=sorted(f"{t.key}={t.value}:{t.effect}" for t in node.spec.taints or ()),
         capacity=in_base_units(node.status.capacity),
         allocatable=in_base_units(node.status.allocatable),
+        ready_since=condition.last_transition_time,
+        ready_message="" if condition.status == "True" else condition.message,
     )
 
 
-def _ready(node: Node) -> bool | None:
-    status = next((c.status for c in node.status.conditions or () if c.type == "Ready"), "Unknown")
-    return {"True": True, "False": False}.get(status)
-
-
 REDUCER: Final = Reducer(
-    name="nodes", version=1, log="node", takes=(NodeRecord, InventoryRecord), state=State, step=step
+    name="nodes", version=2, log="node", takes=(NodeRecord, InventoryRecord), state=State, step=step
 )

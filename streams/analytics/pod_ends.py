@@ -11,7 +11,6 @@ from typing import Final
 import msgspec
 
 from ingest.model.objects.event import ObjectReference
-from ingest.model.objects.node import Node
 from ingest.model.objects.pod import PodMetadata
 from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record
 from streams.fold.findings import PodEnd
@@ -29,6 +28,7 @@ from streams.rules.pod_ends.causes import (
     pod_end,
     restarted_by_probe,
 )
+from streams.rules.pod_ends.drains import drainer
 from streams.rules.pod_ends.restarts import Restarts, attempt_that_ended, restarts_of
 from streams.rules.pods.phase import FINISHED
 
@@ -36,12 +36,6 @@ MAX_ENDS: Final = 500
 """Of a node, that later witnesses can still confirm."""
 PROBE_MEMORY: Final = timedelta(minutes=10)
 """So long a failed probe is remembered: the longest usual grace period, and more."""
-_DISRUPTORS: Final = {
-    "karpenter.sh/disrupted": "karpenter",
-    "karpenter.sh/disruption": "karpenter",
-    "ToBeDeletedByClusterAutoscaler": "cluster-autoscaler",
-}
-"""By the taint that they put on a node before they drain it."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -62,7 +56,7 @@ class State(msgspec.Struct, frozen=True):
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
     match record:
         case NodeRecord(object=node):
-            disruptor = _disruptor(node)
+            disruptor = drainer(taint.key for taint in node.spec.taints or ())
             return (state if disruptor == state.disruptor else _with(state, disruptor=disruptor)), ()
         case PodRecord():
             return _pod(state, record)
@@ -74,10 +68,6 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
 
 def _with(state: State, **changes: object) -> State:
     return msgspec.structs.replace(state, **changes)
-
-
-def _disruptor(node: Node) -> str:
-    return next((_DISRUPTORS[taint.key] for taint in node.spec.taints or () if taint.key in _DISRUPTORS), "")
 
 
 def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:

@@ -1,8 +1,7 @@
 """What happened, in a form that a person likes to read: printed after a replay."""
 
-from collections.abc import Iterable
-from datetime import datetime
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 from rich.console import Console
 from rich.padding import Padding
@@ -10,13 +9,26 @@ from rich.table import Table
 from rich.text import Text
 
 from common.text import plain
+from leadsman.web.attention.attention import attention
+from leadsman.web.attention.badges import Severity
+from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import assumed_thresholds, lower_bounds, without_rank
-from leadsman.web.reading.evidence import nothing_found, read_evidence
-from leadsman.web.reading.overview import read_spans
+from leadsman.web.reading.evidence import nothing_found
+from leadsman.web.reading.overview import read_overview, read_spans
 from leadsman.web.reading.scope import ALL, Asked, choose
+from leadsman.web.reading.words import clock, moment
 from sql.database.open import Database
+from streams.alerting.words import some
 
 LINES: Final = 40
+MOST: Final = 1200
+"""Characters of a part of a card."""
+_SEVERITIES: Final = {
+    Severity.CRITICAL: "bold red",
+    Severity.WARNING: "yellow",
+    Severity.UNKNOWN: "dim",
+    Severity.NOTE: "dim",
+}
 _COLOURS: Final = {
     "eviction": "red",
     "limit": "red",
@@ -27,10 +39,7 @@ _COLOURS: Final = {
     "numa": "blue",
     "scheduler": "magenta",
     "node": "red",
-    "pending": "yellow",
-    "warning": "yellow",
     "kubelet": "dim",
-    "unknown": "dim",
 }
 _NODES: Final = """
 SELECT uniqExact(node), arrayStringConcat(arraySort(groupUniqArray(kubelet_version)), ', ')
@@ -40,10 +49,14 @@ _SAMPLES: Final = """
 SELECT count(), min(ts), max(ts) FROM node_samples WHERE cluster = {cluster:String}
 """
 _TIMELINE: Final = """
-SELECT ts, node, kind, what FROM story WHERE cluster = {cluster:String} ORDER BY ts, node, kind, what
+SELECT ts, node, kind, what FROM story
+WHERE cluster = {cluster:String} AND kind NOT IN ('pending', 'warning', 'unknown') ORDER BY ts, node, kind, what
 LIMIT {lines:UInt32}
 """
-_COUNT: Final = "SELECT count() FROM story WHERE cluster = {cluster:String}"
+_COUNT: Final = """
+SELECT count() FROM story WHERE cluster = {cluster:String} AND kind NOT IN ('pending', 'warning', 'unknown')
+"""
+"""Without what a card has already."""
 _UNKNOWN: Final = (
     (lower_bounds, "SELECT countIf(occurrences_lower_bound) FROM node_events WHERE cluster = {cluster:String}"),
     (
@@ -89,7 +102,47 @@ def print_story(database: Database, clusters: Iterable[str], console: Console, c
 def _print_cluster(database: Database, cluster: str, console: Console, command: str | None) -> None:
     parameters = {"cluster": cluster}
     _heading(database, cluster, console)
+    span = next((each for each in read_spans(database) if each.cluster == cluster), None)
+    if span is None:
+        console.print("  Nothing is known: no node, sample, Event or pod of this cluster was seen.")
+        return
+    view = read_overview(database, choose([span], Asked(last=ALL)), [span])
+    items = attention(view)
+    for now, heading in ((True, f"At the end, {moment(view.scope.until)} UTC"), (False, "Earlier")):
+        of_then = [_readable(item, command) for item in items if item.now is now]
+        _section(heading, of_then, len(view.nodes), console)
     rows = database.query(_TIMELINE, {**parameters, "lines": LINES}).rows
+    if not rows and not items:
+        console.print(f"  {nothing_found(view.evidence)}")
+    _timeline(rows, console)
+    total = database.query(_COUNT, parameters).rows[0][0]
+    if total > LINES:
+        more = "leadsman look -o json" if command is None else f"{command} query story"
+        console.print(f"  ... and {total - LINES} more: {more}")
+    _unknown(database, cluster, console)
+
+
+def _readable(item: Item, command: str | None) -> Item:
+    """Without a question to a database that will be gone."""
+    if command is not None:
+        return item
+    return item._replace(step=f"{item.step.partition(': leadsman query')[0].rstrip('.')}." if item.step else "")
+
+
+def _section(heading: str, items: Sequence[Item], nodes: int, console: Console) -> None:
+    """The page's cards, in the same words."""
+    if not items:
+        return
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for item in items:
+        table.add_row(Text(item.severity.label, style=_SEVERITIES[item.severity]), Text(_words(item, nodes)))
+    console.print(Text(heading, style="bold"))
+    console.print(Padding(table, (0, 0, 0, 2)))
+
+
+def _timeline(rows: Sequence[Sequence[Any]], console: Console) -> None:
+    if not rows:
+        return
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     day = None
     for ts, node, kind, what in rows:
@@ -97,22 +150,18 @@ def _print_cluster(database: Database, cluster: str, console: Console, command: 
             day = ts.date()
             table.add_row(Text(f"{day:%Y-%m-%d}", style="bold"), "", "")
         table.add_row(f"{ts:%H:%M:%S}", plain(node), Text(plain(what, 2000), style=_COLOURS.get(kind, "")))
+    console.print(Text("What happened", style="bold"))
     console.print(Padding(table, (0, 0, 0, 2)))
-    total = database.query(_COUNT, parameters).rows[0][0]
-    if not total:
-        console.print(f"  {_nothing(database, cluster)}")
-    if total > LINES:
-        more = "leadsman look -o json" if command is None else f"{command} query story"
-        console.print(f"  ... and {total - LINES} more: {more}")
-    _unknown(database, cluster, console)
 
 
-def _nothing(database: Database, cluster: str) -> str:
-    """What may be concluded of a cluster without a line."""
-    span = next((each for each in read_spans(database) if each.cluster == cluster), None)
-    if span is None:
-        return "Nothing is known: no node, sample, Event or pod of this cluster was seen."
-    return nothing_found(read_evidence(database, choose([span], Asked(last=ALL))))
+def _words(item: Item, nodes: int) -> str:
+    """A card in one paragraph: what, since when, whose, why, where, and what to do next."""
+    times = "" if item.since is None else f", {'since ' if item.now else ''}{clock(item.since)}"
+    if item.since and item.until and not item.now and item.until > item.since:
+        times += f" to {clock(item.until)}"
+    where = f"On {some(item.nodes)}." if item.nodes and nodes > 1 else ""
+    parts = (f"{item.title}{times}.", item.who and f"{item.who}.", item.text, where, item.step)
+    return " ".join(plain(part, MOST) for part in parts if part)
 
 
 def _heading(database: Database, cluster: str, console: Console) -> None:
@@ -123,13 +172,9 @@ def _heading(database: Database, cluster: str, console: Console) -> None:
     if versions:
         where += f" ({plain(versions)})"
     if samples:
-        where += f", {samples} samples from {_time(first)} to {_time(last)} UTC"
+        where += f", {samples} samples from {moment(first)} to {moment(last)} UTC"
     console.print()
     console.print(Text(where + ".", style="bold"))
-
-
-def _time(ts: datetime) -> str:
-    return f"{ts:%Y-%m-%d %H:%M:%S}"
 
 
 def _unknown(database: Database, cluster: str, console: Console) -> None:

@@ -7,29 +7,27 @@ from common.text import plain
 from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings
 from leadsman.web.attention.item import Item, distinct
+from leadsman.web.attention.nodes import not_ready
+from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, waiting
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.evidence import freshness
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import some
+from leadsman.web.reading.words import sentence, some
 
 _SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
 MOST_WARNINGS: Final = 5
 """Reasons that have an item of their own."""
-MOST_REASONS: Final = 4
-"""Groups of pending pods that are listed."""
-MOST_TEXT: Final = 300
-"""Characters of a message."""
 
 
 def attention(view: Overview) -> list[Item]:
     """The items, worst first; of one severity in the order of these rules. A problem and its alert are one item."""
     items = [
         *_silence(view),
-        *_not_ready(view),
-        *_out_of_memory(view),
-        *_waiting(view),
+        *not_ready(view),
+        *out_of_memory(view),
+        *waiting(view),
         *findings(view),
         *_warnings(view),
         *_without_statistics(view),
@@ -38,53 +36,51 @@ def attention(view: Overview) -> list[Item]:
     return sorted(_with_alerts(items, view.alerts or ()), key=lambda item: item.severity)
 
 
-_TITLES_OF: Final = {
-    "DeadLetters": (),
-    "EvictionThresholdNear": ("threshold",),
-    "ImageGCInsufficientFreed": ("Image GC frees too little",),
-    "ImageGCInvalidCapacity": ("Image GC does not run",),
-    "ImageGCRestartLoop": ("Image GC fails at every start",),
-    "NodeOvercommitted": ("requested than allocatable",),
-    "NUMASkewHigh": ("Uneven NUMA nodes",),
-    "PodsEvicted": ("evicted", "rejected at admission"),
-    "PressureOscillation": ("In and out of pressure",),
-    "SchedulerBlindSpot": ("The scheduler:",),
-    "StreamStalled": ("fell silent",),
-}
-"""Parts of the titles of the problems that an alert is about, the likeliest first."""
-
-
 def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert]) -> list[Item]:
-    """The items with the alerts that fire about them; an alert about none is an item of its own."""
+    """The items with the alerts that fire about them; alerts of one name about none are an item of their own."""
     found = list(items)
-    firing = [alert for alert in alerts if alert.firing]
-    for name in dict.fromkeys(alert.name for alert in firing):
-        same = [alert for alert in firing if alert.name == name]
-        severity = Severity(min(_SEVERITIES.get(alert.severity, Severity.NOTE) for alert in same))
-        nodes, since = distinct(alert.node for alert in same), min(alert.starts_at for alert in same)
-        place = _place(found, name, nodes)
+    left: dict[str, list[Alert]] = {}
+    for alert in alerts:
+        if not alert.firing:
+            continue
+        place = next((place for place, item in enumerate(found) if _is_about(alert, item)), None)
         if place is None:
-            text = same[0].summary if len(same) == 1 else f"{len(same)} of them fire. The last: {same[0].summary}"
-            found.append(Item(severity, f"Alert {name}", text, nodes, "alerts", since=since))
+            left.setdefault(alert.name, []).append(alert)
         else:
             item = found[place]
             found[place] = item._replace(
-                severity=min(item.severity, severity),
-                nodes=distinct((*item.nodes, *nodes)),
+                severity=min(item.severity, _severity(alert)),
                 now=True,
-                since=min(since, item.since or since),
-                alerts=(*item.alerts, name),
+                since=min(alert.starts_at, item.since or alert.starts_at),
+                alerts=distinct((*item.alerts, alert.name)),
             )
-    return found
+    return found + [_of_alerts(name, same) for name, same in left.items()]
 
 
-def _place(items: Sequence[Item], alert: str, nodes: Sequence[str]) -> int | None:
-    """Which item tells the alert's problem, on a node of the alert where both name some."""
-    for part in _TITLES_OF.get(alert, ()):
-        for place, item in enumerate(items):
-            if part in item.title and (not nodes or not item.nodes or set(nodes) & set(item.nodes)):
-                return place
-    return None
+def _is_about(alert: Alert, item: Item) -> bool:
+    """Whether an alert and an item are one problem, on a node of the item where both name some."""
+    about = any(name == alert.name and words in alert.summary for name, words in item.about)
+    return about and (not alert.node or not item.nodes or alert.node in item.nodes)
+
+
+def _of_alerts(name: str, same: Sequence[Alert]) -> Item:
+    text = same[0].summary if len(same) == 1 else f"{len(same)} of them fire. The last: {same[0].summary}"
+    severity = min(_severity(alert) for alert in same)
+    nodes, since = distinct(alert.node for alert in same), min(alert.starts_at for alert in same)
+    return Item(
+        severity,
+        f"Alert {name}",
+        text,
+        nodes,
+        "alerts",
+        since=since,
+        alerts=(name,),
+        step=f"Read its runbook, {name}.",
+    )
+
+
+def _severity(alert: Alert) -> Severity:
+    return Severity(_SEVERITIES.get(alert.severity, Severity.NOTE))
 
 
 def named(node: NodeLine, items: Iterable[Item]) -> list[Badge]:
@@ -99,73 +95,80 @@ def _silence(view: Overview) -> Iterator[Item]:
     if evidence.stale:
         title = "Nothing is known of now" if view.scope.now else "Nothing was seen towards the end of the range"
         text = f"{freshness(evidence)}. All else here is how it was then."
-        yield Item(Severity.UNKNOWN, title, text, (), "unknown", since=evidence.last_at)
+        step = "Check that Leadsman runs and what it may read: leadsman validate."
+        yield Item(
+            Severity.UNKNOWN,
+            title,
+            text,
+            (),
+            "unknown",
+            since=evidence.last_at,
+            step=step,
+            about=(("StreamStalled", ""),),
+        )
 
 
-def _not_ready(view: Overview) -> Iterator[Item]:
-    known = [node for node in view.nodes if node.known]
-    refused = tuple(node.name for node in known if node.ready is False)
-    silent = tuple(node.name for node in known if node.ready is None)
-    of = f"of {some(len(known), 'node')}"
-    if refused:
-        text = "Its kubelet reports a problem." if len(refused) == 1 else "Their kubelets report a problem."
-        action = " New pods do not go there: kubectl describe node tells the reason."
-        yield Item(Severity.CRITICAL, f"{len(refused)} {of} not Ready", text + action, refused, "nodes")
-    if silent:
-        text = "The kubelet does not report, or the Node has no condition Ready. Whether its pods run is not known."
-        yield Item(Severity.CRITICAL, f"{len(silent)} {of} with Ready unknown", text, silent, "nodes")
-
-
-_OUT_OF_MEMORY: Final = ("OOMKilling", "SystemOOM")
-
-
-def _out_of_memory(view: Overview) -> Iterator[Item]:
-    for row in view.warnings:
-        if row["reason"] in _OUT_OF_MEMORY:
-            yield _of_events(Severity.CRITICAL, f"Out of memory ({row['reason']})", row)
+_KERNEL: Final = frozenset({"OOMKilling", "SystemOOM"})
+_WARNINGS: Final = {
+    "OOMKilling": "The node ran out of memory",
+    "SystemOOM": "The node ran out of memory",
+    "BackOff": "Crash loop: containers end and are restarted again and again",
+    "ContainerGCFailed": "Garbage collection of containers fails",
+    "Failed": "Containers could not be started",
+    "FailedAttachVolume": "Volumes could not be attached",
+    "FailedCreate": "Pods could not be created",
+    "FailedCreatePodSandBox": "Pod sandboxes could not be created",
+    "FailedMount": "Volumes could not be mounted",
+    "NetworkNotReady": "The network of a node is not ready",
+    "Unhealthy": "Probes failed",
+}
+"""Reasons of Events in words."""
+_STEPS: Final = {
+    "BackOff": "Read what it wrote last: kubectl logs --previous.",
+    "ContainerGCFailed": "Look at the container runtime of the node.",
+    "OOMKilling": "Find which pods use more than they request: leadsman query over_request.",
+    "SystemOOM": "Find which pods use more than they request: leadsman query over_request.",
+}
 
 
 def _warnings(view: Overview) -> Iterator[Item]:
-    others = [row for row in view.warnings if row["reason"] not in _OUT_OF_MEMORY]
-    for row in others[:MOST_WARNINGS]:
-        yield _of_events(Severity.WARNING, row["reason"], row)
-    if rest := others[MOST_WARNINGS:]:
+    """By reason; without those that are why pods wait."""
+    pending = {uid for row in view.waiting for uid in row["uids"]}
+    rows = [row for row in view.warnings if not pending.issuperset(row["uids"])]
+    for row in rows:
+        if row["reason"] in _KERNEL:
+            yield _of_events(row)
+    rows = [row for row in rows if row["reason"] not in _KERNEL]
+    for row in rows[:MOST_WARNINGS]:
+        yield _of_events(row)
+    if rest := rows[MOST_WARNINGS:]:
         text = ", ".join(f"{row['reason']} ({row['times']})" for row in rest)
         title = f"Warnings of {some(len(rest), 'more reason')}"
-        yield Item(Severity.WARNING, title, f"{text}.", (), "timeline", now=False)
+        yield Item(Severity.WARNING, title, f"{text}.", (), "timeline", now=False, step=_EVENTS)
 
 
-def _of_events(severity: Severity, what: str, row: RowDict) -> Item:
-    title = f"{what}, {'at least ' * bool(row['lower_bound'])}{some(row['times'], 'time')}"
+_EVENTS: Final = "Read the Events: leadsman query events."
+
+
+def _of_events(row: RowDict) -> Item:
+    reason = row["reason"]
+    what = f"{_WARNINGS[reason]} ({reason})" if reason in _WARNINGS else reason
     objects = (
         row["last_object"] if row["objects"] == 1 else f"{row['objects']:,} objects. The last, {row['last_object']}"
     )
-    text = f"{objects}: {plain(row['last_message'], MOST_TEXT)}"
-    return Item(severity, title, text, tuple(row["nodes"]), "timeline", False, row["first_at"], row["last_at"])
-
-
-def _waiting(view: Overview) -> Iterator[Item]:
-    """Pending pods, with the reasons of those that most wait for."""
-    if not view.waiting:
-        return
-    pods = sum(row["pods"] for row in view.waiting)
-    listed = [
-        f"{_group(row)}: {plain(row['why'], MOST_TEXT) or 'no reason was seen'}"
-        for row in view.waiting[:MOST_REASONS]
-    ]
-    more = len(view.waiting) - len(listed)
-    text = ". ".join(listed) + (f". And {some(more, 'more group')}." if more else ".")
-    since = min(row["first_since"] for row in view.waiting)
-    nodes = distinct(row["node"] for row in view.waiting)
-    yield Item(Severity.WARNING, f"{some(pods, 'pod')} Pending", text, nodes, "scheduler", since=since)
-
-
-def _group(row: RowDict) -> str:
-    if row["pods"] == 1:
-        who = f"{row['namespace']}/{row['pod']}"
-    else:
-        who = f"{row['pods']}{' of ' + row['owner'] if row['owner'] else ''} in {row['namespace']}"
-    return f"{who} on {row['node']}" if row["node"] else who
+    most = f" An Event of it counts {row['most']:,} in all." if row["most"] > row["times"] else ""
+    return Item(
+        Severity.CRITICAL if reason in _KERNEL else Severity.WARNING,
+        f"{what}, {'at least ' * bool(row['lower_bound'])}{some(row['times'], 'time')}",
+        f"{objects}: {sentence(plain(row['last_message'], MOST_TEXT))}{most}",
+        tuple(row["nodes"]),
+        "timeline",
+        False,
+        row["first_at"],
+        row["last_at"],
+        step=_STEPS.get(reason, _EVENTS),
+        about=((reason, ""),),
+    )
 
 
 def _without_statistics(view: Overview) -> Iterator[Item]:
@@ -175,7 +178,11 @@ def _without_statistics(view: Overview) -> Iterator[Item]:
         ages = {node.sample_age for node in view.nodes if node.known and node.stale and node.sample_age}
         last = f"The last sample: {min(ages)}. " if len(ages) == 1 else ""
         title = f"No recent statistics of {len(nodes)} of {some(len(view.nodes), 'node')}"
-        yield Item(Severity.UNKNOWN, title, f"{last}Their room and pressure ahead are not known.", nodes, "unknown")
+        text = f"{last}Their room and pressure ahead are not known."
+        step = "See which kubelets could not be read: leadsman query source_errors."
+        yield Item(
+            Severity.UNKNOWN, title, text, nodes, "unknown", step=step, about=(("StreamStalled", "stats/summary"),)
+        )
 
 
 def _without_news(view: Overview) -> Iterator[Item]:

@@ -1,9 +1,11 @@
 """What needs attention by what Leadsman concluded: pure, from an overview."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import Final
 
 from leadsman.web.attention.badges import OFTEN, SOON_SECONDS, Severity, is_uneven
 from leadsman.web.attention.item import Item, distinct
+from leadsman.web.attention.pods import evicted, rejected
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import BLIND_VERDICTS, duration, sentence, some
@@ -13,17 +15,20 @@ def findings(view: Overview) -> Iterator[Item]:
     """In the order of these rules."""
     for rule in (
         _thresholds_met,
-        _evicted,
+        evicted,
         _image_gc,
         _blind_spots,
         _nearing,
         _pressure,
-        _rejected,
+        rejected,
         _overcommitted,
         _numa,
         _sources,
     ):
         yield from rule(view)
+
+
+NEXT_EVICTION: Final = "See which pods go first: leadsman query next_eviction."
 
 
 def _thresholds_met(view: Overview) -> Iterator[Item]:
@@ -43,30 +48,16 @@ def _thresholds_met(view: Overview) -> Iterator[Item]:
                 tuple(node.name for node in nodes),
                 "nodes",
                 now=not all(node.stale for node in nodes),
+                step=NEXT_EVICTION,
+                about=(("EvictionThresholdNear", signal),),
             )
 
 
-def _evicted(view: Overview) -> Iterator[Item]:
-    nodes = [node for node in view.nodes if node.evicted.pressure]
-    pods = sum(node.evicted.pressure for node in nodes)
-    if nodes:
-        resources = sorted({each for node in nodes for each in node.evicted.resources})
-        text = f"{some(pods, 'running pod')} evicted: low on {' and '.join(resources)}."
-        title = f"{some(pods, 'pod')} evicted under pressure"
-        yield _over(Severity.CRITICAL, title, text, nodes)
-    limited = [node for node in view.nodes if node.evicted.own_limit]
-    if limited:
-        pods = sum(node.evicted.own_limit for node in limited)
-        text = "They used more local storage than they may."
-        title = f"{some(pods, 'pod')} evicted for their own limits" if pods > 1 else "1 pod evicted for its own limit"
-        yield _over(Severity.WARNING, title, text, limited)
-
-
-def _over(severity: Severity, title: str, text: str, nodes: Sequence[NodeLine]) -> Item:
-    """Evictions: from the first to the last on these nodes."""
-    first = min((node.evicted.first_at for node in nodes if node.evicted.first_at), default=None)
-    last = max((node.evicted.last_at for node in nodes if node.evicted.last_at), default=None)
-    return Item(severity, title, text, tuple(node.name for node in nodes), "timeline", False, first, last)
+_IMAGE_GC_ALERTS: Final = {
+    "persistent": ("ImageGCInvalidCapacity", "ImageGCInsufficientFreed"),
+    "restart_loop": ("ImageGCRestartLoop",),
+    "insufficient_freed": ("ImageGCInsufficientFreed",),
+}
 
 
 def _image_gc(view: Overview) -> Iterator[Item]:
@@ -79,7 +70,16 @@ def _image_gc(view: Overview) -> Iterator[Item]:
         nodes = [node.name for node in view.nodes if node.image_gc == verdict]
         if nodes:
             row = next(each for each in view.image_gc if each["node"] == nodes[0] and each["verdict"] == verdict)
-            yield Item(Severity.CRITICAL, title, row["explanation"], tuple(nodes), "image-gc", since=row["ts"])
+            yield Item(
+                Severity.CRITICAL,
+                title,
+                row["explanation"],
+                tuple(nodes),
+                "image-gc",
+                since=row["ts"],
+                step="See what it wanted and freed: leadsman query broken_image_gc.",
+                about=tuple((name, "") for name in _IMAGE_GC_ALERTS[verdict]),
+            )
 
 
 def _blind_spots(view: Overview) -> Iterator[Item]:
@@ -89,7 +89,18 @@ def _blind_spots(view: Overview) -> Iterator[Item]:
             title = f"The scheduler: {BLIND_VERDICTS.get(verdict, verdict)}"
             nodes, seen = distinct(row["node"] for row in same), [row["ts"] for row in same]
             text = same[0]["evidence"]
-            yield Item(Severity.CRITICAL, title, text, nodes, "scheduler", False, min(seen), max(seen))
+            yield Item(
+                Severity.CRITICAL,
+                title,
+                text,
+                nodes,
+                "scheduler",
+                False,
+                min(seen),
+                max(seen),
+                step="Restart kube-scheduler, or add or delete any node: both rebuild its list.",
+                about=(("SchedulerBlindSpot", ""),),
+            )
 
 
 def _nearing(view: Overview) -> Iterator[Item]:
@@ -104,34 +115,54 @@ def _nearing(view: Overview) -> Iterator[Item]:
     if acting:
         _, name, first = acting[0]
         text = f"{name}: {first.signal}, {first.words}, {first.ahead}."
-        yield Item(Severity.WARNING, "A threshold is near", text, distinct(each[1] for each in acting), "nodes")
+        yield Item(
+            Severity.WARNING,
+            "A threshold is near",
+            text,
+            distinct(each[1] for each in acting),
+            "nodes",
+            step=NEXT_EVICTION,
+            about=(("EvictionThresholdNear", ""),),
+        )
     saved = sorted(each for each in soon if each[2].gc_first)
     if saved:
         text = f"{saved[0][1]}: {saved[0][2].signal}, {saved[0][2].ahead}, but image GC acts before that."
-        yield Item(Severity.NOTE, "Image GC will act", text, distinct(each[1] for each in saved), "nodes")
+        step = "Nothing to do unless image GC fails: leadsman query image_gc_now."
+        yield Item(Severity.NOTE, "Image GC will act", text, distinct(each[1] for each in saved), "nodes", step=step)
 
 
 def _pressure(view: Overview) -> Iterator[Item]:
     for condition in ("MemoryPressure", "DiskPressure", "PIDPressure"):
-        nodes = [node.name for node in view.nodes if condition in node.pressure]
-        if nodes:
-            text = f"{some(len(nodes), 'node')} at the end of the range: no new pods go there."
-            yield Item(Severity.WARNING, condition, text, tuple(nodes), "nodes")
+        under = [node for node in view.nodes if condition in node.pressure]
+        if under:
+            since = min(
+                (node.pressure_since[condition] for node in under if condition in node.pressure_since), default=None
+            )
+            yield Item(
+                Severity.WARNING,
+                condition if len(under) == 1 else f"{condition} on {len(under)} nodes",
+                "No new pods are placed there, and pods can be evicted.",
+                tuple(node.name for node in under),
+                "nodes",
+                since=since,
+                step="See what is left and what goes first: leadsman query thresholds.",
+                about=(("NodePressureLasting", condition),),
+            )
     swinging = [node for node in view.nodes if node.times_under_pressure >= OFTEN]
     if swinging:
         most = max(swinging, key=lambda node: node.times_under_pressure)
         text = f"{most.name} came under pressure {most.times_under_pressure} times."
         names = tuple(node.name for node in swinging)
-        yield Item(Severity.WARNING, "In and out of pressure", text, names, "timeline", now=False)
-
-
-def _rejected(view: Overview) -> Iterator[Item]:
-    nodes = [node for node in view.nodes if node.evicted.admission]
-    if nodes:
-        pods = sum(node.evicted.admission for node in nodes)
-        text = "A node under pressure turned them away; their owners made new ones again and again."
-        title = f"{some(pods, 'pod')} rejected at admission"
-        yield Item(Severity.WARNING, title, text, tuple(node.name for node in nodes), "timeline", now=False)
+        yield Item(
+            Severity.WARNING,
+            "In and out of pressure",
+            text,
+            names,
+            "timeline",
+            now=False,
+            step="Find what fills it again: leadsman query pressure_oscillation.",
+            about=(("PressureOscillation", ""),),
+        )
 
 
 def _overcommitted(view: Overview) -> Iterator[Item]:
@@ -142,7 +173,15 @@ def _overcommitted(view: Overview) -> Iterator[Item]:
                 over.setdefault(resource, []).append(node.name)
     for resource, nodes in over.items():
         text = f"Pods request more {resource} than {some(len(nodes), 'node')} can give."
-        yield Item(Severity.WARNING, f"More {resource} requested than allocatable", text, tuple(nodes), "nodes")
+        yield Item(
+            Severity.WARNING,
+            f"More {resource} requested than allocatable",
+            text,
+            tuple(nodes),
+            "nodes",
+            step="Move pods, or raise requests to what is used: leadsman query over_request.",
+            about=(("NodeOvercommitted", f" {resource}, "),),
+        )
 
 
 def _numa(view: Overview) -> Iterator[Item]:
@@ -150,22 +189,23 @@ def _numa(view: Overview) -> Iterator[Item]:
     if late is not None and late["verdict"] == "late_joiners_emptier":
         names = (*late["youngest_nodes"], *late["oldest_nodes"])
         title = "Nodes that joined later stay emptier"
-        yield Item(Severity.WARNING, title, sentence(late["explanation"]), names, "numa")
+        step = "See by which placement pods would be even: leadsman query numa_whatif."
+        yield Item(Severity.WARNING, title, sentence(late["explanation"]), names, "numa", step=step)
     nodes = [node for node in view.nodes if is_uneven(node)]
     if nodes:
         first = max(nodes, key=lambda node: (node.numa or {})["stranded_cpus"])
         numa = first.numa or {}
         largest = f"the largest exclusive pod that fits has {numa['largest_fit_cpus']}"
         text = f"{first.name}: {numa['free_cpus']} CPUs are free, {largest}."
-        yield Item(Severity.WARNING, "Uneven NUMA nodes", text, tuple(node.name for node in nodes), "numa")
-    if view.numa_failures:
-        text = sentence(view.numa_failures[0]["explanation"])
-        title = f"{some(len(view.numa_failures), 'pod')} not admitted for NUMA or CPUs"
-        refusing, seen = (
-            distinct(row["node"] for row in view.numa_failures),
-            [row["ts"] for row in view.numa_failures],
+        yield Item(
+            Severity.WARNING,
+            "Uneven NUMA nodes",
+            text,
+            tuple(node.name for node in nodes),
+            "numa",
+            step="See where exclusive CPUs are free: leadsman query numa_map.",
+            about=(("NUMASkewHigh", ""), ("NUMAFragmented", "")),
         )
-        yield Item(Severity.WARNING, title, text, refusing, "numa", False, min(seen), max(seen))
 
 
 def _sources(view: Overview) -> Iterator[Item]:
@@ -173,4 +213,14 @@ def _sources(view: Overview) -> Iterator[Item]:
         if row["kind"] == "silent":
             text = f"Nothing was heard for up to {duration(row['longest_silence_seconds'])}. {row['last_error']}"
             title, nodes = f"{row['resource']} fell silent", tuple(row["nodes"])
-            yield Item(Severity.WARNING, title, text, nodes, "unknown", now=False, until=row["last_at"])
+            yield Item(
+                Severity.WARNING,
+                title,
+                text,
+                nodes,
+                "unknown",
+                now=False,
+                until=row["last_at"],
+                step="Check that it answers and what Leadsman may read: leadsman validate.",
+                about=(("StreamStalled", row["resource"]),),
+            )

@@ -1,10 +1,18 @@
 """One thing that needs attention."""
 
+from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from common.text import plain
 from leadsman.web.attention.badges import Severity
+from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.words import some
+
+OWNERS: Final = 3
+"""Whose pods they are: so many are named."""
+NAME: Final = 120
 
 
 class Item(NamedTuple):
@@ -15,15 +23,41 @@ class Item(NamedTuple):
     text: str
     nodes: tuple[str, ...]
     anchor: str
-    """The section that tells more."""
+    """The section that has more."""
     now: bool = True
     """It lasts at the end; else it happened during the range."""
     since: datetime | None = None
     until: datetime | None = None
     alerts: tuple[str, ...] = ()
     """The alerts of the same problem that fire."""
+    who: str = ""
+    """Whose pods, how often."""
+    step: str = ""
+    """The one thing to do next."""
+    about: tuple[tuple[str, str], ...] = ()
+    """Names of alerts about the same problem, each with words of its summary that tell it from others of its name."""
 
 
 def distinct(names: Iterable[str]) -> tuple[str, ...]:
     """Each name once, in the order of the first, without the empty one."""
     return tuple(dict.fromkeys(name for name in names if name))
+
+
+def whose(rows: Iterable[RowDict], counted: str = "pods") -> str:
+    """The owners of rows, the most first: `ReplicaSet leaky-98cbc7457 in shop, 5 times`."""
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts[f"{plain(row['owner'], NAME)} in {plain(row['namespace'], NAME)}"] += row[counted]
+    shown = [f"{owner}, {_often(times)}" for owner, times in counts.most_common(OWNERS)]
+    if len(counts) > OWNERS:
+        shown.append(some(len(counts) - OWNERS, "more owner"))
+    return "; ".join(shown)
+
+
+def first_owner(rows: Iterable[RowDict], counted: str = "pods") -> str:
+    """The owner of most, without its namespace."""
+    return plain(max(rows, key=lambda row: row[counted])["owner"], NAME)
+
+
+def _often(times: int) -> str:
+    return "once" if times == 1 else f"{times:,} times"

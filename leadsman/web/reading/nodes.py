@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from leadsman.web.reading.asked import RowDict, ask
@@ -68,6 +69,8 @@ class NodeLine(NamedTuple):
     """The last verdict in the range, or empty."""
     numa: RowDict | None
     """Its row of numa_skew."""
+    pressure_since: Mapping[str, datetime] = MappingProxyType({})
+    """By condition at the end."""
 
 
 def read_nodes(
@@ -98,6 +101,7 @@ def read_nodes(
             fit=fits.get(name, {}),
             evicted=evicted.get(name, Evicted()),
             pressure=tuple(row["condition"] for row in pressure.get(name, ()) if row["under"]),
+            pressure_since={row["condition"]: row["changed_at"] for row in pressure.get(name, ()) if row["under"]},
             times_under_pressure=sum(row["times"] for row in pressure.get(name, ())),
             image_gc=verdicts.get(name, ""),
             numa=skews.get(name),

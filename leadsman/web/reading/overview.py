@@ -45,7 +45,13 @@ class Overview(NamedTuple):
     waiting: tuple[RowDict, ...] = ()
     """Pods that were Pending at the end, by owner and reason."""
     warnings: tuple[RowDict, ...] = ()
-    """Warning Events of the range by reason, without those that a finding tells."""
+    """Warning Events of the range by reason, without those that a finding is about."""
+    not_ready: tuple[RowDict, ...] = ()
+    """Nodes that are not Ready or are cordoned at the end, those for longest first."""
+    evicted: tuple[RowDict, ...] = ()
+    """Evictions by owner, node and resource, the most first."""
+    killed: tuple[RowDict, ...] = ()
+    """OOM kills, and rejections at admission, by owner, node and reason, the most first."""
 
 
 def read_spans(db: Database) -> list[Span]:
@@ -78,6 +84,9 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span]) -> Overview
         evidence,
         tuple(ask(db, "waiting", scope, node="")),
         tuple(ask(db, "warnings", scope)),
+        tuple(ask(db, "not_ready", scope)),
+        tuple(ask(db, "evicted_by_owner", scope)),
+        tuple(ask(db, "killed_by_owner", scope)),
     )
 
 

@@ -5,6 +5,8 @@ SELECT
     ts AS seen_at,
     deleted,
     ready,
+    ready_since,
+    ready_message,
     unschedulable,
     kubelet_version,
     zone_key,

@@ -1,6 +1,6 @@
 -- column owner: Its controlling owner, as ReplicaSet/name, or empty
 -- column node: The node that it is bound to, or empty where it is not scheduled
--- column since: When it was first seen Pending
+-- column since: When it was created, or first seen Pending where that is not known
 -- column until: When it was first seen to be Pending no more; null where it still is
 -- column reason: Reason in its status, or of its condition PodScheduled
 -- column why: The last words about it, of the scheduler or of a Warning Event
@@ -28,7 +28,7 @@ FROM
         uid,
         argMax(if(owner_name = '', '', concat(owner_kind, '/', owner_name)), ts) AS owner,
         argMax(node, (ts, node)) AS node,
-        minIf(ts, waiting) AS since,
+        minIf(ifNull(created_at, ts), waiting) AS since,
         if(argMax(waiting, (ts, NOT waiting)), NULL, minIf(ts, NOT waiting)) AS until,
         argMaxIf(reason, ts, waiting) AS reason
     FROM

@@ -85,19 +85,59 @@ FROM
     )
     GROUP BY cluster, node, cause, actor, rejection, container, toStartOfMinute(ended_at)
     UNION ALL
-    SELECT cluster, ts, node, 'image_gc' AS kind, concat('Image GC, ', verdict, ': ', explanation) AS what
+    SELECT cluster, ts, node, 'image_gc' AS kind,
+        concat('Image GC ', transform(verdict,
+            ['benign_startup', 'restart_loop', 'persistent', 'insufficient_freed', 'recovered'],
+            ['failed once at the start', 'fails at every start of the kubelet', 'does not run', 'frees too little', 'works again'],
+            verdict), ': ', explanation) AS what
     FROM image_gc FINAL
     UNION ALL
     SELECT
         cluster, ts, node, 'scheduler' AS kind,
-        concat('Scheduler, ', verdict, if(pod = '', '', concat(', of pod ', namespace, '/', pod)), ': ', evidence) AS what
+        concat('The scheduler ', transform(verdict,
+            ['lost_node', 'stale_view', 'ghost_nodes'],
+            ['does not see a node', 'counts too few nodes', 'counts nodes that do not exist'],
+            verdict), if(pod = '', '', concat(', by pod ', namespace, '/', pod)), ': ', evidence) AS what
     FROM scheduler_blind_spots FINAL
     WHERE verdict != 'inconclusive'
     UNION ALL
     SELECT
-        cluster, ts, node, 'numa' AS kind,
-        concat('Pod ', namespace, '/', pod, ' was not admitted: ', reason, '. ', explanation) AS what
-    FROM numa_admission_failures FINAL
+        cluster, min(failed_at) AS ts, if(uniqExact(place) = 1, any(place), '') AS node, 'numa' AS kind,
+        concat(
+            if(count() = 1, concat('Pod ', any(namespace), '/', any(pod), ' was'),
+                concat(toString(count()), ' pods', if(owner = '', '', concat(' of ', owner)), ' in ', namespace, ' were')),
+            ' not admitted',
+            if(count() = 1, '', concat(' within ', toString(dateDiff('second', min(failed_at), max(failed_at))), ' s')),
+            if(uniqExact(place) = 1, '', concat(' on ', toString(uniqExact(place)), ' nodes')),
+            ': ', reason, '. ', if(count() = 1, '', 'The last: '), argMax(explanation, failed_at)) AS what
+    FROM
+    (
+        SELECT *,
+            sum(toUInt64(before IS NULL OR failed_at >= before + toIntervalMinute(15))) OVER (
+                PARTITION BY cluster, namespace, owner, maker, reason ORDER BY failed_at, uid
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS runaway
+        FROM
+        (
+            SELECT
+                f.cluster AS cluster, f.ts AS failed_at, f.node AS place, f.namespace AS namespace, f.pod AS pod, f.uid AS uid,
+                f.reason AS reason, f.explanation AS explanation, o.owner AS owner,
+                if(o.owner = '', f.uid, '') AS maker,
+                lagInFrame(toNullable(f.ts)) OVER (
+                    PARTITION BY f.cluster, f.namespace, o.owner, maker, f.reason ORDER BY f.ts, f.uid
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                ) AS before
+            FROM numa_admission_failures AS f FINAL
+            LEFT JOIN
+            (
+                SELECT cluster, uid, any(if(owner_name = '', '', concat(owner_kind, ' ', owner_name))) AS owner
+                FROM pod_ends FINAL
+                WHERE container = ''
+                GROUP BY cluster, uid
+            ) AS o ON o.cluster = f.cluster AND o.uid = f.uid
+        )
+    )
+    GROUP BY cluster, namespace, owner, maker, reason, runaway
     UNION ALL
     SELECT cluster, ts, node, 'numa' AS kind, concat('NUMA sources disagree: ', explanation) AS what
     FROM numa_disagreements FINAL
@@ -117,12 +157,12 @@ FROM
     SELECT
         cluster, ts, node, 'node' AS kind,
         multiIf(state = 'Ready', 'The node is Ready again.',
-            state = 'NotReady', 'The node is not Ready.',
+            state = 'NotReady', concat('The node is not Ready', if(ready_message = '', '.', concat(': ', ready_message))),
             'Whether the node is Ready is unknown: its kubelet does not report.') AS what
     FROM
     (
         SELECT
-            cluster, ts, node,
+            cluster, ifNull(ready_since, ts) AS ts, node, ready_message,
             multiIf(deleted = 1, '', ready IS NULL, 'Unknown', ready = 1, 'Ready', 'NotReady') AS state,
             lagInFrame(state, 1, '') OVER (
                 PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -130,6 +170,19 @@ FROM
         FROM nodes FINAL
     )
     WHERE state != before AND (state IN ('NotReady', 'Unknown') OR (state = 'Ready' AND before != ''))
+    UNION ALL
+    SELECT cluster, ts, node, 'node' AS kind,
+        if(unschedulable, 'The node is cordoned: no new pods are placed on it.', 'The node is no longer cordoned.') AS what
+    FROM
+    (
+        SELECT
+            cluster, ts, node, unschedulable, deleted,
+            lagInFrame(unschedulable, 1, 0) OVER (
+                PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS before
+        FROM nodes FINAL
+    )
+    WHERE unschedulable != before AND NOT deleted
     UNION ALL
     SELECT
         w.cluster AS cluster, min(w.since) AS ts, w.node AS node, 'pending' AS kind,
@@ -162,7 +215,7 @@ FROM
         FROM node_events AS e FINAL
         WHERE e.type = 'Warning' AND e.reason NOT IN (
             -- Told by the lines above
-            'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing',
+            'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing', 'NodeNotReady',
             'TopologyAffinityError', 'SMTAlignmentError', 'UnexpectedAdmissionError')
         GROUP BY e.cluster, e.node, e.reason, toStartOfHour(e.ts)
     )

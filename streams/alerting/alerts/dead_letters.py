@@ -30,7 +30,7 @@ def step(
 
 
 def _words(cluster: str, group: Group) -> tuple[str, str]:
-    kinds = ", ".join(f"{count} {name(kind)}" for kind, count in sorted(group.members.items()))
+    kinds = ", ".join(f"{count} {name(kind.replace('_', ' '))}" for kind, count in sorted(group.members.items()))
     letters = "1 dead letter" if group.count == 1 else f"{group.count} dead letters"
     summary = f"Cluster {name(cluster) or 'unknown'}: {letters} within a minute ({kinds})"
     return summary, (

@@ -8,6 +8,7 @@ from streams.alerting.image_gc import is_too_little, on_verdict, times
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name
 from streams.fold.findings import ImageGc, NodeEvent
+from streams.rules.image_gc.messages import because
 
 _OF_EVENTS: Final = (
     "The kubelet read capacity 0 of its image file system and left image GC undone. Once at its start this heals "
@@ -37,7 +38,7 @@ def _on_event(row: NodeEvent, settings: Settings, now: Now) -> list[Change]:
     if row.reason != "InvalidDiskCapacity" or not row.occurrences or now.is_old(row.ts, settings):
         return []
     labels = {"reason": "invalid_capacity"}
-    summary, description = f"Node {name(row.node)}: InvalidDiskCapacity, {name(row.message)}", _OF_EVENTS
+    summary, description = f"Node {name(row.node)}: image GC failed once, {name(row.message)}", _OF_EVENTS
     before = now.of(labels)
     if before is not None and before.description != description:
         summary, description = before.summary, before.description
@@ -45,8 +46,7 @@ def _on_event(row: NodeEvent, settings: Settings, now: Now) -> list[Change]:
 
 
 def _summary(row: ImageGc) -> str:
-    what = "reads capacity 0" if row.reason == "invalid_capacity" else f"fails ({row.reason})"
-    return f"Node {name(row.node)}: image GC {what} ({times(row)}), so no image is deleted any more"
+    return f"Node {name(row.node)}: image GC fails because {because(row.reason)} ({times(row)}); no image is deleted"
 
 
 ALERT: Final = AlertDefinition(

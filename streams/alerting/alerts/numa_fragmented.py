@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
 from streams.alerting.rule_settings import Count, RuleSettings
-from streams.alerting.words import name, place
+from streams.alerting.words import numa_evidence, place
 from streams.fold.findings import NumaSkew
 
 
@@ -30,7 +30,7 @@ def _fragmented(row: NumaSkew, settings: Settings) -> Change:
         f"A pod that asks for {request} exclusive CPUs on one NUMA node fits nowhere, although there are "
         "enough. Move pods so that one NUMA node gets free; which placement would have kept room: leadsman query "
         f"numa_whatif. What fits now: leadsman fit --cpu {request} --exclusive. "
-        f"By {name(row.source)}, fidelity {row.fidelity}.",
+        f"{numa_evidence(row.source, row.fidelity)}",
     )
 
 

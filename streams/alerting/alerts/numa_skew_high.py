@@ -7,7 +7,7 @@ import msgspec
 
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now
 from streams.alerting.rule_settings import Count, Ratio, RuleSettings
-from streams.alerting.words import name, place, sentence
+from streams.alerting.words import numa_evidence, place, sentence
 from streams.fold.findings import LateJoiners, NumaSkew
 
 
@@ -48,7 +48,7 @@ def _skew(row: NumaSkew, settings: Settings, state: State) -> Change:
         f"Pods with exclusive CPUs pile up. {sentence(row.explanation)}{sentence(state.late_joiners)}"
         "Move some to where CPUs are free, or let the scheduler place by NUMA node. The map: leadsman query "
         "numa_map; other strategies: leadsman query numa_whatif. "
-        f"By {name(row.source)}, fidelity {row.fidelity}.",
+        f"{numa_evidence(row.source, row.fidelity)}",
     )
 
 

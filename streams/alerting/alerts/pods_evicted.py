@@ -1,4 +1,4 @@
-"""PodsEvicted: pods were evicted or rejected; one alert for each cause and resource, however many pods."""
+"""PodsEvicted: running pods were evicted; one alert for each cause and resource, however many pods."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -17,31 +17,24 @@ MAX_MEMBERS: Final = 1000
 
 class Settings(RuleSettings):
     pods_pressure: Count
-    pods_admission: Count
     pods_limit: Count
 
 
 def step(settings: Settings, state: Nothing, rows: Sequence[Eviction], now: Now) -> tuple[Nothing, Sequence[Change]]:
-    """Each pod counts once, whichever witnesses report it."""
+    """Each pod counts once, whichever witnesses report it. A rejection at admission ends no running pod."""
     groups = {key: alert.group for key, alert in now.active.items()}
     changes: list[Change] = []
     for row in rows:
+        if row.cause == "admission":
+            continue
         labels = {"cause": row.cause, "resource": row.resource or "unknown"}
         group = groups.get(key_of(labels), Group())
         pod = f"{row.namespace}/{row.pod} {row.uid}"
         if now.is_old(row.ts, settings) or pod in group.members:
             continue
         group = groups[key_of(labels)] = group.plus(pod if len(group.members) < MAX_MEMBERS else "", row.ts)
-        wanted = {"pressure": settings.pods_pressure, "admission": settings.pods_admission}
-        changes.append(
-            Happened(
-                labels,
-                *_words(row, group),
-                until=row.ts,
-                group=group,
-                wanted=wanted.get(row.cause, settings.pods_limit),
-            )
-        )
+        wanted = settings.pods_pressure if row.cause == "pressure" else settings.pods_limit
+        changes.append(Happened(labels, *_words(row, group), until=row.ts, group=group, wanted=wanted))
     return state, changes
 
 
@@ -49,26 +42,17 @@ def _words(row: Eviction, group: Group) -> tuple[str, str]:
     within = f" within {in_words(group.seconds)}" if group.count > 1 else ""
     which = some(pod.rpartition(" ")[0] for pod in group.members if pod)
     node, resource = name(row.node), name(row.resource) or "an unknown resource"
-    match row.cause:
-        case "admission":
-            summary = f"Node {node}: {pods(group.count)} rejected at admission{within} ({resource})"
-            return summary, (
-                f"The node is under pressure, so its kubelet rejects pods that were bound to it: {which}. A "
-                "ReplicaSet that makes them anew is rejected again. End the pressure, or cordon the node: leadsman "
-                "query admission_storms."
-            )
-        case "limit":
-            summary = f"Node {node}: {pods(group.count)} evicted{within} for a limit of their own"
-            return summary, f"{which}: {name(row.message)} Raise the limit, or find what fills the pod."
-        case _:
-            outside = ""
-            if row.pods_usage_ratio is not None and row.pods_usage_ratio < UNEXPLAINED:
-                outside = " Pods use almost none of it: check what lies or runs outside of pods."
-            summary = f"Node {node}: {pods(group.count)} evicted{within}, low on {resource}{_left(row)}"
-            return summary, (
-                f"{which}.{outside} {EVICTION_ADVICE.get(row.resource, 'See what uses it')}. Each eviction with the "
-                "rank that was predicted: leadsman query evicted_pods."
-            )
+    if row.cause == "limit":
+        summary = f"Node {node}: {pods(group.count)} evicted{within} for a limit of their own"
+        return summary, f"{which}: {name(row.message)} Raise the limit, or find what fills the pod."
+    outside = ""
+    if row.pods_usage_ratio is not None and row.pods_usage_ratio < UNEXPLAINED:
+        outside = " Pods use almost none of it: check what lies or runs outside of pods."
+    summary = f"Node {node}: {pods(group.count)} evicted{within}, low on {resource}{_left(row)}"
+    return summary, (
+        f"{which}.{outside} {EVICTION_ADVICE.get(row.resource, 'See what uses it')}. Each eviction with the "
+        "rank that was predicted: leadsman query evicted_pods."
+    )
 
 
 def _left(row: Eviction) -> str:

@@ -10,7 +10,7 @@ from ingest.model.records import HeardRecord
 from ingest.model.reports import AGENT
 from streams.alerting.definition import AlertDefinition, Change, Ends, Happened, Now
 from streams.alerting.rule_settings import Count, RuleSettings
-from streams.alerting.words import name, place
+from streams.alerting.words import moment, name, place
 from streams.fold.findings import EvictionSignal, SourceError
 
 IN_A_ROW: Final = timedelta(minutes=15)
@@ -64,7 +64,7 @@ def _silent(row: SourceError, settings: Settings) -> list[Change]:
     if silence < timedelta(seconds=settings.for_seconds):
         return []
     # the next is reported when the silence has doubled: without it, the stream was heard
-    return [_stalled(row, f"is silent since {_time(row.ts - silence)}", row.ts + silence)]
+    return [_stalled(row, f"has been silent since {moment(row.ts - silence)}", row.ts + silence)]
 
 
 def _failed(row: SourceError, settings: Settings, state: State) -> tuple[State, list[Change]]:
@@ -77,16 +77,16 @@ def _failed(row: SourceError, settings: Settings, state: State) -> tuple[State, 
     lasted = found.last_at - found.since
     if found.count < settings.failures or lasted < timedelta(seconds=settings.for_seconds):
         return state, []
-    return state, [_stalled(row, f"cannot be read since {_time(found.since)}", row.ts + min(gap, IN_A_ROW))]
+    return state, [_stalled(row, f"could not be read since {moment(found.since)}", row.ts + min(gap, IN_A_ROW))]
 
 
 def _stalled(row: SourceError, what: str, until: datetime) -> Happened:
     return Happened(
         _labels(row.resource, row.node),
         f"{place(row.cluster, row.node)}: {name(row.resource)} {what}",
-        f"What Leadsman tells of it is as old as that: no news is not good news here. It said: {name(row.error)}. "
-        "See whether the API server or the kubelet answers and what Leadsman may read: leadsman query source_errors, "
-        "leadsman validate.",
+        f"Everything shown about it is that old, and the absence of alerts proves nothing. The error: "
+        f"{name(row.error)}. Check that the API server or the kubelet answers and what Leadsman may read: leadsman "
+        "query source_errors, leadsman validate.",
         until=until,
         at_once=True,
     )
@@ -95,10 +95,6 @@ def _stalled(row: SourceError, what: str, until: datetime) -> Happened:
 def _labels(resource: str, node: str) -> dict[str, str]:
     """An agent's silence is found on the cluster's log, which is not of one node."""
     return {"resource": resource, **({"node": node} if resource == AGENT else {})}
-
-
-def _time(ts: datetime) -> str:
-    return f"{ts:%Y-%m-%d %H:%M:%S} UTC"
 
 
 ALERT: Final = AlertDefinition(

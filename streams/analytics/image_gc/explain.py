@@ -5,6 +5,7 @@ from datetime import datetime
 from common.amounts import size
 from streams.analytics.image_gc.episode import Episode
 from streams.fold.findings import ImageGc
+from streams.rules.image_gc.messages import because
 
 
 def row_of(cluster: str, node: str, episode: Episode, verdict: str, now: datetime) -> ImageGc:
@@ -89,8 +90,9 @@ def _persistent(episode: Episode) -> str:
             "kubelet does not know the device that images lie on: look at the container runtime and at its mount."
         )
     return (
-        f"Image GC fails run after run ({_times(episode)}, since {_clock(episode.first_at)}; reason "
-        f"{episode.reported.reason}), so unused images stay. Look at the kubelet's log and at the container runtime."
+        f"Image GC fails run after run ({_times(episode)}, since {_clock(episode.first_at)}) because "
+        f"{because(episode.reported.reason)}, so unused images stay. Look at the kubelet's log and at the container "
+        "runtime."
     )
 
 
@@ -115,7 +117,7 @@ def _recovered(episode: Episode) -> str:
     sample = f", and the sample of {_clock(seen)} has a real capacity" if seen else ""
     return (
         f"Image GC works again: the next run was not heard to fail{sample}. It had failed {_times(episode)} from "
-        f"{_clock(episode.first_at)} to {_clock(episode.last_at)} (reason {episode.reported.reason})."
+        f"{_clock(episode.first_at)} to {_clock(episode.last_at)} because {because(episode.reported.reason)}."
     )
 
 

@@ -23,6 +23,10 @@ class NodeRow(NamedTuple):
     """`key=value:effect` each."""
     capacity: dict[str, int]
     allocatable: dict[str, int]
+    ready_since: datetime | None = None
+    """When Ready last changed, by its condition."""
+    ready_message: str = ""
+    """Why the node is not ready, as it was first reported; empty where it is."""
 
 
 @row(table="node_events")

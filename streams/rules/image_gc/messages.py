@@ -16,6 +16,19 @@ Reason: TypeAlias = Literal[
     "stats_error", "invalid_capacity", "delete_error", "insufficient_freed", "detect_error", "unknown"
 ]
 
+_WORDS: Final = {
+    "stats_error": "the usage of the image file system cannot be read",
+    "invalid_capacity": "the kubelet reads capacity 0 of the image file system",
+    "delete_error": "images cannot be deleted",
+    "insufficient_freed": "too little is freed",
+    "detect_error": "the images in use cannot be listed",
+}
+
+
+def because(reason: str) -> str:
+    """Words for a reason, as they follow "because"."""
+    return _WORDS.get(reason, "of what its message names")
+
 
 class ImageGcFailure(NamedTuple):
     """A failed run of image GC; a number is None where the text does not have it."""

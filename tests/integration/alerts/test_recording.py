@@ -52,14 +52,14 @@ def test_the_recording_fires_what_happened_and_resolves_all_of_it(database: Data
         ("EvictionThresholdNear", None, "memory"),
         ("PodsEvicted", "pressure", "memory"),
         ("PodsEvicted", "pressure", "ephemeral-storage"),
-        ("PodsEvicted", "admission", "DiskPressure"),
+        ("PodsRejected", None, None),
     ]
     assert [row["status"] for row in rows] == ["firing", "resolved"] * 6
     assert {row["fingerprint"] for row in rows[::2]} == {row["fingerprint"] for row in rows[1::2]}
     for firing, resolved in zip(rows[::2], rows[1::2], strict=True):
         assert firing["ends_at"] is None
         assert resolved["ends_at"] > resolved["starts_at"] == firing["starts_at"]
-    storm = next(row for row in rows if row["labels"].get("cause") == "admission")
+    storm = next(row for row in rows if row["labels"].get("reason") == "DiskPressure")
     assert "real-node-1: 69 pods rejected at admission within 7 s" in storm["annotations"]["summary"]
 
 
@@ -106,6 +106,7 @@ def test_what_cannot_fire_is_told_with_what_is_missing(database: Database) -> No
         ("ImageGCInvalidCapacity", "events"),
         ("ImageGCInsufficientFreed", "events"),
         ("ImageGCRestartLoop", "events"),
+        ("ContainerGCFailed", "events"),
     }
     assert all(row["without_it"] and row["nodes_without"] == row["nodes"] for row in rows if not row["can_fire"])
 

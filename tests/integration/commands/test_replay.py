@@ -154,7 +154,9 @@ def test_the_command_tells_the_story(whole: Replayed) -> None:
     for told in (
         "Pod default/hog-775668d95b-wcnzb was evicted",
         "69 pods were rejected at admission",
-        "benign_startup",
+        "failed once at the start",
+        "6 pods evicted: 5 for ephemeral storage, 1 for memory",
+        "ReplicaSet filler-66d86cc6d4 in default, 69 times",
     ):
         assert told in whole.output
 

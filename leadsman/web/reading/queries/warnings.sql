@@ -3,8 +3,10 @@ SELECT
     e.reason AS reason,
     sum(e.occurrences) AS times,
     max(e.occurrences_lower_bound) AS lower_bound,
+    max(e.count) AS most,
     uniqExact(e.object_kind, e.namespace, e.object_name) AS objects,
     arraySlice(arraySort(groupUniqArrayIf(e.node, e.node != '')), 1, 200) AS nodes,
+    arraySlice(groupUniqArray(e.object_uid), 1, 1000) AS uids,
     min(e.ts) AS first_at,
     max(e.ts) AS last_at,
     argMax(concat(e.object_kind, ' ', if(e.object_kind = 'Node', '', concat(e.namespace, '/')), e.object_name), (e.ts, e.object_name)) AS last_object,
@@ -12,7 +14,7 @@ SELECT
 FROM node_events AS e
 WHERE e.cluster = {cluster:String} AND e.ts >= {since:DateTime64(6)} AND e.ts < {until:DateTime64(6)}
     AND e.type = 'Warning' AND e.reason NOT IN (
-        'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing',
+        'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing', 'NodeNotReady',
         'TopologyAffinityError', 'SMTAlignmentError', 'UnexpectedAdmissionError')
 GROUP BY e.reason
 ORDER BY times DESC, reason

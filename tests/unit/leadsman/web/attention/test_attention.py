@@ -49,8 +49,6 @@ def test_a_quiet_cluster_needs_none() -> None:
 @pytest.mark.parametrize(
     ("changed", "severity", "title"),
     [
-        (node(ready=False), "critical", "1 of 1 node not Ready"),
-        (node(ready=None), "critical", "1 of 1 node with Ready unknown"),
         (node(stale=True, sample_age="31 h ago"), "unknown", "No recent statistics of 1 of 1 node"),
         (node(margins=(margin(hard_met=True),)), "critical", "memory.available is below its hard threshold"),
         (
@@ -60,9 +58,6 @@ def test_a_quiet_cluster_needs_none() -> None:
         ),
         (node(margins=(margin(seconds_to_hard=600.0),)), "warning", "A threshold is near"),
         (node(margins=(margin(seconds_to_hard=600.0, gc_first=True),)), "note", "Image GC will act"),
-        (node(evicted=Evicted(pressure=2, resources=("memory",))), "critical", "2 pods evicted under pressure"),
-        (node(evicted=Evicted(own_limit=1)), "warning", "1 pod evicted for its own limit"),
-        (node(evicted=Evicted(admission=69)), "warning", "69 pods rejected at admission"),
         (node(pressure=("DiskPressure",)), "warning", "DiskPressure"),
         (node(times_under_pressure=3), "warning", "In and out of pressure"),
         (node(fit={"cpu": Fit(4000, 4000, 4001, None, 3)}), "warning", "More cpu requested than allocatable"),
@@ -73,8 +68,9 @@ def test_a_quiet_cluster_needs_none() -> None:
         ),
     ],
 )
-def test_a_finding_of_a_node_is_told(changed: NodeLine, severity: str, title: str) -> None:
+def test_a_finding_of_a_node_has_a_card_with_a_next_step(changed: NodeLine, severity: str, title: str) -> None:
     assert (severity, title) in titles(view(changed))
+    assert all(item.step.endswith(".") for item in attention(view(changed)))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +117,7 @@ def test_alerts_of_one_name_are_one_item_with_the_worst_severity() -> None:
 
 
 def test_the_worst_comes_first() -> None:
-    seen = view(node("a", pressure=("MemoryPressure",)), node("b", ready=False))
+    seen = view(node("a", pressure=("MemoryPressure",)), node("b", ready=False), not_ready=(unready("b"),))
     assert [word for word, _ in titles(seen)] == ["critical", "warning"]
     assert [each.name for each in by_urgency(seen.nodes)] == ["b", "a"]
 
@@ -131,40 +127,44 @@ def test_of_two_quiet_nodes_the_nearer_one_comes_first() -> None:
     assert [each.name for each in by_urgency(nodes)] == ["b", "a", "c"]
 
 
+OVER = "Node n: cpu, 4.001 CPUs requested of 4 CPUs allocatable"
+
+
 def fires(name: str, **values: Any) -> Alert:
     return Alert(name, "warning", "n", True, T0, None, "", "", "")._replace(**values)
 
 
 def test_a_problem_and_its_alert_are_one_card_with_the_worse_severity() -> None:
     full = node(fit={"cpu": Fit(4000, 4000, 4001, None, 3)})
-    (item,) = attention(view(full, alerts=(fires("NodeOvercommitted", severity="critical"),)))
+    (item,) = attention(view(full, alerts=(fires("NodeOvercommitted", severity="critical", summary=OVER),)))
     assert (item.severity, item.nodes, item.alerts) == (Severity.CRITICAL, ("n",), ("NodeOvercommitted",))
     assert (item.now, item.since) == (True, T0)
 
 
 def test_an_alert_about_another_node_is_a_card_of_its_own() -> None:
     full = node(fit={"cpu": Fit(4000, 4000, 4001, None, 3)})
-    items = attention(view(full, alerts=(fires("NodeOvercommitted", node="other"),)))
+    items = attention(view(full, alerts=(fires("NodeOvercommitted", node="other", summary=OVER),)))
     assert [item.nodes for item in items] == [("n",), ("other",)]
 
 
 def test_what_is_over_is_apart_from_what_lasts() -> None:
-    evicted = Evicted(pressure=2, resources=("memory",), first_at=T0, last_at=T0 + timedelta(minutes=3))
-    now, over = sorted(attention(view(node(ready=False, evicted=evicted))), key=lambda item: not item.now)
+    seen = view(node(ready=False), not_ready=(unready(),), evicted=(eviction(2, minutes=3),))
+    now, over = sorted(attention(seen), key=lambda item: not item.now)
     assert (now.title, now.now) == ("1 of 1 node not Ready", True)
     assert (over.now, over.since, over.until) == (False, T0, T0 + timedelta(minutes=3))
 
 
 def test_pods_that_wait_are_told_with_their_owner_and_reason() -> None:
     row = {"namespace": "shop", "owner": "ReplicaSet/web", "node": "", "why": "3 Insufficient cpu", "pods": 25,
-           "first_since": T0, "pod": "web-1"}  # fmt: skip
+           "first_since": T0, "pod": "web-1", "uids": ["u"]}  # fmt: skip
     (item,) = attention(view(node(), waiting=(row,)))
     assert (item.title, item.since, item.now) == ("25 pods Pending", T0, True)
     assert item.text == "25 of ReplicaSet/web in shop: 3 Insufficient cpu."
 
 
 def warning(reason: str, times: int) -> dict[str, Any]:
-    return {"reason": reason, "times": times, "lower_bound": 1, "objects": 2, "nodes": ["n"], "first_at": T0,
+    return {"reason": reason, "times": times, "most": times, "uids": ["x"],
+            "lower_bound": 1, "objects": 2, "nodes": ["n"], "first_at": T0,
             "last_at": T0, "last_object": "Pod shop/api", "last_message": "m"}  # fmt: skip
 
 
@@ -172,12 +172,12 @@ def test_out_of_memory_is_critical_and_of_other_warnings_the_rare_reasons_share_
     rows = tuple(warning(reason, 9) for reason in ("SystemOOM", *"abcdefg"))
     items = attention(view(node(), warnings=rows))
     assert [item.title for item in items] == [
-        "Out of memory (SystemOOM), at least 9 times",
+        "The node ran out of memory (SystemOOM), at least 9 times",
         *(f"{reason}, at least 9 times" for reason in "abcde"),
         "Warnings of 2 more reasons",
     ]
     assert items[0].severity is Severity.CRITICAL
-    assert items[0].text == "2 objects. The last, Pod shop/api: m"
+    assert items[0].text == "2 objects. The last, Pod shop/api: M."
 
 
 def test_a_cluster_that_fell_silent_is_told_once_and_not_node_by_node() -> None:
@@ -197,7 +197,125 @@ def test_a_node_that_pins_nothing_has_no_numa_room_to_be_uneven() -> None:
 
 
 def test_a_node_that_a_card_names_is_not_ok() -> None:
-    refused = {"ts": T0, "node": "n", "explanation": "no NUMA node has 8 CPUs"}
-    items = attention(view(node(), node("m"), numa_failures=(refused,)))
-    assert [badge.text for badge in named(node(), items)] == ["1 pod not admitted for NUMA or CPUs"]
+    items = attention(view(node(), node("m"), killed=(rejection("TopologyAffinityError", 1),)))
+    assert [badge.text for badge in named(node(), items)] == ["1 pod rejected at admission"]
     assert named(node("m"), items) == []
+
+
+def unready(name: str = "n", **values: Any) -> dict[str, Any]:
+    return {"node": name, "ready": 0, "since": T0, "message": "", "cordoned": 0, "taints": [], **values}
+
+
+def test_not_ready_and_silent_nodes_are_two_cards_with_since_when() -> None:
+    rows = unready(message="cni plugin not initialized"), unready("m", ready=None)
+    refused, silent = attention(view(node(ready=False), node("m", ready=None), not_ready=rows))
+    assert (refused.severity, refused.title, refused.since) == (Severity.CRITICAL, "1 of 2 nodes not Ready", T0)
+    assert refused.text.startswith("Its kubelet reports: Cni plugin not initialized.")
+    assert (silent.severity, silent.title, silent.nodes) == (
+        Severity.CRITICAL,
+        "1 of 2 nodes with Ready unknown",
+        ("m",),
+    )
+
+
+@pytest.mark.parametrize("drained", [{"cordoned": 1}, {"taints": ["karpenter.sh/disrupted=:NoSchedule"]}])
+def test_a_drained_node_is_a_note_ready_or_not(drained: dict[str, Any]) -> None:
+    rows = unready(**drained), unready("m", **drained, ready=1)
+    (item,) = attention(view(node(), node("m"), not_ready=rows))
+    assert (item.severity, item.title) == (Severity.NOTE, "2 of 2 nodes cordoned")
+    assert item.text == "No new pods are placed there. 1 of them is not Ready."
+
+
+LEAKY = "ReplicaSet leaky-98cbc7457"
+
+
+def eviction(pods: int, owner: str = LEAKY, *, minutes: int = 0, **values: Any) -> dict[str, Any]:
+    given = {"cause": "pressure", "resource": "memory", "node": "n", "namespace": "shop", "owner": owner}
+    times = {"first_at": T0, "last_at": T0 + timedelta(minutes=minutes), "without_time": 0}
+    return {**given, **times, "pods": pods, "unexplained": 0, **values}
+
+
+def test_evictions_are_one_card_with_for_what_and_whose() -> None:
+    rows = eviction(5, resource="ephemeral-storage"), eviction(1, "Pod best", minutes=3)
+    (item,) = attention(view(node(), evicted=rows))
+    assert (item.severity, item.title) == (Severity.CRITICAL, "6 pods evicted: 5 for ephemeral storage, 1 for memory")
+    assert item.who == "ReplicaSet leaky-98cbc7457 in shop, 5 times; Pod best in shop, once"
+    assert (item.since, item.until, item.now) == (T0, T0 + timedelta(minutes=3), False)
+    assert item.step == "Find what fills the disk: leadsman query ephemeral_storage."
+
+
+def test_evictions_that_no_pod_explains_lead_outside_of_pods() -> None:
+    (item,) = attention(view(node(), evicted=(eviction(2, resource="ephemeral-storage", unexplained=2),)))
+    assert item.title == "2 pods evicted for ephemeral storage"
+    assert item.step.startswith("Check system logs")
+
+
+def test_an_eviction_for_a_limit_of_its_own_is_apart() -> None:
+    rows = eviction(1), eviction(1, cause="limit", resource="ephemeral-storage")
+    assert titles(view(node(), evicted=rows)) == [
+        ("critical", "1 pod evicted for memory"),
+        ("warning", "1 pod evicted for its own limit"),
+    ]
+
+
+def test_of_many_owners_the_first_are_named() -> None:
+    (item,) = attention(view(node(), evicted=tuple(eviction(9 - n, f"Job j{n}") for n in range(5))))
+    assert item.who.endswith("Job j2 in shop, 7 times; 2 more owners")
+
+
+def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
+    given = {"cause": "admission", "reason": reason, "conditions": "", "node": "n", "namespace": "shop"}
+    owner = {"owner": "ReplicaSet web-98cbc7457", "container": "", "times": pods, "pods": pods}
+    return {**given, **owner, "first_at": T0, "last_at": T0, **values}
+
+
+def test_a_hundred_rejections_are_one_card_with_their_alert() -> None:
+    refused = {"ts": T0, "node": "n", "reason": "TopologyAffinityError", "explanation": "it asked for 8 CPUs"}
+    alert = fires("TopologyAdmissionRunaway", severity="critical")
+    seen = view(node(), killed=(rejection("TopologyAffinityError", 100),), numa_failures=(refused,), alerts=(alert,))
+    (item,) = attention(seen)
+    assert (item.severity, item.title) == (Severity.CRITICAL, "100 pods rejected at admission")
+    assert item.who == "ReplicaSet web-98cbc7457 in shop, 100 times"
+    assert item.text == "Their CPUs and devices cannot be aligned on NUMA nodes. The last: It asked for 8 CPUs."
+    assert item.step.startswith("Scale ReplicaSet web-98cbc7457 down")
+    assert (item.alerts, item.now) == (("TopologyAdmissionRunaway",), True)
+
+
+def test_an_alert_goes_with_the_rejections_of_its_own_reason() -> None:
+    rows = rejection("Evicted", 69, conditions="DiskPressure"), rejection("OutOfcpu", 2)
+    alert = fires("PodsRejected", summary="Node n: 2 pods rejected at admission because not enough CPU is left")
+    cards = {item.text: item.alerts for item in attention(view(node(), killed=rows, alerts=(alert,)))}
+    assert cards == {"The node is under disk pressure.": (), "Not enough CPU is left.": ("PodsRejected",)}
+
+
+def test_oom_kills_are_one_card_with_whose_and_how_often() -> None:
+    kill = rejection("", 1, cause="oom_kill", container="a")
+    rows = {**kill, "times": 7}, {**kill, "container": "b"}
+    (item,) = attention(view(node(), killed=rows))
+    assert (item.severity, item.title) == (Severity.WARNING, "8 OOM kills of 2 containers")
+    assert item.who == "ReplicaSet web-98cbc7457 in shop, 8 times"
+
+
+def test_the_warnings_of_pods_that_wait_are_told_with_them() -> None:
+    waits = {"namespace": "shop", "owner": "", "node": "n", "why": "Failed: Error: ImagePullBackOff", "pods": 1,
+             "first_since": T0, "pod": "api", "uids": ["u"]}  # fmt: skip
+    failed, other = warning("Failed", 121) | {"uids": ["u"]}, warning("Failed", 2) | {"uids": ["u", "v"]}
+    assert titles(view(node(), waiting=(waits,), warnings=(failed,))) == [("warning", "1 pod Pending")]
+    assert len(attention(view(node(), waiting=(waits,), warnings=(other,)))) == 2
+
+
+def test_pressure_has_since_when_and_its_alert() -> None:
+    lasting = node(pressure=("DiskPressure",), pressure_since={"DiskPressure": T0 - timedelta(hours=1)})
+    alert = fires("NodePressureLasting", summary="Node n: DiskPressure since 2026-07-01 11:00:00 UTC")
+    (item,) = attention(view(lasting, alerts=(alert,)))
+    assert (item.title, item.since, item.alerts) == (
+        "DiskPressure",
+        T0 - timedelta(hours=1),
+        ("NodePressureLasting",),
+    )
+
+
+def test_every_card_has_a_next_step() -> None:
+    rows = tuple(warning(reason, 9) for reason in "abcdefg")
+    seen = view(node(stale=True), warnings=rows, alerts=(fires("Whatever"),))
+    assert all(item.step.endswith(".") for item in attention(seen))

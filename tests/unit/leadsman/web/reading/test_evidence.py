@@ -14,7 +14,16 @@ from leadsman.web.reading.scope import Asked, Scope
 from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, node_of, overview_of
 from sql.database.open import Database
-from streams.fold.findings import NodeEvent, NodeRow, NumaSkew, PodBinding, Row, SchedulingFailure
+from streams.fold.findings import (
+    NodeEvent,
+    NodeRow,
+    NumaAdmissionFailure,
+    NumaSkew,
+    PodBinding,
+    PodEnd,
+    Row,
+    SchedulingFailure,
+)
 
 GIB = 1 << 30
 HOUR = Scope("c", T0, T0 + timedelta(hours=1))
@@ -88,8 +97,8 @@ def test_nodes_that_are_not_ready_and_pods_that_wait_are_told_everywhere(databas
     troubled(database)
     told = story(database)
     assert told.count("The node is not Ready.") == 4
-    assert "25 pods of ReplicaSet/web in shop are Pending and not scheduled: 296 Insufficient cpu" in told
-    for text in (page(database, T0).text, report(database).text):
+    assert "25 of ReplicaSet/web in shop: 296 Insufficient cpu" in told
+    for text in (told, page(database, T0).text, report(database).text):
         assert "4 of 300 nodes not Ready" in text
         assert "25 pods Pending" in text
         assert "all clear" not in text
@@ -126,8 +135,9 @@ def test_warnings_are_told_by_reason_with_their_count(database: Database) -> Non
             for nth in range(4)
         ),
     )
-    assert "BackOff, 12 times, Pod shop/api: Back-off pulling image" in story(database)
-    assert "BackOff, 12 times" in report(database).text
+    for text in (story(database), report(database).text):
+        assert "(BackOff), 12 times" in text
+        assert "Pod shop/api: Back-off pulling image." in text
 
 
 def test_only_a_cluster_that_was_seen_whole_and_lately_is_all_clear(database: Database) -> None:
@@ -167,7 +177,7 @@ def test_a_node_without_statistics_is_not_ok_where_the_others_are(database: Data
     assert "no statistics" in found.text
     assert "Ready unknown" in found.text
     assert found.classes.count("tag ok") == 2  # in the table and in its details
-    assert "No kubelet statistics of 1 of 3 nodes were seen" in story(database)
+    assert "No recent statistics of 1 of 3 nodes" in story(database)
     made = node_of(database, Request.of({"node": "without"}), lambda: T0)
     assert made is not None
     assert "none was ever seen" in Text(made).text
@@ -177,9 +187,31 @@ def test_a_node_that_fell_silent_while_others_are_heard_is_told(database: Databa
     store(database, ready("heard"), ready("silent"))
     sampled(database, "heard", "silent")
     sampled(database, "heard", minutes=45)
-    told = "No statistics of this kubelet after this time; the cluster was observed for another 45 min."
-    assert told in story(database)
+    assert "No recent statistics of 1 of 2 nodes. The last sample: 45 min 1 s before the end." in story(database)
     assert "last sample 45 min 1 s before the end" in report(database).text
+
+
+def test_a_hundred_rejected_pods_of_a_controller_are_one_line_and_one_card(database: Database) -> None:
+    """Each within 15 minutes of the one before, wherever the scheduler placed them; the rest is another story."""
+    of = {"namespace": "shop", "reason": "TopologyAffinityError"}
+    owned = {"cause": "admission", "owner_kind": "ReplicaSet", "owner_name": "web-98cbc7457", **of}
+    rows: list[Row] = [ready("n0"), ready("n1")]
+    for nth in range(101):
+        where = {"node": f"n{nth % 2}", "pod": f"web-{nth}", "uid": f"u{nth}"}
+        ts = T0 + (timedelta(hours=1) if nth == 100 else timedelta(seconds=nth))
+        rows.append(row(NumaAdmissionFailure, ts=ts, explanation="it asked for 8", **where, **of))
+        rows.append(row(PodEnd, ts=ts, updated_at=ts, **where, **owned))
+    store(database, *rows)
+    found = database.query("SELECT what FROM story WHERE kind IN ('numa', 'pod_end', 'rejection') ORDER BY ts").rows
+    lines = [what for (what,) in found]
+    where = "in shop were not admitted within 99 s on 2 nodes"
+    assert lines == [
+        f"100 pods of ReplicaSet web-98cbc7457 {where}: TopologyAffinityError. The last: it asked for 8",
+        "Pod shop/web-100 was not admitted: TopologyAffinityError. it asked for 8",
+    ]
+    told = story(database)
+    assert told.count("101 pods rejected at admission") == 1
+    assert "ReplicaSet web-98cbc7457 in shop, 101 times" in told
 
 
 SEEN = Evidence(HOUR, 12, 12, 340, 120, HOUR.until, HOUR.until)

@@ -190,7 +190,7 @@ def test_every_part_of_the_report_tells_its_finding(hostile: str) -> None:
     for told in (
         "What needs attention",
         "1 of 1 node not Ready",
-        "1 pod evicted under pressure",
+        "1 pod evicted for memory",
         "Image GC does not run",
         "The scheduler: lost node",
         "Nodes that joined later stay emptier",
@@ -210,7 +210,7 @@ def test_a_finding_outside_the_range_is_not_told(database: Database) -> None:
     text = Page(report(database, Asked(since=late, until=(T0 + timedelta(hours=3)).isoformat()))).text
     assert "Nothing is known of this range" in text
     assert "all clear" not in text
-    assert "pod evicted under pressure" not in text
+    assert "pod evicted for" not in text
 
 
 def test_an_unknown_cluster_is_told_the_known_ones(database: Database) -> None:

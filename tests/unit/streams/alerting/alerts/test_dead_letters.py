@@ -15,7 +15,7 @@ def test_dead_letters_of_a_cluster_are_one_alert_that_counts_those_of_its_first_
     log(130, new_minute=True)
     (alert,) = log.emitted
     assert (alert.alertname, alert.status, alert.starts_at) == ("DeadLetters", "firing", at(60))
-    assert log.summaries == ["Cluster c: 3 dead letters within a minute (1 cut_off, 2 not_json)"]
+    assert log.summaries == ["Cluster c: 3 dead letters within a minute (1 cut off, 2 not json)"]
     assert log(965, new_minute=True) == []
     assert log(1020, new_minute=True) == ["resolved DeadLetters"]
     assert log.emitted[-1].ends_at == at(965)  # a quarter of an hour after the last

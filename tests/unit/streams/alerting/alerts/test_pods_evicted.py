@@ -13,13 +13,10 @@ def eviction(seconds: float, pod: str, cause: str = "pressure", **values: Any) -
     return row(Eviction, ts=at(seconds), pod=pod, cause=cause, **(given | values))
 
 
-def test_a_storm_of_rejected_pods_is_one_alert_that_counts_them() -> None:
+def test_a_rejection_at_admission_is_no_eviction() -> None:
     log = AlertLog()
-    for number in range(69):
-        assert log(number / 10, eviction(number / 10, f"p{number}", "admission", resource="DiskPressure")) == []
-    assert log(12) == ["firing PodsEvicted"]
-    assert log.summaries == ["Node n: 69 pods rejected at admission within 7 s (DiskPressure)"]
-    assert log.labels[0]["cause"] == "admission"
+    log(0, eviction(0, "a", "admission", resource="DiskPressure"))
+    assert log(20) == []
 
 
 def test_a_pod_that_two_witnesses_report_is_counted_once() -> None:
@@ -62,14 +59,14 @@ def test_evictions_are_resolved_when_no_more_came() -> None:
 
 
 def test_with_too_few_pods_it_does_not_fire() -> None:
-    log = AlertLog(changed(PodsEvicted={"pods_admission": 3}))
-    log(0, eviction(0, "a", "admission"))
-    log(1, eviction(1, "b", "admission"))
+    log = AlertLog(changed(PodsEvicted={"pods_limit": 3}))
+    log(0, eviction(0, "a", "limit"))
+    log(1, eviction(1, "b", "limit"))
     assert log(100) == []
     assert log(300) == []
     assert log.state.active == {}
     for second, pod in enumerate("cde"):
-        log(400 + second, eviction(400 + second, pod, "admission"))
+        log(400 + second, eviction(400 + second, pod, "limit"))
     assert log(410) == ["firing PodsEvicted"]
 
 

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from components.alert_log import AlertLog, at
+from components.alert_log import AlertLog, at, changed
 from components.rows import row
 from streams.fold.findings import PressureChange
+
+ALONE = changed(NodePressureLasting={"enabled": False})
 
 
 def began(seconds: float, *, status: bool = True, **values: Any) -> PressureChange:
@@ -13,7 +15,7 @@ def began(seconds: float, *, status: bool = True, **values: Any) -> PressureChan
 
 
 def test_pressure_that_comes_three_times_within_an_hour_oscillates() -> None:
-    log = AlertLog()
+    log = AlertLog(ALONE)
     assert log(0, began(0)) == []
     assert log(300, began(300, status=False)) == []
     assert log(600, began(600), began(600, evidence="both")) == []
@@ -27,7 +29,7 @@ def test_pressure_that_comes_three_times_within_an_hour_oscillates() -> None:
 
 
 def test_conditions_oscillate_by_themselves() -> None:
-    log = AlertLog()
+    log = AlertLog(ALONE)
     log(0, began(0), began(0, condition="MemoryPressure"))
     assert log(600, began(600), began(600, condition="PIDPressure")) == []
     assert log(1200, began(1200)) == ["firing PressureOscillation"]
@@ -35,7 +37,7 @@ def test_conditions_oscillate_by_themselves() -> None:
 
 
 def test_a_beginning_older_than_the_window_raises_nothing() -> None:
-    log = AlertLog()
+    log = AlertLog(ALONE)
     log(0, began(0))
     log(600, began(600))
     assert log(4800, began(1200)) == []

@@ -18,7 +18,7 @@ def test_a_silent_stream_has_stalled_until_its_silence_should_have_doubled() -> 
     log = AlertLog()
     assert log(0, failed(0, "silent", "events", silent_seconds=60.0)) == []
     assert log(120, failed(120, "silent", "events", silent_seconds=180.0)) == FIRING
-    assert "events is silent since 2026-07-01 11:59:00 UTC" in log.summaries[0]
+    assert "events has been silent since 2026-07-01 11:59:00 UTC" in log.summaries[0]
     assert log(300, failed(300, "silent", "events", silent_seconds=360.0)) == []
     assert log(959) == []  # 300 + 360, and five minutes
     assert log(960) == RESOLVED
@@ -56,4 +56,4 @@ def test_a_gap_is_over_when_it_is_reported() -> None:
 def test_a_cluster_s_own_stream_stalls_too() -> None:
     log = AlertLog(node="")
     assert log(0, failed(0, "silent", "nodes", silent_seconds=180.0)._replace(node="")) == FIRING
-    assert log.summaries[0].startswith("Cluster c: nodes is silent since")
+    assert log.summaries[0].startswith("Cluster c: nodes has been silent since")

@@ -1,0 +1,42 @@
+"""What needs attention of nodes as such: not Ready, silent, cordoned. Pure, from an overview."""
+
+from collections.abc import Iterator, Sequence
+
+from common.text import plain
+from leadsman.web.attention.badges import Severity
+from leadsman.web.attention.item import Item
+from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.overview import Overview
+from leadsman.web.reading.words import sentence, some
+from streams.rules.pod_ends.drains import drainer
+
+
+def not_ready(view: Overview) -> Iterator[Item]:
+    """False and Unknown apart; a node that is drained is a note, for it is meant to go."""
+    of = f"of {some(sum(node.known for node in view.nodes), 'node')}"
+    drained = [row for row in view.not_ready if row["cordoned"] or drainer(row["taints"])]
+    others = [row for row in view.not_ready if row not in drained]
+    if rows := [row for row in others if row["ready"] is not None]:
+        reported = f"Its kubelet reports: {sentence(plain(rows[0]['message']))} " if rows[0]["message"] else ""
+        text = f"{reported if len(rows) == 1 else ''}No new pods are placed there."
+        step = (
+            f"See kubectl describe node {plain(rows[0]['node'])} and the logs of its kubelet and container runtime."
+        )
+        yield _of(rows, Severity.CRITICAL, f"{len(rows)} {of} not Ready", text, step)
+    if rows := [row for row in others if row["ready"] is None]:
+        text = "The kubelet does not report, or the Node has no condition Ready. Whether its pods run is not known."
+        step = f"Look at the machine of {plain(rows[0]['node'])}, its kubelet and its network."
+        yield _of(rows, Severity.CRITICAL, f"{len(rows)} {of} with Ready unknown", text, step)
+    if drained:
+        down = sum(not row["ready"] for row in drained)
+        text = "No new pods are placed there." + (
+            f" {down} of them {'is' if down == 1 else 'are'} not Ready." if down else ""
+        )
+        step = f"When the maintenance is over: kubectl uncordon {plain(drained[0]['node'])}."
+        yield _of(drained, Severity.NOTE, f"{len(drained)} {of} cordoned", text, step)._replace(since=None)
+
+
+def _of(rows: Sequence[RowDict], severity: Severity, title: str, text: str, step: str) -> Item:
+    nodes = tuple(row["node"] for row in rows)
+    about = (("NodeNotReady", ""),)
+    return Item(severity, title, text, nodes, "nodes", since=rows[0]["since"], step=step, about=about)

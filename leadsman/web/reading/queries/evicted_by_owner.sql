@@ -1,0 +1,24 @@
+-- Whose pods were evicted where, for what and how often, the most often first
+SELECT
+    e.cause AS cause,
+    e.resource AS resource,
+    e.node AS node,
+    e.namespace AS namespace,
+    if(o.owner = '', concat('Pod ', e.pod), o.owner) AS owner,
+    count() AS pods,
+    min(e.ts) AS first_at,
+    max(e.ts) AS last_at,
+    countIf(NOT e.time_known) AS without_time,
+    countIf(e.pods_usage_ratio < 0.1) AS unexplained
+FROM pod_evictions AS e
+LEFT JOIN
+(
+    SELECT uid, any(if(owner_name = '', '', concat(owner_kind, ' ', owner_name))) AS owner
+    FROM pod_ends
+    WHERE cluster = {cluster:String} AND container = ''
+    GROUP BY uid
+) AS o ON o.uid = e.uid
+WHERE e.cluster = {cluster:String} AND e.cause != 'admission' AND e.ts >= {since:DateTime64(6)} AND e.ts < {until:DateTime64(6)}
+GROUP BY cause, resource, node, namespace, owner
+ORDER BY pods DESC, first_at, node, namespace, owner
+LIMIT 1000

@@ -1,0 +1,19 @@
+-- Whose containers were OOM killed, and whose pods were rejected at admission for what, the most often first
+SELECT
+    cause,
+    if(cause = 'oom_kill', '', reason) AS reason,
+    if(reason = 'Evicted', replaceAll(extract(message, '\\[([A-Za-z ]+)\\]'), ' ', ','), '') AS conditions,
+    node,
+    namespace,
+    if(owner_name = '', concat('Pod ', pod), concat(owner_kind, ' ', owner_name)) AS owner,
+    container,
+    count() AS times,
+    uniqExact(uid) AS pods,
+    min(ts) AS first_at,
+    max(ts) AS last_at
+FROM pod_ends
+WHERE cluster = {cluster:String} AND cause IN ('oom_kill', 'admission')
+    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+GROUP BY cause, reason, conditions, node, namespace, owner, container
+ORDER BY times DESC, first_at, node, namespace, owner, container
+LIMIT 1000

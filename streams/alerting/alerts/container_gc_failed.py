@@ -1,0 +1,46 @@
+"""ContainerGCFailed: the kubelet cannot remove dead containers, again and again."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from streams.alerting.active import Group
+from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
+from streams.alerting.rule_settings import Count, RuleSettings
+from streams.alerting.words import name
+from streams.fold.findings import NodeEvent
+
+
+class Settings(RuleSettings):
+    failures: Count
+
+
+def step(settings: Settings, state: Nothing, rows: Sequence[NodeEvent], now: Now) -> tuple[Nothing, Sequence[Change]]:
+    """Its Event adds what its count has grown by; the kubelet drops some, so there can be more."""
+    before = now.of({})
+    group = before.group if before else Group()
+    changes: list[Change] = []
+    for row in rows:
+        if row.reason != "ContainerGCFailed" or row.object_kind != "Node" or now.is_old(row.ts, settings):
+            continue
+        group = group.plus("", row.ts, row.occurrences)
+        changes.append(Happened({}, *_words(row, group), until=row.ts, group=group, wanted=settings.failures))
+    return state, changes
+
+
+def _words(row: NodeEvent, group: Group) -> tuple[str, str]:
+    often = "once" if group.count == 1 else f"{group.count} times"
+    return f"Node {name(row.node)}: garbage collection of containers failed {often}", (
+        "The kubelet tries once a minute and could not remove dead containers, their logs and their sandboxes: they "
+        "fill the disk, and a container runtime that does not answer soon makes the node not Ready. Look at the "
+        f"container runtime and its log. The kubelet reported: {name(row.message)}"
+    )
+
+
+ALERT: Final = AlertDefinition(
+    name="ContainerGCFailed",
+    settings=Settings,
+    needs=(Need("events", "only events show it: it cannot fire"),),
+    node_rows=(NodeEvent,),
+    step=step,
+    exhausts=frozenset({"ephemeral-storage", "inodes"}),
+)

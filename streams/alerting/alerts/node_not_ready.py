@@ -1,0 +1,55 @@
+"""NodeNotReady: a node is not ready, or its kubelet does not report."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
+from streams.alerting.rule_settings import RuleSettings
+from streams.alerting.words import moment, name, sentence
+from streams.fold.findings import NodeRow
+from streams.rules.pod_ends.drains import drainer
+
+_SILENT: Final = (
+    "The API server no longer hears its kubelet: the kubelet or the machine is down, or the network between them. "
+    "Whether its pods still run is not known. After five minutes, unless they tolerate it for longer, they are "
+    "deleted and replaced elsewhere. Look at the machine and at the kubelet's log; delete the Node object if the "
+    "machine is gone."
+)
+_REFUSES: Final = (
+    "Its kubelet runs and reports the problem itself. No new pods are placed on it. After five minutes, unless they "
+    "tolerate it for longer, its pods are deleted and replaced elsewhere. See kubectl describe node and the logs of "
+    "kubelet and container runtime."
+)
+
+
+class Settings(RuleSettings):
+    cordoned: bool
+
+
+def step(settings: Settings, state: Nothing, rows: Sequence[NodeRow], now: Now) -> tuple[Nothing, Sequence[Change]]:
+    return state, [_not_ready(row, settings, now) for row in rows]
+
+
+def _not_ready(row: NodeRow, settings: Settings, now: Now) -> Change:
+    is_drained = row.unschedulable or bool(drainer(row.taints))
+    if row.ready or (is_drained and not settings.cordoned):
+        return Ends({})
+    since = row.ready_since or row.ts
+    what = "not Ready" if row.ready is not None else "Ready is Unknown, for its kubelet does not report,"
+    reported = "" if row.ready is None or not row.ready_message else f"It reports: {sentence(row.ready_message)}"
+    return Holds(
+        {},
+        f"Node {name(row.node)}: {what} since {moment(since)}",
+        f"{reported}{_SILENT if row.ready is None else _REFUSES}",
+        at_once=now.at - since >= timedelta(seconds=settings.for_seconds),
+    )
+
+
+ALERT: Final = AlertDefinition(
+    name="NodeNotReady",
+    settings=Settings,
+    needs=(Need("nodes", "no condition is known: it cannot fire"),),
+    node_rows=(NodeRow,),
+    step=step,
+)

@@ -1,0 +1,73 @@
+"""NodeNotReady: a node that stays not ready or silent; not one that is drained."""
+
+from typing import Any
+
+import pytest
+
+from components.alert_log import AlertLog, at, changed
+from components.rows import row
+from streams.fold.findings import NodeRow
+
+
+def node(**values: Any) -> NodeRow:
+    return row(NodeRow, node="n", **({"ready": False, "ready_since": at(0), "ts": at(0)} | values))
+
+
+@pytest.mark.parametrize("ready", [False, None])
+def test_a_node_that_stays_not_ready_raises_it(ready: bool | None) -> None:
+    log = AlertLog()
+    assert log(0, node(ready=ready)) == []
+    assert log(119) == []
+    assert log(120) == ["firing NodeNotReady"]
+    assert log(200, node(ready=True)) == []
+    assert log(320) == ["resolved NodeNotReady"]
+
+
+def test_a_kubelet_that_restarts_raises_nothing() -> None:
+    log = AlertLog()
+    log(0, node())
+    log(30, node(ready=True))
+    assert log(300) == []
+
+
+def test_a_node_that_has_long_been_not_ready_when_it_is_first_seen_raises_it_at_once() -> None:
+    assert AlertLog()(3600, node(ts=at(3600))) == ["firing NodeNotReady"]
+
+
+def test_not_ready_and_silent_are_told_apart_with_since_when() -> None:
+    refuses, silent = AlertLog(), AlertLog()
+    refuses(3600, node(ready_message="container runtime is down"))
+    silent(3600, node(ready=None, ready_message="Kubelet stopped posting node status."))
+    assert refuses.summaries == ["Node n: not Ready since 2026-07-01 12:00:00 UTC"]
+    assert silent.summaries == [
+        "Node n: Ready is Unknown, for its kubelet does not report, since 2026-07-01 12:00:00 UTC"
+    ]
+    assert refuses.descriptions[0].startswith("It reports: Container runtime is down. Its kubelet runs")
+    assert silent.descriptions[0].startswith("The API server no longer hears its kubelet")
+
+
+@pytest.mark.parametrize(
+    "drained",
+    [
+        node(unschedulable=True),
+        node(ready=None, unschedulable=True),
+        node(taints=["karpenter.sh/disrupted=:NoSchedule"]),
+        node(taints=["ToBeDeletedByClusterAutoscaler=1782907200:NoSchedule"]),
+    ],
+)
+def test_a_node_that_is_drained_raises_it_only_for_those_who_ask(drained: NodeRow) -> None:
+    assert AlertLog()(3600, drained) == []
+    assert AlertLog(changed(NodeNotReady={"cordoned": True}))(3600, drained) == ["firing NodeNotReady"]
+
+
+def test_cordoning_a_node_that_is_not_ready_resolves_it() -> None:
+    log = AlertLog()
+    log(3600, node())
+    log(3610, node(unschedulable=True))
+    assert log(3730) == ["resolved NodeNotReady"]
+
+
+def test_a_node_that_is_deleted_is_not_missed() -> None:
+    log = AlertLog()
+    log(3600, node())
+    assert log(3610, node(deleted=True)) == ["resolved NodeNotReady"]
