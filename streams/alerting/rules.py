@@ -12,7 +12,7 @@ class AlertRules(Model):
     """A whole rules file; `MODEL` is made of it and knows which alerts there are."""
 
     runbooks: Annotated[str, pydantic.Field(pattern=r"^https?://\S+/$")]
-    """Where the pages of `deploy/runbooks` are served; each alert's page is `<alertname>.md` there."""
+    """Where the pages of `streams/alerting/runbooks` are served; each alert's page is `<alertname>.md` there."""
     alerts: Model
     """The settings of each alert, by its name."""
 

@@ -14,6 +14,7 @@ from sql.questions.queries import saved_queries
 from streams.alerting.registry import DEFAULTS
 from streams.alerting.rules import ALERT_NAMES
 from streams.alerting.rules_file import BadRules, default_rules, read_rules
+from streams.alerting.runbook import FOLDER
 
 OLD_SWITCH = "every_invalid_disk_capacity: true\n"
 
@@ -139,7 +140,7 @@ def test_any_text_is_rules_or_one_harmless_line(tmp_path_factory: pytest.TempPat
 
 def test_every_saved_query_that_pages_and_alerts_name_exists() -> None:
     known = {query.name for query in saved_queries()}
-    places = (ROOT / "deploy/runbooks").glob("*.md"), (ROOT / "streams/alerting").rglob("*.py")
+    places = FOLDER.glob("*.md"), (ROOT / "streams/alerting").rglob("*.py")
     texts = [file.read_text("utf-8") for files in places for file in files]
     named = {
         name
