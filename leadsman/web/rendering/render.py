@@ -119,7 +119,7 @@ def note_page(
 def inline() -> Inline:
     """Styles and scripts within a file, and the policy that allows no others."""
     theme, uplot, page = (_static(name) for name in ("theme.js", "uplot.min.js", "page.js"))
-    style = _static("uplot.min.css") + "\n" + _static("page.css")
+    style = "\n".join(_static(name) for name in ("uplot.min.css", "page.css", "help.css"))
     scripts = " ".join(_hash(each) for each in (theme, uplot, page))
     policy = (
         f"default-src 'none'; script-src {scripts}; style-src {_hash(style)}; img-src data:; "
@@ -177,6 +177,7 @@ def environment() -> Environment:
     made.filters |= {"plain": shown, "freshness": freshness, "nothing_found": nothing_found}
     made.tests |= {"is_web": is_web, "pinning": pins}
     made.globals |= {
+        "now_utc": lambda: datetime.now(UTC),
         "quick": QUICK_TEXTS,
         "kinds": words.KINDS,
         "gc_verdicts": words.GC_VERDICTS,
@@ -185,6 +186,7 @@ def environment() -> Environment:
         "BROKEN_GC": BROKEN_GC,
         "MAIN_CHARTS": MAIN_CHARTS,
         "GC_SHOWN": GC_SHOWN,
+        "UNKNOWN": Severity.UNKNOWN.value,
         "ALERTS_SHOWN": ALERTS_SHOWN,
         "version": _version(),
     }
