@@ -35,7 +35,17 @@ class Value(NamedTuple):
 
 
 OF_SIGNAL: Final = frozenset(
-    {"available", "capacity", "threshold", "hard_threshold", "soft_threshold", "room", "usage"}
+    {
+        "available",
+        "capacity",
+        "threshold",
+        "hard_threshold",
+        "soft_threshold",
+        "room",
+        "usage",
+        "pod_usage",
+        "request",
+    }
 )
 """Columns in the unit of the row's signal."""
 

@@ -1,6 +1,6 @@
 """Where a page's links go: to addresses of the site, or to places within the report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
@@ -109,12 +109,13 @@ class Links:
 
 
 class ReportLinks(Links):
-    """Within one file: nodes shown in detail are link targets."""
+    """Within one file: nodes shown in detail and runbooks of its alerts are link targets."""
 
     site = False
 
-    def __init__(self, nodes: Sequence[str] = ()) -> None:
+    def __init__(self, nodes: Sequence[str] = (), alerts: Iterable[str] = ()) -> None:
         super().__init__()
+        self.runbooks_within = sorted(set(alerts) & set(runbooks()))
         self._keys = {name: f"node-{place}" for place, name in enumerate(nodes, start=1)}
 
     def key(self, name: str) -> str:
@@ -125,7 +126,7 @@ class ReportLinks(Links):
         return f"#{self._keys[name]}" if name in self._keys else ""
 
     def runbook(self, name: str, node: str = "") -> str:  # noqa: ARG002 - the file has each runbook once
-        return f"#runbook-{name}" if name in runbooks() else ""
+        return f"#runbook-{name}" if name in self.runbooks_within else ""
 
 
 def _address(path: str, values: Mapping[str, str]) -> str:

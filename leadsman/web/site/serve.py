@@ -48,6 +48,7 @@ FILES: Final = {
     "live.js": "text/javascript",
     "page.css": "text/css",
     "page.js": "text/javascript",
+    "print.css": "text/css",
     "theme.js": "text/javascript",
     "uplot.min.css": "text/css",
     "uplot.min.js": "text/javascript",

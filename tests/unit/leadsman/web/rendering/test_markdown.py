@@ -37,8 +37,10 @@ def test_a_question_within_a_sentence_and_another_alert_s_name_are_links() -> No
 
 
 def test_in_a_report_a_question_is_a_command_and_a_runbook_a_place() -> None:
-    text = html("See `leadsman query nodes`, PodsEvicted.\n```console\nleadsman query nodes\n```", ReportLinks())
+    links = ReportLinks(alerts=["PodsEvicted", "<not one>"])
+    text = html("See `leadsman query nodes`, PodsEvicted, DeadLetters.\n```console\nleadsman query nodes\n```", links)
     assert '<a href="#runbook-PodsEvicted">' in text
+    assert "#runbook-DeadLetters" not in text
     assert "/ask" not in text
     assert text.count("leadsman query nodes") == 2
 
