@@ -13,7 +13,7 @@ from paths import NODE_PRESSURE
 pytestmark = pytest.mark.xdist_group("browser")
 
 HEADINGS: Final = (
-    "[...document.querySelectorAll('h1, h2, h3, h4, h5, .when, .day')].map((each) => each.innerText.trim())"
+    "[...document.querySelectorAll('h2:not(.mono), h3, h4, h5, .when, .day')].map((each) => each.innerText.trim())"
 )
 MOST_PAGES: Final = 12
 """Of one node and 18 minutes: what happened 6, the node 2, three runbooks 3."""
