@@ -7,9 +7,10 @@ import click
 from leadsman.cli import options
 from leadsman.cli.console import wide
 from leadsman.cli.database import existing_database
-from leadsman.cli.present.tables import as_csv, as_json, as_table, query_list
+from leadsman.cli.present.tables import as_json, as_table, query_list
 from sql.database.errors import QueryFailed
 from sql.database.open import Database, Result
+from sql.questions.answers import as_csv
 from sql.questions.ask import ask
 from sql.questions.queries import run, saved_query
 

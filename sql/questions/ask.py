@@ -6,6 +6,7 @@ from typing import Final
 
 from sql.database.errors import FORBIDDEN, QueryFailed
 from sql.database.open import Database, Result
+from sql.questions.limits import Limits, check_bounded
 
 _READ_ONLY: Final = {"readonly": 1}
 """A server refuses every function that reaches outside of it; the embedded engine's reader has no grant for one."""
@@ -18,10 +19,15 @@ _OUTSIDE: Final = re.compile(
 literals and quoted names are well formed. The scalar function `file` can be given by name alone, as `APPLY file`."""
 
 
-def ask(db: Database, sql: str, given: Mapping[str, str]) -> Result:
-    """The answer to one statement; `db` is open to read. Raises QueryFailed for what writes or reaches outside."""
+def ask(db: Database, sql: str, given: Mapping[str, str], limits: Limits | None = None) -> Result:
+    """The answer to one statement; `db` is open to read. Raises QueryFailed for what writes or reaches outside.
+
+    With `limits` it only reads, and cannot lift them.
+    """
     formatted = db.query("SELECT formatQuery({sql:String})", {"sql": sql}).rows[0][0]
     for match in _OUTSIDE.finditer(formatted):
         if match["found"]:
             raise QueryFailed(f"{db}: {match['found']} reaches outside of the database", min(FORBIDDEN))
-    return db.query(sql, given, None if db.embedded else _READ_ONLY)
+    if limits:
+        check_bounded(_OUTSIDE.sub("", formatted))
+    return db.query(sql, given, (limits.settings() if limits else {}) | ({} if db.embedded else _READ_ONLY))

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from common.errors import WrongUsage
 from sql.database.errors import DatabaseError
 from sql.database.open import Database, Result
+from sql.questions.limits import Limits
 
 QUERIES: Final = Path(__file__).parent / "queries"
 _PARAMETER: Final = re.compile(r"-- param (?P<name>\w+) (?P<type>\S+) (?P<default>\S+): (?P<meaning>.+)")
@@ -55,9 +56,9 @@ def saved_query(name: str) -> SavedQuery:
     return by_name[name]
 
 
-def run(db: Database, query: SavedQuery, given: Mapping[str, str]) -> Result:
+def run(db: Database, query: SavedQuery, given: Mapping[str, str], limits: Limits | None = None) -> Result:
     """The query's answer; parameters that are not given have their defaults. Raises BadParameter or DatabaseError."""
-    return db.query(query.sql, values(query, given))
+    return db.query(query.sql, values(query, given), limits.settings() if limits else None)
 
 
 def values(query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:

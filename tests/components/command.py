@@ -39,7 +39,7 @@ def leadsman(*arguments: object, db: Path | str | None = None, cwd: Path | None 
     return Done(done.args, done.returncode, done.stdout, done.stderr)
 
 
-def start(*arguments: object, db: Path) -> "subprocess.Popen[str]":
+def start(*arguments: object, db: Path | str) -> "subprocess.Popen[str]":
     """Begin the command, for one that is ended from outside."""
     with _interruptible():
         return subprocess.Popen(

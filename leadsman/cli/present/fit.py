@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from common.text import plain, plain_json
-from leadsman.cli.present.tables import CELL
+from sql.questions.answers import CELL
 from sql.questions.fit import Known
 from streams.questions.fit import MILLI, Answer, NodeAnswer, Question
 from streams.rules.values.quantity import format_quantity

@@ -31,14 +31,27 @@ class Span(NamedTuple):
     last_at: datetime
 
 
+class Asked(NamedTuple):
+    """What an address or the options ask for; empty where they do not name it."""
+
+    cluster: str = ""
+    since: str = ""
+    until: str = ""
+    last: str = ""
+
+    def address(self) -> dict[str, str]:
+        """As an address carries it."""
+        return {name: value for name, value in self._asdict().items() if value}
+
+
 class Scope(NamedTuple):
     """What a page is about; `until` is not part of it."""
 
     cluster: str
     since: datetime
     until: datetime
-    last: str = ""
-    """Where the range was asked for by a name of QUICK, or ALL: then it moves with what is observed."""
+    asked: Asked = Asked()
+    """What leads here again: what was left open there stays open, and moves with what is observed."""
     now: datetime | None = None
     """When the reader asks, where the range has no end of its own; else None."""
 
@@ -57,18 +70,7 @@ class Scope(NamedTuple):
 
     def address(self) -> dict[str, str]:
         """As an address carries it."""
-        if self.last:
-            return {"cluster": self.cluster, "last": self.last}
-        return {"cluster": self.cluster, "since": address_time(self.since), "until": address_time(self.until)}
-
-
-class Asked(NamedTuple):
-    """What an address or the options ask for; empty where they do not name it."""
-
-    cluster: str = ""
-    since: str = ""
-    until: str = ""
-    last: str = ""
+        return self.asked._replace(cluster=self.cluster).address()
 
 
 def choose(spans: Sequence[Span], asked: Asked, now: datetime | None = None) -> Scope:
@@ -81,17 +83,18 @@ def choose(spans: Sequence[Span], asked: Asked, now: datetime | None = None) -> 
     if asked.last and (asked.since or asked.until):
         raise BadScope("give last, or since and until, not both")
     if asked.last == ALL:
-        return Scope(span.cluster, min(_floor(span.first_at), end - SHORTEST), end, ALL, now)
+        return Scope(span.cluster, min(_floor(span.first_at), end - SHORTEST), end, Asked(last=ALL), now)
     if asked.last:
         if asked.last not in QUICK:
             raise BadScope(f"last cannot be {asked.last[:40]!r}: it is one of {', '.join((*QUICK, ALL))}")
-        return Scope(span.cluster, end - QUICK[asked.last], end, asked.last, now)
+        return Scope(span.cluster, end - QUICK[asked.last], end, Asked(last=asked.last), now)
     until = parse(asked.until, "until") if asked.until else end
     first = max(_floor(span.first_at), until - DEFAULT)
     since = parse(asked.since, "since") if asked.since else min(first, until - SHORTEST)
     if since >= until:
         raise BadScope(f"since ({address_time(since)}) must be before until ({address_time(until)})")
-    return Scope(span.cluster, since, until, now=None if asked.until else now)
+    fixed = Asked(since=address_time(since) if asked.since else "", until=address_time(until) if asked.until else "")
+    return Scope(span.cluster, since, until, fixed, None if asked.until else now)
 
 
 def parse(text: str, name: str) -> datetime:

@@ -1,26 +1,48 @@
 """Where a page's links go: to addresses of the site, or to places within the report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
-from leadsman.web.reading.scope import Scope
+from leadsman.web.reading.scope import Asked, Scope
 from leadsman.web.reading.words import KINDS
+from sql.questions.queries import SavedQuery
+from streams.alerting.runbook import runbooks
 
 HOME: Final = "/"
 NODE: Final = "/node"
+ASK: Final = "/ask"
+EVENTS: Final = "/events"
+RUNBOOKS: Final = "/runbooks/"
+GIVEN: Final = "p."
+"""Before the name of a question's parameter, in an address."""
 
 
 class Links:
-    """Of a page of the site; every address carries the range."""
+    """Of a page of the site; every address carries the range, and that the reader wants it live."""
 
     site = True
 
-    def __init__(self, scope: Scope | None = None, *, node: str = "", kind: str = "") -> None:
-        self._scope = {} if scope is None else scope.address()
+    def __init__(
+        self,
+        scope: Scope | Asked | None = None,
+        *,
+        node: str = "",
+        kind: str = "",
+        path: str = "",
+        live: bool = False,
+    ) -> None:
+        self._scope = ({} if scope is None else scope.address()) | ({"live": "1"} if live else {})
+        self.live = live
         self.at_node = node
         self.kind = kind
-        self.path = NODE if node else HOME
+        self.path = path or (NODE if node else HOME)
+
+    @property
+    def live_cluster(self) -> str:
+        """Of which cluster this page can be live; empty where its range has an end of its own."""
+        moves = self.path in {HOME, NODE} and "until" not in self._scope
+        return self._scope.get("cluster", "") if moves else ""
 
     def home(self) -> str:
         return _address(HOME, self._scope)
@@ -29,11 +51,11 @@ class Links:
         return _address(NODE, {**self._scope, "node": name})
 
     def cluster(self, name: str) -> str:
-        return _address(HOME, {"cluster": name})
+        return _address(HOME, {**_only(self._scope, "last", "live"), "cluster": name})
 
     def range(self, last: str) -> str:
         """This page, of another range."""
-        return _address(self.path, {**_only(self._scope, "cluster"), **self._here(), "last": last})
+        return _address(self.path, {**_only(self._scope, "cluster", "live"), **self._here(), "last": last})
 
     def kinds(self) -> list[tuple[str, tuple[str, str]]]:
         """This page with only one kind of finding in its story: each kind with its name and address."""
@@ -47,17 +69,53 @@ class Links:
             ),
         ]
 
+    def runbooks(self) -> str:
+        return _address(RUNBOOKS, self._scope)
+
+    def runbook(self, name: str, node: str = "") -> str:
+        """The page about an alert; empty where there is none."""
+        return (
+            _address(RUNBOOKS + name, {**self._scope, **({"node": node} if node else {})})
+            if name in runbooks()
+            else ""
+        )
+
+    def ask(
+        self,
+        query: SavedQuery | None = None,
+        given: Mapping[str, str] | None = None,
+        *,
+        sql: str = "",
+        csv: bool = False,
+    ) -> str:
+        """A saved question or SQL and its answer, or the empty box; of a node's page, about that node.
+
+        Empty where the page asks nothing of any server.
+        """
+        if not self.site:
+            return ""
+        about = {"node": self.at_node} if self.at_node else {}
+        known = {each.name for each in query.parameters} if query else set(given or ())
+        bound = {GIVEN + name: value for name, value in {**about, **(given or {})}.items() if name in known}
+        what = {"name": query.name} if query else {"sql": sql} if sql else {}
+        return _address(ASK, {**self._scope, **what, **bound, **({"format": "csv"} if csv else {})})
+
+    def fields(self) -> Mapping[str, str]:
+        """What a form of this page carries along."""
+        return self._scope
+
     def _here(self) -> dict[str, str]:
         return ({"node": self.at_node} if self.at_node else {}) | ({"kind": self.kind} if self.kind else {})
 
 
 class ReportLinks(Links):
-    """Within one file: nodes shown in detail are link targets."""
+    """Within one file: nodes shown in detail and runbooks of its alerts are link targets."""
 
     site = False
 
-    def __init__(self, nodes: Sequence[str] = ()) -> None:
+    def __init__(self, nodes: Sequence[str] = (), alerts: Iterable[str] = ()) -> None:
         super().__init__()
+        self.runbooks_within = sorted(set(alerts) & set(runbooks()))
         self._keys = {name: f"node-{place}" for place, name in enumerate(nodes, start=1)}
 
     def key(self, name: str) -> str:
@@ -67,10 +125,13 @@ class ReportLinks(Links):
     def node(self, name: str) -> str:
         return f"#{self._keys[name]}" if name in self._keys else ""
 
+    def runbook(self, name: str, node: str = "") -> str:  # noqa: ARG002 - the file has each runbook once
+        return f"#runbook-{name}" if name in self.runbooks_within else ""
+
 
 def _address(path: str, values: Mapping[str, str]) -> str:
     return f"{path}?{urlencode(values)}" if values else path
 
 
-def _only(values: Mapping[str, str], name: str) -> dict[str, str]:
-    return {name: values[name]} if name in values else {}
+def _only(values: Mapping[str, str], *names: str) -> dict[str, str]:
+    return {name: values[name] for name in names if name in values}

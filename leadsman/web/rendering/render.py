@@ -29,7 +29,9 @@ from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.scope import ALL, QUICK, Scope, address_time
 from leadsman.web.reading.timeline import Timeline
-from leadsman.web.rendering.links import Links
+from leadsman.web.rendering.links import Links, ReportLinks
+from leadsman.web.rendering.markdown import runbook_html
+from streams.alerting.runbook import runbooks
 
 FOLDER: Final = Path(__file__).parent
 STATIC: Final = FOLDER / "static"
@@ -90,12 +92,15 @@ def node_page(
     return _render("node.html.j2", links, values)
 
 
-def report_file(links: Links, view: Overview, story: Timeline, details: Sequence[Detail], written: datetime) -> str:
+def report_file(
+    links: ReportLinks, view: Overview, story: Timeline, details: Sequence[Detail], written: datetime
+) -> str:
     """One file that needs no server."""
     values = {
         **_cluster(view, story, {}),
         "details": [{"detail": each, "badges": badges(each.node)} for each in details],
         "written": written.astimezone(UTC),
+        "runbooks": [(each, runbook_html(runbooks()[each], links, 2)) for each in links.runbooks_within],
         "inline": inline(),
         **_charts(view.scope),
     }
@@ -119,7 +124,7 @@ def note_page(
 def inline() -> Inline:
     """Styles and scripts within a file, and the policy that allows no others."""
     theme, uplot, page = (_static(name) for name in ("theme.js", "uplot.min.js", "page.js"))
-    style = _static("uplot.min.css") + "\n" + _static("page.css")
+    style = "\n".join(_static(name) for name in ("uplot.min.css", "page.css", "help.css", "print.css"))
     scripts = " ".join(_hash(each) for each in (theme, uplot, page))
     policy = (
         f"default-src 'none'; script-src {scripts}; style-src {_hash(style)}; img-src data:; "
@@ -177,6 +182,7 @@ def environment() -> Environment:
     made.filters |= {"plain": shown, "freshness": freshness, "nothing_found": nothing_found}
     made.tests |= {"is_web": is_web, "pinning": pins}
     made.globals |= {
+        "now_utc": lambda: datetime.now(UTC),
         "quick": QUICK_TEXTS,
         "kinds": words.KINDS,
         "gc_verdicts": words.GC_VERDICTS,
@@ -185,6 +191,7 @@ def environment() -> Environment:
         "BROKEN_GC": BROKEN_GC,
         "MAIN_CHARTS": MAIN_CHARTS,
         "GC_SHOWN": GC_SHOWN,
+        "UNKNOWN": Severity.UNKNOWN.value,
         "ALERTS_SHOWN": ALERTS_SHOWN,
         "version": _version(),
     }

@@ -33,7 +33,13 @@ def write_report(db: Database, asked: Asked, written: datetime, detailed: int = 
     details = read_details(db, scope, chosen)
     only = view.nodes[0].name if len(view.nodes) == 1 else ""
     story = read_timeline(db, scope, view.alerts or (), LINES, spans_of=only)
-    return report_file(ReportLinks([node.name for node in chosen]), view, story, details, written)
+    return report_file(
+        ReportLinks([node.name for node in chosen], [alert.name for alert in view.alerts or ()]),
+        view,
+        story,
+        details,
+        written,
+    )
 
 
 def empty_texts(db: Database) -> list[str]:

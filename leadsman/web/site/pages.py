@@ -12,10 +12,13 @@ from leadsman.web.reading.overview import read_image_gc, read_node, read_overvie
 from leadsman.web.reading.scope import Asked, BadScope, choose
 from leadsman.web.reading.timeline import read_timeline
 from leadsman.web.reading.words import KINDS
-from leadsman.web.rendering.links import Links
+from leadsman.web.rendering.help import runbook_page, runbooks_page
+from leadsman.web.rendering.links import RUNBOOKS, Links
 from leadsman.web.rendering.render import node_page, note_page, overview_page
 from leadsman.web.rendering.report import EMPTY, empty_commands, empty_texts
+from sql.database.errors import DatabaseError
 from sql.database.open import Database
+from streams.alerting.runbook import runbooks
 
 LINES: Final = 200
 LONGEST: Final = 500
@@ -23,6 +26,10 @@ LONGEST: Final = 500
 
 
 class NoSuchNode(LookupError):
+    """The message names it."""
+
+
+class NoSuchRunbook(LookupError):
     """The message names it."""
 
 
@@ -34,18 +41,20 @@ class Request(NamedTuple):
     kind: str
     shown: Mapping[str, str]
     """What the browser filters by: `q` and `show`."""
+    live: bool = False
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> "Request":
         """Raises BadScope where a value is too long or of no meaning."""
-        values = {name: query.get(name, "") for name in (*Asked._fields, "node", "kind", "q", "show")}
+        values = {name: query.get(name, "") for name in (*Asked._fields, "node", "kind", "q", "show", "live")}
         for name, value in values.items():
             if len(value) > LONGEST:
                 raise BadScope(f"{name} is longer than {LONGEST} characters")
         if values["kind"] and values["kind"] not in KINDS:
             raise BadScope(f"kind cannot be {values['kind'][:40]!r}: it is one of {', '.join(KINDS)}")
         shown = {name: values[name] for name in ("q", "show")}
-        return cls(Asked(*(values[name] for name in Asked._fields)), values["node"], values["kind"], shown)
+        asked = Asked(*(values[name] for name in Asked._fields))
+        return cls(asked, values["node"], values["kind"], shown, values["live"] == "1" and not asked.until)
 
 
 def overview_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM.now) -> str | None:
@@ -56,7 +65,7 @@ def overview_of(db: Database, request: Request, now: Callable[[], datetime] = SY
     view = read_overview(db, choose(spans, request.asked, now()), spans)
     only = view.nodes[0].name if len(view.nodes) == 1 else ""
     story = read_timeline(db, view.scope, view.alerts or (), LINES, kind=request.kind, spans_of=only)
-    return overview_page(Links(view.scope, kind=request.kind), view, story, request.shown)
+    return overview_page(Links(view.scope, kind=request.kind, live=request.live), view, story, request.shown)
 
 
 def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM.now) -> str | None:
@@ -73,10 +82,32 @@ def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM
     alerts = read_alerts(db, evidence, request.node)
     story = read_timeline(db, scope, alerts or (), LINES, node=request.node, kind=request.kind, spans_of=request.node)
     gc = read_image_gc(db, scope, request.node)
-    links = Links(scope, node=request.node, kind=request.kind)
+    links = Links(scope, node=request.node, kind=request.kind, live=request.live)
     return node_page(links, evidence, detail, story, gc, alerts)
 
 
 def empty_page(db: Database) -> str:
     """What an empty database shows, and what to do."""
     return note_page(Links(), EMPTY, empty_texts(db), empty_commands(db))
+
+
+def runbook_of(db: Database, request: Request, name: str, now: Callable[[], datetime] = SYSTEM.now) -> str:
+    """A runbook, with its alerts in the range; it needs no database to be read. Raises NoSuchRunbook and BadScope."""
+    runbook = runbooks().get(name)
+    if runbook is None:
+        raise NoSuchRunbook(f"There is no runbook of an alert {name[:80]!r}.")
+    path = RUNBOOKS + name
+    try:
+        spans = read_spans(db)
+        scope = choose(spans, request.asked, now()) if spans else None
+        alerts = None if scope is None else read_alerts(db, scope, request.node)
+    except DatabaseError:
+        return runbook_page(Links(request.asked, node=request.node, path=path), runbook, None, None)
+    links = Links(scope or request.asked, node=request.node, path=path, live=request.live)
+    found = None if alerts is None else [alert for alert in alerts if alert.name == name]
+    return runbook_page(links, runbook, found, scope)
+
+
+def runbooks_of(request: Request) -> str:
+    """The list of them."""
+    return runbooks_page(Links(request.asked, live=request.live))

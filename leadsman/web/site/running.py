@@ -34,7 +34,7 @@ async def _run(db: Database, host: str, port: int, token: str, report: Callable[
 async def listening(db: Database, host: str, port: int, token: str) -> AsyncIterator[str]:
     """Serve during the block; gives the address. Raises CannotListen."""
     site = Site(db, token, guard_host=is_loopback(host))
-    runner = web.AppRunner(site.application(), access_log=None)
+    runner = web.AppRunner(site.application(), access_log=None, handler_cancellation=True)
     await runner.setup()
     try:
         try:

@@ -1,7 +1,9 @@
 // Opens pages in a real browser and tells what was seen. Reads {chromium, modules, steps} from standard input, writes
 // a list, one entry a step. A step: {url, width, height, scheme, actions, picture, axe, offset}.
-// An action: ["press", KEY] | ["go", KEY, ADDRESS THAT IT LEADS TO] | ["type", TEXT] | ["click", SELECTOR] | ["wait", MS] | ["reload"] | ["read", NAME, JS].
-import { readFileSync } from 'node:fs';
+// An action: ["press", KEY] | ["go", KEY, ADDRESS THAT IT LEADS TO] | ["type", TEXT] | ["click", SELECTOR] |
+// ["follow", SELECTOR, ADDRESS THAT IT LEADS TO] | ["wait", MS] | ["until", JS] | ["pdf", FILE] |
+// ["reached", FILE THAT IS MADE] | ["reload"] | ["read", NAME, JS].
+import { readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
 const asked = JSON.parse(readFileSync(0, 'utf8'));
@@ -13,12 +15,24 @@ const browser = await chromium.launch({
     '--disable-component-update', '--disable-sync'],
 });
 
+const holds = async (page, condition) => {  // the page's own policy forbids to wait within it
+  const deadline = Date.now() + 40000;
+  while (!await page.evaluate(condition)) {
+    if (Date.now() > deadline) throw new Error(`never: ${condition}`);
+    await page.waitForTimeout(50);
+  }
+};
+
 const act = async (page, [name, ...values], read) => {
   if (name === 'press') await page.keyboard.press(values[0]);
   else if (name === 'go') await Promise.all([page.waitForURL(values[1]), page.keyboard.press(values[0])]);
   else if (name === 'type') await page.keyboard.type(values[0]);
   else if (name === 'click') await page.click(values[0]);
   else if (name === 'wait') await page.waitForTimeout(values[0]);
+  else if (name === 'until') await holds(page, values[0]);
+  else if (name === 'follow') await Promise.all([page.waitForURL(values[1]), page.click(values[0])]);
+  else if (name === 'reached') writeFileSync(values[0], '');
+  else if (name === 'pdf') await page.pdf({ path: values[0], printBackground: true, preferCSSPageSize: true });
   else if (name === 'reload') await page.reload();
   else if (name === 'read') read[values[0]] = await page.evaluate(values[1]);
   else throw new Error(`no action is named ${name}`);

@@ -4,8 +4,6 @@ The names of a real recording are replaced by markup; what the browser does with
 """
 
 import gzip
-import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -13,8 +11,9 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from components.command import start, succeeds
+from components.command import succeeds
 from components.page.browser import browse, browser_modules, chromium_program
+from components.page.site import serving
 from components.programs.cache import require
 from paths import NODE_PRESSURE
 
@@ -60,20 +59,8 @@ def report(db: Path) -> str:
 def site(db: Path, report: str) -> Iterator[str]:
     """The address of the page, after the report was written: the database belongs to one process."""
     assert report
-    process = start("serve", "--port", "0", db=db)
-    try:
-        yield _address(process)
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)
-
-
-def _address(process: "subprocess.Popen[str]") -> str:
-    assert process.stderr is not None
-    line = process.stderr.readline()
-    found = re.search(r"http://127\.0\.0\.1:[0-9]+", line)
-    assert found, line
-    return found.group()
+    with serving(db) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

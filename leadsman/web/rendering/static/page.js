@@ -1,6 +1,7 @@
 // The page's behaviour. Whatever a cluster named reaches the document as text only.
 (() => {
   'use strict';
+  const { signal } = window.leadsman;
   const $ = (selector, root = document) => root.querySelector(selector);
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const root = document.documentElement;
@@ -17,8 +18,8 @@
     showTheme();
     drawAgain();
   };
-  if (themeButton) { showTheme(); themeButton.addEventListener('click', nextTheme); }
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => drawAgain());
+  if (themeButton) { showTheme(); themeButton.addEventListener('click', nextTheme, { signal }); }
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => drawAgain(), { signal });
 
   // ---- charts ---------------------------------------------------------------------------------------------------
   const holder = $('#chart-data');
@@ -209,37 +210,16 @@
     shown[at].scrollIntoView({ block: 'nearest' });
   };
 
-  // ---- live: the same address again, while nobody types ----------------------------------------------------------
-  const live = $('#live');
-  const EVERY = 15000;
-  let timer = 0;
-  const tick = () => {
-    if (document.hidden || $('dialog[open]') || document.activeElement?.matches('input, select')) return;
-    location.reload();
-  };
-  const setLive = (on) => {
-    live.setAttribute('aria-pressed', String(on));
-    clearInterval(timer);
-    if (on) timer = setInterval(tick, EVERY);
-    const address = new URL(location.href);
-    if (on) address.searchParams.set('live', '1'); else address.searchParams.delete('live');
-    history.replaceState(null, '', address);
-  };
-  if (live) {
-    if (new URL(location.href).searchParams.get('live') === '1') setLive(true);
-    live.addEventListener('click', () => setLive(live.getAttribute('aria-pressed') !== 'true'));
-  }
-
   // ---- keys ------------------------------------------------------------------------------------------------------
   const help = $('#keys');
   const helpButton = $('#help');
-  if (helpButton) helpButton.addEventListener('click', () => help.showModal());
+  if (helpButton) helpButton.addEventListener('click', () => help.showModal(), { signal });
   const keys = {
     '/': () => { if (filter) filter.focus(); },
     j: () => step(1),
     k: () => step(-1),
     t: () => nextTheme(),
-    l: () => { if (live) live.click(); },
+    l: () => { $('#live')?.click(); },
     '?': () => help.showModal(),
   };
   document.addEventListener('keydown', (event) => {
@@ -252,5 +232,5 @@
     if (typing || event.ctrlKey || event.metaKey || event.altKey || $('dialog[open]')) return;
     const act = keys[event.key];
     if (act) { event.preventDefault(); act(); }
-  });
+  }, { signal });
 })();

@@ -6,4 +6,6 @@
     if (chosen === 'light' || chosen === 'dark') document.documentElement.dataset.theme = chosen;
   } catch { /* storage is refused: the system decides */ }
   document.documentElement.classList.add('js');
+  // A live page runs its scripts again for new content: what listens outside of that content ends by `signal`.
+  window.leadsman = new AbortController();
 })();

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from leadsman.cli.present.tables import as_csv, as_json, as_table
+from leadsman.cli.present.tables import as_json, as_table
 from sql.database.open import Result
+from sql.questions.answers import as_csv
 
 HOSTILE = "\x1b]0;x\x07\x9b31m\u202egpj.exe"
 

@@ -14,6 +14,8 @@ from sql.database.errors import QueryFailed
 from sql.database.open import Database, connect
 from sql.questions.ask import ask
 from sql.questions.digest import digest
+from sql.questions.limits import Limits
+from sql.questions.queries import run, saved_query
 from streams.fold.findings import NodeRow
 
 SECRET = "hunter2"  # noqa: S105 - of these tests only
@@ -153,3 +155,55 @@ def test_the_command_says_what_it_refuses_and_how_it_is_meant(folder: Path) -> N
     assert run.invoke(app, ["query", "--db", dsn, "--sql", "CREATE VIEW v AS SELECT 1", "--write"]).exit_code == 0
     assert run.invoke(app, ["query", "--db", dsn, "--sql", "DROP VIEW v", "--write"]).exit_code == 0
     assert run.invoke(app, ["query", "--db", dsn, "nodes", "--write"]).exit_code == 2
+
+
+SMALL = Limits(rows=3, seconds=1, memory_bytes=64 << 20, answer_bytes=1 << 20)
+
+
+def test_a_bounded_answer_has_one_row_more_than_may_be_shown(reader: Database) -> None:
+    assert len(ask(reader, "SELECT number FROM numbers(9)", {}, SMALL).rows) == SMALL.rows + 1
+    assert len(ask(reader, "SELECT number FROM numbers(2)", {}, SMALL).rows) == 2
+    assert len(run(reader, saved_query("nodes"), {}, SMALL).rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("SELECT count() FROM numbers(1000000000000)", "TIMEOUT_EXCEEDED"),
+        ("SELECT sleep(3)", "TIMEOUT_EXCEEDED"),
+        ("SELECT length(groupArray(number)) FROM numbers(100000000)", "MEMORY_LIMIT_EXCEEDED"),
+    ],
+)
+def test_a_bounded_question_ends_at_its_limits(reader: Database, statement: str, why: str) -> None:
+    with pytest.raises(QueryFailed, match=why):
+        ask(reader, statement, {}, SMALL)
+    assert ask(reader, "SELECT 1", {}, SMALL).rows == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT number FROM numbers(9) SETTINGS limit = 0",
+        "SELECT number FROM numbers(9) settings limit = 0, max_execution_time = 0",
+        "SELECT * FROM (SELECT number FROM numbers(9) SETTINGS max_memory_usage = 0)",
+        "SET max_memory_usage = 0",
+        "SET final = 0",
+        "USE system",
+        "SYSTEM FLUSH LOGS",
+        "KILL QUERY WHERE 1",
+    ],
+)
+def test_a_bounded_question_can_neither_lift_its_limits_nor_change_the_session(
+    reader: Database, statement: str
+) -> None:
+    with pytest.raises(QueryFailed) as refusal:
+        ask(reader, statement, {}, SMALL)
+    assert refusal.value.forbidden
+    assert ask(reader, "SELECT getSetting('final'), currentDatabase()", {}, SMALL).rows == [(True, "default")]
+
+
+@pytest.mark.parametrize(
+    "statement", ["SHOW TABLES", "DESCRIBE TABLE nodes", "EXPLAIN SELECT 1", "SELECT 'SETTINGS'"]
+)
+def test_what_only_reads_is_answered_within_limits(reader: Database, statement: str) -> None:
+    assert ask(reader, statement, {}, SMALL).rows

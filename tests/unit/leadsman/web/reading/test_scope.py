@@ -64,8 +64,18 @@ def test_what_cannot_be_is_refused_with_what_can(asked: Asked, says: str) -> Non
 def test_an_address_leads_back_to_the_same_range() -> None:
     scope = choose(SPANS, Asked(since="2026-07-02T10:00:00.5", until="2026-07-02T12:00"))
     assert choose(SPANS, Asked(**scope.address())) == scope
-    named = choose(SPANS, Asked(last="6h"))
-    assert choose(SPANS, Asked(**named.address())) == named
+    for asked in (Asked(last="6h"), Asked(), Asked(since="2026-07-02T10:00:00Z")):
+        open_ended = choose(SPANS, asked)
+        assert choose(SPANS, Asked(**open_ended.address())) == open_ended
+
+
+def test_what_was_left_open_moves_with_what_is_observed() -> None:
+    later = [span._replace(last_at=span.last_at + timedelta(hours=1)) for span in SPANS]
+    for asked in (Asked(), Asked(last="6h"), Asked(last=ALL), Asked(since="2026-07-02T10:00:00Z")):
+        address = choose(SPANS, asked).address()
+        assert choose(later, Asked(**address)).until == choose(SPANS, asked).until + timedelta(hours=1)
+    fixed = choose(SPANS, Asked(until="2026-07-03T00:00:00Z")).address()
+    assert choose(later, Asked(**fixed)).until == datetime(2026, 7, 3, tzinfo=UTC)
 
 
 def test_a_time_is_told_to_the_second_where_it_is_full() -> None:

@@ -1,7 +1,9 @@
 """The site: what it answers, to whom, with which headers, and that it writes nothing."""
 
+import asyncio
 import base64
 import os
+import re
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -15,8 +17,8 @@ from click.testing import CliRunner
 
 from components.rows import T0, row, store
 from leadsman.cli.main import app
-from leadsman.web.site.serve import HEADERS, Site
-from sql.database.errors import QueryFailed
+from leadsman.web.site.serve import HEADERS, MOST_QUESTIONS, Site
+from sql.database.errors import DatabaseUnreachable, QueryFailed
 from sql.database.open import Database, connect
 from sql.questions.digest import digest
 from streams.fold.findings import EvictionSignal, NodeRow
@@ -70,7 +72,20 @@ async def guarded(read_only: Database) -> AsyncIterator[Client]:
     await made.close()
 
 
-PATHS = ("/", "/node?node=" + quote(NODE), "/static/page.css", "/static/page.js", "/healthz", "/none", "/?since=x")
+PATHS = (
+    "/",
+    "/node?node=" + quote(NODE),
+    "/ask",
+    "/ask?name=nodes",
+    "/ask?name=nodes&format=csv",
+    "/runbooks/",
+    "/runbooks/PodsEvicted",
+    "/static/page.css",
+    "/static/page.js",
+    "/healthz",
+    "/none",
+    "/?since=x",
+)
 
 
 @pytest.mark.asyncio
@@ -104,6 +119,22 @@ def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere() -> None:
         ("/?kind=none", 400, "kind cannot be"),
         ("/?q=" + "x" * 501, 400, "longer than 500"),
         ("/healthz", 200, "ok"),
+        ("/runbooks/", 200, "The kubelet evicted pods"),
+        ("/runbooks/PodsEvicted", 200, '<a href="/ask?cluster=c&amp;name=evicted_pods">'),
+        ("/runbooks/PodsEvicted.md?node=" + quote(NODE), 200, "node &lt;b&gt;&amp;1"),
+        ("/runbooks/%3Cimg%3E", 404, "no runbook of an alert &#39;&lt;img&gt;&#39;"),
+        ("/runbooks/..%2fdefaults.yaml", 404, "There is no"),
+        ("/ask", 200, "Which pod goes next on each node"),
+        ("/ask?name=nodes", 200, "node &lt;b&gt;&amp;1"),
+        ("/ask?name=next_eviction&p.depth=%3Cb%3E", 200, "parameter depth cannot be &#39;&lt;b&gt;&#39;"),
+        ("/ask?name=%3Cb%3E", 400, "no saved question &#39;&lt;b&gt;&#39;"),
+        ("/ask?sql=SELECT+%27%3Cimg%3E%27+AS+%22%3Cb%3E%22", 200, "<td>&lt;img&gt;</td>"),
+        ("/ask?sql=DROP+TABLE+nodes", 200, "only questions are answered here"),
+        ("/ask?sql=SELECT+file%28%27%2Fetc%2Fpasswd%27%29", 200, "reaches outside of the database"),
+        ("/ask?sql=" + "x" * 4001, 400, "longer than 4,000"),
+        ("/ask?sql=SELECT+1&name=nodes", 400, "not both"),
+        ("/ask?sql=SELEC&format=csv", 400, "Syntax error"),
+        ("/ask?format=csv", 404, "There is no such page"),
     ],
 )
 async def test_an_address_gets_its_answer(client: Client, path: str, status: int, says: str) -> None:
@@ -128,6 +159,64 @@ async def test_head_is_answered_without_a_body(client: Client) -> None:
 async def test_links_carry_cluster_range_and_node(client: Client) -> None:
     text = await (await client.get("/?last=6h")).text()
     assert '<a href="/node?cluster=c&amp;last=6h&amp;node=node+%3Cb%3E%261">' in text
+
+
+@pytest.mark.asyncio
+async def test_a_range_that_moves_moves_in_every_link_and_live_stays(client: Client) -> None:
+    for asked, carried in (("", ""), ("last=6h&", "&amp;last=6h")):
+        text = await (await client.get(f"/?{asked}live=1")).text()
+        addresses = re.findall(r'href="(/[^"]*)"', text)
+        followed = [each for each in addresses if not each.startswith("/static/")]
+        assert len(followed) > 5
+        assert [each for each in followed if "live=1" not in each] == []
+        assert [each for each in followed if "until=" in each or "since=" in each] == []
+        assert f'"/node?cluster=c{carried}&amp;live=1&amp;node=' in text
+
+
+@pytest.mark.asyncio
+async def test_a_range_that_has_an_end_is_not_live(client: Client) -> None:
+    text = await (await client.get("/?until=2026-11-22T00:00:00Z&live=1")).text()
+    assert 'id="live"' not in text
+    assert "live=1" not in text
+
+
+@pytest.mark.asyncio
+async def test_sql_in_another_site_s_link_is_shown_and_not_run(client: Client) -> None:
+    path = "/ask?sql=SELECT+%27ran%27%7C%7C%27!%27"
+    for site, ran in (("cross-site", False), ("same-site", False), ("same-origin", True), ("none", True)):
+        answer = await client.get(path, headers={"Sec-Fetch-Site": site})
+        assert (answer.status, "ran!" in await answer.text()) == (200, ran), site
+    refused = await client.get(f"{path}&format=csv", headers={"Sec-Fetch-Site": "cross-site"})
+    assert refused.status == 404
+
+
+@pytest.mark.asyncio
+async def test_a_csv_answer_is_a_file_that_a_spreadsheet_does_not_run(client: Client) -> None:
+    answer = await client.get("/ask?sql=SELECT+%27%3D1%2B1%27+AS+a&format=csv")
+    assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="answer.csv"'
+    assert await answer.text() == "a\n'=1+1\n"
+
+
+@pytest.mark.asyncio
+async def test_questions_that_wait_are_few_and_the_others_are_refused(client: Client) -> None:
+    slow = "/ask?sql=SELECT+sleep%280.5%29"
+    answers = await asyncio.gather(*(client.get(slow) for _ in range(MOST_QUESTIONS + 2)))
+    assert sorted(each.status for each in answers) == [200] * MOST_QUESTIONS + [503] * 2
+    assert next(each for each in answers if each.status == 503).headers["Retry-After"] == "3"
+
+
+@pytest.mark.asyncio
+async def test_a_runbook_is_read_where_the_database_does_not_answer(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        raise DatabaseUnreachable("gone")
+
+    monkeypatch.setattr(Database, "query", gone)
+    answer = await client.get("/runbooks/StreamStalled?cluster=c")
+    text = await answer.text()
+    assert (answer.status, "the database does not answer" in text, "source_errors" in text) == (200, True, True)
 
 
 @pytest.mark.asyncio

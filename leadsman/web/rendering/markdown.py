@@ -1,0 +1,101 @@
+"""A runbook as HTML: its questions are links where the page can ask them, its commands are text."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+from markupsafe import Markup, escape
+
+from leadsman.web.rendering.links import Links
+from sql.questions.queries import SavedQuery, saved_queries
+from streams.alerting.runbook import Runbook, runbooks
+
+_COMMAND: Final = re.compile(r"(?P<command>[^#]*?)\s*(?:#\s*(?P<note>.*))?")
+_QUESTION: Final = re.compile(r"leadsman query (?P<name>\w+)(?P<given>(?: --param \w+=\S+)*)")
+_GIVEN: Final = re.compile(r"--param (\w+)=(\S+)")
+LEVELS: Final = 6
+
+
+class _Rendered(RendererHTML):
+    """What differs from plain HTML; `env` has the links and how many levels the headings go down."""
+
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Mapping[str, Any]) -> str:
+        """Commands, one a line, with what each answers or its comment."""
+        del options
+        lines = [line for line in tokens[idx].content.splitlines() if line.strip()]
+        return str(Markup('<ul class="commands">{}</ul>').format(Markup("").join(_lines(lines, env["links"]))))
+
+    def code_inline(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Mapping[str, Any]) -> str:
+        del options
+        text = tokens[idx].content
+        found = _question(text)
+        address = env["links"].ask(*found) if found else ""
+        shown = Markup("<code>{}</code>").format(text)
+        return str(Markup('<a href="{}">{}</a>').format(address, shown) if address else shown)
+
+    def text(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Mapping[str, Any]) -> str:
+        """Another alert's name leads to its runbook."""
+        del options
+
+        def linked(match: re.Match[str]) -> str:
+            name = match.group()
+            address = env["links"].runbook(name) if name != env["name"] else ""
+            return str(Markup('<a href="{}">{}</a>').format(address, name)) if address else name
+
+        return _names().sub(linked, str(escape(tokens[idx].content)))
+
+    def heading_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Mapping[str, Any]) -> str:
+        del options
+        return f"<{_level(tokens[idx], env)}>"
+
+    def heading_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Mapping[str, Any]) -> str:
+        del options
+        return f"</{_level(tokens[idx], env)}>\n"
+
+
+def runbook_html(runbook: Runbook, links: Links, deeper: int = 0) -> Markup:
+    """Its text; the headings are `deeper` levels below their own."""
+    env = {"links": links, "deeper": deeper, "name": runbook.name}
+    return Markup(_parser().render(runbook.text, env))  # noqa: S704 - HTML in the text is escaped by the parser
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}, renderer_cls=_Rendered).enable("table")
+
+
+@cache
+def _names() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, runbooks()))})\b")
+
+
+def _level(token: Token, env: Mapping[str, Any]) -> str:
+    return f"h{min(int(token.tag[1:]) + env['deeper'], LEVELS)}"
+
+
+def _lines(lines: Sequence[str], links: Links) -> Iterator[Markup]:
+    for line in lines:
+        found = _COMMAND.fullmatch(line.strip())
+        command, note = (found["command"], found["note"] or "") if found else (line, "")
+        asked = _question(command)
+        what = asked[0].description if asked else note
+        address = links.ask(*asked) if asked else ""
+        shown = Markup('<a href="{}">{}</a>').format(address, what) if address else escape(what)
+        more = note if asked else ""
+        yield Markup("<li>{}<code>{}</code>{}</li>").format(
+            Markup("<span>{}</span>").format(shown) if what else "",
+            command,
+            Markup('<span class="muted small">{}</span>').format(more) if more else "",
+        )
+
+
+def _question(command: str) -> tuple[SavedQuery, dict[str, str]] | None:
+    """Which saved question a command asks, and with which parameters."""
+    found = _QUESTION.fullmatch(command)
+    query = {each.name: each for each in saved_queries()}.get(found["name"]) if found else None
+    return None if found is None or query is None else (query, dict(_GIVEN.findall(found["given"])))

@@ -1,0 +1,89 @@
+"""A question that a reader asks on the page: a saved one, or SQL that only reads, within limits."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from leadsman.web.reading.scope import Asked, BadScope
+from leadsman.web.rendering.help import Answer, ask_page
+from leadsman.web.rendering.links import ASK, GIVEN, Links
+from sql.database.errors import DatabaseError, QueryFailed
+from sql.database.open import Database, Result
+from sql.questions.answers import as_csv
+from sql.questions.ask import ask
+from sql.questions.limits import Limits
+from sql.questions.queries import BadParameter, SavedQuery, run, saved_queries
+
+MIB: Final = 1 << 20
+LIMITS: Final = Limits(rows=1000, seconds=5, memory_bytes=256 * MIB, answer_bytes=16 * MIB)
+LONGEST_SQL: Final = 4000
+LONGEST: Final = 500
+"""Characters of a parameter."""
+MOST_GIVEN: Final = 20
+CSV: Final = "csv"
+
+
+class Question(NamedTuple):
+    """What an address asks for."""
+
+    asked: Asked
+    query: SavedQuery | None
+    sql: str
+    given: Mapping[str, str]
+    as_csv: bool
+    live: bool
+    trusted: bool
+    """The reader asked it here, or typed the address: another site's link to SQL is shown and not run."""
+
+    @classmethod
+    def of(cls, query: Mapping[str, str], *, trusted: bool) -> "Question":
+        """Raises BadScope where a value is too long or of no meaning."""
+        name, sql = query.get("name", ""), query.get("sql", "").strip()
+        given = {key.removeprefix(GIVEN): value for key, value in query.items() if key.startswith(GIVEN)}
+        if len(sql) > LONGEST_SQL:
+            raise BadScope(f"sql is longer than {LONGEST_SQL:,} characters")
+        if len(given) > MOST_GIVEN or any(len(value) > LONGEST for value in (name, *given.values())):
+            raise BadScope(f"a question has at most {MOST_GIVEN} parameters of {LONGEST} characters")
+        saved = {each.name: each for each in saved_queries()}
+        if name and sql:
+            raise BadScope("give name or sql, not both")
+        if name and name not in saved:
+            raise BadScope(f"there is no saved question {name[:80]!r}")
+        asked = Asked(*(query.get(field, "")[:LONGEST] for field in Asked._fields))
+        csv = query.get("format") == CSV
+        return cls(asked, saved.get(name), sql, given, csv, query.get("live") == "1", trusted)
+
+    def links(self) -> Links:
+        return Links(self.asked, path=ASK, live=self.live)
+
+    def rows(self, db: Database) -> Answer | None:
+        """The answer; None where nothing is asked. Raises DatabaseError."""
+        if self.query is not None:
+            return _cut(run(db, self.query, self.given, LIMITS))
+        return _cut(ask(db, self.sql, self.given, LIMITS)) if self.sql and self.trusted else None
+
+
+def page_of(db: Database, question: Question) -> str:
+    """The box, with the answer or why there is none. Whatever the database refuses is a sentence there."""
+    answer: Answer | None
+    try:
+        answer = question.rows(db)
+    except DatabaseError as error:
+        answer = Answer(None, str(error))
+    return ask_page(question.links(), question.query, question.sql, question.given, answer, LIMITS)
+
+
+def csv_of(db: Database, question: Question) -> str | None:
+    """The answer as a file; None where nothing is asked. Raises BadScope where it is refused, or DatabaseError."""
+    try:
+        answer = question.rows(db)
+    except (QueryFailed, BadParameter) as error:
+        raise BadScope(str(error)) from None
+    text = None if answer is None or answer.result is None else as_csv(answer.result)
+    if text is not None and len(text) > LIMITS.answer_bytes:  # the embedded engine does not count it
+        raise BadScope(f"the answer is larger than {LIMITS.answer_bytes // MIB} MiB: ask for less")
+    return text
+
+
+def _cut(result: Result) -> Answer:
+    kept = result._replace(rows=result.rows[: LIMITS.rows])
+    return Answer(kept, cut=len(result.rows) > LIMITS.rows)

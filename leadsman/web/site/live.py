@@ -1,0 +1,86 @@
+"""Live pages: their readers learn what changed as it changes, by one query for all of them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from aiohttp import web
+
+from leadsman.web.reading.asked import rows
+from sql.database.open import Database
+
+EVERY_SECONDS: Final = 5.0
+MOST_READERS: Final = 200
+PATIENCE_SECONDS: Final = 20.0
+"""How long a reader may take no bytes, or the database give no answer."""
+MOST_ID: Final = 40
+"""Characters of a mark."""
+
+
+def read_marks(db: Database) -> dict[str, str]:
+    """A mark of each cluster, which changes with what its pages show. Raises DatabaseError."""
+    return {row["cluster"]: row["mark"] for row in rows(db, "pulse", {})}
+
+
+class Pulse:
+    """Asks for the marks while there is a reader, and sends each reader what it has not seen."""
+
+    def __init__(self, read: Callable[[], Awaitable[Mapping[str, str] | None]], every: float = EVERY_SECONDS) -> None:
+        self._read = read
+        self._every = every
+        self._readers = 0
+        self._asking: asyncio.Task[None] | None = None
+        self._asked = asyncio.Event()
+        self._closed = False
+        self.marks: Mapping[str, str] | None = None
+        """None while the database does not answer, or nobody reads."""
+
+    @property
+    def full(self) -> bool:
+        return self._closed or self._readers >= MOST_READERS
+
+    async def send(self, response: web.StreamResponse, cluster: str, seen: str) -> None:
+        """Events until the reader leaves or `close`; `seen` is the mark that the reader has, empty for none.
+
+        `changed` has the new mark as its id, `same` is a heartbeat, `down` means that the database does not answer.
+        """
+        self._readers += 1
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask())
+        try:
+            known = self.marks is not None
+            while known or await self._next():
+                mark = None if self.marks is None else self.marks.get(cluster, "none")
+                event = "down" if mark is None else "same" if mark == seen else "changed"
+                await asyncio.wait_for(response.write(_event(event, mark)), PATIENCE_SECONDS)
+                seen, known = mark or seen, False
+        finally:
+            self._readers -= 1
+            if not self._readers:
+                self._asking.cancel()
+                self._asking, self.marks = None, None
+
+    def close(self) -> None:
+        """Every reader's connection ends."""
+        self._closed = True
+        self._asked.set()
+
+    async def _next(self) -> bool:
+        """Waits until the database was asked again, or does not answer; false once this is closed."""
+        try:
+            await asyncio.wait_for(self._asked.wait(), PATIENCE_SECONDS)
+        except TimeoutError:
+            self.marks = None
+        return not self._closed
+
+    async def _ask(self) -> None:
+        while True:
+            self.marks = await self._read()
+            asked, self._asked = self._asked, asyncio.Event()
+            asked.set()
+            await asyncio.sleep(self._every)
+
+
+def _event(name: str, mark: str | None) -> bytes:
+    identified = "" if mark is None else f"id: {mark}\n"
+    return f"event: {name}\n{identified}data: {name}\n\n".encode()

@@ -1,0 +1,74 @@
+"""The report on paper: as Chromium prints it, page by page."""
+
+from typing import Final, NamedTuple
+
+import pypdfium2
+import pytest
+
+from components.command import succeeds
+from components.page.browser import browse, browser_modules, chromium_program
+from components.programs.cache import require
+from paths import NODE_PRESSURE
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+HEADINGS: Final = (
+    "[...document.querySelectorAll('h2:not(.mono), h3, h4, h5, .when, .day')].map((each) => each.innerText.trim())"
+)
+MOST_PAGES: Final = 12
+"""Of one node and 18 minutes: what happened 6, the node 2, three runbooks 3."""
+
+
+class Printed(NamedTuple):
+    pages: list[list[str]]
+    """The lines of each, from top to bottom."""
+    headings: set[str]
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> Printed:
+    require(chromium_program, browser_modules)
+    folder = tmp_path_factory.mktemp("print")
+    succeeds("replay", NODE_PRESSURE, "--quiet", db=folder / "db")
+    succeeds("report", "-o", folder / "report.html", db=folder / "db")
+    actions = [["read", "headings", HEADINGS], ["pdf", str(folder / "report.pdf")]]
+    # in dark as well: paper is light
+    step = {"url": (folder / "report.html").as_uri(), "scheme": "dark", "actions": actions}
+    (seen,) = browse([step], folder)
+    with pypdfium2.PdfDocument(folder / "report.pdf") as pdf:
+        return Printed([_lines(page) for page in pdf], set(seen["read"]["headings"]))
+
+
+def _lines(page: pypdfium2.PdfPage) -> list[str]:
+    text = page.get_textpage()
+    whole, found, place = text.get_text_range(), [], 0
+    for line in whole.split("\r\n"):
+        if line.strip():
+            _, bottom, _, _ = text.get_charbox(place + len(line) - len(line.lstrip()))
+            found.append((-bottom, line.strip()))
+        place += len(line) + 2
+    return [line for _, line in sorted(found)]
+
+
+def test_a_report_has_no_more_pages_than_it_needs(printed: Printed) -> None:
+    assert 3 <= len(printed.pages) <= MOST_PAGES
+
+
+def test_no_page_ends_with_a_heading(printed: Printed) -> None:
+    assert printed.headings
+    for number, lines in enumerate(printed.pages, start=1):
+        assert lines, number
+        ends = [heading for heading in printed.headings if heading and lines[-1].startswith(heading)]
+        assert ends == [], (number, lines[-1])
+
+
+def test_a_node_in_detail_has_two_pages(printed: Printed) -> None:
+    begins = next(number for number, lines in enumerate(printed.pages) if lines[0].startswith("Nodes in detail"))
+    runbooks = next(number for number, lines in enumerate(printed.pages) if lines[0].startswith("Runbooks"))
+    assert runbooks - begins <= 2
+
+
+def test_what_only_a_screen_can_do_is_not_printed(printed: Printed) -> None:
+    everything = "\n".join(line for lines in printed.pages for line in lines)
+    for control in ("Theme:", "Keys", "Needing attention", "Show all", "Skip to content"):
+        assert control not in everything

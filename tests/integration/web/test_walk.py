@@ -1,0 +1,109 @@
+"""A person on call, in Chromium: from an alert's link to the cause and the next step in at most three clicks."""
+
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import urlencode
+
+import pytest
+
+from components.command import succeeds
+from components.page.browser import browse, browser_modules, chromium_program
+from components.page.site import serving
+from components.programs.cache import require
+from paths import NODE_PRESSURE, SCENARIOS
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+MOST_CLICKS: Final = 3
+
+
+class Walk(NamedTuple):
+    """What is followed from the runbook of an alert, and what is read on the way, ended by the cause."""
+
+    capture: Path
+    alert: str
+    node: str
+    firing: str
+    """In the runbook's own list: what fired, and where."""
+    step: tuple[str, ...]
+    """What to do next, in the runbook."""
+    clicks: tuple[tuple[str, str], ...]
+    """The text of each link, and what the address that it leads to holds."""
+    cause: tuple[str, ...]
+
+
+WALKS: Final = {
+    "eviction": Walk(
+        NODE_PRESSURE,
+        "PodsEvicted",
+        "real-node-1",
+        "1 pod evicted, low on memory (14.4 GiB left, threshold 15.0 GiB)",
+        ("free the resource, or raise requests",),
+        (("Which running pods were evicted, for what, and whether any pod explains it", "name=evicted_pods"),),
+        # that pod held 4.75 GiB, and 61 % of all that the node's pods used
+        ("hog-775668d95b-wcnzb", "memory.available", "14.4 GiB", "4.75 GiB", "61 %"),
+    ),
+    "eviction, by its node": Walk(
+        NODE_PRESSURE,
+        "PodsEvicted",
+        "real-node-1",
+        "1 pod evicted, low on memory",
+        ("free the resource, or raise requests",),
+        (("real-node-1", "/node?"),),
+        ("hog-775668d95b-wcnzb", "low on memory"),
+    ),
+    "image GC": Walk(
+        NODE_PRESSURE,
+        "ImageGCInsufficientFreed",
+        "real-node-1",
+        "image GC freed 0 B of 180 GiB",
+        ("Find what fills the disk", "Pull it again and pin"),
+        (("Every episode of image GC trouble, harmless ones too, in order", "name=image_gc_episodes"),),
+        ("74 % of the image file system is used", "freed nothing", "image GC deleted the pause image"),
+    ),
+    "TopologyAffinityError": Walk(
+        SCENARIOS / "numa_admission" / "capture.jsonl",
+        "NUMAFragmented",
+        "n1",
+        "",
+        ("Move the small pods with exclusive CPUs off one NUMA node",),
+        (
+            (
+                "Pods that a node refused for NUMA or exclusive CPUs, and the state of its NUMA nodes at that moment",
+                "name=numa_admission_failures",
+            ),
+        ),
+        ("four", "it asked for 4 exclusive CPUs; free were 5, at most 3 of them on one NUMA node"),
+    ),
+    "scheduler blind spot": Walk(
+        SCENARIOS / "scheduling_lost_node" / "capture.jsonl",
+        "SchedulerBlindSpot",
+        "",
+        "the scheduler does not see a node",
+        ("restart kube-scheduler, or add or delete any node",),
+        (("Where a scheduler works with a wrong list of nodes, and the evidence for it", "name=blind_spots"),),
+        ("lost_node",),
+    ),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def components() -> None:
+    require(chromium_program, browser_modules)
+
+
+@pytest.mark.parametrize("failure", WALKS)
+def test_an_alert_s_link_leads_to_cause_and_next_step(failure: str, tmp_path: Path) -> None:
+    walk = WALKS[failure]
+    succeeds("replay", walk.capture, "--quiet", db=tmp_path / "db")
+    assert len(walk.clicks) <= MOST_CLICKS
+    clicks = [["follow", f'main a:text-is("{text}")', f"**{leads}**"] for text, leads in walk.clicks]
+    text = ["read", "runbook", "document.querySelector('main').innerText"]
+    with serving(tmp_path / "db") as address:
+        about = urlencode({"node": walk.node} if walk.node else {})
+        (seen,) = browse([{"url": f"{address}/runbooks/{walk.alert}?{about}", "actions": [text, *clicks]}], tmp_path)
+    assert (seen["console"], seen["errors"]) == ([], [])
+    for expected in (walk.firing, *walk.step):
+        assert expected in " ".join(seen["read"]["runbook"].split()), expected
+    for expected in walk.cause:
+        assert expected in " ".join(seen["text"].split()), expected

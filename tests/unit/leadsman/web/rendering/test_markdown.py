@@ -1,0 +1,63 @@
+"""Runbooks as HTML: every question that one names is a link that the page answers, and markup is text."""
+
+import pytest
+
+from leadsman.web.rendering.links import Links, ReportLinks
+from leadsman.web.rendering.markdown import runbook_html
+from sql.questions.queries import saved_queries
+from streams.alerting.runbook import Runbook, runbooks
+
+
+def html(text: str, links: Links | None = None, deeper: int = 0) -> str:
+    return str(runbook_html(Runbook("X", "x", text), links or Links(), deeper))
+
+
+def test_a_question_is_a_link_with_what_it_answers_and_its_parameters() -> None:
+    text = html("```console\nleadsman query next_eviction --param depth=3   # who <goes>\n```")
+    (query,) = [each for each in saved_queries() if each.name == "next_eviction"]
+    assert f'<a href="/ask?name=next_eviction&amp;p.depth=3">{query.description}</a>' in text
+    assert "who &lt;goes&gt;" in text
+
+
+def test_of_a_node_a_question_is_about_that_node() -> None:
+    text = html("```console\nleadsman query next_eviction\n```", Links(node="a&b"))
+    assert 'href="/ask?name=next_eviction&amp;p.node=a%26b"' in text
+
+
+def test_a_command_that_is_no_question_is_text() -> None:
+    text = html("```console\nkubectl get nodes <b>  # all\nleadsman query no_such_question\n```")
+    assert "<code>kubectl get nodes &lt;b&gt;</code>" in text
+    assert "href" not in text
+
+
+def test_a_question_within_a_sentence_and_another_alert_s_name_are_links() -> None:
+    text = html("See `leadsman query nodes` and PodsEvicted, not PodsEvictedToo.")
+    assert '<a href="/ask?name=nodes"><code>leadsman query nodes</code></a>' in text
+    assert text.count('<a href="/runbooks/PodsEvicted">') == 1
+
+
+def test_in_a_report_a_question_is_a_command_and_a_runbook_a_place() -> None:
+    links = ReportLinks(alerts=["PodsEvicted", "<not one>"])
+    text = html("See `leadsman query nodes`, PodsEvicted, DeadLetters.\n```console\nleadsman query nodes\n```", links)
+    assert '<a href="#runbook-PodsEvicted">' in text
+    assert "#runbook-DeadLetters" not in text
+    assert "/ask" not in text
+    assert text.count("leadsman query nodes") == 2
+
+
+@pytest.mark.parametrize("attack", ["<script>alert(1)</script>", "<img src=x onerror=a>", "[x](javascript:alert(1))"])
+def test_markup_in_a_runbook_is_text(attack: str) -> None:
+    text = html(f"{attack}\n\n## {attack}\n\n- {attack}")
+    assert "<script" not in text
+    assert "<img" not in text
+    assert "href" not in text
+
+
+def test_headings_go_below_that_of_the_page() -> None:
+    assert "<h4>Do</h4>" in html("## Do", deeper=2)
+
+
+@pytest.mark.parametrize("name", runbooks())
+def test_every_question_of_a_runbook_can_be_asked_on_the_page(name: str) -> None:
+    text = str(runbook_html(runbooks()[name], Links()))
+    assert text.count("/ask?name=") == runbooks()[name].text.count("leadsman query ")
