@@ -100,7 +100,7 @@ def runbook_of(db: Database, request: Request, name: str, now: Callable[[], date
     try:
         spans = read_spans(db)
         scope = choose(spans, request.asked, now()) if spans else None
-        alerts = None if scope is None else read_alerts(db, scope, request.node)
+        alerts = None if scope is None else read_alerts(db, read_evidence(db, scope), request.node)
     except DatabaseError:
         return runbook_page(Links(request.asked, node=request.node, path=path), runbook, None, None)
     links = Links(scope or request.asked, node=request.node, path=path, live=request.live)

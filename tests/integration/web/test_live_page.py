@@ -21,7 +21,7 @@ pytestmark = pytest.mark.xdist_group("browser")
 LIVE: Final = "document.documentElement.dataset.live"
 SHOWN: Final = "document.querySelector('#main').innerText"
 STATE: Final = "document.querySelector('#live-state').textContent"
-FOLLOWED: Final = ["follow", "main a[href*='/node?']", "**/node?**live=1**"]
+FOLLOWED: Final[list[object]] = ["follow", "main a[href*='/node?']", "**/node?**live=1**"]
 
 
 @pytest.fixture(scope="module", autouse=True)
