@@ -59,8 +59,8 @@ faults: $(VENV)/.dev ## the long form of tests/faults: an hour of outages and ki
 	LEADSMAN_FAULTS=long LEADSMAN_FAULTS_RESULTS=$(VENV)/faults.jsonl $(PYTHON) -m pytest tests/faults
 	PYTHONPATH=.:tests $(PYTHON) -m faults.report $(VENV)/faults.jsonl > tests/faults/REPORT.md
 
-churn: $(VENV)/.dev ## 20,000 nodes that live an hour each, in a quarter of an hour; writes tests/faults/churn.jsonl
-	PYTHONPATH=.:tests $(PYTHON) -m faults.churn > tests/faults/churn.jsonl
+churn: $(VENV)/.dev ## nodes that live an hour each, CHURN="20000 500": so many, so many at once; writes tests/faults/churn.jsonl
+	PYTHONPATH=.:tests $(PYTHON) -m faults.churn $(CHURN) > tests/faults/churn.jsonl
 
 $(VENV)/.fuzz: $(VENV)/.dev .lock/fuzz.txt
 	@$(UV) install --quiet --python $(PYTHON) --require-hashes --no-deps -r .lock/fuzz.txt

@@ -1,6 +1,7 @@
 """Nodes that live an hour each, through the workers' fold: what is left of them in memory, changelogs and topics.
 
-`make churn` lets 20,000 live and writes Figures as JSON for each hour; `docs/churn.svg` is drawn of them.
+`make churn` lets 20,000 live, or as many as CHURN says, and writes Figures as JSON for each hour; `docs/churn.svg` is
+drawn of them.
 """
 
 import asyncio
@@ -181,6 +182,7 @@ async def churn(nodes: int, alive: int, empty_hours: int) -> Sequence[Figures]:
 
 
 if __name__ == "__main__":
+    of_nodes, at_once = map(int, sys.argv[1:] or (NODES, ALIVE))
     sys.stdout.writelines(
-        msgspec.json.encode(each).decode() + "\n" for each in asyncio.run(churn(NODES, ALIVE, empty_hours=0))
+        msgspec.json.encode(each).decode() + "\n" for each in asyncio.run(churn(of_nodes, at_once, empty_hours=0))
     )

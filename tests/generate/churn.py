@@ -1,6 +1,7 @@
 """The picture of `docs/delivery.md`: a worker's memory and its changelogs, hour by hour, while nodes come and go."""
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from math import ceil
 from typing import Final
 
@@ -25,7 +26,10 @@ def churn() -> str:
     panels: Sequence[tuple[str, list[float]]] = (
         ("Resident memory of the worker, MiB", [each.resident_bytes / MIB for each in figures]),
         ("Changelogs after compaction, MiB", [each.changelog_bytes / MIB for each in figures]),
-        (f"Nodes that lived until then, thousands; {nodes} at once", [each.hour * nodes / 1000 for each in figures]),
+        (
+            f"Nodes that lived until then, thousands; {nodes} at once",
+            [lived / 1000 for lived in accumulate(each.alive for each in figures)],
+        ),
     )
     parts = [part for number, panel in enumerate(panels) for part in _panel(number, *panel)]
     bottom = len(panels) * (_TITLE + _HEIGHT)
@@ -43,7 +47,7 @@ def _x(hour: float, hours: int) -> float:
 
 def _panel(number: int, title: str, values: Sequence[float]) -> Iterator[str]:
     top = number * (_TITLE + _HEIGHT) + _TITLE
-    base, most = top + _HEIGHT, ceil(max(values) * 1.1)
+    base, most = top + _HEIGHT, ceil(max(values) * 1.05)
     yield f'<text class="name" x="{_LEFT}" y="{top - 12}">{title}</text>'
     for value in (0, most):
         y = base - _HEIGHT * value / most
@@ -53,4 +57,4 @@ def _panel(number: int, title: str, values: Sequence[float]) -> Iterator[str]:
     drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     yield f'<polyline fill="none" stroke="#3e6fb0" stroke-width="2" points="{drawn}"/>'
     x, y = points[-1]
-    yield text("note", x - 14, y - 12, f"{values[-1]:.0f}")
+    yield text("note", x - 14, y - 12, f"{values[-1]:.2g}")
