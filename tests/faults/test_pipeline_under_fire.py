@@ -13,11 +13,13 @@ import pytest
 
 from components.clickhouse import REFUSALS
 from components.disk import why_no_disk
+from faults.compaction import Compaction
 from faults.dying import OF_A_LANDER, OF_A_WORKER
 from faults.feeding import disordered
 from faults.fire import Attacked, Ground
 from faults.form import LONG
 from faults.logs import in_the_logs_order
+from faults.moments import die, pause
 from sql.database.open import connect
 from waiting import eventually, lasting
 
@@ -29,6 +31,7 @@ KILLS = 100 if LONG else 4
 RESETS = 20 if LONG else 2
 STORM = 20 if LONG else 2
 DEATHS = 20 if LONG else 3
+PAUSES = 12 if LONG else 3
 DISORDER_SECONDS = 120.0 if LONG else 5.0
 
 
@@ -54,11 +57,27 @@ def test_kill_9_exactly_between_intent_insert_and_commit(ground: Ground, tmp_pat
     def attack(on: Attacked) -> tuple[int, float]:
         moments = zip(cycle(OF_A_WORKER), cycle(OF_A_LANDER), strict=False)
         for of_worker, of_lander in islice(moments, DEATHS):
-            on.dying(of_worker, of_lander, tmp_path)
+            die(on, of_worker, of_lander, tmp_path)
         return 2 * DEATHS, 0.0
 
     fault = "kill -9 between intent, inserts and commit; between findings and states"
     assert ground.differences_after("moments", fault, attack) == []
+
+
+def test_paused_exactly_there_taken_over_and_resumed_or_killed(ground: Ground, tmp_path: Path) -> None:
+    """The changelogs are compacted after each takeover, and again after they were written to by who was resumed; each
+    third is killed instead.
+    """
+
+    def attack(on: Attacked) -> tuple[int, float]:
+        compaction = Compaction(on)
+        moments = islice(zip(cycle(OF_A_WORKER), cycle(OF_A_LANDER), strict=False), PAUSES)
+        for number, (of_worker, of_lander) in enumerate(moments):
+            pause(on, of_worker, of_lander, tmp_path, None if number % 3 == 1 else compaction.passes)
+        return 2 * PAUSES, 0.0
+
+    fault = "SIGSTOP at these moments, taken over, changelogs compacted, resumed or killed"
+    assert ground.differences_after("paused", fault, attack) == []
 
 
 def test_clocks_are_wrong_by_a_day_and_nothing_comes_in_order(ground: Ground) -> None:
