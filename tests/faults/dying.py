@@ -92,16 +92,22 @@ def _meets(moment: Moment, sent: signal.Signals) -> None:
 
     def called(*arguments: Any) -> Any:
         paused = passes("before")
-        result = method(*arguments)
-        _goes_on(paused or passes("after"))
+        try:
+            result = method(*arguments)
+            paused = paused or passes("after")
+        finally:
+            _goes_on(paused)
         return result
 
     async def awaited(*arguments: Any) -> Any:
         paused = passes("before")
-        result = await method(*arguments)
-        if isinstance(result, asyncio.Future):
-            await result
-        _goes_on(paused or passes("after"))
+        try:
+            result = await method(*arguments)
+            if isinstance(result, asyncio.Future):
+                await result
+            paused = paused or passes("after")
+        finally:
+            _goes_on(paused)
         return result
 
     setattr(moment.owner, moment.method, awaited if iscoroutinefunction(method) else called)
@@ -117,6 +123,7 @@ def _is_taken_over_soon() -> None:
     streams.kafka.app.SESSION_SECONDS = SESSION_SECONDS  # type: ignore[misc]
     streams.kafka.landing.consumer.SESSION_MS = SESSION_SECONDS * 1000  # type: ignore[misc]
     ingest.apiserver.leader.LEASE_SECONDS = SESSION_SECONDS  # type: ignore[misc]
+    ingest.apiserver.leader.RENEW_DEADLINE_SECONDS = SESSION_SECONDS - 2  # type: ignore[misc]
 
 
 def main(name: str, sent: str = "SIGKILL") -> None:

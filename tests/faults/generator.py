@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
+from http import HTTPStatus
 from threading import Event, Thread
 from typing import Any, Final, Self
 
@@ -31,6 +32,7 @@ class Generator:
         self._cluster = cluster
         self._chance = random.Random(7)  # noqa: S311  # no secret
         self._over = Event()
+        self._done = False
         self._thread = Thread(target=self._run, name="generator", daemon=True)
         self._pods = f"/api/v1/namespaces/{self.name}/pods"
         self._events = f"/api/v1/namespaces/{self.name}/events"
@@ -52,7 +54,7 @@ class Generator:
         """Ask for nothing more; one last object of each kind."""
         self._over.set()
         self._thread.join(60)
-        assert not self._thread.is_alive()
+        assert self._done, "a request was refused, or got no answer for a minute"
         return [self._create(kind) for kind in KINDS]
 
     @property
@@ -72,6 +74,7 @@ class Generator:
                 self._delete(thing)
             else:
                 self._update(thing)
+        self._done = True
 
     def _alive(self, kind: Kind) -> list[Thing]:
         """Those of which it is certain that they are there, but the homes."""
@@ -116,7 +119,9 @@ class Generator:
         try:
             request()
             acknowledged = True
-        except (ApiError, OSError):
+        except (ApiError, OSError) as error:
+            if isinstance(error, ApiError) and error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise
             acknowledged = False
         self.history.setdefault(thing, []).append(Asked(sequence, deleted, began, time.time(), acknowledged))
 
@@ -136,7 +141,7 @@ class Generator:
         }
 
     def _event(self) -> dict[str, Any]:
-        about = {"kind": "Node", "name": self._chance.choice(self._homes).name}
+        about = {"kind": "Node", "name": self._chance.choice(self._homes).name, "namespace": self.name}
         times = {"firstTimestamp": _now(), "lastTimestamp": _now(), "count": 1}
         source = {"component": "generator"}
         return {"involvedObject": about, "reason": "Numbered", "type": "Normal", "source": source, **times}

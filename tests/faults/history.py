@@ -3,7 +3,8 @@
 Each object has states that are numbered from 0, and at last perhaps a deletion. A state that was acknowledged must be
 in the tables once, in its order, and at a time at which it was the object's; one that was not acknowledged may be. A
 state that is missing must have begun and ended inside a gap that is reported. What a watcher had not acknowledged
-when another took over may be seen twice: only then may states be repeated, and the last row is the last state.
+when another took over may be seen twice, until the next list: only then may states be repeated, and the last row is
+the last state.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -150,6 +151,7 @@ class _Check:
                 yield self._fault("doubled" if row.deleted else "resurrected", f"{row} after {last}")
             elif last is not None and row.sequence < last.sequence:
                 yield self._fault("reordered", f"{row} after {last}")
+                continue
             elif last is not None and row._replace(ts=last.ts) == last:
                 yield self._fault("doubled", f"{row} and {last}")
             seen.append(row)
@@ -179,10 +181,14 @@ class _Check:
             yield self._fault("lost", f"{last}, at the end there is {row}")
 
     def _count(self) -> Iterator[Fault]:
-        """What the rows of an Event add up to is its count."""
-        added = [row.occurrences for row in self._rows if row.occurrences is not None]
-        if added and sum(added) != max(row.sequence for row in self._rows) + 1:
-            yield self._fault("miscounted", f"{sum(added)} occurrences in {self._rows}")
+        """What the rows of an Event add up to is its count; of one that came before its first row at least one."""
+        if not self._rows or self._rows[0].occurrences is None:
+            return
+        first, *others = self._rows
+        last = max(row.sequence for row in self._rows)
+        known = sum(row.occurrences or 0 for row in others) == last - first.sequence
+        if not known or not 1 <= (first.occurrences or 0) <= first.sequence + 1:
+            yield self._fault("miscounted", self._rows)
 
     def _of(self, row: Row) -> Asked | None:
         """The request that made the state of a row."""

@@ -27,7 +27,7 @@ def rows_of(db: Database, name: str) -> list[Row]:
     ]
 
 
-def gaps_of(db: Database, cluster: str) -> dict[Kind, list[Span]]:
+def gaps_of(db: Database, cluster: str) -> defaultdict[Kind, list[Span]]:
     """By resource."""
     sql = (
         f"SELECT resource, silent_seconds, {_SECONDS.format('ts')} AS at FROM source_errors "

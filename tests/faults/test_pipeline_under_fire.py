@@ -17,7 +17,16 @@ from faults.compaction import Compaction
 from faults.dying import OF_A_LANDER, OF_A_WORKER
 from faults.feeding import disordered
 from faults.fire import Attacked, Ground
-from faults.form import LONG
+from faults.form import (
+    CLICKHOUSE_OUTAGE_SECONDS,
+    COMINGS,
+    DEATHS,
+    DISORDER_SECONDS,
+    KILLS,
+    OUTAGE_SECONDS,
+    PAUSES,
+    RESETS,
+)
 from faults.logs import in_the_logs_order
 from faults.moments import die, pause
 from sql.database.open import connect
@@ -25,14 +34,8 @@ from waiting import eventually, lasting
 
 pytestmark = pytest.mark.xdist_group("kafka")
 
-OUTAGE_SECONDS = 60.0 if LONG else 5.0
-CLICKHOUSE_OUTAGE_SECONDS = 600.0 if LONG else 5.0
-KILLS = 100 if LONG else 4
-RESETS = 20 if LONG else 2
-STORM = 20 if LONG else 2
-DEATHS = 20 if LONG else 3
-PAUSES = 12 if LONG else 3
-DISORDER_SECONDS = 120.0 if LONG else 5.0
+FULL_MIB = 32
+"""That are free on a full disk: half of what an insert wants."""
 
 
 @pytest.fixture(scope="module")
@@ -156,13 +159,18 @@ def test_clickhouse_hangs_resets_and_answers_too_late(ground: Ground) -> None:
 
 
 def test_the_disk_of_clickhouse_is_full(ground: Ground) -> None:
-    """It is filled again and again: merges free some of it."""
+    """It is filled in one step, to half of what an insert wants to find free (`sql.database.client.SETTINGS`): an
+    insert that has begun ends in what is left, and the next ones are refused. Again and again: merges free some.
+
+    An insert that meets the last byte itself is not covered: once in 11 runs the engine, 26.9, acknowledged one whose
+    part had an empty file. The setting keeps the product from it where nothing else takes these 64 MiB meanwhile.
+    """
 
     def attack(on: Attacked) -> tuple[int, float]:
         begin, pid, disk = time.monotonic(), on.lander.pid, on.disk_of_clickhouse
 
         def full_and_told() -> bool:
-            on.clickhouse.inject("full") if disk is None else disk.fill()
+            on.clickhouse.inject("full") if disk is None else disk.leave(FULL_MIB)
             return "code: 243" in on.refusal()
 
         eventually("the lander tells", full_and_told)
@@ -234,12 +242,12 @@ def test_clickhouse_refuses_for_reasons_that_pass(ground: Ground) -> None:
 def test_workers_and_landers_come_and_go(ground: Ground) -> None:
     def attack(on: Attacked) -> tuple[int, float]:
         others = [on.pipeline.part("work", "1"), on.pipeline.part("land", "1")]
-        for _ in range(STORM):
+        for _ in range(COMINGS):
             for other in others:
                 other.start()
             lasting(4)
             for other in others:
                 other.stop()
-        return STORM, 0.0
+        return COMINGS, 0.0
 
     assert ground.differences_after("storm", "a second worker and lander come and go", attack) == []
