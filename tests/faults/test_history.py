@@ -5,7 +5,7 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import cycle
 from pathlib import Path
@@ -21,20 +21,23 @@ from components.processes import Process, is_paused
 from faults.dying import WENT_ON
 from faults.form import LONG, OBJECTS
 from faults.generator import KINDS, Generator
-from faults.history import Span, Thing, faults
+from faults.history import Asked, Span, Thing, faults
 from faults.recorded import gaps_of, rows_of
 from faults.result import Tried, note
+from sql.database.errors import DatabaseError
 from sql.database.open import connect
 from waiting import eventually, lasting
 
 pytestmark = pytest.mark.xdist_group("cluster")
 
 WITHOUT_VERSIONS = [("before it publishes", True), ("at the end of a list", False)]
-WITH_VERSIONS = [("before it stores versions", True), ("after it published", False)]
+WITH_VERSIONS = [("before it stores versions", True)]
+"""Where watchers are paused, and whether they are resumed; more in the long form."""
 MORE = [("after it published", True), ("before it publishes", False)]
 MORE_WITH_VERSIONS = [*MORE, ("after it stored versions", True), ("at the end of a list", True)]
 CLUSTER = "lab"
-BECAUSE_IT_LOST = ("another replica may watch now", "lease")
+LIST_SECONDS = 2.0
+"""After which a first list is over."""
 
 
 class Watched:
@@ -91,6 +94,21 @@ class Watched:
         lasting(self._chance.uniform(3, 6))
         second.stop()
 
+    def begin(self, history: Mapping[Thing, Sequence[Asked]], name: str) -> None:
+        """Return when a first list is over: what came after it was seen of each kind."""
+        watcher = self.watcher()
+        watcher.await_ready(lambda: "watching begins" in watcher.log.read_text())
+        began = time.time()
+
+        def is_watched() -> bool:
+            with suppress(DatabaseError), connect(self.pipeline.dsn) as db:
+                new = [row.thing for row in rows_of(db, name) if history[row.thing][0].began > began + LIST_SECONDS]
+                return {thing.kind for thing in new} == {*KINDS}
+            return False
+
+        eventually("all is watched", is_watched)
+        watcher.stop()
+
     def settle(self, last: list[Thing]) -> None:
         """Return when these objects, and all that came before them, are in the tables."""
         began = time.time()
@@ -130,6 +148,7 @@ def test_what_was_acknowledged_is_in_the_tables_once(
     began = time.monotonic()
     dsn = clickhouse.dsn("history")
     with _watched(cluster, kafka, dsn, tmp_path, versions=versions) as watched, Generator(cluster) as generator:
+        watched.begin(generator.history, generator.name)
         done = 0
         for moment, resumed in cycle(rounds):
             if done >= len(rounds) and generator.gone >= OBJECTS:
@@ -137,7 +156,8 @@ def test_what_was_acknowledged_is_in_the_tables_once(
             watched.pause(moment, resumed=resumed)
             done += 1
         watched.settle(generator.stop())
-        gone, history = generator.gone, dict(generator.history)
+        gone = generator.gone
+        history = {thing: tuple(asked) for thing, asked in generator.history.items()}
         with connect(dsn) as db:
             rows, gaps = rows_of(db, generator.name), gaps_of(db, CLUSTER)
     for kind in KINDS:

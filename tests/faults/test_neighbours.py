@@ -52,8 +52,8 @@ def test_a_flood_of_non_records_on_one_log_is_reported_and_keeps_no_other(
             part.start()
         pids = [part.pid for part in parts]
         pipeline.replay(observations[:half])
-        for topic in (pipeline.topics.nodes, pipeline.topics.cluster):
-            pipeline.send(topic.name, [(b"flooder/n", b"no record", [])] * FLOOD)
+        for topic, key in ((pipeline.topics.nodes, b"flooder/n"), (pipeline.topics.cluster, b"flooder")):
+            pipeline.send(topic.name, [(key, b"no record", [])] * FLOOD)
         pipeline.replay(observations[half:])
         pipeline.settle()
         assert [part.pid for part in parts] == pids
