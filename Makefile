@@ -57,7 +57,7 @@ oracle: $(VENV)/.dev ## 10,000 cases of each oracle: our rules against Kubernete
 
 faults: $(VENV)/.dev ## the long form of tests/faults: half an hour of outages, pauses and kills; writes tests/faults/REPORT.md
 	@rm -f $(VENV)/faults.jsonl
-	LEADSMAN_FAULTS=long LEADSMAN_FAULTS_RESULTS=$(VENV)/faults.jsonl $(PYTHON) -m pytest -n 2 --dist loadgroup $(FAULTS)
+	LEADSMAN_FAULTS=long LEADSMAN_FAULTS_RESULTS=$(VENV)/faults.jsonl $(PYTHON) -m pytest -p no:randomly -n 2 --dist loadgroup $(FAULTS)
 	PYTHONPATH=.:tests $(PYTHON) -m faults.report $(VENV)/faults.jsonl > tests/faults/REPORT.md
 
 churn: $(VENV)/.dev ## 20,000 nodes that live an hour each, in a quarter of an hour; writes tests/faults/churn.jsonl
