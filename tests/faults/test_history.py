@@ -34,7 +34,7 @@ WITHOUT_VERSIONS = [("before it publishes", True), ("at the end of a list", Fals
 WITH_VERSIONS = [("before it stores versions", True)]
 """Where watchers are paused, and whether they are resumed; more in the long form."""
 MORE = [("after it published", True), ("before it publishes", False)]
-MORE_WITH_VERSIONS = [*MORE, ("after it stored versions", True), ("at the end of a list", True)]
+MORE_WITH_VERSIONS = [*MORE, ("after it stored versions", True), ("before it stores versions", False)]
 CLUSTER = "lab"
 LIST_SECONDS = 2.0
 """After which a first list is over."""
