@@ -57,8 +57,8 @@ can see within 2 minutes that pods cannot be read, and afterwards the pods that 
 - A newer lander stood still on messages of an older worker (`streams/kafka/messages/findings.py`).
 - A full TMPDIR ended a lander with an embedded database (`sql/database/open.py`).
 - A producer that hung complained when it was forgotten (`ingest/kafka/aiokafka_fixes.py`).
-- A watcher that was paused in a list and resumed after another had its Lease published the rest of that list, as of the
-  time at which it was resumed: pods that were deleted since were there again (`ingest/apiserver/leader.py`).
+- A watcher that was paused in a list and resumed after another had its Lease published the rest of that list, as of
+  the time at which it was resumed: pods that were deleted since were there again (`ingest/apiserver/leader.py`).
 """
 
 
