@@ -2,9 +2,9 @@
 
 Each object has states that are numbered from 0, and at last perhaps a deletion. A state that was acknowledged must be
 in the tables once, in its order, and at a time at which it was the object's; one that was not acknowledged may be. A
-state that is missing must have begun and ended inside a gap that is reported. What a watcher had not acknowledged
-when another took over may be seen twice, until the next list: only then may states be repeated, and the last row is
-the last state.
+state that is missing must have begun and ended inside a gap that is reported, or ON_ITS_WAY_SECONDS before it. What a
+watcher had not acknowledged when another took over may be seen twice, until the next list: only then may states be
+repeated, and the last row is the last state.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +13,10 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 SEEN_WITHIN_SECONDS: Final = 120.0
 """By then a change is in the tables, or somebody was silent and that is reported (delivery.md#watching)."""
+ON_ITS_WAY_SECONDS: Final = 5.0
+"""A gap begins when a list was over, or something was heard: what had happened while the list was read, or was on its
+way, can be missing before that.
+"""
 ROUNDING_SECONDS: Final = 0.001
 
 Kind: TypeAlias = Literal["nodes", "pods", "events"]
@@ -201,4 +205,6 @@ class _Check:
         return row.ts > since + SEEN_WITHIN_SECONDS and not self._in_a_gap(since, row.ts)
 
     def _in_a_gap(self, begin: float, end: float) -> bool:
-        return any(gap.begin <= begin and end <= gap.end + ROUNDING_SECONDS for gap in self._gaps)
+        return any(
+            gap.begin - ON_ITS_WAY_SECONDS <= begin and end <= gap.end + ROUNDING_SECONDS for gap in self._gaps
+        )

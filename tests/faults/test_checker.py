@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from faults.history import SEEN_WITHIN_SECONDS, Asked, Row, Span, Thing, Wrong, faults
+from faults.history import ON_ITS_WAY_SECONDS, SEEN_WITHIN_SECONDS, Asked, Row, Span, Thing, Wrong, faults
 
 POD: Final = Thing("pods", "p")
 EVENT: Final = Thing("events", "e")
@@ -71,7 +71,8 @@ def test_what_nobody_asked_for_never_happened() -> None:
 
 def test_a_hole_inside_a_gap_is_none_and_one_that_begins_or_ends_outside_is() -> None:
     assert wrong(WHOLE[1:], gap=Span(11, 20)) == []
-    assert wrong(WHOLE[1:], gap=Span(11.1, 25)) == ["silent gap"]
+    assert wrong(WHOLE[1:], gap=Span(11 + ON_ITS_WAY_SECONDS, 25)) == []
+    assert wrong(WHOLE[1:], gap=Span(11.1 + ON_ITS_WAY_SECONDS, 25)) == ["silent gap"]
     assert wrong(WHOLE[1:], gap=Span(5, 19.9)) == ["silent gap"]
     assert wrong([], gap=Span(5, 40)) == []
 
