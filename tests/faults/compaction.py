@@ -7,7 +7,7 @@ from aiokafka import TopicPartition
 
 from components.topics import topics_with
 from faults.fire import Attacked
-from faults.moments import ends
+from faults.offsets import ends
 from waiting import eventually
 
 EAGER: Final = (

@@ -13,8 +13,6 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, Final, Self, TypeAlias
 
-from aiokafka.admin import AIOKafkaAdminClient
-
 from components.clickhouse import ClickHouseHttp
 from components.command import leadsman_process
 from components.disk import Disk, why_no_disk
@@ -25,6 +23,7 @@ from components.processes import HOST, Process, free_port
 from components.telemetry import why_not_ready
 from components.toxiproxy import Proxy, Toxiproxy
 from faults.feeding import Feeder, endless
+from faults.offsets import committed
 from faults.result import Result, note
 from ingest.model.observation import Observed, Unreadable
 from sql.database.open import Database, connect
@@ -235,18 +234,6 @@ class Attacked:
 
 def _replayed(_: Pipeline, sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDigest]:
     return embedded_digest(sent, f"{dsn}_wanted")
-
-
-async def committed(pipeline: Pipeline, part: str) -> dict[Any, int]:
-    """The offsets of a group, `work` or `land`, by partition."""
-    kafka = pipeline.settings.kafka
-    admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
-    await admin.start()
-    try:
-        found = await admin.list_consumer_group_offsets(f"{kafka.topic_prefix}-{part}")
-    finally:
-        await admin.close()
-    return {partition: at.offset for partition, at in found.items()}
 
 
 def _has_rows(database: Database) -> bool:

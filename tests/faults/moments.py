@@ -4,15 +4,16 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 
-from components.pipeline import PARTITIONS, Pipeline
+from components.pipeline import Pipeline
 from components.processes import Process, is_paused
 from faults.dying import WENT_ON
-from faults.fire import Attacked, committed
+from faults.fire import Attacked
+from faults.offsets import committed, ends
 from waiting import eventually
 
 TAKEN_OVER_SECONDS = 180.0
@@ -76,10 +77,3 @@ def _later(pipeline: Pipeline) -> Callable[[], bool]:
 
 def _covers(offsets: Mapping[TopicPartition, int], due: Mapping[TopicPartition, int]) -> bool:
     return all(offsets.get(tp, 0) >= end for tp, end in due.items())
-
-
-async def ends(pipeline: Pipeline, topics: Iterable[str]) -> dict[TopicPartition, int]:
-    """Where the partitions of topics end now."""
-    partitions = [TopicPartition(topic, partition) for topic in topics for partition in range(PARTITIONS)]
-    async with AIOKafkaConsumer(bootstrap_servers=pipeline.settings.kafka.bootstrap_servers) as consumer:
-        return dict(await consumer.end_offsets(partitions))

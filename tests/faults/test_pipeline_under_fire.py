@@ -34,8 +34,7 @@ from waiting import eventually, lasting
 
 pytestmark = pytest.mark.xdist_group("kafka")
 
-FULL_MIB = 32
-"""That are free on a full disk: half of what an insert wants."""
+FULL_MIB = 32  # that are free: half of what an insert wants
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +73,8 @@ def test_paused_exactly_there_taken_over_and_resumed_or_killed(ground: Ground, t
 
     def attack(on: Attacked) -> tuple[int, float]:
         compaction = Compaction(on)
-        moments = islice(zip(cycle(OF_A_WORKER), cycle(OF_A_LANDER), strict=False), PAUSES)
-        for number, (of_worker, of_lander) in enumerate(moments):
+        moments = zip(range(PAUSES), cycle(OF_A_WORKER), cycle(OF_A_LANDER), strict=False)
+        for number, of_worker, of_lander in moments:
             pause(on, of_worker, of_lander, tmp_path, None if number % 3 == 1 else compaction.passes)
         return 2 * PAUSES, 0.0
 
