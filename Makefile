@@ -6,6 +6,7 @@ DEMO_DB ?= chdb://leadsman-db
 UV := $(VENV)/bin/uv pip
 COMPILE := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 SECONDS ?= 60
+FAULTS := tests/faults tests/integration/pipeline/test_behind.py
 AUDITED := .lock/all.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt .lock/docs.txt
 
 .PHONY: demo docs generate test oracle wheel faults churn fuzz audit audit-kept check bench scale lock clean
@@ -54,9 +55,9 @@ wheel: $(VENV)/.dev ## build the wheel, install it into empty environments, and 
 oracle: $(VENV)/.dev ## 10,000 cases of each oracle: our rules against Kubernetes' own packages
 	LEADSMAN_ORACLE_CASES=10000 $(PYTHON) -m pytest tests/oracle
 
-faults: $(VENV)/.dev ## the long form of tests/faults: an hour of outages and kills; writes tests/faults/REPORT.md
+faults: $(VENV)/.dev ## the long form of tests/faults: half an hour of outages, pauses and kills; writes tests/faults/REPORT.md
 	@rm -f $(VENV)/faults.jsonl
-	LEADSMAN_FAULTS=long LEADSMAN_FAULTS_RESULTS=$(VENV)/faults.jsonl $(PYTHON) -m pytest tests/faults
+	LEADSMAN_FAULTS=long LEADSMAN_FAULTS_RESULTS=$(VENV)/faults.jsonl $(PYTHON) -m pytest -p no:randomly -n 2 --dist loadgroup $(FAULTS)
 	PYTHONPATH=.:tests $(PYTHON) -m faults.report $(VENV)/faults.jsonl > tests/faults/REPORT.md
 
 churn: $(VENV)/.dev ## nodes that live an hour each, CHURN="20000 500": so many, so many at once; writes tests/faults/churn.jsonl

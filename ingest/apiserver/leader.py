@@ -109,6 +109,14 @@ class LeaderElection:
         finally:
             await self._give_back()
 
+    def check(self) -> None:
+        """Raise LeadershipLostError where the Lease may be another's by now: this process was paused, or could not
+        renew it.
+        """
+        if self._clock.monotonic() - self._renewed_at > RENEW_DEADLINE_SECONDS:
+            self.leads = False
+            raise LeadershipLostError(f"lease {self._name.namespace}/{self._name.name} was not renewed in time")
+
     async def acquire(self) -> None:
         """Return when the Lease is ours; ApiError where get, create and update on leases are not allowed to us."""
         while not await self._try():

@@ -1,6 +1,7 @@
 """The process that watches a cluster into Kafka; of several replicas, the one that has the Lease."""
 
 import asyncio
+from functools import partial
 from typing import Final
 
 import structlog
@@ -15,11 +16,12 @@ from ingest.apiserver.connect import SERVICE_ACCOUNT, configuration
 from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName, Work
 from ingest.apiserver.replica import new_identity
 from ingest.apiserver.requests import ApiError
-from ingest.kafka.replay import Feed
+from ingest.kafka.replay import Acknowledgements, Feed, Publish
 from ingest.kafka.settings import KafkaSettings
 from ingest.live.forward import Watching
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
+from ingest.normalize.received import Received
 from leadsman.run.kafka import make_topics, publisher
 
 _NAMESPACE: Final = SERVICE_ACCOUNT / "namespace"
@@ -38,7 +40,7 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
     async with publisher(kafka) as opened:
         publish = Feed(opened, kafka.topics()).publish
 
-        async def work() -> None:
+        async def work(publish: Publish = publish) -> None:
             log.info("watching begins", cluster=watch.cluster)
             await Watching(await Live.connect(watch), publish).run(stop)
 
@@ -48,7 +50,13 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
         async with ApiClient(access) as client:
             identity = watch.election.identity or new_identity()
             election = LeaderElection(client, _lease(kafka, watch), identity, SYSTEM)
-            await lead(election, work, stop)
+
+            async def publish_as_leader(received: Received) -> Acknowledgements:
+                """What a watcher that was paused finds in its memory is another's to publish."""
+                election.check()
+                return await publish(received)
+
+            await lead(election, partial(work, publish_as_leader), stop)
 
 
 async def lead(election: LeaderElection, work: Work, stop: asyncio.Event) -> None:

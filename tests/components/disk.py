@@ -1,5 +1,6 @@
 """A small disk of its own that a test fills and frees: a tmpfs, where this machine lets us mount one."""
 
+import os
 import subprocess
 import tempfile
 from functools import cache
@@ -33,6 +34,14 @@ class Disk:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         subprocess.run([tool("umount"), "--lazy", str(self.folder)], check=True, capture_output=True)
+
+    def leave(self, mib: int) -> None:
+        """At most this much is free afterwards, taken in one step; called again, what became free since is taken."""
+        found = os.statvfs(self.folder)
+        surplus = found.f_bavail * found.f_frsize - mib * MIB
+        if surplus > 0:
+            with self._ballast.open("ab") as ballast:
+                os.posix_fallocate(ballast.fileno(), ballast.tell(), surplus)
 
     def fill(self) -> None:
         """Not a byte is free afterwards."""

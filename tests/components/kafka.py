@@ -70,16 +70,16 @@ class Kafka:
         self.port = free_port()
         self.bootstrap_servers = f"{HOST}:{self.port}"
         self._java = [tool("java"), f"-Xmx{heap_mib}m", "-Dlog4j2.level=WARN", "-cp", f"{kafka_libraries()}/*"]
-        self._data = folder / "kafka-data"
+        self.data = folder / "kafka-data"
         self._properties = folder / "server.properties"
-        defaults = _settings(self.port, free_port(), self._data)
+        defaults = _settings(self.port, free_port(), self.data)
         self._properties.write_text("".join(f"{k}={v}\n" for k, v in {**defaults, **(settings or {})}.items()))
         command = [*self._java, "kafka.Kafka", str(self._properties)]
         self.process = Process("Kafka", command, folder / "kafka.log")
 
     def start(self) -> "Kafka":
         """Start, formatting the storage the first time; returns when the broker answers for itself, or NotReady."""
-        if not self._data.exists():
+        if not self.data.exists():
             self._format()
         self.process.start()
         self.process.await_ready(lambda: _knows_a_broker(self.port))
@@ -116,7 +116,7 @@ class Kafka:
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            shutil.rmtree(self._data, ignore_errors=True)
+            shutil.rmtree(self.data, ignore_errors=True)
             raise NotReady(f"Kafka's storage was not formatted:\n{done.stdout}{done.stderr}")
 
 

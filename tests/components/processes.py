@@ -116,6 +116,11 @@ class Process:
         return self.log.read_bytes()[-LAST_BYTES:].decode(errors="replace")
 
 
+def is_paused(pid: int) -> bool:
+    """Whether a process was stopped by SIGSTOP; FileNotFoundError where there is none."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
 def ends_with_parent() -> list[str]:
     """Before a command that is started now by the main thread: it ends with this process, even by SIGKILL."""
     setpriv = shutil.which("setpriv")

@@ -1,5 +1,8 @@
-"""A worker or lander that dies or is paused at one exact moment: `python -m faults.dying MOMENT [SIGKILL|SIGSTOP]`,
-settings in the environment.
+"""A worker, lander or watcher that dies or is paused at one exact moment: `python -m faults.dying MOMENT
+[SIGKILL|SIGSTOP]`, settings in the environment.
+
+One that is paused has sessions of SESSION_SECONDS, so that it is taken over soon, and prints WENT_ON when it was
+resumed and has done what it was about to do.
 """
 
 import asyncio
@@ -7,13 +10,22 @@ import itertools
 import os
 import signal
 import sys
+from collections.abc import Callable, Coroutine
 from inspect import iscoroutinefunction
 from typing import Any, Final, Literal, NamedTuple
 
 import uvloop
 
+import ingest.apiserver.leader
+import streams.kafka.app
+import streams.kafka.landing.consumer
+from common.stopping import stop_on_signals
+from ingest.apiserver.progress import Progress
+from ingest.apiserver.versions import VersionFile
+from ingest.kafka.replay import Feed
 from leadsman.run.land import run_lander
-from leadsman.run.settings import load
+from leadsman.run.settings import Settings, load
+from leadsman.run.watch import run_watcher
 from leadsman.run.work import run_worker
 from sql.database.open import Database
 from sql.landing.portions import PortionStore
@@ -22,6 +34,8 @@ from streams.kafka.states import LogStates
 
 SURVIVED: Final = 2
 """Times that it passes the moment before it dies: it is in the middle of its work then."""
+SESSION_SECONDS: Final = 7
+WENT_ON: Final = "it goes on after its pause"
 _passed: Final = itertools.count()
 
 
@@ -45,36 +59,79 @@ OF_A_WORKER: Final = {
     "between two states": Moment("after", LogStates, "_send"),
     "before what its states cover": Moment("before", LogStates, "cover"),
 }
+OF_A_WATCHER: Final = {
+    "at the end of a list": Moment("before", Progress, "listed"),
+    "before it publishes": Moment("before", Feed, "publish"),
+    "after it published": Moment("after", Feed, "publish"),
+    "before it stores versions": Moment("before", VersionFile, "save"),
+    "after it stored versions": Moment("after", VersionFile, "save"),
+}
+
+
+async def _watch(settings: Settings) -> None:
+    with stop_on_signals() as stop:
+        await run_watcher(settings.kafka, settings.live(), stop)
+
+
+PARTS: Final[dict[str, Callable[[Settings], Coroutine[Any, Any, None]]]] = {
+    **dict.fromkeys(OF_A_LANDER, run_lander),
+    **dict.fromkeys(OF_A_WORKER, run_worker),
+    **dict.fromkeys(OF_A_WATCHER, _watch),
+}
 
 
 def _meets(moment: Moment, sent: signal.Signals) -> None:
     method = getattr(moment.owner, moment.method)
 
-    def passes(when: str) -> None:
-        if when == moment.when and next(_passed) == SURVIVED:
-            os.kill(os.getpid(), sent)
+    def passes(when: str) -> bool:
+        """Whether this is where it was paused."""
+        if when != moment.when or next(_passed) != SURVIVED:
+            return False
+        os.kill(os.getpid(), sent)
+        return True
 
     def called(*arguments: Any) -> Any:
-        passes("before")
-        result = method(*arguments)
-        passes("after")
+        paused = passes("before")
+        try:
+            result = method(*arguments)
+            paused = paused or passes("after")
+        finally:
+            _goes_on(paused)
         return result
 
     async def awaited(*arguments: Any) -> Any:
-        passes("before")
-        result = await method(*arguments)
-        if isinstance(result, asyncio.Future):
-            await result
-        passes("after")
+        paused = passes("before")
+        try:
+            result = await method(*arguments)
+            if isinstance(result, asyncio.Future):
+                await result
+            paused = paused or passes("after")
+        finally:
+            _goes_on(paused)
         return result
 
     setattr(moment.owner, moment.method, awaited if iscoroutinefunction(method) else called)
 
 
+def _goes_on(was_paused: bool) -> None:
+    if was_paused:
+        sys.stdout.write(f"{WENT_ON}\n")
+        sys.stdout.flush()
+
+
+def _is_taken_over_soon() -> None:
+    streams.kafka.app.SESSION_SECONDS = SESSION_SECONDS  # type: ignore[misc]
+    streams.kafka.landing.consumer.SESSION_MS = SESSION_SECONDS * 1000  # type: ignore[misc]
+    ingest.apiserver.leader.LEASE_SECONDS = SESSION_SECONDS  # type: ignore[misc]
+    ingest.apiserver.leader.RENEW_DEADLINE_SECONDS = SESSION_SECONDS - 2  # type: ignore[misc]
+
+
 def main(name: str, sent: str = "SIGKILL") -> None:
     """Run until the moment has come; afterwards too, when it is continued."""
-    _meets({**OF_A_LANDER, **OF_A_WORKER}[name], signal.Signals[sent])
-    uvloop.run((run_lander if name in OF_A_LANDER else run_worker)(load()))
+    _meets({**OF_A_LANDER, **OF_A_WORKER, **OF_A_WATCHER}[name], signal.Signals[sent])
+    if sent == "SIGSTOP":
+        _is_taken_over_soon()
+    uvloop.run(PARTS[name](load()))
 
 
 if __name__ == "__main__":

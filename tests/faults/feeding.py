@@ -12,14 +12,13 @@ from typing import Final, Self
 import msgspec
 
 from components.pipeline import Pipeline, examples
-from faults.form import LONG
+from faults.form import OBSERVATIONS_A_SECOND
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Feed
 from ingest.model.observation import Observed, Unreadable
 from paths import CAPTURES
 from waiting import NotReady
 
-OBSERVATIONS_A_SECOND: Final = 300 if LONG else 100
 DAY: Final = timedelta(days=1)
 SHUFFLED: Final = 500
 """Observations among which the order of arrival is left to chance."""

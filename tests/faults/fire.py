@@ -5,17 +5,13 @@ rows that must be there, no less and no more. Every attack ends with a line for 
 """
 
 import asyncio
-import signal
-import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import zip_longest
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, Final, Self, TypeAlias
-
-from aiokafka.admin import AIOKafkaAdminClient
 
 from components.clickhouse import ClickHouseHttp
 from components.command import leadsman_process
@@ -27,6 +23,7 @@ from components.processes import HOST, Process, free_port
 from components.telemetry import why_not_ready
 from components.toxiproxy import Proxy, Toxiproxy
 from faults.feeding import Feeder, endless
+from faults.offsets import committed
 from faults.result import Result, note
 from ingest.model.observation import Observed, Unreadable
 from sql.database.open import Database, connect
@@ -38,6 +35,8 @@ MOST_MIB: Final = 600
 CATCH_UP_SECONDS: Final = 300.0
 """Beside twice the outage; how long it really took is in the report."""
 DISK_MIB: Final = 512
+CLEANS_SOON: Final = {"log.cleaner.backoff.ms": "200"}
+"""How long the broker's log cleaner rests where nothing is to be cleaned."""
 GOES_ON: Final = 200
 """Observations that are sent after the fault, before the stream ends."""
 
@@ -65,8 +64,8 @@ class Ground:
             self.disk_of_kafka = self._disk(self._folder_of_kafka, stack)
             self.disk_of_clickhouse = self._disk(self._folder_of_clickhouse, stack)
             kafka_port = free_port()
-            advertised = {"advertised.listeners": f"PLAINTEXT://{HOST}:{kafka_port}"}
-            self.kafka = Kafka(self._folder_of_kafka, advertised)
+            more = {"advertised.listeners": f"PLAINTEXT://{HOST}:{kafka_port}", **CLEANS_SOON}
+            self.kafka = Kafka(self._folder_of_kafka, more)
             self.to_kafka = self.toxiproxy.before(self.kafka.port, kafka_port)
             stack.callback(self.kafka.stop)
             self.kafka.start()
@@ -192,20 +191,15 @@ class Attacked:
             part.kill()
             part.start()
 
-    def dying(self, of_worker: str, of_lander: str, folder: Path) -> None:
-        """Worker and lander die by SIGKILL, each at such a moment of `faults.dying`, and are started again."""
-        moments = {self.worker: ("work", of_worker), self.lander: ("land", of_lander)}
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Worker and lander do not run, and start again afterwards."""
         with self._tended:
-            dying = []
-            for part, (what, moment) in moments.items():
+            for part in self.parts:
+                self._note(part)
                 part.kill()
-                argv = [sys.executable, "-m", "faults.dying", moment]
-                log = folder / f"{what} {moment}.log"
-                dying.append(Process(moment, argv, log, self.pipeline.environment(what, "0")))
-                dying[-1].start()
-            for each in dying:
-                assert each.wait(120) == -signal.SIGKILL, each.last_lines()
-            for part in moments:
+            yield
+            for part in self.parts:
                 part.start()
 
     def refusal(self) -> str:
@@ -214,7 +208,7 @@ class Attacked:
 
     def committed(self) -> dict[Any, int]:
         """The offsets of the lander's group, by partition."""
-        return asyncio.run(_committed(self.pipeline))
+        return asyncio.run(committed(self.pipeline, "land"))
 
     def peak_mib(self) -> int:
         """The most memory that a part held at once, as far as it was looked at every half second."""
@@ -240,17 +234,6 @@ class Attacked:
 
 def _replayed(_: Pipeline, sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDigest]:
     return embedded_digest(sent, f"{dsn}_wanted")
-
-
-async def _committed(pipeline: Pipeline) -> dict[Any, int]:
-    kafka = pipeline.settings.kafka
-    admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
-    await admin.start()
-    try:
-        found = await admin.list_consumer_group_offsets(f"{kafka.topic_prefix}-land")
-    finally:
-        await admin.close()
-    return {partition: at.offset for partition, at in found.items()}
 
 
 def _has_rows(database: Database) -> bool:

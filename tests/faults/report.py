@@ -35,7 +35,7 @@ over a whole cluster is compared with what the cluster's log gives in Kafka's ow
 ## The watcher
 
 A watcher follows nodes, pods and Events of a real API server. An attack passes when its requests back off, somebody
-can see within 2 minutes that pods cannot be read, and afterwards the pods that it told are those that exist.
+can see within 2 minutes that pods cannot be read, and afterwards the pods that it showed are those that exist.
 
 | fault | seconds | requests meanwhile | told after, s | caught up after, s | pods |
 |---|--:|--:|--:|--:|--:|
@@ -57,6 +57,8 @@ can see within 2 minutes that pods cannot be read, and afterwards the pods that 
 - A newer lander stood still on messages of an older worker (`streams/kafka/messages/findings.py`).
 - A full TMPDIR ended a lander with an embedded database (`sql/database/open.py`).
 - A producer that hung complained when it was forgotten (`ingest/kafka/aiokafka_fixes.py`).
+- A watcher that was paused in a list and resumed after another had its Lease published the rest of that list, as of
+  the time at which it was resumed: pods that were deleted since were there again (`ingest/apiserver/leader.py`).
 """
 
 

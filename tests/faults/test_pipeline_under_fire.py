@@ -13,23 +13,28 @@ import pytest
 
 from components.clickhouse import REFUSALS
 from components.disk import why_no_disk
+from faults.compaction import Compaction
 from faults.dying import OF_A_LANDER, OF_A_WORKER
 from faults.feeding import disordered
 from faults.fire import Attacked, Ground
-from faults.form import LONG
+from faults.form import (
+    CLICKHOUSE_OUTAGE_SECONDS,
+    COMINGS,
+    DEATHS,
+    DISORDER_SECONDS,
+    KILLS,
+    OUTAGE_SECONDS,
+    PAUSES,
+    RESETS,
+)
 from faults.logs import in_the_logs_order
+from faults.moments import die, pause
 from sql.database.open import connect
 from waiting import eventually, lasting
 
 pytestmark = pytest.mark.xdist_group("kafka")
 
-OUTAGE_SECONDS = 60.0 if LONG else 5.0
-CLICKHOUSE_OUTAGE_SECONDS = 600.0 if LONG else 5.0
-KILLS = 100 if LONG else 4
-RESETS = 20 if LONG else 2
-STORM = 20 if LONG else 2
-DEATHS = 20 if LONG else 3
-DISORDER_SECONDS = 120.0 if LONG else 5.0
+FULL_MIB = 32  # that are free: half of what an insert wants
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +59,27 @@ def test_kill_9_exactly_between_intent_insert_and_commit(ground: Ground, tmp_pat
     def attack(on: Attacked) -> tuple[int, float]:
         moments = zip(cycle(OF_A_WORKER), cycle(OF_A_LANDER), strict=False)
         for of_worker, of_lander in islice(moments, DEATHS):
-            on.dying(of_worker, of_lander, tmp_path)
+            die(on, of_worker, of_lander, tmp_path)
         return 2 * DEATHS, 0.0
 
     fault = "kill -9 between intent, inserts and commit; between findings and states"
     assert ground.differences_after("moments", fault, attack) == []
+
+
+def test_paused_exactly_there_taken_over_and_resumed_or_killed(ground: Ground, tmp_path: Path) -> None:
+    """The changelogs are compacted after each takeover, and again after they were written to by who was resumed; each
+    third is killed instead.
+    """
+
+    def attack(on: Attacked) -> tuple[int, float]:
+        compaction = Compaction(on)
+        moments = zip(range(PAUSES), cycle(OF_A_WORKER), cycle(OF_A_LANDER), strict=False)
+        for number, of_worker, of_lander in moments:
+            pause(on, of_worker, of_lander, tmp_path, None if number % 3 == 1 else compaction.passes)
+        return 2 * PAUSES, 0.0
+
+    fault = "SIGSTOP at these moments, taken over, changelogs compacted, resumed or killed"
+    assert ground.differences_after("paused", fault, attack) == []
 
 
 def test_clocks_are_wrong_by_a_day_and_nothing_comes_in_order(ground: Ground) -> None:
@@ -137,13 +158,18 @@ def test_clickhouse_hangs_resets_and_answers_too_late(ground: Ground) -> None:
 
 
 def test_the_disk_of_clickhouse_is_full(ground: Ground) -> None:
-    """It is filled again and again: merges free some of it."""
+    """It is filled in one step, to half of what an insert wants to find free (`sql.database.client.SETTINGS`): an
+    insert that has begun ends in what is left, and the next ones are refused. Again and again: merges free some.
+
+    An insert that meets the last byte itself is not covered: once in 11 runs the engine, 26.9, acknowledged one whose
+    part had an empty file. The setting keeps the product from it where nothing else takes these 64 MiB meanwhile.
+    """
 
     def attack(on: Attacked) -> tuple[int, float]:
         begin, pid, disk = time.monotonic(), on.lander.pid, on.disk_of_clickhouse
 
         def full_and_told() -> bool:
-            on.clickhouse.inject("full") if disk is None else disk.fill()
+            on.clickhouse.inject("full") if disk is None else disk.leave(FULL_MIB)
             return "code: 243" in on.refusal()
 
         eventually("the lander tells", full_and_told)
@@ -215,12 +241,12 @@ def test_clickhouse_refuses_for_reasons_that_pass(ground: Ground) -> None:
 def test_workers_and_landers_come_and_go(ground: Ground) -> None:
     def attack(on: Attacked) -> tuple[int, float]:
         others = [on.pipeline.part("work", "1"), on.pipeline.part("land", "1")]
-        for _ in range(STORM):
+        for _ in range(COMINGS):
             for other in others:
                 other.start()
             lasting(4)
             for other in others:
                 other.stop()
-        return STORM, 0.0
+        return COMINGS, 0.0
 
     assert ground.differences_after("storm", "a second worker and lander come and go", attack) == []

@@ -17,7 +17,7 @@ from components.kafka import Kafka
 from components.pipeline import Pipeline, embedded_digest, examples
 from components.processes import Process
 from faults.feeding import Feeder, endless
-from faults.form import LONG
+from faults.form import ROLLS
 from faults.result import Tried, note
 from faults.versions import LATER, RESHAPED, WIDENED, next_version, part
 from ingest.kafka.publish import Publisher
@@ -28,7 +28,6 @@ from waiting import eventually
 pytestmark = pytest.mark.xdist_group("kafka")
 
 SCHEMA_NEWER = 6
-ROUNDS = 3 if LONG else 1
 
 
 class LaterPublisher(Publisher):
@@ -102,7 +101,7 @@ def test_versions_roll_forward_and_back(pipeline: Pipeline, clickhouse: ClickHou
             land.stop()
             begin(later, "land", "0")
             begin(later, "work", "1")
-            for version in (later, ROOT) * ROUNDS:
+            for version in (later, ROOT) * ROLLS:
                 _goes_on(pipeline)
                 work.stop()
                 work = begin(version, "work", "0")
@@ -125,9 +124,7 @@ def test_versions_roll_forward_and_back(pipeline: Pipeline, clickhouse: ClickHou
         for process in running:
             process.stop()
     rows = sum(each.rows for each in found)
-    outcome = (
-        f"{ROUNDS} times forward and back, {acknowledged:,} observations, {rows:,} rows, none lost, none doubled"
-    )
+    outcome = f"{ROLLS} times forward and back, {acknowledged:,} observations, {rows:,} rows, none lost, none doubled"
     note(Tried(fault="two versions in one group", outcome=outcome))
 
 

@@ -18,7 +18,7 @@ import pytest
 from common.clock import SYSTEM, Clock
 from components.cluster.kubernetes import Cluster
 from components.toxiproxy import Proxy, Toxiproxy
-from faults.form import LONG
+from faults.form import LONG, RESTARTS, STORM_SECONDS
 from faults.result import Watched, note
 from faults.stormy import Stormy
 from ingest.kubelet.settings import KubeletSettings
@@ -29,8 +29,6 @@ from waiting import until
 pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]
 
 STREAMS = ("nodes", "pods", "events")
-STORM_SECONDS = 150.0 if LONG else 6.0
-RESTARTS = 5 if LONG else 1
 TOLD_WITHIN_SECONDS = 120.0
 CATCH_UP_SECONDS = 120.0
 FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS = 0.8, 30.0

@@ -50,10 +50,13 @@ KILLS = int(os.environ.get("LEADSMAN_KILLS", "3"))
 
 
 class Hook:
-    """An HTTP server that keeps what it is sent. `status` is what it answers, after `delay_seconds`."""
+    """An HTTP server that keeps what it is sent. `status` is what it answers, after `delay_seconds`, and 500 to the
+    alert `failing`.
+    """
 
-    def __init__(self, status: int = 200, delay_seconds: float = 0.0) -> None:
+    def __init__(self, status: int = 200, delay_seconds: float = 0.0, failing: str = "") -> None:
         self.status = status
+        self.failing = failing
         self.delay_seconds = delay_seconds
         self.bodies: list[dict[str, Any]] = []
         self.keys: list[str] = []
@@ -63,10 +66,11 @@ class Hook:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 time.sleep(hook.delay_seconds)  # a slow receiver is what it plays
-                if hook.status == 200:
+                status = 500 if body["labels"]["alertname"] == hook.failing else hook.status
+                if status == 200:
                     hook.bodies.append(body)
                     hook.keys.append(self.headers.get("Idempotency-Key", ""))
-                self.send_response(hook.status)
+                self.send_response(status)
                 self.end_headers()
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name in http.server

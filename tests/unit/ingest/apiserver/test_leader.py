@@ -167,6 +167,27 @@ async def test_a_leader_that_cannot_renew_for_10_seconds_stops_its_work() -> Non
 
 
 @pytest.mark.asyncio
+async def test_a_leader_that_was_paused_notices_before_it_publishes() -> None:
+    async with LeaseServer().running() as server, asyncio.timeout(10):
+        fake = FakeClock()
+        client, election = server.election("a", fake)
+        checked = []
+
+        async def work() -> None:
+            election.check()
+            checked.append(fake.seconds)
+            fake.seconds += 11  # stopped as a whole, its renewals too
+            election.check()
+            checked.append(fake.seconds)
+
+        async with client:
+            with pytest.raises(LeadershipLostError, match="leadsman/watch"):
+                await election.run(work)
+        assert checked == [0]
+        assert server.holder == "a"  # or another's by now: it is not ours to give back
+
+
+@pytest.mark.asyncio
 async def test_a_leader_stops_at_once_when_another_has_the_lease() -> None:
     async with LeaseServer().running() as server, asyncio.timeout(10):
         fake = FakeClock()

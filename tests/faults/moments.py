@@ -1,0 +1,79 @@
+"""Worker and lander die or are paused at exact moments while the pipeline runs; others take over."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from aiokafka import TopicPartition
+
+from components.pipeline import Pipeline
+from components.processes import Process, is_paused
+from faults.dying import WENT_ON
+from faults.fire import Attacked
+from faults.offsets import committed, ends
+from waiting import eventually
+
+TAKEN_OVER_SECONDS = 180.0
+
+
+def die(on: Attacked, of_worker: str, of_lander: str, folder: Path) -> None:
+    """By SIGKILL, each at such a moment of `faults.dying`; both are started again."""
+    with on.away():
+        for each in _started(on, of_worker, of_lander, folder, "SIGKILL"):
+            assert each.wait(120) == -signal.SIGKILL, each.last_lines()
+
+
+def pause(on: Attacked, of_worker: str, of_lander: str, folder: Path, then: Callable[[], None] | None) -> None:
+    """By SIGSTOP, each at such a moment; others take over, and then they are resumed and `then` is called, or without
+    it killed as they are. All are killed at the end, and worker and lander started again.
+    """
+    with on.away():
+        paused = _started(on, of_worker, of_lander, folder, "SIGSTOP")
+        others = [on.pipeline.part("work", "1"), on.pipeline.part("land", "1")]
+        try:
+            for each in paused:
+                eventually(f"it is paused {each.name}", lambda each=each: is_paused(each.pid))  # type: ignore[misc]
+            taken_over = _later(on.pipeline)
+            for other in others:
+                other.start()
+            eventually("others have taken over", taken_over, TAKEN_OVER_SECONDS)
+            if then is not None:
+                then()
+                for each in paused:
+                    os.kill(each.pid, signal.SIGCONT)
+                for each in paused:
+                    eventually(f"{each.name}: it goes on", lambda each=each: WENT_ON in each.log.read_text())  # type: ignore[misc]
+                then()
+        finally:
+            for each in (*paused, *others):
+                each.kill()
+
+
+def _started(on: Attacked, of_worker: str, of_lander: str, folder: Path, sent: str) -> list[Process]:
+    started = []
+    for what, moment in {"work": of_worker, "land": of_lander}.items():
+        argv = [sys.executable, "-m", "faults.dying", moment, sent]
+        log = folder / f"{what} {moment} {sent} {len(list(folder.iterdir()))}.log"
+        started.append(Process(moment, argv, log, on.pipeline.environment(what, "0")))
+        started[-1].start()
+    return started
+
+
+def _later(pipeline: Pipeline) -> Callable[[], bool]:
+    """Whether both groups have acknowledged everything that is there now."""
+    topics = pipeline.topics
+    records = (topics.nodes.name, topics.cluster.name)
+    landed = (topics.nodes.name, topics.findings.name, topics.dead_letters.name)
+    now = {"work": asyncio.run(ends(pipeline, records)), "land": asyncio.run(ends(pipeline, landed))}
+
+    def reached() -> bool:
+        return all(_covers(asyncio.run(committed(pipeline, part)), due) for part, due in now.items())
+
+    return reached
+
+
+def _covers(offsets: Mapping[TopicPartition, int], due: Mapping[TopicPartition, int]) -> bool:
+    return all(offsets.get(tp, 0) >= end for tp, end in due.items())

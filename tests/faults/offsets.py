@@ -1,0 +1,28 @@
+"""How far a pipeline's topics, and its groups in them, are."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+
+from components.pipeline import PARTITIONS, Pipeline
+
+
+async def committed(pipeline: Pipeline, part: str) -> dict[Any, int]:
+    """The offsets of a group, `work` or `land`, by partition."""
+    kafka = pipeline.settings.kafka
+    admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
+    await admin.start()
+    try:
+        found = await admin.list_consumer_group_offsets(f"{kafka.topic_prefix}-{part}")
+    finally:
+        await admin.close()
+    return {partition: at.offset for partition, at in found.items()}
+
+
+async def ends(pipeline: Pipeline, topics: Iterable[str]) -> dict[TopicPartition, int]:
+    """Where the partitions of topics end now."""
+    partitions = [TopicPartition(topic, partition) for topic in topics for partition in range(PARTITIONS)]
+    async with AIOKafkaConsumer(bootstrap_servers=pipeline.settings.kafka.bootstrap_servers) as consumer:
+        return dict(await consumer.end_offsets(partitions))
