@@ -207,3 +207,13 @@ def test_a_bounded_question_can_neither_lift_its_limits_nor_change_the_session(
 )
 def test_what_only_reads_is_answered_within_limits(reader: Database, statement: str) -> None:
     assert ask(reader, statement, {}, SMALL).rows
+
+
+@pytest.mark.parametrize("statement", ["SELECT 1", "SELECT * FROM `/etc/hostname`"])
+def test_a_process_that_also_writes_answers_no_sql_of_a_reader_s_own(database: Database, statement: str) -> None:
+    """Its engine's user has every grant, also in a connection that only reads."""
+    with connect(str(database), make=False, read_only=True) as reader:
+        with pytest.raises(QueryFailed, match="also writes the database") as refusal:
+            ask(reader, statement, {}, SMALL)
+        assert refusal.value.forbidden
+        assert run(reader, saved_query("nodes"), {}, SMALL).rows == []
