@@ -5,13 +5,13 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from leadsman.web.reading.nodes import NodeLine
+from leadsman.web.reading.words import BROKEN_GC
 
 SOON_SECONDS: Final = 3600.0
 OFTEN: Final = 3
 """A node under pressure this many times in a range swings."""
 UNEVEN: Final = 0.5
 """Skew ratio from which NUMA nodes are uneven, where it also strands CPUs."""
-BROKEN_GC: Final = ("persistent", "restart_loop", "insufficient_freed")
 _FAR: Final = 9.0
 """Room of a node without statistics: after every other."""
 

@@ -24,6 +24,8 @@ class Alert(NamedTuple):
     runbook_url: str
     unknown: bool = False
     """Nobody knows whether it still holds: there was no data for an hour."""
+    resource: str = ""
+    """What its labels name it for: memory, ephemeral-storage, inodes, pids, or a condition."""
 
     @property
     def state(self) -> str:
@@ -49,6 +51,7 @@ def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert]
             row["annotations"].get("description", ""),
             row["annotations"].get("runbook_url", ""),
             bool(row["unknown"]) or (row["status"] == "firing" and evidence.lost),
+            row["resource"],
         )
         for row in ask(db, "alerts", evidence.scope, node=node)
     ]

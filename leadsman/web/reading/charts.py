@@ -1,59 +1,127 @@
-"""The charts of a node: each eviction signal over the range with its thresholds and forecast, as data."""
+"""What is left of each resource of a node over a range, with thresholds as they were and a forecast, as data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
 from math import ceil
-from typing import Final, NamedTuple, TypedDict
+from statistics import median
+from typing import Final, NamedTuple
 
 from leadsman.web.reading.asked import RowDict, ask
+from leadsman.web.reading.evidence import is_stale
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.scope import Scope
-from leadsman.web.reading.words import unit
 from sql.database.open import Database
+from streams.rules.eviction.signals import CONDITIONS, RESOURCES, SIGNALS
 
 POINTS: Final = 288
 """Of one line, at most about so many: a day in pieces of five minutes."""
 ROLLUP_SECONDS: Final = 300
 AHEAD: Final = 0.25
 """A forecast is drawn for no longer than this part of the range."""
+ALIKE: Final = 100
+"""Two readings of one file system differ by less than its capacity divided by this."""
+GAP_SAMPLES: Final = 5
+GAP_SECONDS: Final = 60
+"""Samples this far apart, in their usual distance and in seconds, leave a gap in the line."""
+IMAGE_DISKS: Final = frozenset({"imagefs.available", "containerfs.available"})
 _STEPS: Final = (1, 5, 10, 15, 30, 60, 120, ROLLUP_SECONDS)
+_TITLES: Final = {"memory": "Memory", "ephemeral-storage": "Disk", "inodes": "Inodes", "pids": "PIDs"}
 
 
-class ChartData(TypedDict):
-    """What the browser draws. Times are seconds since 1970; amounts in the signal's unit."""
+class Line(NamedTuple):
+    """Seconds since 1970, and what was left in the resource's unit: the lowest of each step."""
 
-    signal: str
-    unit: str
-    at: list[int]
-    lowest: list[int]
-    hard: list[int | None]
-    """One for each time, or one where it never changed."""
-    soft: list[int | None]
-    capacity: int
-    forecast: list[list[float]]
-    """Two points, time and amount, or none."""
+    name: str
+    at: tuple[int, ...]
+    lowest: tuple[int, ...]
+
+    @property
+    def gaps(self) -> list[tuple[int, int]]:
+        """From when until when no sample was seen within the line."""
+        apart = [later - earlier for earlier, later in pairwise(self.at)]
+        most = max(GAP_SECONDS, GAP_SAMPLES * median(apart)) if apart else 0
+        return [(earlier, later) for earlier, later in pairwise(self.at) if later - earlier > most]
+
+
+class Threshold(NamedTuple):
+    """An amount below which something acts: `kind` is hard, soft or gc."""
+
+    kind: str
+    name: str
+    steps: tuple[tuple[int, int | None], ...]
+    """From when it was so; None where there was none."""
+
+    def at(self, moment: int) -> int | None:
+        """As it was set then."""
+        known = [value for since, value in self.steps if since <= moment]
+        return known[-1] if known else None
+
+
+class Forecast(NamedTuple):
+    """The likely course from the last sample on, and when it meets thresholds: times and amounts."""
+
+    points: tuple[tuple[int, int], tuple[int, int]]
+    hits: tuple[tuple[int, int], ...]
 
 
 class Chart(NamedTuple):
+    """One resource: signals of one file system are one line."""
+
+    key: str
+    title: str
+    resource: str
+    """As events and alerts name it."""
+    condition: str
     margin: Margin
-    data: ChartData
+    """Of the signal nearest to its threshold."""
+    lines: tuple[Line, ...]
+    thresholds: tuple[Threshold, ...]
+    forecast: Forecast | None
+    images: bool
+    """Image GC acts on it."""
 
     @property
-    def lowest(self) -> int:
-        """Of the range."""
-        return min(self.data["lowest"])
+    def worst(self) -> int:
+        """The place on the first line that was nearest to a threshold, or lowest where there is none."""
+        line = self.lines[0]
+        return min(range(len(line.at)), key=lambda place: line.lowest[place] - self._bound(line.at[place]))
+
+    def _bound(self, moment: int) -> int:
+        acting = (each.at(moment) for each in self.thresholds if each.kind != "gc")
+        return max((value for value in acting if value is not None), default=0)
 
 
 def read_charts(db: Database, scope: Scope, near: Mapping[str, Sequence[Margin]]) -> dict[str, list[Chart]]:
-    """The charts of each node of `near`, in the order of its margins. Raises DatabaseError."""
-    lines = {(row["node"], row["signal"]): row for row in _lines(db, scope, list(near))} if near else {}
+    """The charts of each node of `near`. Raises DatabaseError."""
+    if not near:
+        return {}
+    lines: dict[str, dict[str, RowDict]] = {}
+    for row in _lines(db, scope, list(near)):
+        lines.setdefault(row["node"], {})[row["signal"]] = row
+    settings: dict[str, list[RowDict]] = {}
+    for row in ask(db, "gc_settings", scope, nodes=list(near)):
+        settings.setdefault(row["node"], []).append(row)
     return {
-        node: [
-            Chart(margin, chart_data(margin, lines[node, margin.signal], scope))
-            for margin in margins
-            if (node, margin.signal) in lines
-        ]
-        for node, margins in near.items()
+        node: charts(margins, lines.get(node, {}), settings.get(node, ()), scope) for node, margins in near.items()
     }
+
+
+def charts(
+    margins: Iterable[Margin], lines: Mapping[str, RowDict], settings: Sequence[RowDict], scope: Scope
+) -> list[Chart]:
+    """Of one node, in the order of SIGNALS: from rows of `charts` by signal, and of `gc_settings`."""
+    groups: list[list[Margin]] = []
+    for margin in sorted(margins, key=lambda each: SIGNALS.index(each.signal)):
+        if margin.signal not in lines:
+            continue
+        group = next((each for each in groups if _is_one(each[0], margin)), None)
+        if group is None:
+            groups.append([margin])
+        else:
+            group.append(margin)
+    return [_chart(group, len([each for each in groups if _kind(each) == _kind(group)]) > 1, lines, settings, scope)
+            for group in groups]  # fmt: skip
 
 
 def step_seconds(scope: Scope) -> int:
@@ -63,17 +131,48 @@ def step_seconds(scope: Scope) -> int:
     return fine or ROLLUP_SECONDS * ceil(wanted / ROLLUP_SECONDS)
 
 
-def chart_data(margin: Margin, line: RowDict, scope: Scope) -> ChartData:
-    """From a row of `charts`."""
-    return ChartData(
-        signal=margin.signal,
-        unit=unit(margin.signal),
-        at=list(line["at"]),
-        lowest=list(line["lowest"]),
-        hard=_constant(line["hard"]),
-        soft=_constant(line["soft"]),
-        capacity=margin.capacity,
-        forecast=_forecast(margin, line["at"][-1], scope),
+def _is_one(one: Margin, other: Margin) -> bool:
+    """Whether both are signals of one resource: of disks, those of one file system."""
+    if RESOURCES[one.signal] != RESOURCES[other.signal]:
+        return False
+    alike = one.capacity == other.capacity and abs(one.available - other.available) * ALIKE <= one.capacity
+    return RESOURCES[one.signal] == "memory" or alike
+
+
+def _kind(group: Sequence[Margin]) -> str:
+    return RESOURCES[group[0].signal]
+
+
+def _chart(
+    group: Sequence[Margin],
+    several: bool,
+    lines: Mapping[str, RowDict],
+    settings: Sequence[RowDict],
+    scope: Scope,
+) -> Chart:
+    first = group[0].signal
+    resource = RESOURCES[first]
+    disk = first.partition(".")[0]
+    whole = lines[first]
+    drawn = [Line("available", tuple(whole["at"]), tuple(whole["lowest"]))]
+    if resource == "memory":
+        drawn += [
+            Line("available to pods", tuple(lines[each.signal]["at"]), tuple(lines[each.signal]["lowest"]))
+            for each in group[1:]
+        ]
+    images = any(margin.signal in IMAGE_DISKS for margin in group)
+    gc = _gc(settings, group[0].capacity, scope) if images else []
+    fresh = not is_stale(datetime.fromtimestamp(whole["at"][-1], UTC), scope)
+    return Chart(
+        first.replace(".", "-"),
+        f"{_TITLES[resource]} ({disk})" if several else _TITLES[resource],
+        resource,
+        CONDITIONS[first],
+        min(group, key=lambda margin: margin.room),
+        tuple(drawn),
+        (*_thresholds(group, lines), *gc),
+        _forecast(group, whole["at"][-1], scope) if fresh else None,
+        images,
     )
 
 
@@ -87,17 +186,59 @@ def _lines(db: Database, scope: Scope, nodes: list[str]) -> list[RowDict]:
     return ask(db, "charts_5m", scope, nodes=nodes, step=max(step, ROLLUP_SECONDS))
 
 
-def _constant(values: Sequence[int]) -> list[int | None]:
-    """One value where it never changed; -1 is none."""
+def _thresholds(group: Sequence[Margin], lines: Mapping[str, RowDict]) -> list[Threshold]:
+    """Each once, though several signals have it."""
+    found: list[Threshold] = []
+    disks = {margin.signal.partition(".")[0].removesuffix("fs") for margin in group} if len(group) > 1 else set()
+    for margin in group:
+        line = lines[margin.signal]
+        disk = margin.signal.partition(".")[0].removesuffix("fs")
+        named = f"{disk} " if disks and _kind(group) != "memory" else ""
+        for kind in ("soft", "hard"):
+            steps = _steps(line["at"], line[kind])
+            if steps and not any((each.kind, each.steps) == (kind, steps) for each in found):
+                found.append(Threshold(kind, f"{named}{kind}", steps))
+    if _kind(group) == "memory":  # the second signal has the hard threshold of the first
+        return [each for place, each in enumerate(found) if each.kind not in {one.kind for one in found[:place]}]
+    return found
+
+
+def _steps(at: Sequence[int], values: Sequence[int]) -> tuple[tuple[int, int | None], ...]:
+    """Only where it changed; -1 is none. Empty where there never was one."""
     known = [None if value < 0 else value for value in values]
-    return known[:1] if len(set(known)) == 1 else known
+    changes = [0, *(place for place in range(1, len(known)) if known[place] != known[place - 1])]
+    return tuple((at[place], known[place]) for place in changes) if any(value is not None for value in known) else ()
 
 
-def _forecast(margin: Margin, at: int, scope: Scope) -> list[list[float]]:
-    seconds, threshold = margin.seconds, margin.threshold
-    if seconds is None or threshold is None or margin.met or seconds <= 0:
-        return []
-    shown = min(seconds, scope.seconds * AHEAD)
-    target = margin.hard if seconds == margin.seconds_to_hard else margin.soft
-    end = margin.available + ((target or 0) - margin.available) * shown / seconds
-    return [[at, margin.available], [round(at + shown), round(end)]]
+def _gc(settings: Sequence[RowDict], capacity: int, scope: Scope) -> list[Threshold]:
+    """What must be left for image GC to start, and what it frees up to."""
+    found = []
+    for name, column in (("GC target", "image_gc_low_percent"), ("GC starts", "image_gc_high_percent")):
+        steps: list[tuple[int, int | None]] = []
+        for row in settings:
+            left = capacity * (100 - row[column]) // 100
+            since = int(max(row["ts"], scope.since).timestamp())
+            steps = [each for each in steps if each[0] < since]
+            if not steps or steps[-1][1] != left:
+                steps.append((since, left))
+        if steps:
+            found.append(Threshold("gc", f"{name} {settings[-1][column]} %", tuple(steps)))
+    return found
+
+
+def _forecast(group: Sequence[Margin], at: int, scope: Scope) -> Forecast | None:
+    meets = sorted(
+        (seconds, threshold, margin.available)
+        for margin in group
+        if not margin.met
+        for seconds, threshold in ((margin.seconds_to_soft, margin.soft), (margin.seconds_to_hard, margin.hard))
+        if seconds is not None and threshold is not None and seconds > 0
+    )
+    if not meets:
+        return None
+    shown = scope.seconds * AHEAD
+    seconds, threshold, available = meets[0]
+    last = min(max(each[0] for each in meets) * 1.1, shown)
+    end = available + (threshold - available) * last / seconds
+    hits = dict.fromkeys((round(at + ahead), amount) for ahead, amount, _ in meets if ahead <= shown)
+    return Forecast(((at, available), (round(at + last), max(0, round(end)))), tuple(hits))

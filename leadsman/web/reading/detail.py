@@ -10,6 +10,7 @@ from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.numa import NumaMap, numa_map
 from leadsman.web.reading.order import Order, orders
 from leadsman.web.reading.scope import Scope
+from leadsman.web.reading.usage import Usage, read_usage
 from sql.database.open import Database
 
 _Grouped: TypeAlias = Mapping[str, Mapping[str, Sequence[RowDict]]]
@@ -39,6 +40,7 @@ class Detail(NamedTuple):
     evicted: tuple[RowDict, ...]
     settings: RowDict | None
     """None where no /configz was seen."""
+    usage: tuple[Usage, ...]
 
 
 def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[Detail]:
@@ -50,6 +52,9 @@ def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[
     by_node = {name: _by_node(ask(db, name, scope, nodes=names)) for name in _QUESTIONS}
     last = _last_moments(scope, nodes)
     by_node |= {name: _by_node(ask(db, name, last, nodes=names)) for name in _ORDERING}
+    grown = last._replace(since=last.since - _GROWING)
+    by_node["pod_usage"] = _by_node(ask(db, "pod_usage", grown, nodes=names))
+    usage = read_usage(db, scope, nodes)
     firsts = [node.name for node in nodes if node.evicted.pressure][:FIRST_ORDERS]
     return [
         Detail(
@@ -60,6 +65,7 @@ def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[
             _first_order(db, scope, node, by_node["evicted"].get(node.name, ())) if node.name in firsts else None,
             tuple(by_node["evicted"].get(node.name, ())),
             next(iter(by_node["settings"].get(node.name, ())), None),
+            tuple(usage.get(node.name, ())),
         )
         for node in nodes
     ]
@@ -68,6 +74,8 @@ def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[
 _QUESTIONS: Final = ("numa_nodes", "numa_pods", "evicted", "settings")
 _ORDERING: Final = ("last_sample", "order_pods")
 _ROLLUP: Final = timedelta(minutes=5)
+_GROWING: Final = timedelta(minutes=10)
+"""How long before the last five minutes the growth of a pod is looked at."""
 
 
 def _last_moments(scope: Scope, nodes: Sequence[NodeLine]) -> Scope:
@@ -85,8 +93,10 @@ def _orders(node: NodeLine, by_node: _Grouped, signals: Sequence[str]) -> tuple[
     samples, pods = by_node["last_sample"].get(node.name), by_node["order_pods"].get(node.name)
     if not samples or not pods:
         return ()
-    found = orders(signals, samples[0], pods, node.kubelet_version)
-    return tuple(order for order in found if order.places)
+    found = orders(signals, samples[0], pods, node.kubelet_version, by_node.get("pod_usage", {}).get(node.name, ()))
+    # Signals of one file system have one order.
+    alike = {(order.places, order.signal.partition(".")[2]): order for order in reversed(found) if order.places}
+    return tuple(reversed(alike.values()))
 
 
 def _first_order(db: Database, scope: Scope, node: NodeLine, evicted: Sequence[RowDict]) -> FirstOrder | None:
@@ -97,6 +107,8 @@ def _first_order(db: Database, scope: Scope, node: NodeLine, evicted: Sequence[R
     # A witness has whole seconds: the rank is from the sample before.
     before = scope._replace(since=scope.since - _LOOK_BACK, until=first["ts"])
     by_node = {name: _by_node(ask(db, name, before, nodes=[node.name])) for name in _ORDERING}
+    grown = before._replace(since=first["ts"] - _ROLLUP - _GROWING)
+    by_node["pod_usage"] = _by_node(ask(db, "pod_usage", grown, nodes=[node.name]))
     found = _orders(node, by_node, [first["signal"]])
     return FirstOrder(first["ts"], found[0]) if found else None
 

@@ -2,16 +2,19 @@
 (rules: eviction-order).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ingest.model.samples import USAGES, NodeSample
 from leadsman.web.reading.asked import RowDict
-from leadsman.web.reading.words import amount
+from leadsman.web.reading.words import amount, resource, size, unit
 from streams.rules.eviction.order import RankedPod, rank, standing
 from streams.rules.eviction.signals import PID_AVAILABLE, Layout, layout_of
 
-SHOWN: Final = 10
+SHOWN: Final = 20
+GROWN_SECONDS: Final = 240
+NO_GROWTH_BYTES: Final = 1 << 20
+"""Less an hour is no growth."""
 _SAMPLE: Final = (
     "nodefs_capacity_bytes",
     "nodefs_inodes",
@@ -31,8 +34,21 @@ class Place(NamedTuple):
     priority: int
     usage: str
     request: str
+    used_bytes: int | None
+    request_bytes: int | None
+    """None where the signal has no request, or nothing is measured."""
+    course: tuple[int, ...]
+    """What it used minute by minute at last, of the signals that are bytes."""
+    growth: str
+    """As +2.8 GiB/h; empty where it is not known."""
+    cpu: str
+    disk: str
     reason: str
     """Why it stands here."""
+
+    @property
+    def is_over(self) -> bool:
+        return (self.used_bytes or 0) > (self.request_bytes or 0)
 
 
 class Order(NamedTuple):
@@ -41,13 +57,27 @@ class Order(NamedTuple):
     signal: str
     places: tuple[Place, ...]
     pods: int
+    never: int = 0
+    """Pods that the kubelet never evicts."""
+
+    @property
+    def most_bytes(self) -> int:
+        """The longest bar of usage or request."""
+        return max(1, *(each for place in self.places for each in (place.used_bytes or 0, place.request_bytes or 0)))
 
 
-def orders(signals: Sequence[str], sample: RowDict, pods: Sequence[RowDict], kubelet_version: str) -> list[Order]:
-    """The order of each signal, from rows of `last_sample` and `order_pods` of one node."""
+def orders(
+    signals: Sequence[str],
+    sample: RowDict,
+    pods: Sequence[RowDict],
+    kubelet_version: str,
+    usage: Sequence[RowDict] = (),
+) -> list[Order]:
+    """The order of each signal, from rows of `last_sample`, `order_pods` and `pod_usage` of one node."""
+    courses = {row["uid"]: row for row in usage}
     layout = layout_of(NodeSample(**{name: sample[name] for name in _SAMPLE}))
     ranked = [ranked_pod(each) for each in pods]
-    return [_order(signal, layout, ranked, kubelet_version) for signal in signals]
+    return [_order(signal, layout, ranked, kubelet_version, courses) for signal in signals]
 
 
 def ranked_pod(row: RowDict) -> RankedPod:
@@ -65,13 +95,18 @@ def ranked_pod(row: RowDict) -> RankedPod:
     return pod._replace(**{name: row[name] for name in USAGES}) if pod.has_stats else pod
 
 
-def _order(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_version: str) -> Order:
+def _order(
+    signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_version: str, courses: Mapping[str, RowDict]
+) -> Order:
     ranked = rank(signal, layout, pods, kubelet_version)
-    places = tuple(_place(nth, signal, layout, pods[index]) for nth, index in enumerate(ranked[:SHOWN], start=1))
-    return Order(signal, places, len(ranked))
+    places = tuple(
+        _place(nth, signal, layout, pods[index], courses.get(pods[index].uid))
+        for nth, index in enumerate(ranked[:SHOWN], start=1)
+    )
+    return Order(signal, places, len(ranked), len(pods) - len(ranked))
 
 
-def _place(nth: int, signal: str, layout: Layout, pod: RankedPod) -> Place:
+def _place(nth: int, signal: str, layout: Layout, pod: RankedPod, measured: RowDict | None) -> Place:
     usage, request, exceeds = standing(signal, layout, pod)
     if usage is None:
         reason = "no statistics: goes before all that have some"
@@ -83,6 +118,10 @@ def _place(nth: int, signal: str, layout: Layout, pod: RankedPod) -> Place:
         reason = "requests none"
     else:
         reason = "within its request"
+    course: tuple[int, ...] = ()
+    at: Sequence[int] = ()
+    if measured is not None and unit(signal) == "bytes":
+        at, course = measured["at"], tuple(measured["memory" if "emory" in signal else "disk"])
     has_request = signal != PID_AVAILABLE and not signal.endswith("inodesFree")
     return Place(
         nth,
@@ -91,5 +130,19 @@ def _place(nth: int, signal: str, layout: Layout, pod: RankedPod) -> Place:
         pod.priority,
         amount(usage, signal),
         amount(request, signal) if has_request else "",
+        usage if has_request else None,
+        request if has_request else None,
+        course,
+        _growth(at, course),
+        "" if measured is None or measured["cpu"] is None else resource(round(measured["cpu"] / 1e6), "cpu"),
+        "" if measured is None else size(measured["disk"][-1]),
         reason,
     )
+
+
+def _growth(at: Sequence[int], course: Sequence[int]) -> str:
+    """An hour, from the first to the last of a course of at least GROWN_SECONDS."""
+    if not course or at[-1] - at[0] < GROWN_SECONDS:
+        return ""
+    grown = (course[-1] - course[0]) * 3600 / (at[-1] - at[0])
+    return "none" if abs(grown) < NO_GROWTH_BYTES else f"{'+' if grown > 0 else '−'}{size(abs(grown))}/h"  # noqa: RUF001 - a minus

@@ -1,200 +1,167 @@
-"""The story of a cluster or of a node: its lines, and its shape in lanes."""
+"""What happened on a cluster or a node in a range: single moments, and what lasted."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from itertools import groupby
 from typing import Final, NamedTuple, TypeAlias
 
 from leadsman.web.reading.alerts import Alert
-from leadsman.web.reading.asked import ask
+from leadsman.web.reading.asked import RowDict, ask
 from leadsman.web.reading.scope import Scope
-from leadsman.web.reading.words import KINDS, day
+from leadsman.web.reading.words import BROKEN_GC, GC_VERDICTS
 from sql.database.open import Database
 
 PIECES: Final = 120
 """Marks of a lane."""
 WHOLE: Final = 5000
 """A story of fewer lines is read at once; of a longer one its shape and its end."""
-LOUD: Final = (1, 5, 25)
-"""Counts from which a mark is drawn larger."""
+_LASTING: Final = frozenset({"pressure", "node", "image_gc", "alert"})
+"""Kinds whose lines of the story only begin and end what other tables hold whole."""
+_TICKS: Final = 6
+_MINUTE: Final = 60
+_HOUR: Final = 3600
+_STEPS: Final = (1, 5, 10, 30, 60, 300, 600, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
+
+Shape: TypeAlias = dict[str, dict[int, int]]
+"""Times by kind and piece of the range."""
 
 
-_Shape: TypeAlias = dict[str, dict[int, int]]
-"""Times by kind and piece."""
+class Happening(NamedTuple):
+    """From when until when; both are the same for a moment, and `until` is None for what lasts at the end."""
 
-
-class Line(NamedTuple):
-    ts: datetime
+    since: datetime
+    until: datetime | None
     node: str
     kind: str
     what: str
+    about: str = ""
+    """A condition, a verdict, an alert's severity or resource: by kind."""
+    resource: str = ""
 
 
-class Day(NamedTuple):
-    day: str
-    lines: tuple[Line, ...]
+class Happened(NamedTuple):
+    """Of one range; where it is not `whole`, the last of it and the shape of all."""
 
-
-class Mark(NamedTuple):
-    """A piece of a lane; `left` and `width` in percent of it, `level` 1 to 3 by how many times."""
-
-    left: float
-    width: float
-    times: int
-    level: int
-
-
-class Lane(NamedTuple):
-    kind: str
-    name: str
-    marks: tuple[Mark, ...]
-    spans: tuple[Mark, ...]
-    """Where it lasted: pressure of a node."""
-    times: int
+    happenings: tuple[Happening, ...]
+    shape: Shape
+    whole: bool
 
 
 class Tick(NamedTuple):
     left: float
     text: str
-
-
-class Timeline(NamedTuple):
-    lanes: tuple[Lane, ...]
-    ticks: tuple[Tick, ...]
-    days: tuple[Day, ...]
-    """In the order of time."""
-    shown: int
-    total: int
+    at: int
+    """Seconds since 1970."""
+    step: int
+    """Seconds to the next."""
 
 
 def read_timeline(
-    db: Database,
-    scope: Scope,
-    alerts: Iterable[Alert],
-    limit: int,
-    *,
-    node: str = "",
-    kind: str = "",
-    spans_of: str = "",
-) -> Timeline:
-    """The last `limit` lines, and the shape of all. `kind` narrows the lines, not the lanes.
-
-    Where `spans_of` names a node, the lane of pressure shows how long it lasted there.
-    """
-    concluded = [Line(**row) for row in ask(db, "story", scope, node=node, kind="", limit=WHOLE)]
-    lines_of_alerts = alert_lines(alerts, scope)
-    if len(concluded) < WHOLE:
-        shape = shape_of((*concluded, *lines_of_alerts), scope)
-        lines = [line for line in concluded if kind in {"", line.kind}]
-    else:
+    db: Database, scope: Scope, alerts: Iterable[Alert], gc: Iterable[RowDict], *, node: str = "", kind: str = ""
+) -> Happened:
+    """Of a cluster, or of one node; `kind` narrows what is read of a story that is too long to be read whole."""
+    rows = ask(db, "story", scope, node=node, kind="", limit=WHOLE)
+    whole = len(rows) < WHOLE
+    shape: Shape = {}
+    if not whole:
         shape = _read_shape(db, scope, node)
-        shape |= shape_of(lines_of_alerts, scope)
-        lines = [Line(**row) for row in ask(db, "story", scope, node=node, kind=kind, limit=limit)]
-    last = sorted((*lines, *(line for line in lines_of_alerts if kind in {"", "alert"})))[-limit:]
-    total = sum(sum(pieces.values()) for name, pieces in shape.items() if kind in {"", name})
-    spans = read_spans(db, scope, spans_of) if spans_of else ()
-    return Timeline(lanes(shape, spans), ticks(scope), days(last), len(last), total)
+        rows = ask(db, "story", scope, node=node, kind=kind, limit=WHOLE) if kind else rows
+    moments = [
+        Happening(row["ts"], row["ts"], row["node"], row["kind"], row["what"])
+        for row in rows
+        if row["kind"] not in _LASTING
+    ]
+    found = (*moments, *_read_lasting(db, scope, node), *of_alerts(alerts, scope), *of_image_gc(gc, scope))
+    found = tuple(sorted(found, key=lambda each: (each.since, each.node, each.kind, each.what)))
+    return Happened(found, shape, whole)
 
 
-def shape_of(lines: Iterable[Line], scope: Scope) -> _Shape:
-    """How many lines of each kind lie in each piece of the range."""
-    shape: _Shape = {}
-    for line in lines:
-        piece = min(PIECES - 1, int((line.ts - scope.since).total_seconds() / scope.seconds * PIECES))
-        pieces = shape.setdefault(line.kind, {})
-        pieces[piece] = pieces.get(piece, 0) + 1
-    return shape
+def of_alerts(alerts: Iterable[Alert], scope: Scope) -> list[Happening]:
+    """Each alert of the range, from when it fired until it was resolved."""
+    return [
+        Happening(
+            alert.starts_at,
+            alert.ends_at,
+            alert.node,
+            "alert",
+            f"{alert.name}: {alert.summary}" if alert.summary else alert.name,
+            "unknown" if alert.unknown else alert.severity,
+            alert.resource,
+        )
+        for alert in alerts
+        if alert.starts_at < scope.until and (alert.ends_at is None or alert.ends_at >= scope.since)
+    ]
 
 
-def _read_shape(db: Database, scope: Scope, node: str) -> _Shape:
-    shape: _Shape = {}
+def of_image_gc(rows: Iterable[RowDict], scope: Scope) -> list[Happening]:
+    """Each episode of image GC; one that does its work, or whose last run was too long ago, is over."""
+    return [
+        Happening(
+            row["ts"],
+            None if _goes_on(row, scope) else row["last_at"],
+            row["node"],
+            "image_gc",
+            f"Image GC {GC_VERDICTS.get(row['verdict'], row['verdict'])}: {row['explanation']}",
+            row["verdict"],
+        )
+        for row in rows
+    ]
+
+
+GC_PERIOD: Final = 600
+"""Two periods of image GC, in seconds: an episode without a run for so long is over."""
+
+
+def _goes_on(row: RowDict, scope: Scope) -> bool:
+    return row["verdict"] in BROKEN_GC and (scope.until - row["last_at"]).total_seconds() < GC_PERIOD
+
+
+def _read_shape(db: Database, scope: Scope, node: str) -> Shape:
+    shape: Shape = {}
     for row in ask(db, "story_shape", scope, node=node, pieces=PIECES):
         shape.setdefault(row["kind"], {})[min(row["piece"], PIECES - 1)] = row["times"]
     return shape
 
 
-def alert_lines(alerts: Iterable[Alert], scope: Scope) -> list[Line]:
-    """When each alert of the range began, and when it was resolved."""
-    lines = []
-    for alert in alerts:
-        text = f"{alert.name} fires ({alert.severity}). {alert.summary}".rstrip()
-        lines.append(Line(alert.starts_at, alert.node, "alert", text))
-        if alert.ends_at is not None:
-            end = "has no data any more: whether it holds is not known" if alert.unknown else "is resolved"
-            lines.append(Line(alert.ends_at, alert.node, "alert", f"{alert.name} {end}."))
-    return [line for line in lines if scope.since <= line.ts < scope.until]
+def _read_lasting(db: Database, scope: Scope, node: str) -> list[Happening]:
+    found = []
+    rows = ask(db, "lasting", scope, node=node)
+    for (name, kind, what), changes in groupby(rows, key=lambda row: (row["node"], row["kind"], row["what"])):
+        found += [Happening(since, until, name, kind, what, what) for since, until in spans(changes, scope)]
+    return found
 
 
-def lanes(shape: Mapping[str, Mapping[int, int]], spans: Sequence[Mark]) -> tuple[Lane, ...]:
-    """A lane for each kind that happened, in the order of KINDS."""
-    width = 100 / PIECES
-    return tuple(
-        Lane(
-            kind,
-            name,
-            tuple(Mark(piece * width, width, n, _level(n)) for piece, n in sorted(shape.get(kind, {}).items())),
-            tuple(spans) if kind == "pressure" else (),
-            sum(shape.get(kind, {}).values()),
-        )
-        for kind, name in KINDS.items()
-        if kind in shape or (kind == "pressure" and spans)
-    )
+def spans(changes: Iterable[RowDict], scope: Scope) -> list[tuple[datetime, datetime | None]]:
+    """When a status was on within a range: from changes of it in the order of time."""
+    found: list[tuple[datetime, datetime | None]] = []
+    began: datetime | None = None
+    for change in changes:
+        at = change["ts"]
+        if change["status"]:
+            began = began or at
+        elif began is not None:
+            found.append((began, at))
+            began = None
+    if began is not None:
+        found.append((began, None))
+    return [each for each in found if each[1] is None or each[1] > scope.since]
 
 
-def read_spans(db: Database, scope: Scope, node: str) -> tuple[Mark, ...]:
-    """When the node was under any pressure within the range, in percent of it."""
-    spans: list[Mark] = []
-    rows = ask(db, "pressure_spans", scope, node=node)
-    for _, changes in groupby(rows, key=lambda row: row["condition"]):
-        began: datetime | None = None
-        for change in changes:
-            if change["status"]:
-                began = began or change["ts"]
-            elif began is not None:
-                spans.append(_span(scope, began, change["ts"]))
-                began = None
-        if began is not None:
-            spans.append(_span(scope, began, scope.until))
-    return tuple(span for span in spans if span.width > 0)
-
-
-def ticks(scope: Scope) -> tuple[Tick, ...]:
-    """Round times along the range."""
-    seconds = scope.seconds
+def ticks(scope: Scope, until: datetime | None = None) -> tuple[Tick, ...]:
+    """Round times along the range, or along more of it."""
+    since, end = scope.since.timestamp(), (until or scope.until).timestamp()
+    seconds = end - since
     step = next((each for each in _STEPS if seconds / each <= _TICKS), None) or _STEPS[-1] * (
         1 + int(seconds / _TICKS / _STEPS[-1])
     )
-    first = -(-int(scope.since.timestamp()) // step) * step
-    places = range(first, int(scope.until.timestamp()), step)
+    first = -(-int(since) // step) * step
     return tuple(
-        Tick(
-            (at - scope.since.timestamp()) / seconds * 100,
-            _tick_text(datetime.fromtimestamp(at, scope.since.tzinfo), step),
-        )
-        for at in places
+        Tick((at - since) / seconds * 100, _tick_text(datetime.fromtimestamp(at, scope.since.tzinfo), step), at, step)
+        for at in range(first, int(end), step)
     )
 
 
-def days(lines: Iterable[Line]) -> tuple[Day, ...]:
-    return tuple(Day(name, tuple(each)) for name, each in groupby(lines, key=lambda line: day(line.ts)))
-
-
-_TICKS: Final = 6
-_MINUTE: Final = 60
-_STEPS: Final = (1, 5, 10, 30, 60, 300, 600, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
-
-
 def _tick_text(at: datetime, step: int) -> str:
-    if step >= 24 * 3600:
+    if step >= 24 * _HOUR:
         return f"{at:%m-%d}"
     return f"{at:%H:%M:%S}" if step < _MINUTE else f"{at:%H:%M}"
-
-
-def _level(times: int) -> int:
-    return sum(1 for least in LOUD if times >= least)
-
-
-def _span(scope: Scope, began: datetime, ended: datetime) -> Mark:
-    left = max(0.0, (began - scope.since).total_seconds() / scope.seconds * 100)
-    right = min(100.0, (ended - scope.since).total_seconds() / scope.seconds * 100)
-    return Mark(left, right - left, 1, 1)

@@ -31,6 +31,8 @@ GC_VERDICTS: Final = {
     "insufficient_freed": "frees too little",
     "recovered": "recovered",
 }
+BROKEN_GC: Final = ("persistent", "restart_loop", "insufficient_freed")
+"""Verdicts about image GC that does not do its work."""
 BLIND_VERDICTS: Final = {
     "lost_node": "lost node",
     "stale_view": "sees too few nodes",
@@ -99,6 +101,11 @@ def day(at: datetime) -> str:
 def moment(at: datetime) -> str:
     """Day and time in UTC."""
     return f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+def short(at: datetime) -> str:
+    """Day and time without the year, as 21 Nov 04:11."""
+    return f"{at.day} {at:%b %H:%M}"
 
 
 def some(number: int, one: str, many: str = "") -> str:

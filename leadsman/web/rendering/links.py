@@ -1,10 +1,11 @@
 """Where a page's links go: to addresses of the site, or to places within the report."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Final
 from urllib.parse import urlencode
 
-from leadsman.web.reading.scope import Asked, Scope
+from leadsman.web.reading.scope import Asked, Scope, address_time
 from leadsman.web.reading.words import KINDS
 from sql.questions.queries import SavedQuery
 from streams.alerting.runbook import runbooks
@@ -33,6 +34,7 @@ class Links:
         live: bool = False,
     ) -> None:
         self._scope = ({} if scope is None else scope.address()) | ({"live": "1"} if live else {})
+        self._wider = _around(scope) if isinstance(scope, Scope) else None
         self.live = live
         self.at_node = node
         self.kind = kind
@@ -56,6 +58,12 @@ class Links:
     def range(self, last: str) -> str:
         """This page, of another range."""
         return _address(self.path, {**_only(self._scope, "cluster", "live"), **self._here(), "last": last})
+
+    def wider(self) -> str:
+        """This page, of a range three times as long around this one."""
+        if self._wider is None:
+            return self.range("all")
+        return _address(self.path, {**_only(self._scope, "cluster"), **self._here(), **self._wider})
 
     def kinds(self) -> list[tuple[str, tuple[str, str]]]:
         """This page with only one kind of finding in its story: each kind with its name and address."""
@@ -127,6 +135,11 @@ class ReportLinks(Links):
 
     def runbook(self, name: str, node: str = "") -> str:  # noqa: ARG002 - the file has each runbook once
         return f"#runbook-{name}" if name in self.runbooks_within else ""
+
+
+def _around(scope: Scope) -> dict[str, str]:
+    length = timedelta(seconds=max(1, round(scope.seconds)))
+    return {"since": address_time(scope.since - length), "until": address_time(scope.until + length)}
 
 
 def _address(path: str, values: Mapping[str, str]) -> str:

@@ -16,27 +16,34 @@ from markupsafe import Markup
 
 from common.text import plain
 from leadsman.web.attention.attention import attention, named
-from leadsman.web.attention.badges import BROKEN_GC, Badge, Severity, badges, by_urgency, pins
+from leadsman.web.attention.badges import Badge, Severity, badges, by_urgency, pins
+from leadsman.web.attention.episodes import Episode, Timeline, fold
 from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import unknowns
 from leadsman.web.reading import words
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
-from leadsman.web.reading.charts import Chart, ChartData
+from leadsman.web.reading.charts import Chart
 from leadsman.web.reading.detail import Detail
 from leadsman.web.reading.evidence import Evidence, freshness, nothing_found
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.scope import ALL, QUICK, Scope, address_time
-from leadsman.web.reading.timeline import Timeline
+from leadsman.web.reading.timeline import Happened
+from leadsman.web.rendering.lanes import lanes_of, pressure_of
 from leadsman.web.rendering.links import Links, ReportLinks
 from leadsman.web.rendering.markdown import runbook_html
+from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark
 from streams.alerting.runbook import runbooks
 
 FOLDER: Final = Path(__file__).parent
 STATIC: Final = FOLDER / "static"
+STYLES: Final = ("page.css", "charts.css", "help.css", "print.css")
+SCRIPTS: Final = ("page.js", "times.js", "charts.js")
 NAME: Final = 300
-MAIN_CHARTS: Final = 4
+FORMS: Final = {"clock": words.clock, "moment": words.moment, "short": words.short}
+ZONE: Final = Markup('<span class="zone">UTC</span>')
+"""The zone of the times before it."""
 GC_SHOWN: Final = 20
 ALERTS_SHOWN: Final = 200
 QUICK_TEXTS: Final = (*((name, f"Last {name}") for name in QUICK), (ALL, "All"))
@@ -49,19 +56,7 @@ class Inline(NamedTuple):
     icon: str
     theme: Markup
     style: Markup
-    uplot: Markup
     page: Markup
-
-
-class Numbers:
-    """Gives each chart that is drawn its number, and keeps their data in that order."""
-
-    def __init__(self) -> None:
-        self.data: list[ChartData] = []
-
-    def next(self, chart: Chart) -> int:
-        self.data.append(chart.data)
-        return len(self.data) - 1
 
 
 def overview_page(links: Links, view: Overview, story: Timeline, asked: Mapping[str, str]) -> str:
@@ -73,11 +68,13 @@ def node_page(
     links: Links,
     evidence: Evidence,
     detail: Detail,
+    happened: Happened,
     story: Timeline,
     gc: Sequence[RowDict],
     alerts: Sequence[Alert] | None,
 ) -> str:
     """The page of a node."""
+    plots = plots_of(detail.charts, evidence.scope, fold(happened.happenings, evidence.scope))
     values = {
         "scope": evidence.scope,
         "evidence": evidence,
@@ -87,22 +84,35 @@ def node_page(
         "gc": gc,
         "alerts": alerts,
         "inline": None,
-        **_charts(evidence.scope),
+        "plots": plots,
+        "charts": [plot.data for plot in plots],
     }
     return _render("node.html.j2", links, values)
 
 
 def report_file(
-    links: ReportLinks, view: Overview, story: Timeline, details: Sequence[Detail], written: datetime
+    links: ReportLinks,
+    view: Overview,
+    happened: Happened,
+    story: Timeline,
+    details: Sequence[Detail],
+    written: datetime,
 ) -> str:
     """One file that needs no server."""
+    parts: list[dict[str, Any]] = []
+    data: list[ChartData] = []
+    for each in details:
+        on_node = [one for one in happened.happenings if one.node == each.node.name]
+        plots = plots_of(each.charts, view.scope, fold(on_node, view.scope), len(data))
+        parts.append({"detail": each, "badges": badges(each.node), "plots": plots})
+        data += [plot.data for plot in plots]
     values = {
         **_cluster(view, story, {}),
-        "details": [{"detail": each, "badges": badges(each.node)} for each in details],
+        "details": parts,
         "written": written.astimezone(UTC),
         "runbooks": [(each, runbook_html(runbooks()[each], links, 2)) for each in links.runbooks_within],
         "inline": inline(),
-        **_charts(view.scope),
+        "charts": data,
     }
     return _render("report.html.j2", links, values)
 
@@ -123,15 +133,16 @@ def note_page(
 @cache
 def inline() -> Inline:
     """Styles and scripts within a file, and the policy that allows no others."""
-    theme, uplot, page = (_static(name) for name in ("theme.js", "uplot.min.js", "page.js"))
-    style = "\n".join(_static(name) for name in ("uplot.min.css", "page.css", "help.css", "print.css"))
-    scripts = " ".join(_hash(each) for each in (theme, uplot, page))
+    theme = _static("theme.js")
+    page = "\n".join(_static(name) for name in SCRIPTS)
+    style = "\n".join(_static(name) for name in STYLES)
+    scripts = " ".join(_hash(each) for each in (theme, page))
     policy = (
         f"default-src 'none'; script-src {scripts}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     icon = "data:image/svg+xml;base64," + base64.b64encode((STATIC / "icon.svg").read_bytes()).decode()
-    return Inline(policy, icon, *(Markup(each) for each in (theme, style, uplot, page)))  # noqa: S704 - our own files
+    return Inline(policy, icon, *(Markup(each) for each in (theme, style, page)))  # noqa: S704 - our own files
 
 
 def json_block(value: object) -> Markup:
@@ -153,6 +164,11 @@ def is_web(address: str) -> bool:
 def shown(text: object, limit: int = NAME) -> str:
     """Text of a cluster without what cannot be seen; markup in it is escaped where it is put."""
     return plain(text, limit)
+
+
+def timed(at: datetime, form: str = "clock") -> Markup:
+    """A time in UTC that a script of the page puts into the reader's zone; `form` is a name of FORMS."""
+    return Markup('<time datetime="{}" data-form="{}">{}</time>').format(at.isoformat(), form, FORMS[form](at))
 
 
 @cache
@@ -177,6 +193,8 @@ def environment() -> Environment:
             json_block,
             freshness,
             nothing_found,
+            timed,
+            spark,
         )
     }
     made.filters |= {"plain": shown, "freshness": freshness, "nothing_found": nothing_found}
@@ -188,8 +206,10 @@ def environment() -> Environment:
         "gc_verdicts": words.GC_VERDICTS,
         "blind_verdicts": words.BLIND_VERDICTS,
         "strategies": words.STRATEGIES,
-        "BROKEN_GC": BROKEN_GC,
-        "MAIN_CHARTS": MAIN_CHARTS,
+        "BROKEN_GC": words.BROKEN_GC,
+        "styles": STYLES,
+        "scripts": SCRIPTS,
+        "zone": ZONE,
         "GC_SHOWN": GC_SHOWN,
         "UNKNOWN": Severity.UNKNOWN.value,
         "ALERTS_SHOWN": ALERTS_SHOWN,
@@ -202,13 +222,13 @@ def _render(template: str, links: Links, values: Mapping[str, Any]) -> str:
     return environment().get_template(template).render(links=links, **values)
 
 
-def _charts(scope: Scope) -> dict[str, Any]:
-    numbers = Numbers()
-
-    def charts() -> dict[str, object]:
-        return {"since": int(scope.since.timestamp()), "until": int(scope.until.timestamp()), "charts": numbers.data}
-
-    return {"numbers": numbers, "charts": charts}
+def plots_of(charts: Sequence[Chart], scope: Scope, episodes: Sequence[Episode], first: int = 0) -> list[Plot]:
+    """The charts of a node as they are drawn, numbered from `first`, with its episodes in their lanes."""
+    axis = axis_of(charts, scope)
+    return [
+        plot_of(chart, number, axis, lanes_of(chart, episodes, scope), pressure_of(chart, episodes, scope))
+        for number, chart in enumerate(charts, start=first)
+    ]
 
 
 def _cluster(view: Overview, story: Timeline, asked: Mapping[str, str]) -> dict[str, Any]:

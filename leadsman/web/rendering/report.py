@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from leadsman.web.attention.badges import by_urgency
+from leadsman.web.attention.episodes import timeline
 from leadsman.web.reading.asked import has_table
 from leadsman.web.reading.detail import read_details
 from leadsman.web.reading.overview import read_dead_letters, read_overview, read_spans
@@ -14,7 +15,7 @@ from leadsman.web.rendering.render import note_page, report_file
 from sql.database.open import Database
 
 DETAILED: Final = 20
-LINES: Final = 400
+EPISODES: Final = 400
 EMPTY: Final = "Nothing observed yet"
 HOW: Final = (
     ("Replay a capture, a kubectl dump or a must-gather folder:", "leadsman replay PATH --db {db}"),
@@ -31,15 +32,10 @@ def write_report(db: Database, asked: Asked, written: datetime, detailed: int = 
     view = read_overview(db, scope, spans)
     chosen = by_urgency(view.nodes)[:detailed]
     details = read_details(db, scope, chosen)
-    only = view.nodes[0].name if len(view.nodes) == 1 else ""
-    story = read_timeline(db, scope, view.alerts or (), LINES, spans_of=only)
-    return report_file(
-        ReportLinks([node.name for node in chosen], [alert.name for alert in view.alerts or ()]),
-        view,
-        story,
-        details,
-        written,
-    )
+    happened = read_timeline(db, scope, view.alerts or (), view.image_gc)
+    story = timeline(happened, scope, EPISODES)
+    links = ReportLinks([node.name for node in chosen], [alert.name for alert in view.alerts or ()])
+    return report_file(links, view, happened, story, details, written)
 
 
 def empty_texts(db: Database) -> list[str]:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from common.clock import SYSTEM
+from leadsman.web.attention.episodes import timeline
 from leadsman.web.reading.alerts import read_alerts
 from leadsman.web.reading.detail import read_details
 from leadsman.web.reading.evidence import read_evidence
@@ -20,7 +21,7 @@ from sql.database.errors import DatabaseError
 from sql.database.open import Database
 from streams.alerting.runbook import runbooks
 
-LINES: Final = 200
+EPISODES: Final = 200
 LONGEST: Final = 500
 """Characters of one value of an address."""
 
@@ -63,8 +64,8 @@ def overview_of(db: Database, request: Request, now: Callable[[], datetime] = SY
     if not spans:
         return None
     view = read_overview(db, choose(spans, request.asked, now()), spans)
-    only = view.nodes[0].name if len(view.nodes) == 1 else ""
-    story = read_timeline(db, view.scope, view.alerts or (), LINES, kind=request.kind, spans_of=only)
+    happened = read_timeline(db, view.scope, view.alerts or (), view.image_gc, kind=request.kind)
+    story = timeline(happened, view.scope, EPISODES, request.kind)
     return overview_page(Links(view.scope, kind=request.kind, live=request.live), view, story, request.shown)
 
 
@@ -80,10 +81,11 @@ def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM
     (detail,) = read_details(db, scope, [node])
     evidence = read_evidence(db, scope)
     alerts = read_alerts(db, evidence, request.node)
-    story = read_timeline(db, scope, alerts or (), LINES, node=request.node, kind=request.kind, spans_of=request.node)
     gc = read_image_gc(db, scope, request.node)
+    happened = read_timeline(db, scope, alerts or (), gc, node=request.node, kind=request.kind)
+    story = timeline(happened, scope, EPISODES, request.kind)
     links = Links(scope, node=request.node, kind=request.kind, live=request.live)
-    return node_page(links, evidence, detail, story, gc, alerts)
+    return node_page(links, evidence, detail, happened, story, gc, alerts)
 
 
 def empty_page(db: Database) -> str:

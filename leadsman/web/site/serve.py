@@ -12,7 +12,7 @@ from aiohttp import web
 from leadsman.web.reading.asked import rows
 from leadsman.web.reading.scope import BadScope
 from leadsman.web.rendering.links import ASK, EVENTS, HOME, NODE, RUNBOOKS, Links
-from leadsman.web.rendering.render import STATIC, note_page
+from leadsman.web.rendering.render import SCRIPTS, STATIC, STYLES, note_page
 from leadsman.web.site.access import is_own_name, may_read
 from leadsman.web.site.asking import Question, csv_of, page_of
 from leadsman.web.site.live import MOST_ID, Pulse, read_marks
@@ -44,14 +44,10 @@ HEADERS: Final = {
 }
 FILES: Final = {
     "icon.svg": "image/svg+xml",
-    "help.css": "text/css",
     "live.js": "text/javascript",
-    "page.css": "text/css",
-    "page.js": "text/javascript",
-    "print.css": "text/css",
     "theme.js": "text/javascript",
-    "uplot.min.css": "text/css",
-    "uplot.min.js": "text/javascript",
+    **dict.fromkeys(STYLES, "text/css"),
+    **dict.fromkeys(SCRIPTS, "text/javascript"),
 }
 READS: Final = frozenset({"GET", "HEAD"})
 OWN: Final = frozenset({"same-origin", "none", ""})

@@ -1,6 +1,7 @@
 // Opens pages in a real browser and tells what was seen. Reads {chromium, modules, steps} from standard input, writes
-// a list, one entry a step. A step: {url, width, height, scheme, actions, picture, axe, offset}.
+// a list, one entry a step. A step: {url, width, height, scheme, zone, scripts, actions, picture, axe, offset}.
 // An action: ["press", KEY] | ["go", KEY, ADDRESS THAT IT LEADS TO] | ["type", TEXT] | ["click", SELECTOR] |
+// ["drag", SELECTOR, FROM, TO: parts of its width; it leads elsewhere] |
 // ["follow", SELECTOR, ADDRESS THAT IT LEADS TO] | ["wait", MS] | ["until", JS] | ["pdf", FILE] |
 // ["reached", FILE THAT IS MADE] | ["reload"] | ["read", NAME, JS].
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -28,7 +29,14 @@ const act = async (page, [name, ...values], read) => {
   else if (name === 'go') await Promise.all([page.waitForURL(values[1]), page.keyboard.press(values[0])]);
   else if (name === 'type') await page.keyboard.type(values[0]);
   else if (name === 'click') await page.click(values[0]);
-  else if (name === 'wait') await page.waitForTimeout(values[0]);
+  else if (name === 'drag') {
+    const place = await page.locator(values[0]).boundingBox();
+    const x = (part) => place.x + place.width * part;
+    await page.mouse.move(x(values[1]), place.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(x(values[2]), place.y + 60, { steps: 4 });
+    await Promise.all([page.waitForNavigation(), page.mouse.up()]);
+  } else if (name === 'wait') await page.waitForTimeout(values[0]);
   else if (name === 'until') await holds(page, values[0]);
   else if (name === 'follow') await Promise.all([page.waitForURL(values[1]), page.click(values[0])]);
   else if (name === 'reached') writeFileSync(values[0], '');
@@ -42,6 +50,7 @@ const act = async (page, [name, ...values], read) => {
 const see = async (step) => {
   const context = await browser.newContext({
     viewport: { width: step.width ?? 1440, height: step.height ?? 900 }, colorScheme: step.scheme ?? 'light',
+    timezoneId: step.zone ?? 'UTC', javaScriptEnabled: step.scripts ?? true,
   });
   const page = await context.newPage();
   const seen = { console: [], errors: [], requests: [], dialogs: [], read: {}, violations: [] };
@@ -50,7 +59,7 @@ const see = async (step) => {
   page.on('request', (request) => seen.requests.push(request.url()));
   page.on('dialog', (dialog) => { seen.dialogs.push(dialog.message()); dialog.dismiss(); });
   await page.goto(step.url);
-  await page.evaluate(async () => {  // what is drawn only when it comes into view
+  if (step.scripts !== false) await page.evaluate(async () => {  // what is drawn only when it comes into view
     document.documentElement.style.scrollBehavior = 'auto';
     for (let top = 0; top < document.body.scrollHeight; top += 600) {
       scrollTo(0, top);

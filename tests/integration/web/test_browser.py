@@ -4,6 +4,7 @@ The names of a real recording are replaced by markup; what the browser does with
 """
 
 import gzip
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -22,9 +23,8 @@ pytestmark = pytest.mark.xdist_group("browser")
 NODE: Final = "<img src=x onerror=alert(1)>node"
 POD: Final = "</script><script>alert(2)</script>hog"
 SERIOUS: Final = {"serious", "critical"}
-CANVASES: Final = (
-    "[...document.querySelectorAll('canvas')].filter((each) => each.width > 50 && each.height > 50).length"
-)
+DRAWN: Final = "[...document.querySelectorAll('.plot .field')].filter((each) => each.clientHeight > 200).length"
+LIT: Final = "document.querySelectorAll('.mark.on, .episodes > .on').length"
 DARK: Final = """(() => {
     const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number);
     return red + green + blue < 200;
@@ -72,7 +72,7 @@ def seen(report: str, site: str, tmp_path_factory: pytest.TempPathFactory) -> di
         for scheme in ("light", "dark"):
             for width in (1440, 390):
                 names.append(f"{page} {scheme} {width}")
-                actions = [["wait", 300], ["read", "canvases", CANVASES], ["read", "dark", DARK]]
+                actions = [["wait", 300], ["read", "drawn", DRAWN], ["read", "dark", DARK]]
                 steps.append({"url": url, "scheme": scheme, "width": width, "axe": True, "actions": actions})
     return dict(zip(names, browse(steps, tmp_path_factory.mktemp("seen")), strict=True))
 
@@ -117,7 +117,7 @@ def test_light_and_dark_follow_the_system(seen: dict[str, dict[str, Any]]) -> No
 
 def test_charts_are_drawn(seen: dict[str, dict[str, Any]]) -> None:
     for name, page in seen.items():
-        assert page["read"]["canvases"] >= (0 if name.startswith("overview") else 3), name
+        assert page["read"]["drawn"] >= (0 if name.startswith("overview") else 2), name
 
 
 def test_the_page_is_used_by_keys_alone(site: str, tmp_path: Path) -> None:
@@ -167,3 +167,59 @@ def test_the_report_filters_its_nodes_and_jumps_to_them(report: str, tmp_path: P
     ]
     (page,) = browse([{"url": report, "actions": actions}], tmp_path)
     assert page["read"] == {"counted": "1 node", "place": "#node-1"}
+
+
+def test_a_chart_is_read_and_zoomed_by_keys(site: str, tmp_path: Path) -> None:
+    readout = "document.querySelector('.readout').innerText"
+    actions = [
+        ["read", "focus", "document.querySelector('.scrub').focus()"],
+        ["press", "Home"],
+        ["read", "first", readout],
+        ["press", "Enter"],
+        *[["press", "ArrowRight"]] * 30,
+        ["read", "later", readout],
+        ["read", "brushed", "document.querySelectorAll('.brush').length"],
+        ["go", "Enter", "**/node?**since=**"],
+        ["read", "title", "document.querySelector('h1').textContent"],
+    ]
+    (page,) = browse([{"url": f"{site}/node?node={quote(NODE)}&kind=eviction", "actions": actions}], tmp_path)
+    read = page["read"]
+    assert re.match(r"04:17:0\d UTC\s+20\.\d\d GiB available", read["first"]), read["first"]
+    assert "soft 17.00 GiB" in read["later"]
+    assert (read["brushed"], read["title"]) == (1, NODE)
+    assert "kind=eviction" in page["url"]
+    assert (page["console"], page["errors"]) == ([], [])
+
+
+def test_a_range_is_brushed_with_the_mouse(site: str, tmp_path: Path) -> None:
+    actions = [
+        ["drag", "#memory-available .field", 0.5, 0.7],
+        [
+            "read",
+            "hours",
+            "new URL(location).searchParams.get('since') + new URL(location).searchParams.get('until')",
+        ],
+    ]
+    (page,) = browse([{"url": f"{site}/node?node={quote(NODE)}", "actions": actions}], tmp_path)
+    assert re.fullmatch(r"2026-11-21T04:2\d:.*Z2026-11-21T04:2\d:.*Z", page["read"]["hours"])
+
+
+def test_an_episode_and_its_marks_light_up_together(site: str, tmp_path: Path) -> None:
+    actions = [
+        ["read", "before", LIT],
+        ["read", "mark", "document.querySelector('#memory-available .mark').focus()"],
+        ["read", "from_chart", LIT],
+        ["read", "row", "document.querySelector('.episodes .over a.time').focus()"],
+        ["read", "from_row", LIT],
+    ]
+    (page,) = browse([{"url": f"{site}/node?node={quote(NODE)}", "actions": actions}], tmp_path)
+    read = page["read"]
+    assert (read["before"], read["from_chart"] >= 2, read["from_row"] >= 2) == (0, True, True)
+
+
+def test_times_are_in_the_zone_of_the_reader_and_utc_without_scripts(site: str, tmp_path: Path) -> None:
+    url = f"{site}/node?node={quote(NODE)}"
+    here, without = browse([{"url": url, "zone": "Asia/Kolkata"}, {"url": url, "scripts": False}], tmp_path)
+    assert "2026-11-21 09:41:12 to 2026-11-21 09:59:01 GMT+5:30" in here["text"]
+    assert "2026-11-21 04:11:12 to 2026-11-21 04:29:01 UTC" in without["text"]
+    assert "nearest to a threshold" in without["text"]

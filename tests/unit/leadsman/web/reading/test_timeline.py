@@ -1,4 +1,4 @@
-"""Timeline, charts and links: the pure parts."""
+"""What happened in a range and how long it lasted, ticks, and links."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,81 +10,88 @@ from hypothesis import strategies as st
 
 from components.rows import T0, row, store
 from leadsman.web.reading.alerts import Alert
-from leadsman.web.reading.charts import POINTS, ROLLUP_SECONDS, chart_data, step_seconds
-from leadsman.web.reading.margins import Margin, margins
+from leadsman.web.reading.overview import read_image_gc
 from leadsman.web.reading.scope import Asked, Scope, Span, choose
-from leadsman.web.reading.timeline import PIECES, alert_lines, lanes, read_timeline, ticks
+from leadsman.web.reading.timeline import Happened, of_alerts, read_timeline, ticks
 from leadsman.web.rendering.links import Links, ReportLinks
 from sql.database.open import Database
-from streams.fold.findings import ImageGc, PressureChange
+from streams.fold.findings import ImageGc, NodeRow, PodEnd, PressureChange
 
 SCOPE = Scope("c", T0, T0 + timedelta(hours=2))
-FAR = Margin("memory.available", 800, 1000, 100, 300, False, False, None, None, False, False)
+
+
+def at(minutes: float) -> datetime:
+    return T0 + timedelta(minutes=minutes)
 
 
 def change(minutes: float, status: bool, **values: Any) -> PressureChange:
-    at = T0 + timedelta(minutes=minutes)
-    given = {"node": "n", "condition": "DiskPressure", "status": status, "evidence": "event", "updated_at": at}
-    return row(PressureChange, ts=at, **(given | values))
+    given = {
+        "node": "n",
+        "condition": "DiskPressure",
+        "status": status,
+        "evidence": "event",
+        "updated_at": at(minutes),
+    }
+    return row(PressureChange, ts=at(minutes), **(given | values))
 
 
-def told(db: Database, limit: int = 10, **values: str) -> Any:
-    return read_timeline(db, SCOPE, (), limit, **values)
+def happened(db: Database, **values: str) -> Happened:
+    return read_timeline(db, SCOPE, (), read_image_gc(db, SCOPE), **values)
 
 
-def test_the_last_lines_are_told_in_the_order_of_time(database: Database) -> None:
-    store(database, *(change(minute, minute % 2 == 0) for minute in range(6)))
-    story = told(database, 3)
-    assert [line.ts for day in story.days for line in day.lines] == [
-        T0 + timedelta(minutes=each) for each in (3, 4, 5)
-    ]
-    assert (story.shown, story.total) == (3, 6)
+def spans(db: Database, **values: str) -> list[tuple[str, datetime, datetime | None]]:
+    return [(each.what, each.since, each.until) for each in happened(db, **values).happenings]
 
 
-def test_a_kind_narrows_the_lines_and_not_the_lanes(database: Database) -> None:
-    gc = row(ImageGc, ts=T0, node="n", verdict="persistent", explanation="x", last_at=T0, updated_at=T0)
-    store(database, gc, change(1, status=True))
-    story = told(database, kind="image_gc")
-    assert [line.kind for day in story.days for line in day.lines] == ["image_gc"]
-    assert [lane.kind for lane in story.lanes] == ["pressure", "image_gc"]
-    assert story.total == 1
+def test_pressure_lasts_from_its_begin_to_its_end(database: Database) -> None:
+    store(database, change(-60, status=True), change(30, status=False), change(60, status=True))
+    assert spans(database) == [("DiskPressure", at(-60), at(30)), ("DiskPressure", at(60), None)]
 
 
-def test_a_story_that_is_too_long_to_be_read_whole_is_told_the_same(
+def test_what_ended_before_the_range_is_left_out(database: Database) -> None:
+    store(database, change(-60, status=True), change(-30, status=False), change(120, status=True))
+    assert spans(database) == []
+
+
+def test_a_node_is_not_ready_until_it_is_ready_or_gone(database: Database) -> None:
+    states = {0: True, 10: False, 20: None, 30: True, 40: False}
+    nodes = [row(NodeRow, ts=at(minute), node="n", ready=ready) for minute, ready in states.items()]
+    store(database, *nodes, row(NodeRow, ts=at(50), node="n", ready=False, deleted=True))
+    assert spans(database) == [("Not Ready", at(10), at(30)), ("Not Ready", at(40), at(50))]
+
+
+def test_image_gc_goes_on_where_it_still_fails_at_the_end(database: Database) -> None:
+    for minute, last, verdict in ((0, 20, "persistent"), (60, 118, "persistent"), (110, 119, "recovered")):
+        at_last = at(last)
+        store(database, row(ImageGc, ts=at(minute), node="n", verdict=verdict, last_at=at_last, updated_at=at_last))
+    assert [until for _, _, until in spans(database)] == [at(20), None, at(119)]
+
+
+def test_an_alert_lasts_from_when_it_fired_until_it_was_resolved() -> None:
+    alert = Alert("PodsEvicted", "warning", "n", False, T0, at(9), "6 pods", "", "", resource="memory")
+    (found,) = of_alerts([alert], SCOPE)
+    assert (found.since, found.until, found.what) == (T0, at(9), "PodsEvicted: 6 pods")
+    assert (found.about, found.resource) == ("warning", "memory")
+    assert of_alerts([alert._replace(starts_at=at(-9), ends_at=at(-1))], SCOPE) == []
+    (unknown,) = of_alerts([alert._replace(unknown=True)], SCOPE)
+    assert unknown.about == "unknown"
+    (lasting,) = of_alerts([alert._replace(starts_at=at(-9), ends_at=None)], SCOPE)
+    assert lasting.until is None
+
+
+def test_of_a_story_that_is_too_long_its_shape_and_its_end_are_read(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store(database, *(change(minute, minute % 2 == 0) for minute in range(9)))
-    whole = [told(database, 4), told(database, 4, kind="pressure"), told(database, 4, kind="numa")]
-    monkeypatch.setattr("leadsman.web.reading.timeline.WHOLE", 9)
-    assert [told(database, 4), told(database, 4, kind="pressure"), told(database, 4, kind="numa")] == whole
-
-
-def test_what_lies_outside_the_range_is_not_told(database: Database) -> None:
-    store(database, change(-1, status=True), change(120, status=False))
-    assert told(database).total == 0
-
-
-def test_pressure_lasts_on_its_lane_from_its_begin_to_its_end(database: Database) -> None:
-    store(database, change(-60, status=True), change(30, status=False), change(60, status=True))
-    (lane,) = [each for each in told(database, spans_of="n").lanes if each.kind == "pressure"]
-    assert [(span.left, span.width) for span in lane.spans] == [(0.0, 25.0), (50.0, 50.0)]
-
-
-def test_marks_lie_where_it_happened_and_grow_with_how_often() -> None:
-    (lane,) = lanes({"eviction": {0: 1, PIECES // 2: 5, PIECES - 1: 25}}, ())
-    assert [round(mark.left, 3) for mark in lane.marks] == [0, 50, round(100 - 100 / PIECES, 3)]
-    assert [mark.level for mark in lane.marks] == [1, 2, 3]
-    assert lane.times == 31
-
-
-def test_an_alert_is_told_when_it_fires_and_when_it_is_resolved() -> None:
-    alert = Alert("PodsEvicted", "warning", "n", False, T0, T0 + timedelta(minutes=9), "6 pods", "", "")
-    assert [(line.ts, line.what) for line in alert_lines([alert], SCOPE)] == [
-        (T0, "PodsEvicted fires (warning). 6 pods"),
-        (T0 + timedelta(minutes=9), "PodsEvicted is resolved."),
+    ends = [
+        row(PodEnd, ts=at(minute), node="n", namespace="a", pod=f"p{minute}", uid=f"u{minute}", cause="oom_kill")
+        for minute in range(9)
     ]
-    before = alert._replace(starts_at=T0 - timedelta(minutes=1), ends_at=None)
-    assert alert_lines([before], SCOPE) == []
+    store(database, *ends)
+    assert (happened(database).whole, happened(database).shape) == (True, {})
+    monkeypatch.setattr("leadsman.web.reading.timeline.WHOLE", 4)
+    cut = happened(database)
+    assert (cut.whole, [each.since for each in cut.happenings][-1]) == (False, at(8))
+    assert sum(cut.shape["pod_end"].values()) == 9
 
 
 @given(st.integers(1, 400 * 86_400), st.integers(0, 86_400))
@@ -95,60 +102,20 @@ def test_ticks_are_few_round_and_within_the_range(seconds: int, shift: int) -> N
     assert all(0 <= tick.left < 100 for tick in found)
 
 
-@given(st.integers(1, 400 * 86_400))
-def test_a_line_has_few_points_and_the_rollup_serves_long_ranges(seconds: int) -> None:
-    step = step_seconds(Scope("c", T0, T0 + timedelta(seconds=seconds)))
-    assert seconds / step <= POINTS
-    assert step < ROLLUP_SECONDS or step % ROLLUP_SECONDS == 0
-
-
-def test_a_day_is_drawn_from_the_rollup() -> None:
-    assert step_seconds(Scope("c", T0, T0 + timedelta(days=1))) == ROLLUP_SECONDS
-
-
-def line(**values: Any) -> dict[str, Any]:
-    return {"at": [10, 20], "lowest": [900, 800], "hard": [100, 100], "soft": [-1, 300]} | values
-
-
-def test_a_threshold_that_never_changed_is_sent_once() -> None:
-    data = chart_data(FAR, line(), SCOPE)
-    assert (data["hard"], data["soft"], data["forecast"]) == ([100], [None, 300], [])
-
-
-def test_a_forecast_leads_to_its_threshold() -> None:
-    data = chart_data(FAR._replace(seconds_to_soft=100.0), line(), SCOPE)
-    assert data["forecast"] == [[20, 800], [120, 300]]
-
-
-def test_a_far_forecast_is_cut_and_points_the_same_way() -> None:
-    """A quarter of two hours is 1800 s, which is half of the way."""
-    data = chart_data(FAR._replace(seconds_to_hard=3600.0), line(), SCOPE)
-    assert data["forecast"] == [[20, 800], [1820, 450]]
-
-
-def test_the_nearest_signal_comes_first_and_one_without_threshold_last() -> None:
-    def now(signal: str, available: int, hard: int | None) -> dict[str, Any]:
-        return {
-            "node": "n", "signal": signal, "available": available, "capacity": 100, "hard": hard, "soft": None,
-            "seconds_to_hard": float("nan"), "seconds_to_soft": float("nan"), "gc_first": 0, "assumed": 0,
-        }  # fmt: skip
-
-    found = margins([now("a", 90, 10), now("b", 5, 10), now("c", 1, None), now("d", 12, 10)])
-    assert [(each.signal, each.hard_met) for each in found["n"]] == [
-        ("b", True),
-        ("d", False),
-        ("a", False),
-        ("c", False),
-    ]
-    assert found["n"][0].seconds is None
-
-
 @pytest.mark.parametrize("name", ["n", "a b&c=d#e", "<img>", "é/..?"])
 def test_a_link_to_a_node_carries_its_name_and_the_range(name: str) -> None:
     scope = choose([Span("c&d", T0, T0 + timedelta(days=2))], Asked(last="6h"))
     address = urlsplit(Links(scope).node(name))
     assert address.path == "/node"
     assert parse_qs(address.query) == {"cluster": ["c&d"], "last": ["6h"], "node": [name]}
+
+
+def test_a_wider_range_keeps_the_node_and_the_kind() -> None:
+    query = parse_qs(urlsplit(Links(SCOPE, node="n", kind="alert").wider()).query)
+    assert query == {
+        "cluster": ["c"], "node": ["n"], "kind": ["alert"],
+        "since": ["2026-07-01T10:00:00Z"], "until": ["2026-07-01T16:00:00Z"],
+    }  # fmt: skip
 
 
 def test_links_of_a_report_stay_within_it() -> None:

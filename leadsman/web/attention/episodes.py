@@ -1,0 +1,256 @@
+"""The timeline: what happened, folded into episodes, each with one severity: pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from leadsman.web.attention.badges import Severity
+from leadsman.web.reading.scope import Scope
+from leadsman.web.reading.timeline import PIECES, Happened, Happening, Tick, ticks
+from leadsman.web.reading.words import BROKEN_GC, KINDS, some
+
+APART: Final = timedelta(minutes=10)
+"""What happens again within this time, or within this part of a longer range, is the same episode."""
+APART_OF_RANGE: Final = 50
+LOUD: Final = (1, 5, 25)
+"""Counts from which a mark of a lane is drawn larger."""
+_SEVERITIES: Final = {
+    "eviction": Severity.CRITICAL,
+    "node": Severity.CRITICAL,
+    "scheduler": Severity.CRITICAL,
+    "unknown": Severity.UNKNOWN,
+    "kubelet": Severity.NOTE,
+}
+"""Of the kinds that have one whatever happened; of the others it is a warning."""
+_HEAD: Final = re.compile(r"[:,.(] |\.?$")
+_LONGEST_HEAD: Final = 90
+_OF_ALERTS: Final = {
+    "critical": Severity.CRITICAL,
+    "warning": Severity.WARNING,
+    "unknown": Severity.UNKNOWN,
+}
+_POD: Final = re.compile(r"^Pod \S+ ")
+_NAMES_PODS: Final = re.compile(r"^(was|is) ")
+_CUT: Final = re.compile(r"[,;(] ?|[.:] |\.$| within ")
+_LASTING_KINDS: Final = frozenset({"pending", "unknown"})
+"""Lines of the story about what is still so at the end."""
+
+
+class Episode(NamedTuple):
+    """One line of the timeline: what happened once, or again and again within a short time."""
+
+    key: str
+    """Its place in the page."""
+    since: datetime
+    until: datetime | None
+    """None while it lasts."""
+    nodes: tuple[str, ...]
+    kind: str
+    severity: Severity
+    what: str
+    pieces: tuple[Happening, ...]
+
+    @property
+    def is_moment(self) -> bool:
+        return self.since == self.until
+
+    @property
+    def head(self) -> str:
+        """Its first words, to be seen from afar; the whole of what is short."""
+        end = _HEAD.search(self.what)
+        return self.what[: end.start()] if end and end.start() <= _LONGEST_HEAD else ""
+
+    @property
+    def state(self) -> str:
+        """As a mark shows it: over is hollow and without colour."""
+        return _state(self.severity, over=self.until is not None)
+
+    def state_of(self, piece: Happening) -> str:
+        """Of one piece, which can be over while the episode lasts."""
+        over = piece.until is not None and self.kind not in _LASTING_KINDS
+        return _state(severity_of(piece), over=over)
+
+
+class Bar(NamedTuple):
+    """An episode on its lane; `left` and `width` in percent of it."""
+
+    left: float
+    width: float
+    state: str
+    key: str
+
+
+class Mark(NamedTuple):
+    """How many there were in a piece of a lane, where there are too many for bars; `level` is 1 to 3."""
+
+    left: float
+    level: int
+
+
+class Lane(NamedTuple):
+    kind: str
+    name: str
+    times: int
+    bars: tuple[Bar, ...]
+    marks: tuple[Mark, ...]
+
+
+class Timeline(NamedTuple):
+    lanes: tuple[Lane, ...]
+    ticks: tuple[Tick, ...]
+    episodes: tuple[Episode, ...]
+    """What lasts first, then the last first."""
+    total: int
+    """Episodes, those that are not shown too."""
+    whole: bool
+    """Else the range has more than was read."""
+    until: datetime
+    """The end of the range."""
+
+    @property
+    def dated(self) -> bool:
+        """A time needs its day."""
+        return any(each.since.date() != self.until.date() for each in self.episodes)
+
+
+def timeline(happened: Happened, scope: Scope, limit: int, kind: str = "") -> Timeline:
+    """At most `limit` episodes; `kind` narrows them, not the lanes."""
+    found = fold(happened.happenings, scope)
+    chosen = [each for each in found if kind in {"", each.kind}]
+    return Timeline(
+        _lanes(found, happened.shape, scope),
+        ticks(scope),
+        tuple(chosen[:limit]),
+        len(chosen),
+        happened.whole,
+        scope.until,
+    )
+
+
+def fold(happenings: Iterable[Happening], scope: Scope, prefix: str = "e") -> list[Episode]:
+    """From happenings in the order of their beginning: what lasts first, then the last first.
+
+    Each key begins with `prefix`.
+    """
+    apart = max(APART, timedelta(seconds=scope.seconds / APART_OF_RANGE))
+    groups: list[list[Happening]] = []
+    last: dict[tuple[str, str, str], list[Happening]] = {}
+    for each in happenings:
+        alike = (each.kind, _head(each).translate(_NO_DIGITS), each.resource)
+        group = last.get(alike)
+        if group is None or not _goes_on(group, each, apart):
+            group = last[alike] = []
+            groups.append(group)
+        group.append(each)
+    groups.sort(key=lambda group: (_until(group) is None, group[0].since), reverse=True)
+    return [_episode(f"{prefix}{nth}", group) for nth, group in enumerate(groups)]
+
+
+_NO_DIGITS: Final = {ord(digit): None for digit in "0123456789"}
+
+
+def _goes_on(group: Sequence[Happening], later: Happening, apart: timedelta) -> bool:
+    return any(each.until is None or later.since - each.until <= apart for each in group[-8:])
+
+
+def _until(group: Sequence[Happening]) -> datetime | None:
+    ends = [each.until for each in group]
+    if group[0].kind in _LASTING_KINDS or None in ends:
+        return None
+    return max(end for end in ends if end is not None)
+
+
+def _episode(key: str, group: Sequence[Happening]) -> Episode:
+    nodes = tuple(dict.fromkeys(each.node for each in group if each.node))
+    return Episode(
+        key,
+        group[0].since,
+        _until(group),
+        nodes,
+        group[0].kind,
+        min(map(severity_of, group)),
+        _words(group),
+        tuple(group),
+    )
+
+
+def _state(severity: Severity, *, over: bool) -> str:
+    return f"{severity.word}{' over' if over else ''}"
+
+
+def severity_of(each: Happening) -> Severity:
+    """Of one happening, while it lasts."""
+    if each.kind == "alert":
+        return _OF_ALERTS.get(each.about, Severity.NOTE)
+    if each.kind == "image_gc":
+        return Severity.CRITICAL if each.about in BROKEN_GC else Severity.NOTE
+    return _SEVERITIES.get(each.kind, Severity.WARNING)
+
+
+def _head(each: Happening) -> str:
+    """The part of the words that does not change from one time to the next."""
+    if each.kind in {"image_gc", "node", "pressure"}:
+        return each.about
+    if each.kind == "alert":
+        return each.what.partition(":")[0]
+    text = _POD.sub("", each.what)
+    if each.kind == "eviction":
+        return text.partition(",")[0].removesuffix(".")
+    if each.kind == "scheduler":
+        return ",".join(text.split(",")[:2]).partition(":")[0]
+    return _CUT.split(text, maxsplit=1)[0]
+
+
+def _words(group: Sequence[Happening]) -> str:
+    if len(group) == 1:
+        return group[0].what
+    head = _head(group[0])
+    if _NAMES_PODS.match(head):
+        verb, _, rest = head.partition(" ")
+        return f"{some(len(group), 'pod')} {'were' if verb == 'was' else 'are'} {rest}"
+    times = some(len(group), "time")
+    if group[0].kind in {"kubelet", "pressure", "node"}:
+        return f"{head}: {times}"
+    head, text = _head(group[-1]), group[-1].what
+    return f"{head} ({times}){text.removeprefix(head)}" if text.startswith(head) else f"{text} ({times})"
+
+
+def place(scope: Scope, at: datetime) -> float:
+    """In percent of the range, within it."""
+    return min(100.0, max(0.0, (at - scope.since).total_seconds() / scope.seconds * 100))
+
+
+def _lanes(episodes: Sequence[Episode], shape: Mapping[str, Mapping[int, int]], scope: Scope) -> tuple[Lane, ...]:
+    """A lane for each kind that happened, in the order of KINDS."""
+    by_kind: dict[str, list[Episode]] = {}
+    for each in episodes:
+        by_kind.setdefault(each.kind, []).append(each)
+    return tuple(
+        Lane(
+            kind,
+            name,
+            max(sum(shape.get(kind, {}).values()), sum(len(each.pieces) for each in by_kind.get(kind, ()))),
+            tuple(dict.fromkeys(bar for each in reversed(by_kind.get(kind, ())) for bar in _bars(each, scope))),
+            tuple(Mark((piece + 0.5) * 100 / PIECES, _level(n)) for piece, n in sorted(shape.get(kind, {}).items())),
+        )
+        for kind, name in KINDS.items()
+        if kind in by_kind or kind in shape
+    )
+
+
+def _bars(episode: Episode, scope: Scope) -> Iterable[Bar]:
+    """Its pieces, those that would lie on one another once."""
+    drawn = set()
+    for piece in episode.pieces:
+        left, right = place(scope, piece.since), place(scope, piece.until or scope.until)
+        if episode.kind in _LASTING_KINDS:
+            right = 100.0
+        at = (round(left, 1), round(right - left, 1))
+        if at not in drawn:
+            drawn.add(at)
+            yield Bar(*at, episode.state_of(piece), episode.key)
+
+
+def _level(times: int) -> int:
+    return sum(1 for least in LOUD if times >= least)

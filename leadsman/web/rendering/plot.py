@@ -1,0 +1,339 @@
+"""Where everything of a chart lies: x in thousandths or percent of the plot's width, y in pixels. Pure."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from math import ceil, floor, log10
+from typing import Final, NamedTuple, TypedDict
+
+from leadsman.web.reading.charts import Chart, Threshold
+from leadsman.web.reading.scope import Scope
+from leadsman.web.reading.timeline import Tick, ticks
+from leadsman.web.reading.words import amount, unit
+from leadsman.web.rendering.lanes import PlotLane
+
+TOP: Final = 24
+HEIGHT: Final = 280
+LANE: Final = 26
+FOOT: Final = 26
+"""Pixels of the time axis."""
+LABEL: Final = 29
+"""Pixels between two names of thresholds."""
+_WIDTH: Final = 1000
+_ROOMY: Final = 2.0
+"""A threshold is within the axis where it makes it no longer than so many times."""
+_LEAST: Final = 0.002
+"""The axis shows no less than this part of the capacity."""
+_WATCHED: Final = frozenset({"memory", "ephemeral-storage"})
+_FAR: Final = 0.3
+_UNITS: Final = (2**40, 2**30, 2**20, 2**10, 1)
+_NICE: Final = (1, 2, 5, 10)
+_LABELS: Final = 6
+
+
+class Axis(NamedTuple):
+    """Of time: of all charts of a node."""
+
+    scope: Scope
+    end: int
+    """Seconds since 1970; after the range where a forecast is drawn."""
+
+    @property
+    def start(self) -> int:
+        return int(self.scope.since.timestamp())
+
+    @property
+    def until(self) -> float:
+        return self.percent(self.scope.until.timestamp())
+
+    @property
+    def ticks(self) -> tuple[Tick, ...]:
+        return ticks(self.scope, datetime.fromtimestamp(self.end, UTC))
+
+    def percent(self, at: float) -> float:
+        return round(min(100.0, max(0.0, (at - self.start) / (self.end - self.start) * 100)), 2)
+
+
+class Label(NamedTuple):
+    y: float
+    kind: str
+    text: str
+    note: str
+
+
+class Note(NamedTuple):
+    """What a threshold was from a time on; the `last` of each has a label beside the plot where there is room."""
+
+    left: float
+    y: float
+    kind: str
+    text: str
+    last: bool
+
+
+class Span(NamedTuple):
+    """In percent of the width."""
+
+    left: float
+    width: float
+
+
+class Hit(NamedTuple):
+    """Where a forecast meets a threshold."""
+
+    left: float
+    y: float
+    at: datetime
+
+
+class ChartData(TypedDict):
+    """What the readout needs in the browser: times in seconds since 1970, amounts in `unit`."""
+
+    unit: str
+    since: int
+    until: int
+    end: int
+    low: float
+    high: float
+    at: tuple[int, ...]
+    lowest: tuple[int, ...]
+    thresholds: list[tuple[str, str, tuple[tuple[int, int | None], ...]]]
+    pressure: list[tuple[int, int]]
+
+
+class Plot(NamedTuple):
+    """Everything that is drawn of one chart."""
+
+    chart: Chart
+    number: int
+    """Its place among the charts of the page."""
+    axis: Axis
+    bottom: int
+    """Pixels from the top to the foot of the plot, then the lanes, then the time axis."""
+    height: int
+    low: float
+    high: float
+    rows: tuple[tuple[float, str], ...]
+    lines: tuple[tuple[str, str], ...]
+    limits: tuple[tuple[str, str], ...]
+    """Kind and path."""
+    labels: tuple[Label, ...]
+    notes: tuple[Note, ...]
+    outside: tuple[str, ...]
+    """Names of thresholds and lines beyond the axis."""
+    shade: tuple[Span, ...]
+    gaps: tuple[Span, ...]
+    forecast: str
+    hits: tuple[Hit, ...]
+    lanes: tuple[PlotLane, ...]
+    readout: tuple[datetime, int, tuple[tuple[Threshold, int], ...]]
+    """The moment nearest to a threshold, what was left, and the thresholds of then."""
+    data: ChartData
+
+    @property
+    def stems(self) -> list[float]:
+        """Where an eviction is drawn up into the plot."""
+        marks = (mark for lane in self.lanes for mark in lane.marks if mark.shape == "eviction")
+        return [self.axis.percent(mark.since.timestamp()) for mark in marks]
+
+    @property
+    def step_seconds(self) -> int:
+        """Of the readout by keys: from one sample to the next, where none is missing."""
+        at = self.chart.lines[0].at
+        return max(1, round((at[-1] - at[0]) / max(1, len(at) - 1)))
+
+    @property
+    def is_far(self) -> bool:
+        """Of a resource that few look at, and that had much room in the whole range."""
+        if self.chart.resource in _WATCHED or self.chart.forecast is not None:
+            return False
+        _, lowest, acting = self.readout
+        return (lowest - max((bound for _, bound in acting), default=0)) / max(1, self.chart.margin.capacity) > _FAR
+
+
+def axis_of(charts: Iterable[Chart], scope: Scope) -> Axis:
+    """One time axis for all, as long as the furthest forecast."""
+    until = scope.until.timestamp()
+    return Axis(scope, ceil(max((until, *(each.forecast.points[1][0] for each in charts if each.forecast)))))
+
+
+def plot_of(
+    chart: Chart, number: int, axis: Axis, lanes: Sequence[PlotLane], pressure: Sequence[tuple[datetime, datetime]]
+) -> Plot:
+    """One chart with its lanes; `pressure` is when its condition held."""
+    low, high = _bounds(chart)
+    line = chart.lines[0]
+    kept = [each for each in chart.thresholds if _within(each, low, high)]
+    gaps = [(axis.start, line.at[0]), *line.gaps, (line.at[-1], int(axis.scope.until.timestamp()))]
+    worst, at = chart.worst, line.at[chart.worst]
+    drawn = [each for each in chart.lines if each is line or (min(each.lowest) >= low and max(each.lowest) <= high)]
+    readable = [each for each in chart.thresholds if each.kind != "gc" or each in kept]
+    acting = tuple((each, value) for each in readable if (value := each.at(at)) is not None)
+    under = [(int(since.timestamp()), int(until.timestamp())) for since, until in pressure]
+    outside = [each.name for each in chart.thresholds if each not in kept]
+    outside += [each.name for each in chart.lines if each not in drawn]
+    bottom = TOP + HEIGHT
+    return Plot(
+        chart,
+        number,
+        axis,
+        bottom,
+        bottom + 10 + LANE * len(lanes) + FOOT,
+        low,
+        high,
+        tuple((_y(value, low, high), amount(value, chart.margin.signal)) for value in _rows(chart, low, high)),
+        tuple((each.name, _path(each.at, each.lowest, each.gaps, axis, low, high)) for each in drawn),
+        tuple((each.kind, _stepped(each, axis, low, high)) for each in kept),
+        tuple(_labels(kept, chart.margin.signal, low, high)),
+        tuple(_notes(kept, chart.margin.signal, axis, low, high)),
+        tuple(outside),
+        tuple(_spans(under, axis)),
+        tuple(span for span in _spans(gaps, axis) if span.width > _GAP_PERCENT),
+        _forecast(chart, axis, low, high),
+        tuple(
+            Hit(axis.percent(when), _y(value, low, high), datetime.fromtimestamp(when, UTC))
+            for when, value in (chart.forecast.hits if chart.forecast else ())
+        ),
+        tuple(lanes),
+        (datetime.fromtimestamp(at, UTC), line.lowest[worst], acting),
+        ChartData(
+            unit=unit(chart.margin.signal),
+            since=axis.start,
+            until=int(axis.scope.until.timestamp()),
+            end=axis.end,
+            low=low,
+            high=high,
+            at=line.at,
+            lowest=line.lowest,
+            thresholds=[(each.kind, each.name, each.steps) for each in readable],
+            pressure=under,
+        ),
+    )
+
+
+_GAP_PERCENT: Final = 1.5
+_NOTED_PERCENT: Final = 12.0
+
+
+def _bounds(chart: Chart) -> tuple[float, float]:
+    """Of the axis: around the line and the thresholds nearest to it, so that a crossing can be seen."""
+    values = [value for line in chart.lines[:1] for value in line.lowest]
+    low, high = float(min(values)), float(max(values))
+    limits = sorted(
+        (each.kind == "gc", max(low - value, value - high, 0), value)
+        for each in chart.thresholds
+        for _, value in each.steps
+        if value is not None
+    )
+    for place, (_, _, limit) in enumerate(limits):
+        wider = min(low, limit), max(high, limit)
+        if place == 0 or wider[1] - wider[0] <= _ROOMY * (high - low):
+            low, high = wider
+    least = max(chart.margin.capacity * _LEAST, 4)
+    pad = max((high - low) * 0.07, (least - (high - low)) / 2)
+    return max(0.0, low - pad), high + pad
+
+
+def _within(threshold: Threshold, low: float, high: float) -> bool:
+    return any(value is not None and low <= value <= high for _, value in threshold.steps)
+
+
+def _y(value: float, low: float, high: float) -> float:
+    part = (high - value) / (high - low)
+    return round(TOP + min(1.2, max(-0.2, part)) * HEIGHT, 1)
+
+
+def _x(at: float, axis: Axis) -> float:
+    return round(axis.percent(at) * _WIDTH / 100, 1)
+
+
+def _path(
+    at: Sequence[int], values: Sequence[int], gaps: Sequence[tuple[int, int]], axis: Axis, low: float, high: float
+) -> str:
+    ends = {earlier for earlier, _ in gaps}
+    parts, pen = [], "M"
+    for when, value in zip(at, values, strict=True):
+        parts.append(f"{pen}{_x(when, axis)} {_y(value, low, high)}")
+        pen = "M" if when in ends else "L"
+    if len(at) == 1 or (len(ends) >= len(at) - 1):
+        parts.append("h.1")
+    return "".join(parts)
+
+
+def _stepped(threshold: Threshold, axis: Axis, low: float, high: float) -> str:
+    parts, before = [], None
+    for since, value in threshold.steps:
+        x = _x(since, axis)
+        if before is not None:
+            parts.append(f"H{x}")
+        if value is not None:
+            parts.append(f"{'V' if before is not None else f'M{x} '}{_y(value, low, high)}")
+        before = value
+    return "".join(parts) + (f"H{_WIDTH}" if before is not None else "")
+
+
+def _rows(chart: Chart, low: float, high: float) -> list[float]:
+    """Round amounts along the axis."""
+    scale = next(each for each in _UNITS if high >= each) if unit(chart.margin.signal) == "bytes" else 1
+    rough = (high - low) / scale / _LABELS
+    power = 10 ** floor(log10(rough))
+    step = next(each * power for each in _NICE if each * power >= rough) * scale
+    step = max(step, 1)
+    return [nth * step for nth in range(ceil(low / step), floor(high / step) + 1)]
+
+
+def _labels(kept: Sequence[Threshold], signal: str, low: float, high: float) -> list[Label]:
+    """The names of thresholds as they are at the end, below one another."""
+    last = [(value, each) for each in kept if (value := each.steps[-1][1]) is not None and low <= value <= high]
+    found: list[Label] = []
+    floor_y = float(TOP)
+    for value, each in sorted(last, key=lambda one: -one[0]):
+        y = max(_y(value, low, high), floor_y)
+        found.append(Label(y, each.kind, each.name, amount(value, signal)))
+        floor_y = y + LABEL
+    over = floor_y - LABEL - (TOP + HEIGHT)
+    if found and over > 0:  # the lowest ones move up
+        limit = float(TOP + HEIGHT)
+        for place in range(len(found) - 1, -1, -1):
+            found[place] = found[place]._replace(y=min(found[place].y, limit))
+            limit = found[place].y - LABEL
+    return found
+
+
+def _notes(kept: Sequence[Threshold], signal: str, axis: Axis, low: float, high: float) -> Iterable[Note]:
+    for threshold in kept:
+        for nth, (since, value) in enumerate(threshold.steps, start=1):
+            last = nth == len(threshold.steps)
+            until = axis.end if last else threshold.steps[nth][0]
+            left = axis.percent(since)
+            if value is not None and low <= value <= high and axis.percent(until) - left > _NOTED_PERCENT:
+                text = f"{threshold.name} {amount(value, signal)}"
+                yield Note(left, _y(value, low, high) - 5, threshold.kind, text, last)
+
+
+def spark(values: Sequence[float], at: Sequence[int] = (), scope: Scope | None = None) -> str:
+    """A line of 100 by 20 without an axis, from 0 or the lowest to the highest; over a range where one is given."""
+    if not values:
+        return ""
+    low, high = (0.0, max(*values, 1e-9)) if scope else (float(min(values)), float(max(values)))
+    span = (high - low) or 1.0
+    if scope is None:
+        across = [place / max(1, len(values) - 1) * 100 for place in range(len(values))]
+    else:
+        across = [(when - scope.since.timestamp()) / scope.seconds * 100 for when in at]
+    flat = 10.0 if high == low else None
+    points = zip(across, values, strict=True)
+    return "M" + "L".join(f"{x:.1f} {flat or 19 - (value - low) / span * 18:.1f}" for x, value in points)
+
+
+def _spans(pairs: Iterable[tuple[float, float]], axis: Axis) -> Iterable[Span]:
+    for since, until in pairs:
+        left, right = axis.percent(since), axis.percent(until)
+        if right > left:
+            yield Span(left, round(right - left, 2))
+
+
+def _forecast(chart: Chart, axis: Axis, low: float, high: float) -> str:
+    if chart.forecast is None:
+        return ""
+    (since, first), (until, last) = chart.forecast.points
+    return f"M{_x(since, axis)} {_y(first, low, high)}L{_x(until, axis)} {_y(last, low, high)}"
