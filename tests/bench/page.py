@@ -19,12 +19,12 @@ from leadsman.web.site.pages import Request, node_of, overview_of
 from sql.database.open import Database, connect
 from sql.schema.migrate import migrate
 
-from .page_fill import CLUSTER, fill
+from .page_fill import CLUSTER, fill, node_name
 
 REPORT_SECONDS: Final = 5
 REPORT_BYTES: Final = 5_000_000
 QUERY_MILLISECONDS: Final = 300
-NODE: Final = "node-0050"
+NODE: Final = node_name(50)
 """One that was under pressure and evicted."""
 
 

@@ -8,8 +8,8 @@ from ingest.model.objects.base import Condition, KeptObject, ResourceList
 
 
 class NodeLabels(KeptObject, frozen=True, rename=None):
-    """The labels that a rule reads: the zone key (rules: zone-key), the node pool (rules: node-pool) and koordinator's
-    NUMA policies (rules: koordinator).
+    """The labels that a rule reads: the zone key (rules: zone-key), the node pool (rules: node-pool) and
+    koordinator's NUMA policies (rules: koordinator).
     """
 
     region: str | None = msgspec.field(default=None, name="topology.kubernetes.io/region")

@@ -25,12 +25,14 @@ from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.charts import Chart, ChartData
 from leadsman.web.reading.detail import Detail
 from leadsman.web.reading.evidence import Evidence, freshness, nothing_found
+from leadsman.web.reading.fleet import GROUPS, ORDERS, ROOMS, Choice, fleet, soonest
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.scope import ALL, QUICK, Scope, address_time
 from leadsman.web.reading.timeline import Timeline
 from leadsman.web.rendering.links import Links, ReportLinks
 from leadsman.web.rendering.markdown import runbook_html
+from leadsman.web.rendering.node_table import Line, Narrowing, node_table
 from streams.alerting.runbook import runbooks
 
 FOLDER: Final = Path(__file__).parent
@@ -64,9 +66,9 @@ class Numbers:
         return len(self.data) - 1
 
 
-def overview_page(links: Links, view: Overview, story: Timeline, asked: Mapping[str, str]) -> str:
+def overview_page(links: Links, view: Overview, story: Timeline, choice: Choice, narrowing: Narrowing) -> str:
     """The page of a cluster."""
-    return _render("overview.html.j2", links, {**_cluster(view, story, asked), "inline": None})
+    return render("overview.html.j2", links, {**_cluster(view, story, choice, narrowing), "inline": None})
 
 
 def node_page(
@@ -89,7 +91,7 @@ def node_page(
         "inline": None,
         **_charts(evidence.scope),
     }
-    return _render("node.html.j2", links, values)
+    return render("node.html.j2", links, values)
 
 
 def report_file(
@@ -97,14 +99,14 @@ def report_file(
 ) -> str:
     """One file that needs no server."""
     values = {
-        **_cluster(view, story, {}),
+        **_cluster(view, story),
         "details": [{"detail": each, "badges": badges(each.node)} for each in details],
         "written": written.astimezone(UTC),
         "runbooks": [(each, runbook_html(runbooks()[each], links, 2)) for each in links.runbooks_within],
         "inline": inline(),
         **_charts(view.scope),
     }
-    return _render("report.html.j2", links, values)
+    return render("report.html.j2", links, values)
 
 
 def note_page(
@@ -117,14 +119,15 @@ def note_page(
         "commands": list(commands),
         "inline": inline() if alone else None,
     }
-    return _render("note.html.j2", links, values)
+    return render("note.html.j2", links, values)
 
 
 @cache
 def inline() -> Inline:
     """Styles and scripts within a file, and the policy that allows no others."""
     theme, uplot, page = (_static(name) for name in ("theme.js", "uplot.min.js", "page.js"))
-    style = "\n".join(_static(name) for name in ("uplot.min.css", "page.css", "help.css", "print.css"))
+    page += _static("fleet.js")
+    style = "\n".join(_static(name) for name in ("uplot.min.css", "page.css", "fleet.css", "help.css", "print.css"))
     scripts = " ".join(_hash(each) for each in (theme, uplot, page))
     policy = (
         f"default-src 'none'; script-src {scripts}; style-src {_hash(style)}; img-src data:; "
@@ -185,6 +188,9 @@ def environment() -> Environment:
         "now_utc": lambda: datetime.now(UTC),
         "quick": QUICK_TEXTS,
         "kinds": words.KINDS,
+        "rooms": ROOMS,
+        "groups": GROUPS,
+        "orders": ORDERS,
         "gc_verdicts": words.GC_VERDICTS,
         "blind_verdicts": words.BLIND_VERDICTS,
         "strategies": words.STRATEGIES,
@@ -198,7 +204,7 @@ def environment() -> Environment:
     return made
 
 
-def _render(template: str, links: Links, values: Mapping[str, Any]) -> str:
+def render(template: str, links: Links, values: Mapping[str, Any]) -> str:
     return environment().get_template(template).render(links=links, **values)
 
 
@@ -211,23 +217,32 @@ def _charts(scope: Scope) -> dict[str, Any]:
     return {"numbers": numbers, "charts": charts}
 
 
-def _cluster(view: Overview, story: Timeline, asked: Mapping[str, str]) -> dict[str, Any]:
+def _cluster(
+    view: Overview,
+    story: Timeline,
+    choice: Choice = Choice(),  # noqa: B008 - it cannot be changed
+    narrowing: Narrowing = Narrowing(),  # noqa: B008 - it cannot be changed
+) -> dict[str, Any]:
     items = attention(view)
-    lines = [(node, _badges(node, items)) for node in by_urgency(view.nodes)]
-    lines.sort(key=lambda line: line[1][0].severity if line[1] else len(Severity))
+    lines = [Line(node, badges_of(node, items)) for node in by_urgency(view.nodes)]
+    lines.sort(key=lambda line: line.badges[0].severity if line.badges else len(Severity))
+    table = node_table(lines, narrowing)
     return {
         "view": view,
         "evidence": view.evidence,
         "story": story,
         "now": [item for item in items if item.now],
         "earlier": [item for item in items if not item.now],
-        "lines": lines,
+        "fleet": fleet(view.nodes, choice) if len(view.nodes) > 1 else None,
+        "soon": soonest(view.nodes, view.scope, table.suffix),
+        "table": table,
         "unknowns": unknowns(view),
-        "asked_q": asked.get("q", ""),
-        "asked_show": asked.get("show", ""),
+        "asked_q": narrowing.q,
+        "asked_show": narrowing.show,
+        "asked_level": narrowing.level,
         "figures": {
             "not_ready": sum(node.known and not node.ready for node in view.nodes),
-            "urgent": sum(any(badge.severity < Severity.UNKNOWN for badge in found) for _, found in lines),
+            "urgent": sum(line.urgent for line in lines),
             "unknown": sum(node.stale for node in view.nodes),
             "pending": sum(row["pods"] for row in view.waiting),
             "evicted": sum(node.evicted.pressure + node.evicted.own_limit for node in view.nodes),
@@ -237,7 +252,7 @@ def _cluster(view: Overview, story: Timeline, asked: Mapping[str, str]) -> dict[
     }
 
 
-def _badges(node: NodeLine, items: Sequence[Item]) -> list[Badge]:
+def badges_of(node: NodeLine, items: Sequence[Item]) -> list[Badge]:
     """Its own; where none is serious, also that of the card that names it."""
     own = badges(node)
     return own if own and own[0].severity < Severity.UNKNOWN else [*named(node, items), *own]
