@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
 from enum import IntEnum
 from typing import Final, NamedTuple
 
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import NodeLine
-from leadsman.web.reading.scope import BadScope, Scope
+from leadsman.web.reading.scope import BadScope
 from leadsman.web.reading.words import percent
 
 ROOMS: Final = {
@@ -26,8 +25,6 @@ MOST_GROUPS: Final = 48
 """Groups that are drawn by themselves; the nodes of the smallest share the last."""
 SIZES: Final = ((300, "s22"), (1500, "s16"), (3000, "s11"))
 """The pitch of a cell in pixels up to so many nodes; beyond, it is 8."""
-AHEAD_SECONDS: Final = 86_400.0
-MOST_SOON: Final = 8
 _SIGNALS: Final = {
     "memory": frozenset({"memory.available", "allocatableMemory.available"}),
     "disk": frozenset({"nodefs.available", "imagefs.available", "containerfs.available"}),
@@ -130,42 +127,6 @@ def fleet(nodes: Sequence[NodeLine], choice: Choice = Choice()) -> Fleet:  # noq
             for name, cells in sorted(grouped.items())
         ),
         tuple((level, _text(level, choice.room), counts[level]) for level in Level),
-    )
-
-
-class Soon(NamedTuple):
-    """A threshold that a node nears within AHEAD_SECONDS."""
-
-    at: datetime
-    seconds: float
-    node: str
-    name: str
-    """Without the suffix that most nodes share."""
-    signal: str
-    which: str
-    """hard or soft."""
-
-
-def soonest(nodes: Sequence[NodeLine], scope: Scope, suffix: str) -> tuple[Soon, ...]:
-    """The thresholds that are met next if growth stays as it is; none that image GC acts before."""
-    found = [
-        (margin.seconds, node, margin)
-        for node in nodes
-        if not node.stale and node.sampled_at is not None
-        for margin in node.margins
-        if margin.seconds is not None and margin.seconds <= AHEAD_SECONDS and not margin.met and not margin.gc_first
-    ]
-    first = sorted(found, key=lambda each: (each[0], each[1].name, each[2].signal))[:MOST_SOON]
-    return tuple(
-        Soon(
-            (node.sampled_at or scope.until) + timedelta(seconds=seconds),
-            seconds,
-            node.name,
-            node.name.removesuffix(suffix),
-            margin.signal,
-            "hard" if seconds == margin.seconds_to_hard else "soft",
-        )
-        for seconds, node, margin in first
     )
 
 

@@ -25,10 +25,11 @@ from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.charts import Chart, ChartData
 from leadsman.web.reading.detail import Detail
 from leadsman.web.reading.evidence import Evidence, freshness, nothing_found
-from leadsman.web.reading.fleet import GROUPS, ORDERS, ROOMS, Choice, fleet, soonest
+from leadsman.web.reading.fleet import GROUPS, ORDERS, ROOMS, Choice, fleet
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.scope import ALL, QUICK, Scope, address_time
+from leadsman.web.reading.soon import soonest
 from leadsman.web.reading.timeline import Timeline
 from leadsman.web.rendering.links import Links, ReportLinks
 from leadsman.web.rendering.markdown import runbook_html

@@ -18,6 +18,19 @@ from streams.fold.findings import EvictionSignal, NodeFit, NodeRow
 
 QUIET: Final = "c"
 """The cluster in which nothing happens."""
+STATES: Final = (
+    "quiet",
+    "trouble",
+    "stale",
+    "no-samples",
+    "empty",
+    "fleet",
+    "fleet-filtered",
+    "numa",
+    "numa-none",
+    "numa-fleet",
+    "node",
+)
 FLEET_NODES: Final = 5000
 _GIB: Final = 1 << 30
 _EVERY: Final = 900
