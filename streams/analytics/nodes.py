@@ -10,6 +10,7 @@ from ingest.model.objects.node import Node, NodeMetadata
 from ingest.model.records import InventoryRecord, NodeRecord
 from streams.fold.findings import NodeRow
 from streams.fold.reducer import Output, Reducer
+from streams.rules.values.pool import pool
 from streams.rules.values.quantity import in_base_units
 from streams.rules.values.zone import zone_key
 
@@ -69,6 +70,7 @@ def _row(record: NodeRecord) -> NodeRow:
         allocatable=in_base_units(node.status.allocatable),
         ready_since=condition.last_transition_time,
         ready_message="" if condition.status == "True" else condition.message,
+        pool=pool(node.metadata.labels),
     )
 
 

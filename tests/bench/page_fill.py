@@ -19,28 +19,47 @@ _SIGNALS: Final = """[
     ('imagefs.available', 214748364800, 32212254720, 0), ('imagefs.inodesFree', 13107200, 655360, 0),
     ('containerfs.available', 214748364800, 21474836480, 0), ('containerfs.inodesFree', 13107200, 655360, 0),
     ('pid.available', 4194304, 200000, 0)]"""
-_NODE: Final = "concat('node-', leftPad(toString(i), 4, '0'))"
+_NODE: Final = (
+    "concat('ip-10-', toString(intDiv(i, 4000)), '-', toString(intDiv(i, 16) % 250), '-',"
+    " toString(11 + 15 * (i % 16)), '.eu-central-1.compute.internal')"
+)
+"""As a cloud names it."""
 _GRID: Final = """
     SELECT intDiv(number, {steps}) AS i, {step0} + number % {steps} AS k,
         toDateTime64('{begin}', 6, 'UTC') + toIntervalSecond(k * {every}) AS at,
         1 - k * {every} / 86400. AS left_of_day,
-        0.35 + 0.25 * sin(i * 1.7) + 0.08 * sin(k * {every} / 3600. + i)
+        0.22 + 0.55 * pow(abs(sin(i * 1.7)), 0.6) + 0.03 * sin(k * {every} / 3600. + i)
             - if(i % 97 = 0, 0.5 * (1 - left_of_day), 0) AS ratio
     FROM numbers({rows})"""
 
 
-def fill(db: Database, nodes: int = 1000, pods: int = 30, every: int = 10, pods_every: int = 60) -> None:
+def node_name(i: int) -> str:
+    """Of the node of this number, from 0."""
+    return f"ip-10-{i // 4000}-{i // 16 % 250}-{11 + 15 * (i % 16)}.eu-central-1.compute.internal"
+
+
+def fill(
+    db: Database,
+    nodes: int = 1000,
+    pods: int = 30,
+    every: int = 10,
+    pods_every: int = 60,
+    events: int = 500,
+    first_slice: int = 0,
+) -> None:
     """A sample of each node every so many seconds, of its pods every `pods_every`; and findings of all kinds.
 
-    Every 97th node nears its memory threshold through the day; every 50th was under pressure and evicted.
+    Every 97th node nears its memory threshold through the day; every 50th was under pressure and evicted. `events`
+    are those of a node; samples begin with the slice of that number.
     """
-    for piece in range(SLICES):
+    for piece in range(first_slice, SLICES):
         _signals(db, nodes, every, piece)
         _node_samples(db, nodes, every, piece)
         _node_fit(db, nodes, pods, every, piece)
         _pod_samples(db, nodes, pods, pods_every, piece)
+    given = {"begin": BEGIN, "cluster": CLUSTER, "node": _NODE, "nodes": nodes, "pods": pods, "events": events}
     for sql in FINDINGS.read_text("utf-8").split("\n;\n"):
-        db.command(sql.format(begin=BEGIN, cluster=CLUSTER, node=_NODE, nodes=nodes, pods=pods))
+        db.command(sql.format(**given))
 
 
 def _grid(nodes: int, every: int, piece: int) -> str:
@@ -77,7 +96,8 @@ def _node_samples(db: Database, nodes: int, every: int, piece: int) -> None:
 def _node_fit(db: Database, nodes: int, pods: int, every: int, piece: int) -> None:
     db.command(f"""
     INSERT INTO node_fit (cluster, ts, node, resource, capacity, allocatable, requested, used, free, pods)
-    SELECT '{CLUSTER}', at, {_NODE}, r.1, r.2, r.2, toInt64(r.2 * (0.6 + 0.5 * sin(i))) AS requested,
+    SELECT '{CLUSTER}', at, {_NODE}, r.1, r.2, r.2,
+        toInt64(r.2 * if(i % 131 = 1, 1.04, 0.55 + 0.4 * abs(sin(i)))) AS requested,
         toInt64(r.2 * (1 - ratio)), r.2 - requested, {pods}
     FROM ({_grid(nodes, every, piece)})
     ARRAY JOIN [('cpu', 32000), ('memory', 68719476736), ('ephemeral-storage', 214748364800), ('pods', 110)] AS r""")

@@ -1,5 +1,7 @@
-INSERT INTO nodes (cluster, ts, node, uid, created_at, kubelet_version, zone_key, ready, capacity, allocatable)
-    SELECT '{cluster}', toDateTime64('{begin}', 6, 'UTC'), {node}, toString(i), toDateTime64('{begin}', 6, 'UTC'), 'v1.36.3', concat('eu:z', toString(i % 3)), i % 211 != 5,
+INSERT INTO nodes (cluster, ts, node, uid, created_at, kubelet_version, zone_key, pool, ready, capacity, allocatable)
+    SELECT '{cluster}', toDateTime64('{begin}', 6, 'UTC'), {node}, toString(i), toDateTime64('{begin}', 6, 'UTC') - toIntervalDay(if(i % 8 = 7, 2, 40)), 'v1.36.3',
+        concat('eu-central-1:\0:eu-central-1', substring('abc', 1 + i % 3, 1)),
+        multiIf(i % 18 = 0, 'gpu', i % 18 < 3, 'ingress', i % 18 < 6, 'latency', i % 18 < 10, 'batch', 'general'), i % 211 != 5,
         map('cpu', 32000, 'memory', 68719476736), map('cpu', 31000, 'memory', 64424509440)
     FROM (SELECT number AS i FROM numbers({nodes}))
 ;
@@ -20,7 +22,7 @@ INSERT INTO node_events (cluster, ts, observed_at, node, namespace, name, object
     SELECT '{cluster}', toDateTime64('{begin}', 6, 'UTC') + toIntervalSecond(e * 173 + i % 100) AS at, at, {node}, 'default', concat('e', toString(e)),
         'Node', {node}, ['Starting', 'NodeHasDiskPressure', 'Pulled', 'BackOff', 'Killing'][if(e = 0, 1, 2 + e % 4)],
         'Normal', 'Something that a component says at some length about what it did', e, 1, e % 20 = 0, 'kubelet'
-    FROM (SELECT number AS i FROM numbers({nodes})) ARRAY JOIN range(500) AS e
+    FROM (SELECT number AS i FROM numbers({nodes})) ARRAY JOIN range({events}) AS e
 ;
 INSERT INTO pressure_changes (cluster, ts, node, condition, status, lasted_seconds, evidence, updated_at)
     SELECT '{cluster}', toDateTime64('{begin}', 6, 'UTC') + toIntervalSecond(i * 60 + k * 400) AS at, {node}, 'MemoryPressure', 1 - k % 2,
@@ -45,21 +47,39 @@ INSERT INTO image_gc (cluster, ts, node, verdict, result, reason, usage_percent,
 ;
 INSERT INTO numa_allocations (cluster, ts, node, numa_node, cpus, reserved_cpus, exclusive_cpus, free_cpus, cores,
         free_cores, source, fidelity, producer, cpuset, free_cpuset)
-    SELECT '{cluster}', toDateTime64('{begin}', 6, 'UTC'), {node}, n, 16, 2, 8, 6, 8, 3, 'cpu_manager_state', 'exact', 'kubelet',
-        if(n = 0, '0-15', '16-31'), if(n = 0, '10-15', '26-31')
+    WITH if(n = 0, 2, 0) AS reserved, if(i % 8 = 7, 4 * (i % 2), if(n = i % 2, 12, 4 * (intDiv(i, 3) % 4))) AS exclusive,
+        16 - reserved - exclusive AS free
+    SELECT '{cluster}', toDateTime64('{begin}', 6, 'UTC'), {node}, n, 16, reserved, exclusive, free, 8, intDiv(free, 2), 'cpu_manager_state', 'exact', 'kubelet',
+        if(n = 0, '0-15', '16-31'), concat(toString(n * 16 + 16 - free), '-', toString(n * 16 + 15))
+    FROM (SELECT number AS i FROM numbers({nodes})) ARRAY JOIN range(2) AS n
+;
+INSERT INTO numa_resources (cluster, ts, node, numa_node, resource, capacity, allocatable, available, cells, source)
+    SELECT '{cluster}', toDateTime64('{begin}', 6, 'UTC'), {node}, n, 'memory', 34359738368, 33285996544, 33285996544 - (i % 12) * 2147483648, [n], 'memory_manager_state'
     FROM (SELECT number AS i FROM numbers({nodes})) ARRAY JOIN range(2) AS n
 ;
 INSERT INTO numa_pods (cluster, ts, node, namespace, pod, uid, container, cpus, cpuset, numa_nodes, aligned, source,
         fidelity)
-    SELECT '{cluster}', toDateTime64('{begin}', 6, 'UTC'), {node}, 'team-0', concat('pinned-', toString(n), '-', toString(p)), toString(n * 2 + p), 'main',
-        4, concat(toString(n * 16 + 2 + p * 4), '-', toString(n * 16 + 5 + p * 4)), [n], 1, 'cpu_manager_state', 'exact'
-    FROM (SELECT number AS i FROM numbers({nodes})) ARRAY JOIN [0, 1] AS n ARRAY JOIN [0, 1] AS p
+    SELECT '{cluster}', toDateTime64('{begin}', 6, 'UTC'), {node}, 'team-0', concat('pinned-', toString(p)), toString(p), 'main',
+        4, concat(toString(i % 2 * 16 + 2 + p * 4), '-', toString(i % 2 * 16 + 5 + p * 4)), [i % 2], 1, 'cpu_manager_state', 'exact'
+    FROM (SELECT number AS i FROM numbers({nodes})) ARRAY JOIN range(3) AS p WHERE i % 8 != 7
 ;
 INSERT INTO numa_skew (cluster, ts, scope, node, skew_ratio, mean_absolute_deviation, free_cpus, largest_fit_cpus,
-        stranded_cpus, exclusive_cpus, allocatable_cpus, nodes, source, fidelity, explanation)
-    SELECT '{cluster}', toDateTime64('{begin}', 6, 'UTC') + toIntervalMinute(m), 'node', {node}, (i % 10) / 10, 0.1, 12, 6, 6, 16, 28, 1,
-        'cpu_manager_state', 'exact', 'Its NUMA nodes hold exclusive CPUs unevenly.'
+        stranded_cpus, exclusive_cpus, allocatable_cpus, nodes, source, fidelity, explanation, cpu_manager_policy)
+    WITH arrayMap(n -> if(i % 8 = 7, 4 * (i % 2), if(n = i % 2, 12, 4 * (intDiv(i, 3) % 4))), [0, 1]) AS held,
+        [14 - held[1], 16 - held[2]] AS left_over
+    SELECT '{cluster}', toDateTime64('{begin}', 6, 'UTC') + toIntervalMinute(m), 'node', {node}, abs(held[1] / 14 - held[2] / 16), 0.1,
+        arraySum(left_over), arrayMax(left_over), arrayMin(left_over), arraySum(held), 30, 1,
+        'cpu_manager_state', 'exact', 'Its NUMA nodes hold exclusive CPUs unevenly.', if(i % 18 < 6, 'static', 'none')
     FROM (SELECT number AS i FROM numbers({nodes})) ARRAY JOIN range(20) AS m
+;
+INSERT INTO late_joiners (cluster, ts, verdict, rank_correlation, gap_ratio, nodes, oldest_nodes, oldest_created_at, oldest_ratio,
+        youngest_nodes, youngest_created_at, youngest_ratio, free_cpus, largest_fit_cpus, explanation)
+    SELECT '{cluster}', toDateTime64('{begin}', 6, 'UTC'), 'late_joiners_emptier', 0.8, 0.5, {nodes}, [], toDateTime64('{begin}', 6, 'UTC') - toIntervalDay(40), 0.6,
+        [], toDateTime64('{begin}', 6, 'UTC') - toIntervalDay(2), 0.1, 0, 16, 'nodes that joined last hold 13% of what they can give exclusively, those that joined first 60%'
+;
+INSERT INTO numa_whatif (cluster, ts, scope, node, strategy, skew_ratio, mean_absolute_deviation, free_cpus, largest_fit_cpus, stranded_cpus, free_cores, spanning_pods, unplaced_pods, pods)
+    SELECT '{cluster}', toDateTime64('{begin}', 6, 'UTC'), 'cluster', '', s.1, s.2, 0, 100, s.3, 20, 0, 0, 0, 40
+    FROM (SELECT 1) ARRAY JOIN [('most_allocated', 1., 16), ('least_allocated', 0.08, 8), ('distribute_evenly', 0.14, 8)] AS s
 ;
 INSERT INTO scheduling_failures (cluster, ts, namespace, pod, uid, nodes_total, nodes_known, reasons, reason_sum,
         text_source)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from leadsman.web.reading.asked import RowDict, ask
 from leadsman.web.reading.evidence import age, is_stale
@@ -15,6 +15,8 @@ HARMLESS: Final = "benign_startup"
 FRESH: Final = timedelta(minutes=10)
 """Nodes observed within this time before the last one are read together."""
 MOST_SILENT: Final = 50
+_State: TypeAlias = tuple[bool | None, int, int, str, str, str]
+"""Of `nodes`: ready, unschedulable, deleted, kubelet version, zone key, pool."""
 
 
 class Fit(NamedTuple):
@@ -50,6 +52,7 @@ class NodeLine(NamedTuple):
     unschedulable: bool
     kubelet_version: str
     zone: str
+    """Or the region of a node without one."""
     sampled_at: datetime | None
     """In the range."""
     stale: bool
@@ -71,6 +74,8 @@ class NodeLine(NamedTuple):
     """Its row of numa_skew."""
     pressure_since: Mapping[str, datetime] = MappingProxyType({})
     """By condition at the end."""
+    pool: str = ""
+    """Empty where no label names one."""
 
 
 def read_nodes(
@@ -123,15 +128,16 @@ def _at_last(db: Database, question: str, scope: Scope, last: Mapping[str, datet
     return found
 
 
-def _line(name: str, state: tuple[bool | None, int, int, str, str] | RowDict | None) -> NodeLine:
-    ready, unschedulable, _, version, zone = _values(state)
+def _line(name: str, state: _State | RowDict | None) -> NodeLine:
+    ready, unschedulable, _, version, zone, pool = _values(state)
     return NodeLine(
         name=name,
         known=state is not None,
         ready=None if ready is None else bool(ready),
         unschedulable=bool(unschedulable),
         kubelet_version=version,
-        zone=zone.replace("\0", ""),
+        zone=_zone(zone),
+        pool=pool,
         sampled_at=None,
         stale=True,
         sample_age="",
@@ -146,14 +152,20 @@ def _line(name: str, state: tuple[bool | None, int, int, str, str] | RowDict | N
     )
 
 
-def _values(state: tuple[bool | None, int, int, str, str] | RowDict | None) -> tuple[bool | None, int, int, str, str]:
+def _values(state: _State | RowDict | None) -> _State:
     """A tuple of the engine: the driver gives one with names as a dict."""
     if state is None:
-        return None, 0, 0, "", ""
+        return None, 0, 0, "", "", ""
     if isinstance(state, dict):
-        ready, unschedulable, deleted, version, zone = state.values()
-        return ready, unschedulable, deleted, version, zone
+        ready, unschedulable, deleted, version, zone, pool = state.values()
+        return ready, unschedulable, deleted, version, zone, pool
     return state
+
+
+def _zone(key: str) -> str:
+    """Of a zone key (rules: zone-key)."""
+    region, _, zone = key.partition(":\0:")
+    return zone or region
 
 
 def _fits(found: Iterable[RowDict]) -> dict[str, dict[str, Fit]]:

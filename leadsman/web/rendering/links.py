@@ -17,6 +17,8 @@ EVENTS: Final = "/events"
 RUNBOOKS: Final = "/runbooks/"
 GIVEN: Final = "p."
 """Before the name of a question's parameter, in an address."""
+NUMA: Final = "/numa"
+_NARROWING: Final = frozenset({"q", "show", "page"})
 
 
 class Links:
@@ -32,9 +34,11 @@ class Links:
         kind: str = "",
         path: str = "",
         live: bool = False,
+        shown: Mapping[str, str] = {},
     ) -> None:
         self._scope = ({} if scope is None else scope.address()) | ({"live": "1"} if live else {})
         self._wider = _around(scope) if isinstance(scope, Scope) else None
+        self._shown = {name: value for name, value in shown.items() if value}
         self.live = live
         self.at_node = node
         self.kind = kind
@@ -43,7 +47,7 @@ class Links:
     @property
     def live_cluster(self) -> str:
         """Of which cluster this page can be live; empty where its range has an end of its own."""
-        moves = self.path in {HOME, NODE} and "until" not in self._scope
+        moves = self.path in {HOME, NODE, NUMA} and "until" not in self._scope
         return self._scope.get("cluster", "") if moves else ""
 
     def home(self) -> str:
@@ -52,12 +56,26 @@ class Links:
     def node(self, name: str) -> str:
         return _address(NODE, {**self._scope, "node": name})
 
+    def numa(self) -> str:
+        return _address(NUMA, self._scope)
+
+    def here(self, changed: Mapping[str, object]) -> str:
+        """This page with some of what it shows chosen otherwise; an empty value leaves it out. Pages begin anew."""
+        kept = {**self._scope, **self._here(), **self._shown, "page": "", **changed}
+        return _address(self.path, {name: str(value) for name, value in kept.items() if value})
+
+    def hidden(self) -> list[tuple[str, str]]:
+        """What a form that narrows this page carries along."""
+        kept = {**self._scope, **self._here(), **self._shown}
+        return [(name, value) for name, value in kept.items() if name not in _NARROWING]
+
     def cluster(self, name: str) -> str:
         return _address(HOME, {**_only(self._scope, "last", "live"), "cluster": name})
 
     def range(self, last: str) -> str:
         """This page, of another range."""
-        return _address(self.path, {**_only(self._scope, "cluster", "live"), **self._here(), "last": last})
+        kept = {**_only(self._scope, "cluster", "live"), **self._here(), **self._shown}
+        return _address(self.path, {**kept, "last": last})
 
     def wider(self) -> str:
         """This page, of a range three times as long around this one."""

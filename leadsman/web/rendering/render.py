@@ -26,20 +26,23 @@ from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.charts import Chart
 from leadsman.web.reading.detail import Detail
 from leadsman.web.reading.evidence import Evidence, freshness, nothing_found
+from leadsman.web.reading.fleet import GROUPS, ORDERS, ROOMS, Choice, fleet
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.scope import ALL, QUICK, Scope, address_time
+from leadsman.web.reading.soon import soonest
 from leadsman.web.reading.timeline import Happened
 from leadsman.web.rendering.lanes import lanes_of, pressure_of
 from leadsman.web.rendering.links import Links, ReportLinks
 from leadsman.web.rendering.markdown import runbook_html
+from leadsman.web.rendering.node_table import Line, Narrowing, node_table
 from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark
 from streams.alerting.runbook import runbooks
 
 FOLDER: Final = Path(__file__).parent
 STATIC: Final = FOLDER / "static"
-STYLES: Final = ("page.css", "charts.css", "help.css", "print.css")
-SCRIPTS: Final = ("page.js", "times.js", "charts.js")
+STYLES: Final = ("page.css", "charts.css", "fleet.css", "help.css", "print.css")
+SCRIPTS: Final = ("page.js", "times.js", "charts.js", "fleet.js")
 NAME: Final = 300
 FORMS: Final = {"clock": words.clock, "moment": words.moment, "short": words.short}
 ZONE: Final = Markup('<span class="zone">UTC</span>')
@@ -59,9 +62,9 @@ class Inline(NamedTuple):
     page: Markup
 
 
-def overview_page(links: Links, view: Overview, story: Timeline, asked: Mapping[str, str]) -> str:
+def overview_page(links: Links, view: Overview, story: Timeline, choice: Choice, narrowing: Narrowing) -> str:
     """The page of a cluster."""
-    return _render("overview.html.j2", links, {**_cluster(view, story, asked), "inline": None})
+    return render("overview.html.j2", links, {**_cluster(view, story, choice, narrowing), "inline": None})
 
 
 def node_page(
@@ -87,7 +90,7 @@ def node_page(
         "plots": plots,
         "charts": [plot.data for plot in plots],
     }
-    return _render("node.html.j2", links, values)
+    return render("node.html.j2", links, values)
 
 
 def report_file(
@@ -107,14 +110,14 @@ def report_file(
         parts.append({"detail": each, "badges": badges(each.node), "plots": plots})
         data += [plot.data for plot in plots]
     values = {
-        **_cluster(view, story, {}),
+        **_cluster(view, story),
         "details": parts,
         "written": written.astimezone(UTC),
         "runbooks": [(each, runbook_html(runbooks()[each], links, 2)) for each in links.runbooks_within],
         "inline": inline(),
         "charts": data,
     }
-    return _render("report.html.j2", links, values)
+    return render("report.html.j2", links, values)
 
 
 def note_page(
@@ -127,7 +130,7 @@ def note_page(
         "commands": list(commands),
         "inline": inline() if alone else None,
     }
-    return _render("note.html.j2", links, values)
+    return render("note.html.j2", links, values)
 
 
 @cache
@@ -203,6 +206,9 @@ def environment() -> Environment:
         "now_utc": lambda: datetime.now(UTC),
         "quick": QUICK_TEXTS,
         "kinds": words.KINDS,
+        "rooms": ROOMS,
+        "groups": GROUPS,
+        "orders": ORDERS,
         "gc_verdicts": words.GC_VERDICTS,
         "blind_verdicts": words.BLIND_VERDICTS,
         "strategies": words.STRATEGIES,
@@ -218,7 +224,7 @@ def environment() -> Environment:
     return made
 
 
-def _render(template: str, links: Links, values: Mapping[str, Any]) -> str:
+def render(template: str, links: Links, values: Mapping[str, Any]) -> str:
     return environment().get_template(template).render(links=links, **values)
 
 
@@ -231,23 +237,32 @@ def plots_of(charts: Sequence[Chart], scope: Scope, episodes: Sequence[Episode],
     ]
 
 
-def _cluster(view: Overview, story: Timeline, asked: Mapping[str, str]) -> dict[str, Any]:
+def _cluster(
+    view: Overview,
+    story: Timeline,
+    choice: Choice = Choice(),  # noqa: B008 - it cannot be changed
+    narrowing: Narrowing = Narrowing(),  # noqa: B008 - it cannot be changed
+) -> dict[str, Any]:
     items = attention(view)
-    lines = [(node, _badges(node, items)) for node in by_urgency(view.nodes)]
-    lines.sort(key=lambda line: line[1][0].severity if line[1] else len(Severity))
+    lines = [Line(node, badges_of(node, items)) for node in by_urgency(view.nodes)]
+    lines.sort(key=lambda line: line.badges[0].severity if line.badges else len(Severity))
+    table = node_table(lines, narrowing)
     return {
         "view": view,
         "evidence": view.evidence,
         "story": story,
         "now": [item for item in items if item.now],
         "earlier": [item for item in items if not item.now],
-        "lines": lines,
+        "fleet": fleet(view.nodes, choice) if len(view.nodes) > 1 else None,
+        "soon": soonest(view.nodes, view.scope, table.suffix),
+        "table": table,
         "unknowns": unknowns(view),
-        "asked_q": asked.get("q", ""),
-        "asked_show": asked.get("show", ""),
+        "asked_q": narrowing.q,
+        "asked_show": narrowing.show,
+        "asked_level": narrowing.level,
         "figures": {
             "not_ready": sum(node.known and not node.ready for node in view.nodes),
-            "urgent": sum(any(badge.severity < Severity.UNKNOWN for badge in found) for _, found in lines),
+            "urgent": sum(line.urgent for line in lines),
             "unknown": sum(node.stale for node in view.nodes),
             "pending": sum(row["pods"] for row in view.waiting),
             "evicted": sum(node.evicted.pressure + node.evicted.own_limit for node in view.nodes),
@@ -257,7 +272,7 @@ def _cluster(view: Overview, story: Timeline, asked: Mapping[str, str]) -> dict[
     }
 
 
-def _badges(node: NodeLine, items: Sequence[Item]) -> list[Badge]:
+def badges_of(node: NodeLine, items: Sequence[Item]) -> list[Badge]:
     """Its own; where none is serious, also that of the card that names it."""
     own = badges(node)
     return own if own and own[0].severity < Severity.UNKNOWN else [*named(node, items), *own]

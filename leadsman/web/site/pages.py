@@ -9,12 +9,16 @@ from leadsman.web.attention.episodes import timeline
 from leadsman.web.reading.alerts import read_alerts
 from leadsman.web.reading.detail import read_details
 from leadsman.web.reading.evidence import read_evidence
+from leadsman.web.reading.fleet import Choice
+from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet
 from leadsman.web.reading.overview import read_image_gc, read_node, read_overview, read_spans
 from leadsman.web.reading.scope import Asked, BadScope, choose
 from leadsman.web.reading.timeline import read_timeline
 from leadsman.web.reading.words import KINDS
 from leadsman.web.rendering.help import runbook_page, runbooks_page
-from leadsman.web.rendering.links import RUNBOOKS, Links
+from leadsman.web.rendering.links import NUMA, RUNBOOKS, Links
+from leadsman.web.rendering.node_table import Narrowing
+from leadsman.web.rendering.numa import numa_page
 from leadsman.web.rendering.render import node_page, note_page, overview_page
 from leadsman.web.rendering.report import EMPTY, empty_commands, empty_texts
 from sql.database.errors import DatabaseError
@@ -24,6 +28,7 @@ from streams.alerting.runbook import runbooks
 EPISODES: Final = 200
 LONGEST: Final = 500
 """Characters of one value of an address."""
+_SHOWN: Final = tuple(dict.fromkeys((*Choice._fields, *Narrowing._fields, "numa")))
 
 
 class NoSuchNode(LookupError):
@@ -41,21 +46,35 @@ class Request(NamedTuple):
     node: str
     kind: str
     shown: Mapping[str, str]
-    """What the browser filters by: `q` and `show`."""
+    """What its map and its table of nodes show."""
+    choice: Choice
+    narrowing: Narrowing
+    numa: str = ""
+    """By what the NUMA nodes are ordered."""
     live: bool = False
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> "Request":
         """Raises BadScope where a value is too long or of no meaning."""
-        values = {name: query.get(name, "") for name in (*Asked._fields, "node", "kind", "q", "show", "live")}
+        values = {name: query.get(name, "") for name in (*Asked._fields, "node", "kind", "live", *_SHOWN)}
         for name, value in values.items():
             if len(value) > LONGEST:
                 raise BadScope(f"{name} is longer than {LONGEST} characters")
         if values["kind"] and values["kind"] not in KINDS:
             raise BadScope(f"kind cannot be {values['kind'][:40]!r}: it is one of {', '.join(KINDS)}")
-        shown = {name: values[name] for name in ("q", "show")}
+        if values["numa"] not in ORDERS:
+            raise BadScope(f"numa cannot be {values['numa'][:40]!r}: it is one of {', '.join(filter(None, ORDERS))}")
         asked = Asked(*(values[name] for name in Asked._fields))
-        return cls(asked, values["node"], values["kind"], shown, values["live"] == "1" and not asked.until)
+        return cls(
+            asked,
+            values["node"],
+            values["kind"],
+            {name: values[name] for name in _SHOWN},
+            Choice.of(values),
+            Narrowing.of(values),
+            values["numa"],
+            values["live"] == "1" and not asked.until,
+        )
 
 
 def overview_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM.now) -> str | None:
@@ -66,7 +85,19 @@ def overview_of(db: Database, request: Request, now: Callable[[], datetime] = SY
     view = read_overview(db, choose(spans, request.asked, now()), spans)
     happened = read_timeline(db, view.scope, view.alerts or (), view.image_gc, kind=request.kind)
     story = timeline(happened, view.scope, EPISODES, request.kind)
-    return overview_page(Links(view.scope, kind=request.kind, live=request.live), view, story, request.shown)
+    links = Links(view.scope, kind=request.kind, live=request.live, shown=request.shown)
+    return overview_page(links, view, story, request.choice, request.narrowing)
+
+
+def numa_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM.now) -> str | None:
+    """The page of the NUMA nodes; None of an empty database. Raises BadScope, DatabaseError."""
+    spans = read_spans(db)
+    if not spans:
+        return None
+    view = read_overview(db, choose(spans, request.asked, now()), spans)
+    links = Links(view.scope, path=NUMA, live=request.live, shown=request.shown)
+    page = int(request.narrowing.page or 1)
+    return numa_page(links, view, read_numa_fleet(db, view, request.numa), request.numa, page)
 
 
 def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM.now) -> str | None:

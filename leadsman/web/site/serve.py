@@ -11,7 +11,7 @@ from aiohttp import web
 
 from leadsman.web.reading.asked import rows
 from leadsman.web.reading.scope import BadScope
-from leadsman.web.rendering.links import ASK, EVENTS, HOME, NODE, RUNBOOKS, Links
+from leadsman.web.rendering.links import ASK, EVENTS, HOME, NODE, NUMA, RUNBOOKS, Links
 from leadsman.web.rendering.render import SCRIPTS, STATIC, STYLES, note_page
 from leadsman.web.site.access import is_own_name, may_read
 from leadsman.web.site.asking import Question, csv_of, page_of
@@ -22,6 +22,7 @@ from leadsman.web.site.pages import (
     Request,
     empty_page,
     node_of,
+    numa_of,
     overview_of,
     runbook_of,
     runbooks_of,
@@ -97,6 +98,7 @@ class Site:
         app.router.add_get(EVENTS, self._events)
         app.router.add_get(RUNBOOKS, self._runbooks)
         app.router.add_get(RUNBOOKS + "{name}", self._runbook)
+        app.router.add_get(NUMA, self._numa)
         app.router.add_get("/static/{name}", self._file)
         app.router.add_get("/healthz", self._health)
         app.on_response_prepare.append(_with_headers)
@@ -135,6 +137,9 @@ class Site:
 
     async def _node(self, request: web.Request) -> web.Response:
         return await self._page(node_of, request)
+
+    async def _numa(self, request: web.Request) -> web.Response:
+        return await self._page(numa_of, request)
 
     async def _file(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]

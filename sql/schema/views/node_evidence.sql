@@ -11,9 +11,9 @@ WITH
         FROM
         (
             SELECT cluster, max(ts) AS last FROM nodes GROUP BY cluster
-            UNION ALL SELECT cluster, max(last_at) AS last FROM node_samples_5m GROUP BY cluster
-            UNION ALL SELECT cluster, max(observed_at) AS last FROM node_events GROUP BY cluster
-            UNION ALL SELECT cluster, max(ts) AS last FROM pod_bindings GROUP BY cluster
+            UNION ALL SELECT cluster, max(last_at) AS last FROM (SELECT cluster, last_at FROM node_samples_5m SETTINGS final = 0) GROUP BY cluster
+            UNION ALL SELECT cluster, max(observed_at) AS last FROM (SELECT cluster, observed_at FROM node_events SETTINGS final = 0) GROUP BY cluster
+            UNION ALL SELECT cluster, max(ts) AS last FROM (SELECT cluster, ts FROM pod_bindings SETTINGS final = 0) GROUP BY cluster
         )
         GROUP BY cluster
     )
@@ -36,7 +36,11 @@ FROM
     GROUP BY cluster, node
     HAVING NOT argMax(deleted, ts)
 ) AS n
-LEFT JOIN (SELECT cluster, node, max(last_at) AS last_sample_at FROM node_samples_5m GROUP BY cluster, node) AS s
+LEFT JOIN
+(
+    -- A maximum needs no merged rows
+    SELECT cluster, node, max(last_at) AS last_sample_at FROM (SELECT cluster, node, last_at FROM node_samples_5m SETTINGS final = 0) GROUP BY cluster, node
+) AS s
     ON s.cluster = n.cluster AND s.node = n.node
 LEFT JOIN lasts AS l ON l.cluster = n.cluster
 COMMENT 'How old the evidence about each node is: what has no recent sample is not known to be well'

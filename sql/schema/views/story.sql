@@ -193,7 +193,16 @@ FROM
             if(argMax(w.why, (w.since, w.pod)) = '', '.', concat(': ', argMax(w.why, (w.since, w.pod))))) AS what
     FROM pod_waits AS w
     INNER JOIN (SELECT cluster, any(last_at) AS last_at FROM node_evidence GROUP BY cluster) AS l ON l.cluster = w.cluster
-    WHERE w.until IS NULL AND (w.reason != '' OR w.since < l.last_at - toIntervalMinute(1))
+    WHERE w.until IS NULL
+        AND (w.cluster, w.uid) IN
+        (
+            -- Few, so that pod_waits has few to sum up
+            SELECT cluster, uid
+            FROM pod_bindings FINAL
+            GROUP BY cluster, uid
+            HAVING argMax((change = 'pending' OR (phase = 'Pending' AND change NOT IN ('finished', 'deleted'))) AS waiting, (ts, NOT waiting))
+        )
+        AND (w.reason != '' OR w.since < l.last_at - toIntervalMinute(1))
     GROUP BY w.cluster, w.namespace, w.owner, w.node
     UNION ALL
     SELECT

@@ -27,6 +27,8 @@ class NodeRow(NamedTuple):
     """When Ready last changed, by its condition."""
     ready_message: str = ""
     """Why the node is not ready, as it was first reported; empty where it is."""
+    pool: str = ""
+    """The node pool that made it; empty where no label names one."""
 
 
 @row(table="node_events")

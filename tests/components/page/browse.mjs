@@ -58,7 +58,7 @@ const see = async (step) => {
   page.on('pageerror', (error) => seen.errors.push(error.message));
   page.on('request', (request) => seen.requests.push(request.url()));
   page.on('dialog', (dialog) => { seen.dialogs.push(dialog.message()); dialog.dismiss(); });
-  await page.goto(step.url);
+  await page.goto(step.url, { timeout: 120000 });
   if (step.scripts !== false) await page.evaluate(async () => {  // what is drawn only when it comes into view
     document.documentElement.style.scrollBehavior = 'auto';
     for (let top = 0; top < document.body.scrollHeight; top += 600) {

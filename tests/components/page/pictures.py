@@ -1,17 +1,21 @@
-"""`PYTHONPATH=tests python -m components.page.pictures`: takes the pictures of the page that the README shows.
+"""`PYTHONPATH=.:tests python -m components.page.pictures [FOLDER]`: takes the pictures that README and docs show.
 
-The page is of the recordings in `examples/`, as `make demo` replays them. Where pngquant is installed, they are made
-small with it.
+The page is of the recordings in `examples/`, as `make demo` replays them, and of a fleet of 5,000 nodes. With FOLDER,
+every page in every state is taken into it instead, light and dark, 1440 and 390 wide. Where pngquant is installed,
+they are made small with it.
 """
 
 import shutil
 import subprocess
+import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from components.command import start, succeeds
 from components.page.browser import browse
+from components.page.states import STATES, fill_states, served
 from paths import LATE_JOINERS, NODE_PRESSURE, ROOT
 
 PICTURES: Final = ROOT / "deploy" / "screenshots"
@@ -19,11 +23,42 @@ PORT: Final = 8499
 SITE: Final = f"http://127.0.0.1:{PORT}"
 PHONE: Final = {"width": 390, "height": 844}
 DESK: Final = {"width": 1440, "height": 1100}
+_KEPT: Final = {
+    "page-fleet-light": ("fleet", "light", DESK),
+    "page-fleet-phone-dark": ("fleet", "dark", PHONE),
+    "page-numa-fleet-light": ("numa-fleet", "light", DESK),
+}
+_EVERY: Final = {
+    f"{state}-{size['width']}-{scheme}": (state, scheme, size)
+    for state in STATES
+    for size in ({**DESK, "height": 2600}, {**PHONE, "height": 3400})
+    for scheme in ("light", "dark")
+}
 _TO: Final = "(() => {{ document.querySelector('{0}').scrollIntoView(); return 0 }})()"
 
 
 def main() -> None:
-    """Replay, serve, take every picture."""
+    """The pictures that are kept, or all."""
+    if len(sys.argv) > 1:
+        _states(Path(sys.argv[1]), _EVERY)
+    else:
+        _recordings()
+        _states(ROOT / "docs", _KEPT)
+
+
+def _states(folder: Path, wanted: Mapping[str, tuple[str, str, Mapping[str, int]]]) -> None:
+    """A picture of each name: a state, light or dark, and a size."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="leadsman-states-") as made:
+        fill_states(Path(made))
+        with served(Path(made)) as sites:
+            for name, (state, scheme, size) in wanted.items():
+                picture = str((folder / f"{name}.png").resolve())
+                browse([{"url": sites[state], "scheme": scheme, **size, "picture": picture}], Path(made))
+
+
+def _recordings() -> None:
+    """Replay, serve, take the pictures of the recordings."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="leadsman-pictures-") as folder:
         db = Path(folder) / "db"

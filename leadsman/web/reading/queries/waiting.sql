@@ -4,6 +4,19 @@ FROM pod_waits
 WHERE cluster = {cluster:String} AND since < {until:DateTime64(6)} AND (until IS NULL OR until >= {until:DateTime64(6)})
     AND (reason != '' OR since < {until:DateTime64(6)} - toIntervalMinute(1))
     AND ({node:String} = '' OR node = {node:String})
+    AND uid IN
+    (
+        -- Few, so that the view has few to sum up
+        SELECT uid
+        FROM
+        (
+            SELECT uid, ts, change = 'pending' OR (phase = 'Pending' AND change NOT IN ('finished', 'deleted')) AS waiting
+            FROM pod_bindings
+            WHERE cluster = {cluster:String}
+        )
+        GROUP BY uid
+        HAVING argMax(waiting, (ts, NOT waiting)) OR maxIf(ts, NOT waiting) >= {until:DateTime64(6)}
+    )
 GROUP BY namespace, owner, node, why
 ORDER BY pods DESC, first_since, namespace, owner, node, why
 LIMIT 1000

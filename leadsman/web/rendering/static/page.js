@@ -25,6 +25,7 @@
   const urgent = $('#urgent');
   const counted = $('#counted');
   const rows = table ? all('tbody tr', table) : [];
+  const form = $('#narrow[data-whole]');
   const site = root.dataset.site === 'yes';
   const remember = () => {
     if (!site) return;
@@ -52,8 +53,9 @@
     more.hidden = shown === found;
     more.textContent = `Show all ${found}`;
   };
-  if (table) {
-    for (const row of rows) row.dataset.text = row.textContent.toLowerCase();
+  if (form) {
+    for (const row of rows) row.dataset.text = `${row.textContent} ${row.cells[0].title}`.toLowerCase();
+    form.addEventListener('submit', (event) => event.preventDefault());
     filter.addEventListener('input', () => { narrow(); remember(); });
     urgent.addEventListener('click', () => {
       urgent.setAttribute('aria-pressed', String(urgent.getAttribute('aria-pressed') !== 'true'));

@@ -1,0 +1,214 @@
+"""The map of a fleet: each node a cell, by the least room that it has left."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from leadsman.web.reading.margins import Margin
+from leadsman.web.reading.nodes import NodeLine
+from leadsman.web.reading.scope import BadScope
+from leadsman.web.reading.words import percent
+
+ROOMS: Final = {
+    "": "Least",
+    "memory": "Memory",
+    "disk": "Disk",
+    "inodes": "Inodes",
+    "pids": "PIDs",
+    "cpu": "CPU requests",
+}
+"""What a cell's room may be of: the least of all eviction signals, those of one resource, or unrequested CPUs."""
+GROUPS: Final = {"zone": "Zone", "pool": "Pool", "both": "Zone and pool", "none": "All"}
+ORDERS: Final = {"": "Worst first", "name": "By name"}
+MOST_GROUPS: Final = 48
+"""Groups that are drawn by themselves; the nodes of the smallest share the last."""
+SIZES: Final = ((300, "s22"), (1500, "s16"), (3000, "s11"))
+"""The pitch of a cell in pixels up to so many nodes; beyond, it is 8."""
+_SIGNALS: Final = {
+    "memory": frozenset({"memory.available", "allocatableMemory.available"}),
+    "disk": frozenset({"nodefs.available", "imagefs.available", "containerfs.available"}),
+    "inodes": frozenset({"nodefs.inodesFree", "imagefs.inodesFree", "containerfs.inodesFree"}),
+    "pids": frozenset({"pid.available"}),
+}
+
+
+class Level(IntEnum):
+    """How much room is left, of the capacity above a threshold; the worst first."""
+
+    UNKNOWN = 0
+    """No recent statistics, or not Ready."""
+    BELOW = 1
+    SCARCE = 2
+    LOW = 3
+    SOME = 4
+    PLENTY = 5
+
+
+_STEPS: Final = ((0.0, Level.BELOW), (0.05, Level.SCARCE), (0.15, Level.LOW), (0.30, Level.SOME))
+_TEXTS: Final = {
+    Level.UNKNOWN: "no evidence",
+    Level.BELOW: "below threshold",
+    Level.SCARCE: "under 5 %",
+    Level.LOW: "5 to 15 %",
+    Level.SOME: "15 to 30 %",
+    Level.PLENTY: "over 30 %",
+}
+
+
+class Choice(NamedTuple):
+    """What an address asks of the map; empty is the default."""
+
+    room: str = ""
+    by: str = ""
+    order: str = ""
+    level: str = ""
+    """The only one that is not dimmed."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, str]) -> "Choice":
+        """Raises BadScope where a value has no meaning."""
+        levels = ("", *(str(level.value) for level in Level))
+        for name, known in {"room": ROOMS, "by": ("", *GROUPS), "order": ORDERS, "level": levels}.items():
+            if values[name] not in known:
+                allowed = ", ".join(each for each in known if each)
+                raise BadScope(f"{name} cannot be {values[name][:40]!r}: it is one of {allowed}")
+        return cls(*(values[name] for name in cls._fields))
+
+
+class Cell(NamedTuple):
+    node: str
+    level: Level
+    evicted: bool
+    """Under pressure, in the range."""
+    ready: bool
+    """False where the Node is known to be not Ready, or its kubelet does not report."""
+    words: str
+    """As node-1: memory 12 % left."""
+    dim: bool
+
+
+class Group(NamedTuple):
+    name: str
+    cells: tuple[Cell, ...]
+
+
+class Fleet(NamedTuple):
+    """The map, and what it was chosen by."""
+
+    room: str
+    by: str
+    order: str
+    level: str
+    size: str
+    groups: tuple[Group, ...]
+    legend: tuple[tuple[Level, str, int], ...]
+    """Each level with its words and its nodes."""
+
+
+def fleet(nodes: Sequence[NodeLine], choice: Choice = Choice()) -> Fleet:  # noqa: B008 - it cannot be changed
+    """Cells by zone where there are several and nothing else is asked, else by pool."""
+    by = choice.by or _by(nodes)
+    grouped: dict[str, list[tuple[tuple[float, ...], Cell]]] = {}
+    names = _group_names(nodes, by)
+    for node in nodes:
+        cell, room = _cell(node, choice)
+        worst = (cell.level, cell.ready, room) if choice.order == "" else ()
+        grouped.setdefault(names[node.name], []).append((worst, cell))
+    counts = Counter(cell.level for cells in grouped.values() for _, cell in cells)
+    return Fleet(
+        choice.room,
+        by,
+        choice.order,
+        choice.level,
+        next((size for most, size in SIZES if len(nodes) <= most), "s8"),
+        tuple(
+            Group(name, tuple(cell for _, cell in sorted(cells, key=lambda each: (each[0], each[1].node))))
+            for name, cells in sorted(grouped.items())
+        ),
+        tuple((level, _text(level, choice.room), counts[level]) for level in Level),
+    )
+
+
+def room_of(node: NodeLine, room: str) -> float | None:
+    """The least part that is left of what is asked for; None where that is not known."""
+    if room == "cpu":
+        fit = node.fit.get("cpu")
+        return None if fit is None or not fit.allocatable else 1 - fit.requested / fit.allocatable
+    nearest = _nearest(node, room)
+    return None if nearest is None else nearest.room
+
+
+def level_of(node: NodeLine, room: str = "") -> Level:
+    """Never well without evidence: unknown where the node is not Ready or its statistics are old."""
+    left = room_of(node, room)
+    if left is None or node.stale or not _is_ready(node):
+        return Level.UNKNOWN
+    return next((level for step, level in _STEPS if left < step), Level.PLENTY)
+
+
+def _is_ready(node: NodeLine) -> bool:
+    return node.ready is True or not node.known
+
+
+def _nearest(node: NodeLine, room: str) -> Margin | None:
+    """The margins are in this order already."""
+    return next(
+        (m for m in node.margins if m.threshold is not None and (not room or m.signal in _SIGNALS[room])), None
+    )
+
+
+def _cell(node: NodeLine, choice: Choice) -> tuple[Cell, float]:
+    level, left = level_of(node, choice.room), room_of(node, choice.room)
+    dim = choice.level not in {"", str(level.value)}
+    evicted = node.evicted.pressure > 0
+    cell = Cell(node.name, level, evicted, _is_ready(node), _words(node, level, left, choice.room), dim)
+    return cell, 1.0 if left is None else left
+
+
+def _words(node: NodeLine, level: Level, left: float | None, room: str) -> str:
+    parts = []
+    if not _is_ready(node):
+        parts.append("not Ready")
+    if node.stale:
+        parts.append(f"last sample {node.sample_age}" if node.sample_age else "no statistics")
+    elif left is None:
+        parts.append("no threshold is known")
+    elif level is Level.UNKNOWN:
+        pass  # what was seen before it stopped to be Ready says nothing about now
+    elif room == "cpu":
+        parts.append(f"{percent(left)} of CPU not requested")
+    else:
+        nearest = _nearest(node, room)
+        signal = "" if nearest is None else nearest.signal
+        parts.append(f"{signal} below its threshold" if left < 0 else f"{signal} {percent(left)} left")
+    if node.evicted.pressure:
+        parts.append(f"{node.evicted.pressure} evicted")
+    return ", ".join(parts)
+
+
+def _text(level: Level, room: str) -> str:
+    return "more than all" if room == "cpu" and level is Level.BELOW else _TEXTS[level]
+
+
+def _by(nodes: Sequence[NodeLine]) -> str:
+    for by in ("zone", "pool"):
+        if len({_value(node, by) for node in nodes}) > 1:
+            return by
+    return "none"
+
+
+def _group_names(nodes: Sequence[NodeLine], by: str) -> dict[str, str]:
+    """The group of each node: the smallest share one where there are too many."""
+    names = {node.name: _value(node, by) for node in nodes}
+    most = [name for name, _ in Counter(names.values()).most_common(MOST_GROUPS)]
+    return {node: name if name in most else "others" for node, name in names.items()}
+
+
+def _value(node: NodeLine, by: str) -> str:
+    if by == "none":
+        return ""
+    if by == "both":
+        return f"{_value(node, 'zone')}, {_value(node, 'pool')}"
+    value = node.zone if by == "zone" else node.pool
+    return value or f"no {by}"

@@ -1,0 +1,155 @@
+"""Every NUMA node of a fleet: what is free, held exclusively and reserved, and what would still fit."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from leadsman.web.reading.asked import RowDict, ask
+from leadsman.web.reading.nodes import NodeLine
+from leadsman.web.reading.overview import Overview
+from sql.database.open import Database
+
+EMPTIER: Final = "late_joiners_emptier"
+SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
+"""CPUs of an exclusive pod."""
+MOST_SIZES: Final = 5
+
+
+class Band(NamedTuple):
+    """A NUMA node; CPUs are None where no source reports them, memory in bytes."""
+
+    number: int
+    """-1 where only the whole node's CPUs are known."""
+    cpus: int | None
+    reserved: int | None
+    exclusive: int | None
+    free: int | None
+    memory_allocatable: int | None
+    memory_available: int | None
+
+    @property
+    def parts(self) -> tuple[tuple[str, float], ...]:
+        """What its CPUs are, as parts of 1 of them; none where they are not known."""
+        if not self.cpus:
+            return ()
+        held = (("reserved", self.reserved or 0), ("exclusive", self.exclusive or 0))
+        return tuple((name, max(0, count) / self.cpus) for name, count in held)
+
+
+class NumaLine(NamedTuple):
+    """A node that gives exclusive CPUs."""
+
+    node: NodeLine
+    bands: tuple[Band, ...]
+    created_at: datetime | None
+    late: bool
+    """Of the nodes that joined last, where these stay emptier."""
+
+    @property
+    def free(self) -> int:
+        return sum(band.free or 0 for band in self.bands)
+
+    def number(self, name: str) -> float:
+        """Of its row of numa_skew; 0 where it is not known."""
+        return float((self.node.numa or {}).get(name) or 0)
+
+
+class Sums(NamedTuple):
+    """CPUs of all lines."""
+
+    cpus: int
+    reserved: int
+    exclusive: int
+    free: int
+
+
+class NumaFleet(NamedTuple):
+    lines: tuple[NumaLine, ...]
+    sums: Sums
+    largest_fit: int
+    """CPUs of the largest exclusive pod that one NUMA node still takes."""
+    fits: tuple[tuple[int, int], ...]
+    """How many more pods of so many CPUs would fit at most, each in one NUMA node."""
+    pinless: tuple[str, ...]
+    """Nodes whose CPU manager policy is none: they have no NUMA room."""
+    unreported: int
+    """Nodes of which no source reports NUMA nodes."""
+
+
+def read_numa_fleet(db: Database, view: Overview, order: str = "") -> NumaFleet:
+    """Of the nodes of an overview. Raises DatabaseError."""
+    return numa_fleet(view.nodes, ask(db, "numa_fleet", view.scope), view.late_joiners, order)
+
+
+def numa_fleet(
+    nodes: Sequence[NodeLine], rows: Iterable[RowDict], late_joiners: Mapping[str, object] | None, order: str = ""
+) -> NumaFleet:
+    """From rows of `numa_fleet` and the last one of `late_joiners`. A node that pins nothing is only counted."""
+    by_node: dict[str, list[RowDict]] = {}
+    for row in rows:
+        by_node.setdefault(row["node"], []).append(row)
+    since = late_joiners["youngest_created_at"] if late_joiners and late_joiners["verdict"] == EMPTIER else None
+    pinless = tuple(node.name for node in nodes if _policy(node) == "none")
+    lines = [
+        _line(node, by_node[node.name], since)
+        for node in nodes
+        if node.name in by_node and _policy(node) != "none" and (node.numa or {}).get("fidelity") != "none"
+    ]
+    bands = [band for line in lines for band in line.bands]
+    return NumaFleet(
+        tuple(sorted(lines, key=ORDERS_OF[order])),
+        Sums(*(sum(getattr(band, name) or 0 for band in bands) for name in Sums._fields)),
+        int(max((line.number("largest_fit_cpus") for line in lines), default=0)),
+        _fits(bands),
+        pinless,
+        len(nodes) - len(lines) - len(pinless),
+    )
+
+
+def _line(node: NodeLine, rows: Sequence[RowDict], since: object) -> NumaLine:
+    created = rows[0]["created_at"]
+    late = isinstance(since, datetime) and created is not None and created >= since
+    return NumaLine(node, tuple(_band(row) for row in rows), created, late)
+
+
+def _band(row: RowDict) -> Band:
+    names = ("numa_node", "cpus", "reserved", "exclusive", "free", "memory_allocatable", "memory_available")
+    return Band(*(row[name] for name in names))
+
+
+def _policy(node: NodeLine) -> str:
+    return str((node.numa or {}).get("cpu_manager_policy") or "")
+
+
+def _fits(bands: Iterable[Band]) -> tuple[tuple[int, int], ...]:
+    """Of sizes until none fits, that one included."""
+    free = [band.free or 0 for band in bands if band.number >= 0]
+    counted = [(size, sum(each // size for each in free)) for size in SIZES]
+    fitting = sum(1 for _, pods in counted if pods)
+    return tuple(counted[max(0, fitting + 1 - MOST_SIZES) : fitting + 1]) if free else ()
+
+
+def _by_skew(line: NumaLine) -> tuple[float, float, str]:
+    return -line.number("skew_ratio"), -line.number("stranded_cpus"), line.node.name
+
+
+def _by_free(line: NumaLine) -> tuple[float, float, str]:
+    return -line.number("largest_fit_cpus"), -line.free, line.node.name
+
+
+def _by_joined(line: NumaLine) -> tuple[float, float, str]:
+    """The last one first."""
+    return -line.created_at.timestamp() if line.created_at else 0.0, 0.0, line.node.name
+
+
+def _by_zone(line: NumaLine) -> tuple[float, float, str]:
+    return 0.0, 0.0, f"{line.node.zone}\0{line.node.pool}\0{line.node.name}"
+
+
+ORDERS_OF: Final[Mapping[str, Callable[[NumaLine], tuple[float, float, str]]]] = {
+    "": _by_skew,
+    "free": _by_free,
+    "joined": _by_joined,
+    "zone": _by_zone,
+}
+ORDERS: Final = {"": "Skew", "free": "Free CPUs", "joined": "Joined last", "zone": "Zone and pool"}

@@ -1,0 +1,140 @@
+"""The table of nodes: which rows a page has, in which order, and what their names share."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from leadsman.web.attention.badges import Badge, Severity
+from leadsman.web.reading.fleet import level_of, room_of
+from leadsman.web.reading.nodes import NodeLine
+from leadsman.web.reading.scope import BadScope
+
+WHOLE: Final = 200
+"""Up to so many nodes are all in the page, and the browser filters and sorts them."""
+PAGE: Final = 100
+"""Rows of a page of more."""
+
+
+class Line(NamedTuple):
+    """A node with its badges, the worst first."""
+
+    node: NodeLine
+    badges: Sequence[Badge]
+
+    @property
+    def urgent(self) -> bool:
+        return any(badge.severity < Severity.UNKNOWN for badge in self.badges)
+
+
+class Row(NamedTuple):
+    line: Line
+    name: str
+    """Without the suffix that most names share."""
+    hidden: bool
+
+
+class Table(NamedTuple):
+    rows: tuple[Row, ...]
+    suffix: str
+    """Cut from names; empty where they share none."""
+    total: int
+    matching: int
+    page: int
+    """From 1."""
+    pages: int
+    whole: bool
+    """Every node is in `rows`."""
+    sort: str
+
+
+class Narrowing(NamedTuple):
+    """What an address asks of the table."""
+
+    q: str = ""
+    show: str = ""
+    sort: str = ""
+    page: str = ""
+    level: str = ""
+    room: str = ""
+    """Of the map: its filter narrows the table, too."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, str]) -> "Narrowing":
+        """Raises BadScope where a value has no meaning."""
+        if values["sort"] not in SORTS:
+            raise BadScope(f"sort cannot be {values['sort'][:40]!r}: it is one of {', '.join(filter(None, SORTS))}")
+        if values["page"] and not (values["page"].isdecimal() and len(values["page"]) < _LONGEST_PAGE):
+            raise BadScope(f"page cannot be {values['page'][:40]!r}: it is a number from 1")
+        return cls(*(values[name] for name in cls._fields))
+
+
+def node_table(lines: Sequence[Line], asked: Narrowing = Narrowing()) -> Table:  # noqa: B008 - it cannot be changed
+    """Lines in their order, or as they are sorted: all of a small fleet, a page of a large one."""
+    words = asked.q.lower().split()
+    ordered = sorted(lines, key=SORTS[asked.sort]) if asked.sort else list(lines)
+    fitting = [line for line in ordered if _fits(line, words, asked)]
+    whole = len(lines) <= WHOLE
+    pages = 1 if whole else max(1, -(-len(fitting) // PAGE))
+    page = min(max(1, int(asked.page or 1)), pages)
+    kept = {id(line) for line in fitting}
+    shown = ordered if whole else fitting[(page - 1) * PAGE : page * PAGE]
+    suffix = common_suffix([line.node.name for line in lines])
+    rows = tuple(Row(line, line.node.name.removesuffix(suffix), id(line) not in kept) for line in shown)
+    return Table(rows, suffix, len(lines), len(fitting), page, pages, whole, asked.sort)
+
+
+def common_suffix(names: Sequence[str]) -> str:
+    """The domain, with its dot, of most names; empty where fewer than half share one or two names would be one."""
+    domains = Counter(dot + domain for _, dot, domain in (name.partition(".") for name in names) if domain)
+    suffix, times = next(iter(domains.most_common(1)), ("", 0))
+    if times < 2 or times * 2 < len(names):  # noqa: PLR2004 - a pair is the least that can share
+        return ""
+    return suffix if len({name.removesuffix(suffix) for name in names}) == len(set(names)) else ""
+
+
+def _fits(line: Line, words: Iterable[str], asked: Narrowing) -> bool:
+    if asked.show == "attention" and not line.urgent:
+        return False
+    if asked.level and str(level_of(line.node, asked.room).value) != asked.level:
+        return False
+    node = line.node
+    text = " ".join((node.name, node.kubelet_version, node.zone, node.pool, *(b.text for b in line.badges))).lower()
+    return all(word in text for word in words)
+
+
+def _requested(resource: str) -> Callable[[Line], float]:
+    """The most first."""
+
+    def key(line: Line) -> float:
+        fit = line.node.fit.get(resource)
+        return 1.0 if fit is None or not fit.allocatable else -fit.requested / fit.allocatable
+
+    return key
+
+
+def _room(line: Line) -> float:
+    left = room_of(line.node, "")
+    return _FAR if left is None else left
+
+
+def _sampled(line: Line) -> float:
+    """The oldest first."""
+    return line.node.sampled_at.timestamp() if line.node.sampled_at else 0.0
+
+
+def _place(line: Line) -> tuple[str, str, str]:
+    return line.node.zone, line.node.pool, line.node.name
+
+
+_FAR: Final = 9.0
+_LONGEST_PAGE: Final = 6
+SORTS: Final[Mapping[str, Callable[[Line], float | str | tuple[str, str, str]]]] = {
+    "": lambda _: 0.0,
+    "name": lambda line: line.node.name,
+    "place": _place,
+    "room": _room,
+    "cpu": _requested("cpu"),
+    "memory": _requested("memory"),
+    "sample": _sampled,
+}
+"""By what an address may sort; empty is the most urgent first."""

@@ -1,0 +1,99 @@
+"""Databases in the states that the pages are looked at in: quiet, in trouble, stale, empty, and of 5,000 nodes."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from re import search
+from typing import Final
+
+from bench.page_fill import CLUSTER as FLEET
+from bench.page_fill import SLICES, fill, node_name
+from components.command import start, succeeds
+from components.rows import T0, row, store, store_samples, summary
+from paths import LATE_JOINERS, NODE_PRESSURE
+from sql.database.open import Database, connect
+from sql.schema.migrate import migrate
+from streams.fold.findings import EvictionSignal, NodeFit, NodeRow
+
+QUIET: Final = "c"
+"""The cluster in which nothing happens."""
+STATES: Final = (
+    "quiet",
+    "trouble",
+    "stale",
+    "no-samples",
+    "empty",
+    "fleet",
+    "fleet-filtered",
+    "numa",
+    "numa-none",
+    "numa-fleet",
+    "node",
+)
+FLEET_NODES: Final = 5000
+_GIB: Final = 1 << 30
+_EVERY: Final = 900
+"""Seconds between two samples of a node of the fleet."""
+
+
+def fill_states(folder: Path) -> None:
+    """`folder/states` holds the recordings, a quiet cluster and the fleet; `folder/empty` nothing."""
+    succeeds("replay", NODE_PRESSURE, LATE_JOINERS, db=folder / "states")
+    with connect(f"chdb://{folder / 'states'}") as db:
+        _quiet(db)
+        fill(db, FLEET_NODES, pods=1, every=_EVERY, pods_every=_EVERY, events=5, first_slice=SLICES - 4)
+    with connect(f"chdb://{folder / 'empty'}") as db:
+        migrate(db)
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[dict[str, str]]:
+    """The address of the page in each state."""
+    with ExitStack() as stack:
+        states, empty = (stack.enter_context(_site(folder / name)) for name in ("states", "empty"))
+        fleet = f"cluster={FLEET}&since=2026-11-20T00:00:00Z&until=2026-11-20T23:46:00Z"
+        quiet = f"cluster={QUIET}&since=2026-07-01T11:00:00Z&until=2026-07-01T12:00:05Z"
+        yield {
+            "quiet": f"{states}/?{quiet}",
+            "trouble": f"{states}/?cluster=lab&since=2026-11-21T04:00:00Z&until=2026-11-21T04:30:00Z",
+            "stale": f"{states}/?cluster=lab&last=1h",
+            "no-samples": f"{states}/?cluster=lab&since=2026-11-21T05:00:00Z&until=2026-11-21T06:00:00Z",
+            "empty": f"{empty}/",
+            "fleet": f"{states}/?{fleet}",
+            "fleet-filtered": f"{states}/?{fleet}&room=memory&by=both&level=2",
+            "numa": f"{states}/numa?cluster=late-joiners&last=all",
+            "numa-none": f"{states}/numa?{quiet}",
+            "numa-fleet": f"{states}/numa?{fleet}",
+            "node": f"{states}/node?{fleet}&node={node_name(50)}",
+        }
+
+
+@contextmanager
+def _site(db: Path) -> Iterator[str]:
+    process = start("serve", "--port", "0", db=db)
+    try:
+        assert process.stderr is not None
+        found = search(r"http://127\.0\.0\.1:[0-9]+", process.stderr.readline())
+        assert found
+        yield found.group()
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def _quiet(db: Database) -> None:
+    """Six nodes with room in every signal, sampled until the end."""
+    names = [f"node-{number}" for number in range(1, 7)]
+    for nth, node in enumerate(names):
+        store(
+            db,
+            row(NodeRow, node=node, ready=True, kubelet_version="v1.36.3", zone_key=f"r:\0:r-{'ab'[nth % 2]}",
+                pool="general", created_at=T0 - timedelta(days=9)),
+            *(row(NodeFit, node=node, resource=resource, capacity=has, allocatable=has, requested=has // 3, free=has)
+              for resource, has in (("cpu", 16_000), ("memory", 64 * _GIB))),
+            *(row(EvictionSignal, node=node, signal=signal, available=(40 - nth) * _GIB, capacity=64 * _GIB,
+                  hard_threshold=_GIB) for signal in ("memory.available", "nodefs.available", "imagefs.available")),
+        )  # fmt: skip
+        sample = {"memory_available_bytes": 40 * _GIB, "memory_working_set_bytes": 24 * _GIB}
+        store_samples(db, summary(T0, node, (), **sample))

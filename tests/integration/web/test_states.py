@@ -1,0 +1,96 @@
+"""Every page in every state, in a real Chromium: quiet, in trouble, stale, without samples, empty, of 5,000 nodes."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from components.page.browser import browse, browser_modules, chromium_program
+from components.page.states import FLEET_NODES, STATES, fill_states, served
+from components.programs.cache import require
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+CELLS: Final = "document.querySelectorAll('.fleetcells > *').length"
+GREEN: Final = "document.querySelectorAll('.allclear').length"
+ROWS: Final = "document.querySelectorAll('#node-table tbody tr').length"
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    require(chromium_program, browser_modules)
+    folder = tmp_path_factory.mktemp("states")
+    fill_states(folder)
+    with served(folder) as addresses:
+        yield addresses
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return tmp_path_factory.mktemp("seen")
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_page_has_no_finding_of_axe_and_is_no_wider_than_its_screen(
+    sites: dict[str, str], state: str, folder: Any
+) -> None:
+    sizes = [(scheme, width) for scheme in ("light", "dark") for width in (1440, 390)]
+    steps = [{"url": sites[state], "scheme": scheme, "width": width, "axe": True} for scheme, width in sizes]
+    for size, page in zip(sizes, browse(steps, folder), strict=True):
+        assert page["violations"] == [], (state, size)
+        assert (page["console"], page["errors"]) == ([], []), (state, size)
+        content, screen = page["width"]
+        assert content <= screen, (state, size)
+
+
+def test_only_the_quiet_cluster_is_all_clear(sites: dict[str, str], folder: Any) -> None:
+    names = ("quiet", "trouble", "stale", "no-samples", "fleet")
+    steps = [{"url": sites[name], "actions": [["read", "green", GREEN]]} for name in names]
+    found = {name: page["read"]["green"] for name, page in zip(names, browse(steps, folder), strict=True)}
+    assert found == {"quiet": 1, "trouble": 0, "stale": 0, "no-samples": 0, "fleet": 0}
+
+
+def test_every_node_of_a_large_fleet_is_a_cell_and_the_table_has_a_page_of_them(
+    sites: dict[str, str], folder: Any
+) -> None:
+    high = "Math.round(document.querySelector('#map').getBoundingClientRect().height)"
+    actions = [["read", "cells", CELLS], ["read", "rows", ROWS], ["read", "high", high]]
+    (page,) = browse([{"url": sites["fleet"], "actions": actions}], folder)
+    assert (page["read"]["cells"], page["read"]["rows"]) == (FLEET_NODES, 100)
+    assert page["read"]["high"] < 900  # of a screen
+
+
+def test_the_map_is_walked_by_arrows_and_entered(sites: dict[str, str], folder: Any) -> None:
+    name = "document.activeElement.title.split(':')[0]"
+    actions = [
+        ["read", "first", "document.querySelector('.fleetcells a').focus()"],
+        ["read", "start", name],
+        ["press", "ArrowRight"],
+        ["press", "ArrowLeft"],
+        ["read", "back", name],
+        ["press", "ArrowDown"],
+        ["press", "ArrowRight"],
+        ["read", "there", name],
+        ["read", "readout", "document.querySelector('#map-readout').textContent"],
+        ["read", "stops", "document.querySelectorAll('.fleetcells a[tabindex=\"0\"]').length"],
+        ["go", "Enter", "**/node?**"],
+        ["read", "title", "document.querySelector('h1').textContent"],
+    ]
+    (page,) = browse([{"url": sites["fleet"], "actions": actions}], folder)
+    read = page["read"]
+    assert read["start"] == read["back"] != read["there"]
+    assert read["readout"].startswith(f"{read['there']}: ")
+    assert read["stops"] == 1
+    assert read["title"] == read["there"]
+
+
+def test_the_legend_narrows_the_map_and_the_table(sites: dict[str, str], folder: Any) -> None:
+    actions = [
+        ["read", "wanted", "Number(document.querySelectorAll('.share b')[2].textContent.replace(',', ''))"],
+        ["click", ".share li:nth-child(3) a"],
+        ["read", "lit", "document.querySelectorAll('.fleetcells > :not(.dim)').length"],
+        ["read", "rows", ROWS],
+    ]
+    (page,) = browse([{"url": sites["fleet"], "actions": actions}], folder)
+    read = page["read"]
+    assert read["wanted"] == read["lit"] == read["rows"] > 0
