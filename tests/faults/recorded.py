@@ -40,7 +40,7 @@ def gaps_of(db: Database, cluster: str) -> defaultdict[Kind, list[Span]]:
 
 
 def _node(row: dict[str, Any]) -> Row:
-    value = f"{row['taints']} {row['ready']} {row['unschedulable']}"
+    value = f"{[each for name, each in row.items() if name not in {'ts', 'at'}]}"
     return Row(Thing("nodes", row["node"]), row["at"], _sequence(row["taints"]), bool(row["deleted"]), value)
 
 

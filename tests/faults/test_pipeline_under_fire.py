@@ -67,9 +67,7 @@ def test_kill_9_exactly_between_intent_insert_and_commit(ground: Ground, tmp_pat
 
 
 def test_paused_exactly_there_taken_over_and_resumed_or_killed(ground: Ground, tmp_path: Path) -> None:
-    """The changelogs are compacted after each takeover, and again after they were written to by who was resumed; each
-    third is killed instead.
-    """
+    """The changelogs are compacted after each takeover, and again after whoever was resumed has written."""
 
     def attack(on: Attacked) -> tuple[int, float]:
         compaction = Compaction(on)
