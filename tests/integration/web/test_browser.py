@@ -176,7 +176,7 @@ def test_a_chart_is_read_and_zoomed_by_keys(site: str, tmp_path: Path) -> None:
         ["press", "Home"],
         ["read", "first", readout],
         ["press", "Enter"],
-        *[["press", "ArrowRight"]] * 30,
+        *[["press", "ArrowRight"]] * 60,
         ["read", "later", readout],
         ["read", "brushed", "document.querySelectorAll('.brush').length"],
         ["go", "Enter", "**/node?**since=**"],

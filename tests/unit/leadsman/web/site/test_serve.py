@@ -119,7 +119,7 @@ def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere() -> None:
         ("/?kind=none", 400, "kind cannot be"),
         ("/?q=" + "x" * 501, 400, "longer than 500"),
         ("/healthz", 200, "ok"),
-        ("/runbooks/", 200, "The kubelet evicted pods"),
+        ("/runbooks/", 200, "The kubelet evicted running pods"),
         ("/runbooks/PodsEvicted", 200, '<a href="/ask?cluster=c&amp;name=evicted_pods">'),
         ("/runbooks/PodsEvicted.md?node=" + quote(NODE), 200, "node &lt;b&gt;&amp;1"),
         ("/runbooks/%3Cimg%3E", 404, "no runbook of an alert &#39;&lt;img&gt;&#39;"),
