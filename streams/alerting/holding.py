@@ -1,13 +1,13 @@
 """The active alerts of one log: what conditions change about them, which fire and which are resolved."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 import msgspec
 
-from streams.alerting.active import ActiveAlert, key_of
+from streams.alerting.active import SILENT, ActiveAlert, key_of
 from streams.alerting.definition import Change, Ends, Happened, Holds, Recovered
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import without_news
@@ -18,8 +18,6 @@ FIRING: Final = "firing"
 RESOLVED: Final = "resolved"
 DELETED: Final = "deleted"
 UNKNOWN: Final = "unknown"
-SILENT: Final = timedelta(hours=1)
-"""Without data for so long, nobody knows whether an alert of the log still holds. Nodes report every 5 minutes."""
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -7,7 +7,7 @@ from leadsman.web.reading.asked import ask
 from leadsman.web.reading.scope import Scope
 from leadsman.web.reading.words import clock, duration, moment, some
 from sql.database.open import Database
-from streams.alerting.holding import SILENT
+from streams.alerting.active import SILENT
 
 STALE: Final = timedelta(minutes=10)
 """Evidence of this age says nothing about how it is now."""

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from streams.alerting.active import REPEAT_EVERY
-from streams.alerting.holding import SILENT, UNKNOWN
+from streams.alerting.active import REPEAT_EVERY, SILENT
+from streams.alerting.holding import UNKNOWN
 from streams.alerting.words import without_news
 from streams.kafka.messages.alerts import AlertMessage
 
