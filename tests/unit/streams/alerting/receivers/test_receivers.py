@@ -19,8 +19,7 @@ from structlog.testing import capture_logs
 from components.rows import T0, row
 from fakes.clock import START, FakeClock
 from fakes.serving import serving
-from streams.alerting.active import REPEAT_EVERY
-from streams.alerting.holding import SILENT
+from streams.alerting.active import REPEAT_EVERY, SILENT
 from streams.alerting.receivers.alertmanager import ALIVE, Alertmanager
 from streams.alerting.receivers.choose import BadReceiver, group_of, receiver
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, REFUSALS
