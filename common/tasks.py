@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
+Result = TypeVar("Result")
 Begin: TypeAlias = Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]]
 
 
@@ -60,3 +61,10 @@ async def together(works: Iterable[Coroutine[Any, Any, object]]) -> None:
     async with Tasks() as begin:
         if running := [begin(work) for work in works]:
             await asyncio.wait(running)
+
+
+def apart(work: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
+    """A task that outlives the block that begins it: whoever keeps it awaits or cancels it. Of one that fails and is
+    dropped, asyncio logs the failure.
+    """
+    return asyncio.get_running_loop().create_task(work)

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from common.tasks import Tasks
+from common.tasks import Tasks, apart
 from streams.kafka.message import FaustEvent, Message, of_event
 from streams.kafka.states import Turn
 from streams.kafka.worker import LogFolder
@@ -98,7 +98,7 @@ class Agent:
         """Return when what was folded is written and acknowledged, or after REST_SECONDS: the next owner of the
         partitions folds the rest again.
         """
-        self._finishing = asyncio.create_task(self._finish())
+        self._finishing = apart(self._finish())
         await asyncio.wait({self._finishing}, timeout=REST_SECONDS)
 
     async def close(self) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from aiohttp import web
 
+from common.tasks import apart
 from leadsman.web.reading.asked import rows
 from sql.database.open import Database
 
@@ -46,7 +47,7 @@ class Pulse:
         """
         self._readers += 1
         if self._asking is None:
-            self._asking = asyncio.create_task(self._ask())
+            self._asking = apart(self._ask())
         try:
             known = self.marks is not None
             while known or await self._next():

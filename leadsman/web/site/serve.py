@@ -9,6 +9,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from aiohttp import web
 
+from common.tasks import apart
 from leadsman.web.reading.asked import rows
 from leadsman.web.reading.scope import BadScope
 from leadsman.web.rendering.links import ASK, EVENTS, HOME, NODE, NUMA, RUNBOOKS, Links
@@ -202,7 +203,7 @@ class Site:
         if key not in self._kept:
             if len(self._kept) >= KEPT_PAGES:
                 raise Busy("Try again in a few seconds.")
-            self._kept[key] = asyncio.create_task(self._made(make, asked))
+            self._kept[key] = apart(self._made(make, asked))
             self._kept[key].add_done_callback(partial(self._forget, key))
         return _html(200, await asyncio.shield(self._kept[key]))
 

@@ -57,8 +57,9 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
     if isinstance(record, PodRecord | EventRecord):
         taken, refusals = refusal(taken, record)
         outputs += refusals
-    if taken is state:
-        return state, outputs
+    unchanged = isinstance(record, NodeResourceTopologyRecord) and taken.objects is state.objects
+    if taken is state or unchanged:
+        return taken, outputs
     if not taken.node:
         taken = msgspec.structs.replace(taken, cluster=record.cluster, node=record.node)
     taken, concluded = _conclude(taken, record.ts)
