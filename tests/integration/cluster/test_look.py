@@ -21,4 +21,4 @@ def test_a_node_that_is_not_ready_is_in_the_story(cluster: Cluster) -> None:
     finally:
         cluster.request("DELETE", f"/api/v1/nodes/{name}")
     assert done.returncode == 0
-    assert any(name in line and "not ready" in line for line in done.stdout.splitlines())
+    assert any(name in line and "not Ready" in line for line in done.stdout.splitlines()), done.stdout
