@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
+Result = TypeVar("Result")
 Begin: TypeAlias = Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]]
 
 
@@ -60,3 +61,20 @@ async def together(works: Iterable[Coroutine[Any, Any, object]]) -> None:
     async with Tasks() as begin:
         if running := [begin(work) for work in works]:
             await asyncio.wait(running)
+
+
+async def in_thread(act: Callable[[], Result]) -> Result:
+    """What `act` gives, in a thread. Where this is cancelled meanwhile, it ends when `act` has: a thread cannot be
+    stopped, and nothing else may have what it works on. An error of `act` is raised in any case.
+    """
+    running = asyncio.ensure_future(asyncio.to_thread(act))
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait({running})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    result = running.result()
+    if cancelled is not None:
+        raise cancelled
+    return result

@@ -13,7 +13,7 @@ from common.clock import SYSTEM, Clock
 from common.errors import SourceUnusable
 from common.private import FOLDER
 from common.scrub import scrub
-from common.tasks import Tasks
+from common.tasks import Tasks, in_thread
 from common.text import plain
 from ingest.apiserver.connect import context_name
 from ingest.files.ahead import read_ahead
@@ -92,7 +92,7 @@ class InProcess:
         """Store what an earlier run left in the journal. Raises DatabaseError."""
         if self._journal.left:
             self._report("what the last run left unfinished is analysed first")
-            await asyncio.to_thread(self._replay.run, read_ahead(self._journal.left))
+            await in_thread(partial(self._replay.run, read_ahead(self._journal.left)))
 
     async def run(self, stop: asyncio.Event) -> None:
         """Watch until `stop`; all that was observed is stored then, and the next run goes on after it.
@@ -145,7 +145,7 @@ class InProcess:
 
     async def _alone(self, act: Callable[[], None]) -> None:
         async with self._busy:
-            await asyncio.to_thread(act)
+            await in_thread(act)
 
     def _report_first(self, error: Observation) -> None:
         """The first failure of each resource; all of them are rows of `source_errors`."""
