@@ -216,7 +216,7 @@ async def run_in_process(
             Lander(database) as lander,
             Upkeep(partial(connect, dsn)),
         ):
-            replay = Replay(all_reducers(settings), Announcing(lander, report), checkpoints)
+            replay = Replay(all_reducers(settings), Announcing(lander, report), checkpoints, resumes=True)
             process = InProcess(watch.cluster, live, journal, replay, report)
             await process.resume()
             if page is None:
