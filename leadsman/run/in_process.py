@@ -121,10 +121,12 @@ class InProcess:
             await self._fold(self._window.push((ts, len(entry.raw), decode(entry))))
 
     async def _land(self) -> None:
-        stored_at = self._clock.monotonic()
+        stored_at, looked_at = self._clock.monotonic(), self._clock.now()
         while True:
             await self._clock.sleep(LAND_SECONDS)
-            await self._fold(self._window.reached(self._clock.now()))
+            before, looked_at = looked_at, self._clock.now()
+            was_set_back = looked_at < before  # what is newer would wait until it is there again
+            await self._fold(self._window.rest() if was_set_back else self._window.reached(looked_at))
             if self._clock.monotonic() - stored_at >= CHECKPOINT_SECONDS:
                 stored_at = self._clock.monotonic()
                 await self._checkpoint()

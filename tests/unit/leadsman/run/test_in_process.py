@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,10 @@ async def _server() -> AsyncIterator[FakeApiServer]:
         yield server
 
 
+def _written(journal: Path) -> bytes:
+    return b"".join(each.read_bytes() for each in journal.iterdir())
+
+
 async def test_a_stop_while_rows_are_stored_leaves_the_fold_to_the_thread_that_has_it(tmp_path: Path) -> None:
     """A row that is folded while a batch is handed over is in no batch, and the journal that has it is deleted."""
     database, clock, stop = Database(), hurried(), asyncio.Event()
@@ -78,3 +83,22 @@ async def test_a_stop_while_rows_are_stored_leaves_the_fold_to_the_thread_that_h
             database.go_on.set()
             await running
     assert database.most == 1
+
+
+async def test_what_was_observed_before_the_clock_was_set_back_is_not_held_until_it_is_there_again(
+    tmp_path: Path,
+) -> None:
+    """Held longer than a minute it would be in no checkpoint, and the journal that has it may be deleted by then."""
+    database, stop, back = Database(), asyncio.Event(), timedelta()
+    database.go_on.set()
+    clock = hurried()._replace(now=lambda: datetime.now(UTC) - back)
+    async with _server() as server:
+        with closing(Journal(tmp_path, "")) as journal:
+            replay = Replay(REDUCERS, database, database)
+            process = InProcess("lab", _live(server, clock), journal, replay, print, clock)
+            running = asyncio.ensure_future(process.run(stop))
+            await until(lambda: b'"name":"b"' in _written(tmp_path))
+            back, lines = timedelta(hours=1), _written(tmp_path).count(b"\n")
+            await until(lambda: replay.report.read >= lines, timeout_seconds=8.0)
+            stop.set()
+            await running
