@@ -28,7 +28,7 @@ from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
 from leadsman.run.validate import check_cluster
 from leadsman.web.site.running import listening
-from sql.database.dsn import Embedded, parse_dsn
+from sql.database.dsn import EMBEDDED_DATABASE, Embedded, parse_dsn
 from sql.database.open import connect
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
@@ -207,10 +207,9 @@ async def run_in_process(
     dsn = settings.db.get_secret_value()
     with connect(dsn) as database, connect(dsn, read_only=True) as reader:
         migrate(database)
-        folder = (capture or _beside(dsn)) / stem(watch.cluster)
+        folder = (capture or journal_of(dsn)) / stem(watch.cluster)
         folder.mkdir(FOLDER, parents=True, exist_ok=True)
         watch = watch.model_copy(update={"versions_file": watch.versions_file or folder / VERSIONS})
-        live = await Live.connect(watch)
         checkpoints = DatabaseCheckpoints(database)
         covered = checkpoints.load(watch.cluster, JOURNAL).get("", b"").decode()
         with (
@@ -218,6 +217,9 @@ async def run_in_process(
             Lander(database) as lander,
             Upkeep(partial(connect, dsn)),
         ):
+            if not journal.is_whole:
+                (folder / VERSIONS).unlink(missing_ok=True)
+            live = await Live.connect(watch)
             replay = Replay(all_reducers(settings), Announcing(lander, report), checkpoints, resumes=True)
             process = InProcess(watch.cluster, live, journal, replay, report)
             await process.resume()
@@ -250,7 +252,12 @@ async def _check(watch: LiveSettings, report: Report) -> None:
         report("kubelets are not asked: no statistics, no forecasts")
 
 
-def _beside(dsn: str) -> Path:
-    """Where the journal of an embedded database is; a server's is in the working directory."""
+def journal_of(dsn: str) -> Path:
+    """Beside an embedded database; a server's is in the working directory. Each database has its own, since streams
+    resume behind what it has.
+    """
     target = parse_dsn(dsn)
-    return target.folder / JOURNAL if isinstance(target, Embedded) else Path(f"leadsman-{JOURNAL}")
+    if isinstance(target, Embedded):
+        other = "" if target.database == EMBEDDED_DATABASE else f"-{stem(target.database)}"
+        return target.folder / f"{JOURNAL}{other}"
+    return Path(f"leadsman-{JOURNAL}") / f"{stem(target.host)}-{target.port}-{stem(target.database)}"

@@ -17,14 +17,12 @@ from ingest.kubelet.settings import KubeletSettings
 from ingest.live.journal import Journal
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
-from leadsman.run.in_process import InProcess
+from leadsman.run.in_process import InProcess, journal_of
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry
 from streams.local.replay import Replay
 from waiting import until
-
-pytestmark = pytest.mark.asyncio
 
 
 class Database:
@@ -69,6 +67,7 @@ def _written(journal: Path) -> bytes:
     return b"".join(each.read_bytes() for each in journal.iterdir())
 
 
+@pytest.mark.asyncio
 async def test_a_stop_while_rows_are_stored_leaves_the_fold_to_the_thread_that_has_it(tmp_path: Path) -> None:
     """A row that is folded while a batch is handed over is in no batch, and the journal that has it is deleted."""
     database, clock, stop = Database(), hurried(), asyncio.Event()
@@ -85,6 +84,7 @@ async def test_a_stop_while_rows_are_stored_leaves_the_fold_to_the_thread_that_h
     assert database.most == 1
 
 
+@pytest.mark.asyncio
 async def test_what_was_observed_before_the_clock_was_set_back_is_not_held_until_it_is_there_again(
     tmp_path: Path,
 ) -> None:
@@ -102,3 +102,16 @@ async def test_what_was_observed_before_the_clock_was_set_back_is_not_held_until
             await until(lambda: replay.report.read >= lines, timeout_seconds=8.0)
             stop.set()
             await running
+
+
+def test_each_database_has_a_journal_of_its_own() -> None:
+    """Streams resume behind what a journal has, and that is dropped once its own database has it."""
+    databases = [
+        "chdb:///lake",
+        "chdb:///lake?database=other",
+        *(f"http://u:p@{server}" for server in ("one:8123/a", "one:8123/b", "two:8123/a", "one:8124/a")),
+    ]
+    journals = [journal_of(each) for each in databases]
+    assert len(set(journals)) == len(databases)
+    assert journals[0] == Path("/lake/journal")
+    assert journal_of("http://other:password@one:8123/a") == journals[2]
