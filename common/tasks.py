@@ -68,3 +68,20 @@ def apart(work: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
     dropped, asyncio logs the failure.
     """
     return asyncio.get_running_loop().create_task(work)
+
+
+async def in_thread(act: Callable[[], Result]) -> Result:
+    """What `act` gives, in a thread. Where this is cancelled meanwhile, it ends when `act` has: a thread cannot be
+    stopped, and nothing else may have what it works on. An error of `act` is raised in any case.
+    """
+    running = apart(asyncio.to_thread(act))
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait({running})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    result = running.result()
+    if cancelled is not None:
+        raise cancelled
+    return result

@@ -30,6 +30,8 @@ class Journal:
             _drop_torn_line(last)
         self.left = [path for path in self._segments() if path.name >= covered]
         """Segments of an earlier process that may hold what the database lacks."""
+        self.is_whole = bool(covered) or self._next("").exists()
+        """Nothing is missing between the database and where the streams resume: it was not dropped meanwhile."""
         self._file: BinaryIO | None = None
         self._path = self._next(max([covered, *(path.name for path in self._segments())]))
         self._lines = self._bytes = 0

@@ -12,7 +12,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import SYSTEM, Clock
-from common.tasks import Begin, Tasks
+from common.tasks import Begin, Tasks, in_thread
 from common.telemetry import Figure, Values, registered
 from common.text import plain
 from ingest.apiserver.connect import configuration
@@ -235,7 +235,7 @@ class Live:
         if versions == self._saved:
             return
         try:
-            await asyncio.to_thread(store.save, versions)
+            await in_thread(partial(store.save, versions))
         except OSError as error:
             self.tally["versions", "failure"] += 1
             self._save_failure = plain(error)

@@ -13,7 +13,7 @@ from common.clock import SYSTEM, Clock
 from common.errors import SourceUnusable
 from common.private import FOLDER
 from common.scrub import scrub
-from common.tasks import Tasks
+from common.tasks import Tasks, in_thread
 from common.text import plain
 from ingest.apiserver.connect import context_name
 from ingest.files.ahead import read_ahead
@@ -28,7 +28,7 @@ from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
 from leadsman.run.validate import check_cluster
 from leadsman.web.site.running import listening
-from sql.database.dsn import Embedded, parse_dsn
+from sql.database.dsn import EMBEDDED_DATABASE, Embedded, parse_dsn
 from sql.database.open import connect
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
@@ -92,7 +92,7 @@ class InProcess:
         """Store what an earlier run left in the journal. Raises DatabaseError."""
         if self._journal.left:
             self._report("what the last run left unfinished is analysed first")
-            await asyncio.to_thread(self._replay.run, read_ahead(self._journal.left))
+            await in_thread(partial(self._replay.run, read_ahead(self._journal.left)))
 
     async def run(self, stop: asyncio.Event) -> None:
         """Watch until `stop`; all that was observed is stored then, and the next run goes on after it.
@@ -121,10 +121,12 @@ class InProcess:
             await self._fold(self._window.push((ts, len(entry.raw), decode(entry))))
 
     async def _land(self) -> None:
-        stored_at = self._clock.monotonic()
+        stored_at, looked_at = self._clock.monotonic(), self._clock.now()
         while True:
             await self._clock.sleep(LAND_SECONDS)
-            await self._fold(self._window.reached(self._clock.now()))
+            before, looked_at = looked_at, self._clock.now()
+            was_set_back = looked_at < before  # what is newer would wait until it is there again
+            await self._fold(self._window.rest() if was_set_back else self._window.reached(looked_at))
             if self._clock.monotonic() - stored_at >= CHECKPOINT_SECONDS:
                 stored_at = self._clock.monotonic()
                 await self._checkpoint()
@@ -145,7 +147,7 @@ class InProcess:
 
     async def _alone(self, act: Callable[[], None]) -> None:
         async with self._busy:
-            await asyncio.to_thread(act)
+            await in_thread(act)
 
     def _report_first(self, error: Observation) -> None:
         """The first failure of each resource; all of them are rows of `source_errors`."""
@@ -205,10 +207,9 @@ async def run_in_process(
     dsn = settings.db.get_secret_value()
     with connect(dsn) as database, connect(dsn, read_only=True) as reader:
         migrate(database)
-        folder = (capture or _beside(dsn)) / stem(watch.cluster)
+        folder = (capture or journal_of(dsn)) / stem(watch.cluster)
         folder.mkdir(FOLDER, parents=True, exist_ok=True)
         watch = watch.model_copy(update={"versions_file": watch.versions_file or folder / VERSIONS})
-        live = await Live.connect(watch)
         checkpoints = DatabaseCheckpoints(database)
         covered = checkpoints.load(watch.cluster, JOURNAL).get("", b"").decode()
         with (
@@ -216,7 +217,10 @@ async def run_in_process(
             Lander(database) as lander,
             Upkeep(partial(connect, dsn)),
         ):
-            replay = Replay(all_reducers(settings), Announcing(lander, report), checkpoints)
+            if not journal.is_whole:
+                (folder / VERSIONS).unlink(missing_ok=True)
+            live = await Live.connect(watch)
+            replay = Replay(all_reducers(settings), Announcing(lander, report), checkpoints, resumes=True)
             process = InProcess(watch.cluster, live, journal, replay, report)
             await process.resume()
             if page is None:
@@ -248,7 +252,12 @@ async def _check(watch: LiveSettings, report: Report) -> None:
         report("kubelets are not asked: no statistics, no forecasts")
 
 
-def _beside(dsn: str) -> Path:
-    """Where the journal of an embedded database is; a server's is in the working directory."""
+def journal_of(dsn: str) -> Path:
+    """Beside an embedded database; a server's is in the working directory. Each database has its own, since streams
+    resume behind what it has.
+    """
     target = parse_dsn(dsn)
-    return target.folder / JOURNAL if isinstance(target, Embedded) else Path(f"leadsman-{JOURNAL}")
+    if isinstance(target, Embedded):
+        other = "" if target.database == EMBEDDED_DATABASE else f"-{stem(target.database)}"
+        return target.folder / f"{JOURNAL}{other}"
+    return Path(f"leadsman-{JOURNAL}") / f"{stem(target.host)}-{target.port}-{stem(target.database)}"

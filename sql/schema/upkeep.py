@@ -9,7 +9,9 @@ from typing import Final, Self
 
 import structlog
 
+from common.scrub import scrub
 from common.telemetry import Figure, registered
+from common.text import plain
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
 from sql.schema.renewal import renew
@@ -66,8 +68,8 @@ class Upkeep:
             try:
                 with self._connect() as database:
                     self.once(database)
-            except DatabaseError as error:
-                trouble = str(error)
+            except Exception as error:  # noqa: BLE001  # nobody would miss a thread that has ended
+                trouble = str(error) if isinstance(error, DatabaseError) else scrub(plain(repr(error)))
                 if trouble != self._trouble:
                     log.warning("the upkeep of the database failed", reason=trouble)
             self._trouble = trouble

@@ -45,8 +45,17 @@ class ReplayReport:
 class Replay:
     """Folds observations into a sink: `run` once, or `take` them as they come, with a `checkpoint` now and then."""
 
-    def __init__(self, reducers: Sequence[Reducer[Any]], sink: Sink, checkpoints: Checkpoints) -> None:
+    def __init__(
+        self,
+        reducers: Sequence[Reducer[Any]],
+        sink: Sink,
+        checkpoints: Checkpoints,
+        *,
+        resumes: bool = False,
+    ) -> None:
+        """With `resumes`, all comes after what the database has, whatever its time: clocks are set back."""
         self.report = ReplayReport()
+        self._resumes = resumes
         self._fold = Fold(reducers)
         self._codec = StateCodec(reducers)
         self._sink = sink
@@ -117,7 +126,7 @@ class Replay:
         if stored is None:
             return
         end = datetime.fromisoformat(stored.decode())
-        if ts < end - SEAM:
+        if ts < end - SEAM and not self._resumes:
             self.report.apart.add(cluster)
             self._apart[cluster] = end
         else:

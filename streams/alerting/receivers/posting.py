@@ -74,7 +74,7 @@ class Poster:
                 return
             why = f"{self.name}: {status or 'no answer'} {reply}"
             if status is None or status in _COME_AGAIN:
-                failing_since = None
+                pass  # nor does it end a failure: the receiver may end at each attempt, behind a proxy
             elif status < 500:  # noqa: PLR2004  # as above
                 refused += 1
                 if refused >= refusals:

@@ -2,12 +2,14 @@
 
 import asyncio
 import re
+import threading
 from collections.abc import Coroutine
 
 import pytest
 
-from common.tasks import Tasks, together
+from common.tasks import Tasks, in_thread, together
 from paths import FLOORS, ROOT
+from waiting import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -118,6 +120,44 @@ async def test_together_waits_for_all(parts: int) -> None:
 
     await together(end(number) for number in range(parts))
     assert ended == list(range(parts))
+
+
+async def test_a_thread_has_ended_when_the_task_that_waited_for_it_is_cancelled() -> None:
+    begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def act() -> None:
+        begun.set()
+        go_on.wait()
+        ended.set()
+
+    waiting = asyncio.ensure_future(in_thread(act))
+    await until(begun.is_set)
+    for _ in range(2):
+        waiting.cancel()
+        await asyncio.wait({waiting}, timeout=0.05)
+        assert not waiting.done()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert ended.is_set()
+
+
+async def test_an_error_of_a_thread_is_raised_also_where_nobody_waits_for_it_any_more() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def act() -> None:
+        begun.set()
+        go_on.wait()
+        raise KeyError("why")
+
+    async def cancelled() -> None:
+        async with Tasks() as begin:
+            begin(in_thread(act))
+            await until(begun.is_set)
+            asyncio.get_running_loop().call_soon(go_on.set)
+
+    with pytest.raises(KeyError, match="why"):
+        await cancelled()
 
 
 @pytest.mark.parametrize("folder", FLOORS)

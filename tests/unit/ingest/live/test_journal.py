@@ -98,3 +98,15 @@ def test_a_name_is_never_given_twice(tmp_path: Path, opened: Opened) -> None:
     """A database that covers a segment would take a new one of its name for covered."""
     opened(tmp_path, "00000041.jsonl").write(_observation(1))
     assert _names(tmp_path) == ["00000042.jsonl"]
+
+
+def test_a_journal_without_its_beginning_is_not_all_that_a_database_without_a_checkpoint_needs(
+    tmp_path: Path, opened: Opened
+) -> None:
+    """The database was dropped, and made anew: the streams must list again."""
+    for _ in range(2):
+        opened(tmp_path, "").write(_observation(1))
+    assert opened(tmp_path, "").is_whole
+    (tmp_path / "00000001.jsonl").unlink()
+    assert not opened(tmp_path, "").is_whole
+    assert opened(tmp_path, "00000002.jsonl").is_whole

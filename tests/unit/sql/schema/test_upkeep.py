@@ -73,13 +73,14 @@ def free() -> float | None:
     return REGISTRY.get_sample_value("leadsman_database_disk_free_ratio", {"disk": "default"})
 
 
-def test_a_database_that_is_away_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [DatabaseUnreachable("away"), ValueError("an answer that was cut off")])
+def test_a_database_that_fails_is_asked_again(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     monkeypatch.setattr(upkeep, "DISK_SECONDS", 0.01)
     asked: list[int] = []
 
     def connect() -> Database:
         asked.append(1)
-        raise DatabaseUnreachable("away")
+        raise error
 
     with Upkeep(connect):
-        eventually("it was asked three times", lambda: len(asked) > 2)
+        eventually("it was asked three times", lambda: len(asked) > 2, 10)

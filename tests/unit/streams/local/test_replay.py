@@ -20,7 +20,7 @@ from paths import NODE_PRESSURE
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry
-from streams.fold.findings import DeadLetter, NodeEvent, Row
+from streams.fold.findings import DeadLetter, NodeEvent, NodeRow, Row
 from streams.fold.reducer import Output, Reducer
 from streams.local import replay as embedded
 from streams.local.replay import Replay, ReplayReport
@@ -210,6 +210,16 @@ def test_a_replay_from_before_to_behind_the_stored_goes_on_with_the_stored_state
     ]
     database.replay(observed(repeated(("13:06:00", 34))))
     assert occurrences(database)[-1] == ("13:06:00", 1, False)
+
+
+def test_what_is_observed_after_the_clock_was_set_back_resumes_with_the_stored_states() -> None:
+    """A stream that resumes lists nothing again: a fold that begins from nothing does not know what exists."""
+    database = replayed(observed([node("13:00:00", "n", type_="ADDED")]))
+    for clock in ("12:00:00", "12:01:00"):
+        replay = Replay(REDUCERS, database, database.checkpoints, resumes=True)
+        same = observed([node(clock, "n", type_="MODIFIED")])
+        assert replay.run(map(decode, same)).apart == set()
+    assert [f"{row.ts:%H:%M}" for row in database.of(NodeRow)] == ["13:00"]  # all that comes later is no news
 
 
 def test_clusters_do_not_meet() -> None:

@@ -343,6 +343,18 @@ async def test_a_proxy_that_has_nobody_behind_it_parks_nothing() -> None:
 
 
 @pytest.mark.asyncio
+async def test_an_alert_that_ends_the_receiver_each_time_is_parked_although_a_proxy_answers_while_it_starts() -> None:
+    clock = FakeClock()
+    async with Server().running() as server:
+        receiving = webhook(server.url, None, clock.clock)
+        server.answers = [500, 502, 503] * 10
+        await receiving.deliver([received()], standing_after(received()))
+        await receiving.close()
+    assert receiving.parked == {"A"}
+    assert DEADLINE_SECONDS <= clock.seconds < 3 * DEADLINE_SECONDS
+
+
+@pytest.mark.asyncio
 async def test_a_receiver_that_is_down_is_asked_until_it_is_there() -> None:
     clock = FakeClock()
     enough = asyncio.Event()

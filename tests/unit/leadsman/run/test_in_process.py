@@ -1,0 +1,117 @@
+"""The process without Kafka: who has the fold, and what a clock that is set does to it."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from kubernetes_asyncio.client.configuration import Configuration
+
+from common.clock import Clock
+from fakes.apiserver import FakeApiServer, event, listing, pod, watching
+from fakes.clock import hurried
+from ingest.kubelet.settings import KubeletSettings
+from ingest.live.journal import Journal
+from ingest.live.run import Live
+from ingest.live.settings import LiveSettings
+from leadsman.run.in_process import InProcess, journal_of
+from streams.analytics.registry import REDUCERS
+from streams.fold.batch import Batch
+from streams.fold.checkpoints import Entry
+from streams.local.replay import Replay
+from waiting import until
+
+
+class Database:
+    """Rows and checkpoints in memory; `drain` waits for `go_on`, and what enters meanwhile is counted."""
+
+    def __init__(self) -> None:
+        self.entries: dict[tuple[str, str, str], bytes] = {}
+        self.inside = self.most = 0
+        self.go_on = threading.Event()
+
+    def load(self, cluster: str, kind: str, key: str | None = None) -> Mapping[str, bytes]:
+        return {k: v for (c, n, k), v in self.entries.items() if (c, n) == (cluster, kind) and key in {None, k}}
+
+    def save(self, entries: Sequence[Entry]) -> None:
+        self.entries |= {(each.cluster, each.kind, each.key): each.value for each in entries}
+
+    def write(self, batch: Batch) -> None:
+        """They are not looked at."""
+
+    def drain(self) -> None:
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        self.go_on.wait()
+        self.inside -= 1
+
+
+def _live(server: FakeApiServer, clock: Clock) -> Live:
+    access = Configuration()
+    access.host = server.url
+    settings = LiveSettings(cluster="lab", resources=("pods",), kubelet=KubeletSettings(access="off"))
+    return Live(settings, access, None, clock)
+
+
+@asynccontextmanager
+async def _server() -> AsyncIterator[FakeApiServer]:
+    async with FakeApiServer().running() as server:
+        server.script["/api/v1/pods"] = [listing("7", [pod("a", "3")]), watching(event("ADDED", pod("b", "8")))]
+        yield server
+
+
+def _written(journal: Path) -> bytes:
+    return b"".join(each.read_bytes() for each in journal.iterdir())
+
+
+@pytest.mark.asyncio
+async def test_a_stop_while_rows_are_stored_leaves_the_fold_to_the_thread_that_has_it(tmp_path: Path) -> None:
+    """A row that is folded while a batch is handed over is in no batch, and the journal that has it is deleted."""
+    database, clock, stop = Database(), hurried(), asyncio.Event()
+    async with _server() as server:
+        with closing(Journal(tmp_path, "")) as journal:
+            replay = Replay(REDUCERS, database, database)
+            process = InProcess("lab", _live(server, clock), journal, replay, print, clock)
+            running = asyncio.ensure_future(process.run(stop))
+            await until(lambda: database.inside)
+            stop.set()
+            await asyncio.wait({running}, timeout=0.3)
+            database.go_on.set()
+            await running
+    assert database.most == 1
+
+
+@pytest.mark.asyncio
+async def test_what_was_observed_before_the_clock_was_set_back_is_not_held_until_it_is_there_again(
+    tmp_path: Path,
+) -> None:
+    """Held longer than a minute it would be in no checkpoint, and the journal that has it may be deleted by then."""
+    database, stop, back = Database(), asyncio.Event(), timedelta()
+    database.go_on.set()
+    clock = hurried()._replace(now=lambda: datetime.now(UTC) - back)
+    async with _server() as server:
+        with closing(Journal(tmp_path, "")) as journal:
+            replay = Replay(REDUCERS, database, database)
+            process = InProcess("lab", _live(server, clock), journal, replay, print, clock)
+            running = asyncio.ensure_future(process.run(stop))
+            await until(lambda: b'"name":"b"' in _written(tmp_path))
+            back, lines = timedelta(hours=1), _written(tmp_path).count(b"\n")
+            await until(lambda: replay.report.read >= lines, timeout_seconds=8.0)
+            stop.set()
+            await running
+
+
+def test_each_database_has_a_journal_of_its_own() -> None:
+    """Streams resume behind what a journal has, and that is dropped once its own database has it."""
+    databases = [
+        "chdb:///lake",
+        "chdb:///lake?database=other",
+        *(f"http://u:p@{server}" for server in ("one:8123/a", "one:8123/b", "two:8123/a", "one:8124/a")),
+    ]
+    journals = [journal_of(each) for each in databases]
+    assert len(set(journals)) == len(databases)
+    assert journals[0] == Path("/lake/journal")
+    assert journal_of("http://other:password@one:8123/a") == journals[2]
