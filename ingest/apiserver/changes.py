@@ -113,9 +113,9 @@ class Changes:
             )
             yield Seen(self._resource.name, "", observation)
 
-    def anew(self) -> Seen:
-        """The stream begins with the list that is complete now."""
-        bookmark = bookmark_observation(self._clock.now(), self._cluster, self._resource.name, anew=True)
+    def anew(self, since: datetime) -> Seen:
+        """The stream begins with the list that is complete now, and has all that happens `since` its beginning."""
+        bookmark = bookmark_observation(self._clock.now(), self._cluster, self._resource.name, since=since)
         return Seen(self._resource.name, "", bookmark)
 
     def error(self, text: str, *, since: datetime | None = None) -> Seen:

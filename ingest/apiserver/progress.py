@@ -33,9 +33,10 @@ class Progress:
         self._paths = list(resource.paths)
         self._paths_missing = 0
         self._version_is_unavailable = False
+        self._is_whole = False
         self._heard_at_seconds = -math.inf
         self.heard_at: datetime | None = None
-        """By the clock on the wall; None where it never was."""
+        """Everything that happened until then is emitted, by the clock on the wall; None where that is not known."""
 
     @property
     def path(self) -> str:
@@ -52,10 +53,24 @@ class Progress:
         """Where the stream was before is not known: there is no version, and nothing was heard."""
         return not self.version
 
-    def heard(self, at_seconds: float, at: datetime) -> None:
+    def heard(self, at_seconds: float) -> None:
         """The path is there, and answers, at a time of a clock that never goes back."""
         self._paths_missing = 0
-        self._heard_at_seconds, self.heard_at = at_seconds, at
+        self._heard_at_seconds = at_seconds
+
+    def opened(self, at: datetime) -> None:
+        """A watch begins: until its first bookmark, what happened since the version is on its way."""
+        self._is_whole = not self._resource.bookmarks
+        self.seen_until(at)
+
+    def bookmarked(self) -> None:
+        """Whatever happened before it was in the watch before it."""
+        self._is_whole = True
+
+    def seen_until(self, at: datetime) -> None:
+        """What a watch had until then is emitted."""
+        if self._is_whole:
+            self.heard_at = at
 
     def reached(self, version: str) -> None:
         """Everything up to this version is emitted; an empty version changes nothing."""
@@ -70,9 +85,9 @@ class Progress:
             return ListAt("")
         return ListAt(self.version, "NotOlderThan") if self.version not in {"", "0"} else ListAt("")
 
-    def listed(self, version: str, at_seconds: float, at: datetime) -> None:
-        """A complete list closed the gap."""
-        self._paths_missing, self.heard_at = 0, at
+    def listed(self, version: str, at_seconds: float, began: datetime) -> None:
+        """A complete list closed the gap. What happened while it was read is not in it."""
+        self._paths_missing, self.heard_at = 0, began
         self.version, self.gap = version, ""
         self.list_is_due = self._version_is_unavailable = False
         self._heard_at_seconds = at_seconds

@@ -97,7 +97,7 @@ class Watch:
 
     @property
     def heard_at(self) -> datetime | None:
-        """The last sign of life, once there was a complete list; None before."""
+        """Everything that happened until then was seen, once there was a complete list; None before."""
         return None if self._progress.list_is_due else self._progress.heard_at
 
     async def follow(self) -> AsyncGenerator[Seen, None]:
@@ -163,7 +163,7 @@ class Watch:
     async def _list(self) -> AsyncGenerator[Seen, None]:
         """Yield what changed since the last list, and what it no longer has."""
         present: set[Key | None] = set()
-        changes, version = 0, ""
+        changes, version, began = 0, "", self._clock.now()
         async with aclosing(pages(self._client, self._progress.path, *self._progress.list_at())) as listed:
             async for page in listed:
                 version = page.version
@@ -180,10 +180,10 @@ class Watch:
         if None not in present:
             for step in self._changes.inventory():
                 yield step
-        for step in self._listed_anew(version, changes):
+        for step in self._listed_anew(version, changes, began):
             yield step
 
-    def _listed_anew(self, version: str, changes: int) -> Iterator[Seen]:
+    def _listed_anew(self, version: str, changes: int, began: datetime) -> Iterator[Seen]:
         """End a list: emit the gap that it closes, and where the stream goes on."""
         progress = self._progress
         if progress.gap and not progress.nothing_was_missed(changes, self._clock.monotonic()):
@@ -194,9 +194,9 @@ class Watch:
                 since=progress.heard_at,
             )
         if progress.is_anew:
-            yield self._changes.anew()
+            yield self._changes.anew(began)
         self._changes.count("list")
-        progress.listed(version, self._clock.monotonic(), self._clock.now())
+        progress.listed(version, self._clock.monotonic(), began)
         yield self._changes.reached(version)
 
     async def _watch(self) -> AsyncGenerator[Seen, None]:
@@ -206,16 +206,19 @@ class Watch:
         async with get(self._client, self._progress.path, self._query(), timeouts) as response:
             keep_alive(response)
             self.failure.recovered()
+            self._progress.opened(self._clock.now())
             if not self.resource.bookmarks:
                 self._heard()
             splitter = Splitter(self._line_limit_bytes, HEAD_BYTES)
             try:
                 async for chunk in response.content.iter_any():
+                    at = self._clock.now()
                     for line in splitter.add(chunk):
                         lines_read += 1
                         self._heard()
                         for step in self._steps_of(line):
                             yield step
+                        self._progress.seen_until(at)
             except TimeoutError:
                 self._changes.count("silent")
             except (aiohttp.ClientError, OSError) as problem:
@@ -245,6 +248,8 @@ class Watch:
             event = read_event(line.data)
         except RecursionError:
             return self._too_large(line)
+        if event.type == "BOOKMARK":
+            self._progress.bookmarked()
         steps = self._changes.watched(event, self._progress.version)
         self._progress.reached(steps[-1].version)
         return steps
@@ -255,6 +260,6 @@ class Watch:
         return self._changes.oversized(found, self._progress.version)
 
     def _heard(self) -> None:
-        self._progress.heard(self._clock.monotonic(), self._clock.now())
+        self._progress.heard(self._clock.monotonic())
         self.failure.recovered()
         self._contact(self.resource.name)

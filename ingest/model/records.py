@@ -227,6 +227,8 @@ class HeardRecord(Record, frozen=True, tag="heard"):
     resource: str
     anew: bool = False
     """It began then, with a list: nobody knows what happened since it was last heard."""
+    since: datetime | None = None
+    """Where it began anew: when its list was asked for. What happened while it was read comes behind it."""
     target: str = ""
     """The node of an agent."""
 

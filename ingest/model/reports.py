@@ -40,15 +40,15 @@ def error_observation(
     )
 
 
-def bookmark_observation(at: datetime, cluster: str, resource: str, *, anew: bool = False) -> Observation:
-    """That a watch was whole at a time; `anew` is that of a HeardRecord."""
+def bookmark_observation(at: datetime, cluster: str, resource: str, *, since: datetime | None = None) -> Observation:
+    """That a watch was whole at a time; one that began then, that it is `since` the beginning of its list."""
     return Observation(
         ts=at,
         cluster=cluster,
-        source="list" if anew else "watch",
+        source="list" if since else "watch",
         resource=resource,
         type="BOOKMARK",
-        object=msgspec.Raw(msgspec.json.encode({"anew": True} if anew else {})),
+        object=msgspec.Raw(msgspec.json.encode({"anew": True, "since": since} if since else {})),
     )
 
 

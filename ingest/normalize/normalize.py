@@ -28,6 +28,7 @@ class _Inventory(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Bookmark(msgspec.Struct, frozen=True):
     anew: bool = False
+    since: datetime | None = None
 
 
 _error: Final = msgspec.json.Decoder(_Error).decode
@@ -95,11 +96,13 @@ def _complete_list(observation: Observation) -> Record:
 
 
 def _heard(observation: Observation) -> Record:
+    bookmark = _bookmark(observation.object)
     return HeardRecord(
         ts=observation.ts,
         cluster=observation.cluster,
         resource=AGENT if observation.node else observation.resource,
-        anew=_bookmark(observation.object).anew,
+        anew=bookmark.anew,
+        since=bookmark.since,
         target=observation.node,
     )
 

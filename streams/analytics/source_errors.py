@@ -29,7 +29,7 @@ class State(msgspec.Struct, frozen=True):
 
 class ClusterState(msgspec.Struct, frozen=True):
     heard: dict[str, datetime] = {}
-    """When the watch of each resource was last known to be whole, whoever watched."""
+    """Everything that happened to a resource until then was seen, whoever watched."""
     agents: dict[str, Agent] = {}
     """By node."""
     now: datetime | None = None
@@ -60,8 +60,9 @@ def _watch_heard(state: ClusterState, record: HeardRecord) -> tuple[ClusterState
     rows: list[Output] = []
     if record.anew and heard is not None and heard < record.ts:
         rows.append(_unwatched(record, heard))
-    if heard is None or heard < record.ts:
-        state = replace(state, heard={**state.heard, record.resource: record.ts})
+    whole = record.since or record.ts
+    if heard is None or heard < whole:
+        state = replace(state, heard={**state.heard, record.resource: whole})
     if state.now is None or state.now < record.ts:
         agents, silent = judged(state.agents, record.cluster, record.ts)
         state, rows = replace(state, agents=agents, now=record.ts), [*rows, *silent]

@@ -13,10 +13,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 SEEN_WITHIN_SECONDS: Final = 120.0
 """By then a change is in the tables, or somebody was silent and that is reported (delivery.md#watching)."""
-ON_ITS_WAY_SECONDS: Final = 5.0
-"""A gap begins when a list was over, or something was heard: what had happened while the list was read, or was on its
-way, can be missing before that.
-"""
+ON_ITS_WAY_SECONDS: Final = 1.0
+"""So old a watch may be when it is read: a gap begins when a list was asked for, or when a watch was read."""
 ROUNDING_SECONDS: Final = 0.001
 
 Kind: TypeAlias = Literal["nodes", "pods", "events"]

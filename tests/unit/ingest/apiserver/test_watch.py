@@ -4,13 +4,14 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
 from fakes.apiserver import Answer, FakeApiServer, bookmark, event, listing, pod, refusal, watching
-from fakes.clock import FakeClock
+from fakes.clock import START, FakeClock
 from ingest.apiserver.changes import Seen
 from ingest.apiserver.watch import ABSENT_SECONDS, Watch
 from ingest.model.observation import Observation
@@ -516,7 +517,7 @@ async def test_every_log_learns_what_a_complete_list_had_before_the_version_is_r
         ("INVENTORY", "n1", {"keys": ["uid-a", "uid-c"]}),
         ("INVENTORY", "n2", {"keys": ["uid-b"]}),
         ("INVENTORY", "", {"keys": ["n1", "n2"], "ofLogs": True}),
-        ("BOOKMARK", "", {"anew": True}),
+        ("BOOKMARK", "", {"anew": True, "since": _at(0)}),
     ]
     assert reached == [0, 0, 0, 0, 5]
 
@@ -532,8 +533,55 @@ async def test_a_new_list_after_410_reconciles_too_and_its_gap_has_both_ends() -
         heard_at = stage.clock.now()
         steps = await stage.until(lambda steps: steps[-1].version == "20")
     assert _learned(stage)[4:] == [("INVENTORY", "", {"keys": []}), ("INVENTORY", "", {"keys": [], "ofLogs": True})]
+    assert _gap(steps)["since"] == heard_at.isoformat().replace("+00:00", "Z")
+
+
+async def test_a_gap_begins_when_the_last_list_was_asked_for() -> None:
+    """Each object takes half a minute to read. What happens meanwhile is behind the list, and on its way at first."""
+    async with _stage() as stage:
+        backlog = [event("MODIFIED", pod("a", "8")), event("ERROR", _status(410, "Expired"))]
+        assert await _since(stage, backlog) == _at(0)
+    (bookmark,) = [one for one in stage.listed if one.type == "BOOKMARK"]
+    assert (bookmark.ts, msgspec.json.decode(bookmark.object)["since"]) == (START + timedelta(seconds=30), _at(0))
+
+
+async def test_a_gap_begins_with_what_was_read_once_a_bookmark_came() -> None:
+    async with _stage() as stage:
+        lines = [bookmark("8"), event("MODIFIED", pod("a", "9")), event("ERROR", _status(410, "Expired"))]
+        assert await _since(stage, lines) == _at(30)
+
+
+async def test_where_a_gap_begins_that_an_earlier_process_left_is_not_known_to_this_one() -> None:
+    """The logs know it: when the resource was last heard."""
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", []),
+            watching(event("ADDED", pod("a", "8")), event("ERROR", _status(410, "Expired"))),
+            listing("20", []),
+            watching(),
+        ]
+        steps = await stage.until(lambda steps: steps[-1].version == "20", version="7")
+    assert "since" not in _gap(steps)
+
+
+async def _since(stage: Stage, lines: list[bytes]) -> Any:
+    """The beginning of the gap after a list of one object and these lines."""
+
+    def read(*_: Any) -> None:
+        stage.clock.seconds += 30
+
+    stage.server.script[PODS_PATH] = [listing("7", [pod("a", "3")]), watching(*lines), listing("20", []), watching()]
+    steps = await stage.until(lambda steps: steps[-1].version == "20", glance=read)
+    return _gap(steps)["since"]
+
+
+def _gap(steps: list[Seen]) -> dict[str, Any]:
     (gap,) = [step.observation for step in steps if step.observation and step.observation.type == "ERROR"]
-    assert msgspec.json.decode(gap.object)["since"] == heard_at.isoformat().replace("+00:00", "Z")
+    return dict(msgspec.json.decode(gap.object))
+
+
+def _at(seconds: float) -> str:
+    return (START + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
 
 
 async def test_a_stream_that_goes_on_where_it_was_has_no_inventory() -> None:

@@ -49,10 +49,10 @@ class World:
             each.name: Changes(each, "lab", self.clock.clock, Counter(), lambda *_: None) for each in watched
         }
         for resource in self.chance.sample(watched, 2):
-            changes = self._watch[resource.name]
+            changes, began = self._watch[resource.name], self.clock.clock.now()
             for raw in self._listed(resource.name):
                 self._take(changes.listed(raw)[1])
-            self._take([*changes.inventory(), changes.anew()])
+            self._take([*changes.inventory(), changes.anew(began)])
 
     def watch_no_more(self) -> None:
         self._watch = {}
