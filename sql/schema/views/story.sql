@@ -22,7 +22,7 @@ WITH
     ) AS evidence,
     seen AS
     (
-        SELECT each.1 AS cluster, each.2 AS last_at, each.3 AS nodes, each.4 AS unsampled, each.5 AS silent
+        SELECT toLowCardinality(each.1) AS cluster, each.2 AS last_at, each.3 AS nodes, each.4 AS unsampled, each.5 AS silent
         FROM (SELECT arrayJoin(evidence) AS each)
     )
 SELECT cluster, ts, node, kind, what
