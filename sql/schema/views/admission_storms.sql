@@ -36,6 +36,7 @@ WITH
     (
         SELECT cluster, uid, any(if(owner_name = '', '', concat(owner_kind, '/', owner_name))) AS owner
         FROM pod_bindings FINAL
+        WHERE (cluster, uid) IN (SELECT cluster, uid FROM evictions WHERE cause = 'admission')
         GROUP BY cluster, uid
     )
 SELECT

@@ -53,7 +53,7 @@ LEFT JOIN
 (
     SELECT cluster, object_uid AS uid, argMax(concat(reason, ': ', message), (ts, message)) AS why
     FROM node_events FINAL
-    WHERE type = 'Warning' AND object_kind = 'Pod'
+    PREWHERE type = 'Warning' AND object_kind = 'Pod'
     GROUP BY cluster, object_uid
 ) AS e ON e.cluster = b.cluster AND e.uid = b.uid
 COMMENT 'How long each pod was Pending, unscheduled or not started, and the last words about why'

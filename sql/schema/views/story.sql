@@ -4,12 +4,34 @@
 -- column kind: kubelet, node, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, pending, warning or unknown
 -- column what: A sentence about it
 CREATE OR REPLACE VIEW story AS
+WITH
+    (
+        -- A scalar, so that it is read once for all that rests on it
+        SELECT groupArray((cluster, last_at, nodes, unsampled, silent))
+        FROM
+        (
+            SELECT
+                cluster,
+                any(last_at) AS last_at,
+                count() AS nodes,
+                countIf(last_sample_at IS NULL) AS unsampled,
+                groupArrayIf((node, last_sample_at, silent_seconds), silent_seconds > 600) AS silent
+            FROM node_evidence
+            GROUP BY cluster
+        )
+    ) AS evidence,
+    seen AS
+    (
+        SELECT toLowCardinality(each.1) AS cluster, each.2 AS last_at, each.3 AS nodes, each.4 AS unsampled, each.5 AS silent
+        FROM (SELECT arrayJoin(evidence) AS each)
+    )
 SELECT cluster, ts, node, kind, what
 FROM
 (
     SELECT cluster, ts, node, 'kubelet' AS kind, 'The kubelet started.' AS what
     FROM node_events FINAL
-    WHERE reason = 'Starting' AND object_kind = 'Node' AND component = 'kubelet'
+    -- Before rows are merged, which an Event allows: none of these ever changes in it
+    PREWHERE reason = 'Starting' AND object_kind = 'Node' AND component = 'kubelet'
     UNION ALL
     SELECT
         cluster, ts, node, 'pressure' AS kind,
@@ -20,8 +42,8 @@ FROM
     WHERE NOT kubelet_restart OR lasted_seconds IS NOT NULL
     UNION ALL
     SELECT
-        cluster, ts, node, 'eviction' AS kind,
-        concat(
+        cluster, ts, node, if(cause = 'limit', 'limit', 'eviction') AS kind,
+        if(cause = 'limit', concat('Pod ', namespace, '/', pod, ' was evicted for its own limit. ', message), concat(
             'Pod ', namespace, '/', pod, ' was evicted: low on ', resource,
             if(available IS NULL OR threshold IS NULL, '',
                 if(resource IN ('memory', 'ephemeral-storage'),
@@ -33,15 +55,10 @@ FROM
                     if(tied_pods > 1, concat(', tied with ', toString(tied_pods - 1), if(tied_pods = 2, ' other pod', ' other pods')), ''), '.')),
             if(resource = 'memory' AND position(message, ' was using ') = 0,
                 ' It was within its request, or not measured yet: others used the memory.', ''),
-            if(pods_usage_ratio < 0.1, ' Pods use almost none of it: check what lies or runs outside of pods.', ''),
-            if(time_known, '', ' The time of the eviction is not known: this is when the pod was seen.')) AS what
+            if(pods_usage_ratio < 0.1, ' Pods use almost none of it: check what lies or runs outside of pods.', '')))
+            || if(time_known, '', ' The time of the eviction is not known: this is when the pod was seen.') AS what
     FROM pod_evictions
-    WHERE cause = 'pressure'
-    UNION ALL
-    SELECT cluster, ts, node, 'limit' AS kind, concat('Pod ', namespace, '/', pod, ' was evicted for its own limit. ', message,
-        if(time_known, '', ' The time of the eviction is not known: this is when the pod was seen.')) AS what
-    FROM pod_evictions
-    WHERE cause = 'limit'
+    WHERE cause IN ('pressure', 'limit')
     UNION ALL
     SELECT
         cluster, started_at AS ts, node, 'rejection' AS kind,
@@ -192,17 +209,21 @@ FROM
             if(w.node = '', ' and not scheduled', ' and not started'),
             if(argMax(w.why, (w.since, w.pod)) = '', '.', concat(': ', argMax(w.why, (w.since, w.pod))))) AS what
     FROM pod_waits AS w
-    INNER JOIN (SELECT cluster, any(last_at) AS last_at FROM node_evidence GROUP BY cluster) AS l ON l.cluster = w.cluster
     WHERE w.until IS NULL
         AND (w.cluster, w.uid) IN
         (
             -- Few, so that pod_waits has few to sum up
             SELECT cluster, uid
-            FROM pod_bindings FINAL
+            FROM
+            (
+                SELECT cluster, uid, ts, change = 'pending' OR (phase = 'Pending' AND change NOT IN ('finished', 'deleted')) AS waiting
+                FROM pod_bindings
+                SETTINGS final = 0
+            )
             GROUP BY cluster, uid
-            HAVING argMax((change = 'pending' OR (phase = 'Pending' AND change NOT IN ('finished', 'deleted'))) AS waiting, (ts, NOT waiting))
+            HAVING maxIf(ts, waiting) > maxIf(ts, NOT waiting)
         )
-        AND (w.reason != '' OR w.since < l.last_at - toIntervalMinute(1))
+        AND arrayExists(each -> each.1 = w.cluster AND (w.reason != '' OR w.since < each.2 - toIntervalMinute(1)), evidence)
     GROUP BY w.cluster, w.namespace, w.owner, w.node
     UNION ALL
     SELECT
@@ -222,7 +243,7 @@ FROM
             any(concat(e.object_kind, ' ', if(e.object_kind = 'Node', '', concat(e.namespace, '/')), e.object_name)) AS object,
             argMax(e.message, (e.ts, e.message)) AS last_message
         FROM node_events AS e FINAL
-        WHERE e.type = 'Warning' AND e.reason NOT IN (
+        PREWHERE e.type = 'Warning' AND e.reason NOT IN (
             -- Told by the lines above
             'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing', 'NodeNotReady',
             'TopologyAffinityError', 'SMTAlignmentError', 'UnexpectedAdmissionError')
@@ -230,17 +251,17 @@ FROM
     )
     UNION ALL
     SELECT
-        cluster, ts, node, 'unknown' AS kind,
+        cluster, assumeNotNull(each.2) AS ts, each.1 AS node, 'unknown' AS kind,
         concat('No statistics of this kubelet after this time; the cluster was observed for another ',
-            if(silent_seconds < 7200, concat(toString(intDiv(silent_seconds, 60)), ' min.'), concat(toString(intDiv(silent_seconds, 3600)), ' h.'))) AS what
-    FROM (SELECT cluster, assumeNotNull(last_sample_at) AS ts, node, silent_seconds FROM node_evidence WHERE silent_seconds > 600)
+            if(each.3 < 7200, concat(toString(intDiv(each.3, 60)), ' min.'), concat(toString(intDiv(each.3, 3600)), ' h.'))) AS what
+    FROM seen
+    ARRAY JOIN silent AS each
     UNION ALL
     SELECT
-        cluster, max(last_at) AS ts, '' AS node, 'unknown' AS kind,
-        concat('No kubelet statistics of ', toString(countIf(last_sample_at IS NULL)), ' of ', toString(count()),
-            if(count() = 1, ' node', ' nodes'), ' were seen: how much room they have left is not known.') AS what
-    FROM node_evidence
-    GROUP BY cluster
-    HAVING countIf(last_sample_at IS NULL) > 0
+        cluster, last_at AS ts, '' AS node, 'unknown' AS kind,
+        concat('No kubelet statistics of ', toString(unsampled), ' of ', toString(nodes),
+            if(nodes = 1, ' node', ' nodes'), ' were seen: how much room they have left is not known.') AS what
+    FROM seen
+    WHERE unsampled > 0
 )
 COMMENT 'What was concluded, in words, for each node in the order of time'
