@@ -85,7 +85,7 @@ class Consumer(driver.Consumer):
         """Where streams are read from instead: Faust trusts what was committed, and aiokafka passes over what the
         topic has not any more. Faust seeks in a rebalance too, before the states are there.
         """
-        sources = {TP(*tp): offset for tp, offset in committed.items() if offset and not self._is_changelog_tp(tp)}
+        sources = {TP(*tp): offset or 0 for tp, offset in committed.items() if not self._is_changelog_tp(tp)}
         if not sources:
             return {}
         earliest = await self.earliest_offsets(*sources)
@@ -94,7 +94,7 @@ class Consumer(driver.Consumer):
             tp: transport.start_of(tp.topic, tp.partition, offset, earliest.get(tp) or 0)
             for tp, offset in sources.items()
         }
-        moved = {tp: offset for tp, offset in starts.items() if offset != sources[tp]}
+        moved = {tp: offset for tp, offset in starts.items() if sources[tp] and offset != sources[tp]}
         if moved:
             await self.seek_wait(moved)
         return moved

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import chain
 from typing import Final, NamedTuple
 
 from ingest.kafka.dead_letters import bury
@@ -18,7 +19,7 @@ from streams.kafka.messages.alerts import alert_headers, encode_alert
 from streams.kafka.messages.findings import encode_findings, finding_headers
 
 MAX_ROWS: Final = 500
-"""Of a message of findings."""
+"""That a message of findings gets at once."""
 
 
 class Concluded(NamedTuple):
@@ -82,9 +83,9 @@ class Outbox:
 
 
 def _of_one_sample(concluded: Iterable[Concluded]) -> Iterator[Concluded]:
-    """What was concluded from records of the same time together, as of the first of them; MAX_ROWS or few more."""
+    """What was concluded from records of the same time together, as of the first; fewer than twice MAX_ROWS."""
     gathered: Concluded | None = None
-    for each in concluded:
+    for each in chain.from_iterable(map(_parts, concluded)):
         if gathered is None or gathered[:3] != each[:3] or len(gathered.rows) >= MAX_ROWS:
             if gathered is not None:
                 yield gathered
@@ -93,3 +94,10 @@ def _of_one_sample(concluded: Iterable[Concluded]) -> Iterator[Concluded]:
             gathered.rows.extend(each.rows)
     if gathered is not None:
         yield gathered
+
+
+def _parts(each: Concluded) -> Iterator[Concluded]:
+    """Of MAX_ROWS at most: a single record, as an inventory of which all is gone, can give tens of thousands."""
+    for first in range(0, len(each.rows), MAX_ROWS):
+        place = f"{each.place}#{first}" if first else each.place
+        yield each._replace(place=place, rows=each.rows[first : first + MAX_ROWS])

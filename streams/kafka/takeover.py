@@ -46,10 +46,11 @@ class Start(NamedTuple):
 
 def start(topic: str, partition: int, committed: int, covered: int | None, earliest: int) -> Start:
     """`covered` is the offset before which all is in states, None where that is not known, 0 where there is no state;
-    `earliest` is the topic's first. What a log's state knows is not folded again: an early start costs time alone.
+    `earliest` is the topic's first; `committed` is 0 where nothing is, or not any more: Kafka forgets it in time.
+    What a log's state knows is not folded again: an early start costs time alone.
     """
     offset = committed if covered is None else min(committed, covered)
-    seen = covered or committed
+    seen = covered or committed or earliest
     gaps = (
         Gap("unfolded", topic, partition, max(offset, earliest), committed),
         Gap("lost", topic, partition, seen, earliest),

@@ -1,9 +1,16 @@
 """Where a partition is taken up, and which messages are missing then."""
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
+from faust.types import TP
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streams.kafka import faust_fixes
+from streams.kafka.changelog import Changelog, Epoch, RecordKey, encode_progress
+from streams.kafka.gaps import Takeovers
 from streams.kafka.takeover import Gap, Start, start
 
 
@@ -21,6 +28,10 @@ from streams.kafka.takeover import Gap, Start, start
         (50, 60, 2000, 2000, [("lost", 60, 2000)]),  # what is stored is not lost
         (100, 50, 70, 70, [("unfolded", 70, 100), ("lost", 50, 70)]),
         (100, 50, 200, 200, [("lost", 50, 200)]),
+        (0, 50, 200, 200, [("lost", 50, 200)]),  # what was committed has expired
+        (0, 50, 0, 0, []),
+        (0, 0, 200, 200, []),  # nothing was ever read
+        (0, None, 200, 200, []),
     ],
 )
 def test_where_a_partition_is_read_from(
@@ -44,3 +55,30 @@ def test_a_gap_is_told_with_its_size_and_place() -> None:
     gap = Start(9, (Gap("lost", "x.nodes", 3, 5, 9),)).gaps[0]
     assert gap.resource == "kafka x.nodes/3"
     assert gap.error.startswith("gap: 4 messages, offsets 5 to 8: ")
+
+
+@pytest.mark.asyncio
+async def test_where_nothing_is_committed_any_more_what_is_missing_is_reported_all_the_same() -> None:
+    """Kafka forgets what a group committed a week after its last worker, when it deletes what that did not read."""
+    takeovers = Takeovers()
+    changelog = takeovers.changelogs["x.nodes"] = Changelog()
+    changelog.apply(0, RecordKey(Epoch(1, 1), None).encode(), encode_progress(50))
+    changelog.begin({0})
+    sought: list[object] = []
+
+    async def earliest_offsets(*partitions: TP) -> dict[TP, int]:
+        return dict.fromkeys(partitions, 200)
+
+    async def seek_wait(partitions: object) -> None:
+        sought.append(partitions)
+
+    consumer = SimpleNamespace(
+        transport=takeovers,
+        earliest_offsets=earliest_offsets,
+        seek_wait=seek_wait,
+        _is_changelog_tp=lambda tp: tp.topic == "changelog",
+    )
+    committed = {TP("x.nodes", 0): None, TP("changelog", 0): None}
+    assert await faust_fixes.Consumer._taken_up(cast("faust_fixes.Consumer", consumer), cast("Any", committed)) == {}
+    gaps = [(found.kind, found.first, found.end) for found in takeovers.gaps._reported]
+    assert (gaps, sought) == ([("lost", 50, 200)], [])  # Faust itself begins where the topic does

@@ -13,15 +13,18 @@ import structlog
 from common.errors import BadRecord
 from ingest.kafka.publish import Publisher
 from ingest.model.records import DeadLetterRecord, HeardRecord, SourceErrorRecord
-from ingest.model.topics import decode_record, encode_record, topics
+from ingest.model.topics import MAX_MESSAGE_BYTES, decode_record, encode_record, topics
 from ingest.normalize.dead_letters import Buried
 from streams.analytics import source_errors
 from streams.fold.checkpoints import StateCodec
+from streams.fold.findings import Row, SourceError
 from streams.fold.fold import LogState
 from streams.fold.reducer import AnyReducer, Output, Reducer
 from streams.kafka.agent import Agent, MessagesMissing
 from streams.kafka.changelog import Changelog, Epoch, RecordKey
 from streams.kafka.message import Message
+from streams.kafka.messages.findings import columns_of, decode_findings
+from streams.kafka.outbox import Concluded, Outbox
 from streams.kafka.parts import PartsCodec
 from streams.kafka.states import LogStates, Turn
 from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, SAMPLED, LogFolder
@@ -368,3 +371,15 @@ async def test_rows_about_sources_are_counted_by_kind_and_by_resources_that_exis
     records = [SourceErrorRecord(ts=T0, cluster="c", resource=name, error=error) for name, error in given]
     await folder.fold([message(number, value=encode_record(each)) for number, each in enumerate(records)], OURS)
     assert folder.source_errors == {("silent", "pods"): 1, ("silent", "agent"): 1, ("gap", "other"): 1}
+
+
+async def test_what_one_record_gives_is_no_message_that_kafka_does_not_take() -> None:
+    """An inventory can say that 50,000 pods are gone: a worker that ended on it would end on it again for ever."""
+    kafka, many = Kafka(), 50_000
+    rows: list[Row] = [SourceError("c", T0, "", f"r{n}", "silent", None, "e" * 200) for n in range(many)]
+    concluded = [Concluded("c", "", T0, place, rows[:]) for place in ("x.cluster:0@1", "x.cluster:0@2")]
+    await Outbox(cast("Publisher", kafka), TOPICS).findings(b"c", concluded)
+    assert max(len(value) for _, _, value, _ in kafka.sent) < MAX_MESSAGE_BYTES / 8
+    assert len({dict(headers)["ce_id"] for *_, headers in kafka.sent}) == len(kafka.sent)
+    found = [columns_of(decode_findings(value))["source_errors"]["resource"] for _, _, value, _ in kafka.sent]
+    assert [name for names in found for name in names] == [f"r{n}" for n in range(many)] * 2
