@@ -96,7 +96,7 @@ def _exists(node: RealNode, name: str) -> bool:
 
 
 def check_story(db: Database, node: RealNode, threshold_bytes: int) -> None:
-    """SQL tells the story: binding, exclusive CPU, eviction and its rank, pressure, forecast and its error."""
+    """SQL has the story: binding, exclusive CPU, eviction and its rank, pressure."""
     names = {"node": node.name, "cluster": CLUSTER}
     of_node = "cluster = {cluster:String} AND node = {node:String}"
 
@@ -150,7 +150,11 @@ def check_story(db: Database, node: RealNode, threshold_bytes: int) -> None:
     assert [each["status"] for each in changes][-2:] == [1, 0]
     assert changes[-1]["lasted_seconds"] >= 10  # the transition period in kubelet.CONFIG
 
-    # forecasts were made before the threshold was met; what other processes take and give makes some of them wrong
+
+def check_forecasts(db: Database, node: RealNode) -> None:
+    """Forecasts were made before the threshold was met; what other processes take and give makes some of them wrong."""
+    names = {"node": node.name, "cluster": CLUSTER}
+    of_node = "cluster = {cluster:String} AND node = {node:String}"
     (forecasts,) = dicts(
         db,
         f"SELECT count() AS made, min(abs(error_seconds)) AS error_seconds FROM forecast_accuracy "

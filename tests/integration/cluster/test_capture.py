@@ -15,6 +15,7 @@ from ingest.model.observation import Observed, Unreadable
 from integration.cluster.node_story import (
     CANARY,
     await_eviction,
+    check_forecasts,
     check_story,
     pin,
     restored,
@@ -66,6 +67,7 @@ def test_a_real_node_captured_live_replays_into_its_whole_story(real_node: RealN
     assert replay.returncode in {0, 3}, replay.stderr
     with connect(f"chdb://{tmp_path / 'db'}") as db:
         check_story(db, real_node, threshold)
+        check_forecasts(db, real_node)
 
 
 def test_a_capture_ends_with_its_signal_and_a_second_one_goes_on_in_a_new_file(

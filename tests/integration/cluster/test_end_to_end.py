@@ -19,6 +19,7 @@ from components.rows import dicts
 from integration.cluster.node_story import (
     CLUSTER,
     await_eviction,
+    check_forecasts,
     check_story,
     pin,
     restored,
@@ -97,6 +98,7 @@ def test_sql_tells_what_happened_on_a_real_node(real_node: RealNode, watched: tu
     threshold = start_growing(real_node)
     _await_story(real_node, db)
     check_story(db, real_node, threshold)
+    check_forecasts(db, real_node)
 
 
 def test_the_story_is_the_same_although_every_part_is_killed_in_it(
@@ -111,6 +113,7 @@ def test_the_story_is_the_same_although_every_part_is_killed_in_it(
     _kill(up, "work", "land")
     _await_story(real_node, db)
     check_story(db, real_node, threshold)
+    check_forecasts(db, real_node)
 
 
 def _kill(up: Process, *names: str) -> None:
