@@ -152,7 +152,7 @@ def check_story(db: Database, node: RealNode, threshold_bytes: int) -> None:
 
 
 def check_forecasts(db: Database, node: RealNode) -> None:
-    """Forecasts were made before the threshold was met; what other processes take and give makes some of them wrong."""
+    """Forecasts were made before the threshold was met. What other processes take makes some of them wrong."""
     names = {"node": node.name, "cluster": CLUSTER}
     of_node = "cluster = {cluster:String} AND node = {node:String}"
     (forecasts,) = dicts(
