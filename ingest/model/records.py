@@ -217,6 +217,10 @@ class InventoryRecord(Record, frozen=True, tag="inventory"):
             key for key in known if key not in present and key > self.after and (not self.until or key <= self.until)
         )
 
+    def nothing_left(self, node: str) -> "InventoryRecord":
+        """For the log of a node that has none of it any more."""
+        return InventoryRecord(ts=self.ts, cluster=self.cluster, node=node, resource=self.resource)
+
 
 class HeardRecord(Record, frozen=True, tag="heard"):
     """On the cluster's log about once a minute for each watch, and for each agent: it was whole at `ts`.

@@ -2,7 +2,8 @@
 
 The cluster's log knows every log that remembers something of a node that may not exist, since each registers with its
 first record. Hours pass there with the signs of life of the watches: an agent whose clock is wrong forgets nothing.
-See `streams.fold.fold` for what the log of the node does then.
+See `streams.fold.fold` for what the log of the node does then. Until then such a log learns from
+each list of pods that has none of the node.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.records import ForgetRecord, HeardRecord, LogBeganRecord, NodeRecord
+from ingest.model.records import ForgetRecord, HeardRecord, InventoryRecord, LogBeganRecord, NodeRecord
 from streams.fold.reducer import Output, Reducer
 
 FORGOTTEN_AFTER: Final = timedelta(hours=6)
@@ -28,9 +29,13 @@ class State(msgspec.Struct, frozen=True):
     """Nodes that may not exist, and since when. A log that knows better ignores its order."""
 
 
-def step(state: State, record: NodeRecord | LogBeganRecord | HeardRecord) -> tuple[State, Sequence[Output]]:
+def step(
+    state: State, record: NodeRecord | LogBeganRecord | HeardRecord | InventoryRecord
+) -> tuple[State, Sequence[Output]]:
     heard, absent = state.heard, state.absent
     match record:
+        case InventoryRecord():
+            return state, [record.nothing_left(node) for node in record.gone(absent)] if record.of_logs else ()
         case HeardRecord(target=""):
             heard = max(record.ts, heard or record.ts)
         case LogBeganRecord(target=node):
@@ -50,7 +55,7 @@ REDUCER: Final = Reducer(
     name="forgetting",
     version=1,
     log="cluster",
-    takes=(NodeRecord, LogBeganRecord, HeardRecord),
+    takes=(NodeRecord, LogBeganRecord, HeardRecord, InventoryRecord),
     state=State,
     step=step,
 )

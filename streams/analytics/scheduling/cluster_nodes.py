@@ -75,15 +75,14 @@ def reconciled(state: ClusterNodes, inventory: InventoryRecord) -> list[Record]:
     The pods of a node can be gone when its log is not among those that have any: it gets an empty inventory.
     """
     if inventory.of_logs:
-        names = {*state.nodes, *(gone.name for gone in state.gone)}
-        return [_nothing_left(inventory, name) for name in inventory.gone(names)]
+        return [inventory.nothing_left(name) for name in inventory.gone(state.nodes)]
     if inventory.resource != "nodes":
         return []
     of_uid = {node.uid: name for name, node in state.nodes.items()}
     gone = [(uid, of_uid[uid]) for uid in inventory.gone(of_uid)]
     return [
         *(_deletion(inventory, name, uid) for uid, name in gone),
-        *(_nothing_left(inventory, name) for _, name in gone),
+        *(inventory.nothing_left(name) for _, name in gone),
     ]
 
 
@@ -97,11 +96,6 @@ def _clocked(state: ClusterNodes, heard: HeardRecord) -> list[Record]:
 def _deletion(inventory: InventoryRecord, name: str, uid: str) -> NodeRecord:
     node = Node(NodeMetadata(name, uid=uid))
     return NodeRecord(ts=inventory.ts, cluster=inventory.cluster, change="DELETED", object=node, reconciled=True)
-
-
-def _nothing_left(inventory: InventoryRecord, node: str) -> InventoryRecord:
-    """For the log of a node that has none of it any more."""
-    return InventoryRecord(ts=inventory.ts, cluster=inventory.cluster, node=node, resource=inventory.resource)
 
 
 def _known(record: NodeRecord, before: KnownNode | None) -> KnownNode:

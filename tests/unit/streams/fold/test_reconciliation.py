@@ -13,7 +13,7 @@ from fakes.clock import FakeClock
 from ingest.apiserver.changes import Changes, Seen
 from ingest.apiserver.inventory import KEYS_OF_A_PART, parts
 from ingest.apiserver.watch_events import WatchEvent
-from ingest.model.records import InventoryRecord, Record
+from ingest.model.records import InventoryRecord, LogBeganRecord, Record
 from ingest.normalize.received import Received
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
@@ -44,6 +44,7 @@ class World:
 
     def begin_to_watch(self) -> None:
         """A watcher that knows nothing: it lists."""
+        self._register()
         watched: list[ApiResource[Any]] = [NODES, PODS]
         self._watch = {
             each.name: Changes(each, "lab", self.clock.clock, Counter(), lambda *_: None) for each in watched
@@ -82,6 +83,13 @@ class World:
         """What was emitted onto other logs arrives there."""
         for _ in range(min(count, len(self._emitted))):
             self._step(self._emitted.popleft())
+
+    def _register(self) -> None:
+        """That logs began arrives at their cluster's."""
+        began = [each for each in self._emitted if isinstance(each, LogBeganRecord)]
+        self._emitted = deque(each for each in self._emitted if not isinstance(each, LogBeganRecord))
+        for each in began:
+            self._step(each)
 
     def settle(self) -> None:
         while self._emitted:
@@ -140,7 +148,9 @@ def _raw(thing: object) -> msgspec.Raw:
 @settings(max_examples=150, deadline=None)
 @given(chance=st.randoms(use_true_random=True))
 def test_logs_know_what_exists_whoever_did_not_look(chance: random.Random) -> None:
-    """Watchers come and go while nodes and pods do, and Kafka brings what one log emits onto another at any time."""
+    """Watchers come and go while nodes and pods do, and Kafka brings what one log emits onto another at any time, but
+    that a log began before the next watcher lists.
+    """
     world = World(chance)
     for _ in range(chance.randrange(1, 6)):
         world.begin_to_watch()
@@ -158,6 +168,21 @@ def test_logs_know_what_exists_whoever_did_not_look(chance: random.Random) -> No
     cluster: Any = world.logs[CLUSTER].states
     assert set(cluster["pending_pods"].pods) == {uid for uid, node in world.pods.values() if not node}
     assert {name: node.uid for name, node in cluster["scheduling"].nodes.nodes.items()} == world.nodes
+
+
+def test_pods_of_a_node_that_nobody_saw_are_gone_with_the_next_list() -> None:
+    """Two lists of pods: the node of one came and went, or was not listed yet, and then nobody looked."""
+    world = World(random.Random(1))  # noqa: S311  # a test that can be repeated
+    world.pods = {"a": ("a-1", "b")}
+    world.begin_to_watch()
+    world.settle()
+    assert world.known("b") == (False, {"a-1"}, {"a-1"})
+    world.watch_no_more()
+    world.pods, world.nodes = {}, {"b": "b-1"}
+    world.clock.seconds += 5
+    world.begin_to_watch()
+    world.settle()
+    assert world.known("b") == (True, set(), set())
 
 
 @settings(max_examples=50, deadline=None)
