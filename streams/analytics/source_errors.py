@@ -20,7 +20,10 @@ _GAP: Final = "gap: "
 _BEHIND: Final = "behind: "
 """As `streams.kafka.retention` words it: Kafka will delete messages before they are read."""
 
-_KINDS: Final = {_GAP: "gap", _BEHIND: "behind"}
+_PARTIAL: Final = "partial: "
+"""As `streams.kafka.worker` words it: a state had no room for some of its entries."""
+
+_KINDS: Final = {_GAP: "gap", _BEHIND: "behind", _PARTIAL: "partial"}
 
 
 class State(msgspec.Struct, frozen=True):

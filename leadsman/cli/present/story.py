@@ -12,7 +12,7 @@ from common.text import plain
 from leadsman.web.attention.attention import attention
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
-from leadsman.web.attention.unknown import assumed_thresholds, lower_bounds, without_rank
+from leadsman.web.attention.unknown import assumed_thresholds, lower_bounds, partial, without_rank
 from leadsman.web.reading.evidence import nothing_found
 from leadsman.web.reading.overview import read_overview, read_spans
 from leadsman.web.reading.scope import ALL, Asked, choose
@@ -75,6 +75,13 @@ _UNKNOWN: Final = (
         """
         SELECT countIf(cause = 'pressure' AND predicted_rank IS NULL)
         FROM pod_evictions WHERE cluster = {cluster:String}
+        """,
+    ),
+    (
+        partial,
+        """
+        SELECT sum(toUInt64OrZero(extract(error, '^partial: the ([0-9]+) ')))
+        FROM source_errors FINAL WHERE cluster = {cluster:String} AND kind = 'partial'
         """,
     ),
 )

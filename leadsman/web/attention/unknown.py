@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import duration, some
+from leadsman.web.reading.words import duration, moment, some
 
 
 def unknowns(view: Overview) -> list[tuple[str, tuple[str, ...]]]:
@@ -23,6 +23,10 @@ def lower_bounds(counts: int) -> str:
 def without_rank(evictions: int) -> str:
     have = some(evictions, "eviction has", "evictions have")
     return f"{have} no predicted rank: there was no sample, or not every pod was known"
+
+
+def partial(left_out: int) -> str:
+    return f"Verdicts are partial: {some(left_out, 'entry', 'entries')} had no room in a log's state"
 
 
 def _assumed(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -59,6 +63,10 @@ def _missing(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def _sources(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     for row in view.unknown.source_errors:
+        if row["kind"] == "partial":
+            since = f"{row['resource']}, since {moment(row['first_at'])} UTC"
+            yield f"{partial(row['left_out'])} ({since}). The last: {row['last_error']}", ()
+            continue
         silence = row["longest_silence_seconds"]
         what = {
             "silent": f"was silent, for up to {duration(silence)}",

@@ -263,5 +263,16 @@ FROM
             if(nodes = 1, ' node', ' nodes'), ' were seen: how much room they have left is not known.') AS what
     FROM seen
     WHERE unsampled > 0
+    UNION ALL
+    SELECT
+        cluster, min(at) AS ts, '' AS node, 'unknown' AS kind,
+        concat('Verdicts from ', resource, ' are partial from here on: ', toString(sum(entries)), ' entries had no room within the hour.') AS what
+    FROM
+    (
+        SELECT cluster, resource, ts AS at, toUInt64OrZero(extract(error, '^partial: the ([0-9]+) ')) AS entries
+        FROM source_errors FINAL
+        WHERE kind = 'partial'
+    )
+    GROUP BY cluster, resource, toStartOfHour(at)
 )
 COMMENT 'What was concluded, in words, for each node in the order of time'

@@ -14,7 +14,7 @@ class SourceError(NamedTuple):
     """The node that was asked; empty for the API server."""
     resource: str
     kind: str
-    """silent, gap, behind or unreadable."""
+    """silent, gap, behind, partial or unreadable."""
     silent_seconds: float | None
     error: str
 

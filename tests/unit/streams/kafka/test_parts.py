@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from ingest.kafka.publish import Publisher
 from ingest.model.records import NodeRecord, SourceErrorRecord
 from ingest.model.topics import decode_record, topics
-from streams.fold.fold import LogState
+from streams.analytics.source_errors import CLUSTER_REDUCER
+from streams.fold.findings import SourceError
+from streams.fold.fold import Fold, LogState
 from streams.fold.reducer import AnyReducer, Reducer
 from streams.kafka import buckets, parts
 from streams.kafka.changelog import Changelog
@@ -189,7 +191,10 @@ async def test_a_log_over_its_budget_loses_the_oldest_entries_of_its_largest_map
     (reported,) = [decode_record(value or b"") for topic, _, value in kafka.sent if topic == "x.cluster"]
     assert isinstance(reported, SourceErrorRecord)
     assert (reported.cluster, reported.resource) == ("c", "state a/inner.values")
-    assert f"the {logs.left_out} oldest entries" in reported.error
+    assert reported.error.startswith(f"partial: the {logs.left_out} oldest entries of a/inner.values ")
+    (row,) = Fold([CLUSTER_REDUCER]).step(LogState(), reported)
+    assert isinstance(row, SourceError)
+    assert row.kind == "partial"
     assert sum(_sizes(kafka, changelog)) <= most
 
 

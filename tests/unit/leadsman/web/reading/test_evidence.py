@@ -23,6 +23,7 @@ from streams.fold.findings import (
     PodEnd,
     Row,
     SchedulingFailure,
+    SourceError,
 )
 
 GIB = 1 << 30
@@ -260,3 +261,22 @@ def test_the_numa_columns_of_nodes_that_pin_sum_up_to_the_clusters(database: Dat
     assert "policy none" in text
     assert "6 / 12" in text
     assert "16 / 32" not in text
+
+
+def test_verdicts_without_entries_of_a_state_are_partial_for_a_day(database: Database) -> None:
+    """Two reports, 70 entries; the last is 20 h before the page's range of an hour, then 30 h before it."""
+    sampled(database, "n")
+    store(database, ready("n"))
+    for minute, entries in ((0, 30), (5, 40)):
+        error = f"partial: the {entries} oldest entries of pending_pods/pods are left out, since the log c has more"
+        at = T0 - timedelta(hours=20, minutes=-minute)
+        store(database, row(SourceError, ts=at, resource="state pending_pods/pods", kind="partial", error=error))
+    (line,) = [each for each in story(database).splitlines() if "partial" in each]
+    assert line.strip() == "Verdicts are partial: 70 entries had no room in a log's state."
+    found = database.query("SELECT ts, what FROM story WHERE cluster = 'c' AND what LIKE 'Verdicts %'").rows
+    assert [(ts, "70 entries" in what) for ts, what in found] == [(T0 - timedelta(hours=20), True)]
+    seen = page(database, T0 + timedelta(hours=1), last="1h").text
+    since = "(state pending_pods/pods, since 2026-06-30 16:00:00 UTC)"
+    assert f"Verdicts are partial: 70 entries had no room in a log's state {since}" in seen
+    sampled(database, "n", minutes=600)
+    assert "Verdicts are partial" not in page(database, T0 + timedelta(hours=11), last="1h").text
