@@ -4,7 +4,7 @@ import webbrowser
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -12,15 +12,15 @@ from typing import Any, Final
 import click
 import pydantic
 
-from common.private import open_private
 from common.stopping import stop_after
 from ingest.files.ahead import read_ahead
 from ingest.files.progress import progress_bar
 from leadsman.cli import options
 from leadsman.cli.console import out
-from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_SOURCE, fail, note
+from leadsman.cli.exits import EXIT_BAD_INPUT, fail, note
 from leadsman.cli.live import live_settings, run_served, watch_flags
 from leadsman.cli.piped import on_disk
+from leadsman.cli.present.report_file import save_report
 from leadsman.cli.present.story import print_story
 from leadsman.cli.present.tables import as_json
 from leadsman.run.in_process import run_in_process
@@ -28,13 +28,10 @@ from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
 from leadsman.web.reading.overview import read_spans
 from leadsman.web.reading.scope import Asked
-from leadsman.web.rendering.report import write_report
 from sql.database.open import Database, connect
 from sql.schema.migrate import migrate
 
 STORY: Final = "SELECT * FROM story ORDER BY cluster, ts, node, kind, what"
-NODES: Final = 20
-"""In detail, in the report."""
 
 
 @click.command(
@@ -119,12 +116,7 @@ def _print(database: Database, output: str) -> None:
 
 
 def _write(database: Database, file: Path, *, open_: bool) -> None:
-    text = write_report(database, Asked(), datetime.now(UTC), NODES)
-    try:
-        with open_private(file, "wb") as opened:
-            opened.write(text.encode())
-    except OSError as error:
-        fail(f"{file}: {error.strerror}", EXIT_NO_SOURCE)
+    save_report(database, file, Asked())
     note(f"{file}: the report")
     if open_ and not webbrowser.open(file.absolute().as_uri()):
         note("no browser was found; open it yourself")

@@ -1,17 +1,14 @@
 """`leadsman report`: an incident as one file."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from common.private import open_private
 from leadsman.cli import options
 from leadsman.cli.console import out
 from leadsman.cli.database import readable_database
-from leadsman.cli.exits import EXIT_NO_SOURCE, fail
+from leadsman.cli.present.report_file import NODES, save_report
 from leadsman.web.reading.scope import Asked
-from leadsman.web.rendering.report import write_report
 
 
 @click.command(
@@ -45,17 +42,12 @@ from leadsman.web.rendering.report import write_report
     "--nodes",
     type=click.IntRange(0, 200),
     metavar="N",
-    default=20,
+    default=NODES,
     help="Nodes in detail, those with the worst findings first.",
 )
 @options.db
 def command(*, output: Path, since: str, until: str, cluster: str, nodes: int, db: str) -> None:
     """Write one HTML file about a cluster and a time range, which any browser shows without a network."""
     with readable_database(db) as database:
-        text = write_report(database, Asked(cluster, since, until), datetime.now(UTC), nodes)
-    try:
-        with open_private(output, "wb") as file:
-            file.write(text.encode())
-    except OSError as error:
-        fail(f"{output}: {error.strerror}", EXIT_NO_SOURCE)
-    out.print(f"{output}: {len(text.encode()) / 1e6:.1f} MB", soft_wrap=True)
+        size_bytes = save_report(database, output, Asked(cluster, since, until), nodes)
+    out.print(f"{output}: {size_bytes / 1e6:.1f} MB", soft_wrap=True)

@@ -1,13 +1,13 @@
 """The site as a process: it listens until it is asked to stop."""
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
 
 from common.errors import SourceUnusable
+from common.stopping import stop_on_signals
 from common.text import plain
 from leadsman.web.site.access import is_loopback
 from leadsman.web.site.serve import Site
@@ -24,10 +24,10 @@ def run_site(db: Database, host: str, port: int, token: str, report: Callable[[s
 
 
 async def _run(db: Database, host: str, port: int, token: str, report: Callable[[str], None]) -> None:
-    ended = _ended()
-    async with listening(db, host, port, token) as at:
-        report(f"the page is at {at} ; Ctrl-C ends it")
-        await ended.wait()
+    with stop_on_signals() as stop:
+        async with listening(db, host, port, token) as at:
+            report(f"the page is at {at} ; Ctrl-C ends it")
+            await stop.wait()
 
 
 @asynccontextmanager
@@ -54,12 +54,3 @@ def address(host: str, port: int) -> str:
 
 def _port(runner: web.AppRunner, port: int) -> int:
     return port or int(runner.addresses[0][1])
-
-
-def _ended() -> asyncio.Event:
-    """Set by SIGINT or SIGTERM, from now on."""
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(each, ended.set)
-    return ended
