@@ -95,12 +95,11 @@ def _watch(settings: Settings, seconds: float) -> str:
 
 def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> str:
     """Why some of the input could not be read."""
-    gap = timedelta(seconds=settings.work.late_joiner_gap_seconds)
     with connect(dsn) as database:
         migrate(database)
         with on_disk(paths) as files, progress_bar(quiet=False) as progress:
             items = read_ahead(files, cluster=settings.live().cluster, progress=progress, skipped=Counter())
-            replayed, refused = replay(database, items, gap)
+            replayed, refused = replay(database, items, settings)
     if refused is not None and not replayed.read:
         raise refused
     bad = replayed.dead_letters.total()

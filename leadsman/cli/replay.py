@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -92,7 +92,7 @@ def command(
         _print_published(published, quiet=quiet)
         return
     skipped: Counter[str] = Counter()
-    gap = timedelta(seconds=load(config).work.late_joiner_gap_seconds)
+    settings = load(config)
     with connect(db) as database:
         migrate(database)
         with on_disk(paths) as files, progress_bar(quiet=quiet) as progress:
@@ -106,7 +106,7 @@ def command(
                 progress=progress,
                 skipped=skipped,
             )
-            report, refused = replay(database, items, gap)
+            report, refused = replay(database, items, settings)
         if not quiet and (report.read or refused is None):
             _print_report(report, skipped)
             print_story(database, sorted(report.clusters), out, called_as(db))

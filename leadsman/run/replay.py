@@ -1,19 +1,17 @@
 """`leadsman replay` as it runs: the fold in this process, over a database."""
 
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import NamedTuple
 
 from ingest.files.lines import SourceError
 from ingest.normalize.decoded import Decoded
+from leadsman.run.reducers import all_reducers
+from leadsman.run.settings import Settings
 from sql.database.open import Database
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.landing.settle import settle
-from streams.alerting.engine import alert_reducers
-from streams.analytics.registry import analytics
 from streams.local.replay import Replay, ReplayReport
-from streams.rules.numa.late_joiners import GROUP_GAP
 
 
 class Replayed(NamedTuple):
@@ -22,9 +20,9 @@ class Replayed(NamedTuple):
     """The source that could not be read, after all others were."""
 
 
-def replay(database: Database, items: Iterable[Decoded], late_joiner_gap: timedelta = GROUP_GAP) -> Replayed:
-    """Fold observations into a migrated database; what was read before a source failed is stored."""
-    reducers = (*analytics(late_joiner_gap), *alert_reducers())
+def replay(database: Database, items: Iterable[Decoded], settings: Settings) -> Replayed:
+    """Fold observations into a migrated database; what was read before a source failed is stored. Raises BadRules."""
+    reducers = all_reducers(settings)
     with Lander(database) as lander:
         replayed = Replay(reducers, lander, DatabaseCheckpoints(database))
         refused: SourceError | None = None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 
-from components.command import succeeds
+from components.command import rows, succeeds
 from ingest.files.capture import CaptureWriter
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed
@@ -186,3 +186,13 @@ def test_in_pieces_all_at_once_into_another_database_it_is_the_same(
     whole: Replayed, pieces: list[Path], tmp_path: Path
 ) -> None:
     assert replay(tmp_path / "db", pieces).digest == whole.digest
+
+
+def test_alerts_fire_by_the_rules_of_the_settings(tmp_path: Path) -> None:
+    """As a worker fires them: the recording has pods that were rejected, and these rules do not ask about them."""
+    (tmp_path / "rules.yaml").write_text("alerts:\n  PodsRejected:\n    enabled: false\n")
+    (tmp_path / "settings.yaml").write_text(f"alerts:\n  rules: {tmp_path / 'rules.yaml'}\n")
+    succeeds("replay", "--quiet", f"--config={tmp_path / 'settings.yaml'}", NODE_PRESSURE, db=tmp_path / "db")
+    fired = {name for (name,) in rows("SELECT alertname FROM alerts", tmp_path / "db")}
+    assert "PodsEvicted" in fired
+    assert "PodsRejected" not in fired
