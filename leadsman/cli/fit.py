@@ -13,8 +13,8 @@ from leadsman.cli import options
 from leadsman.cli.console import out, wide
 from leadsman.cli.database import existing_database
 from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_FIT
-from leadsman.cli.present.fit import fit_document, fit_json, fit_lines, fit_table
-from sql.questions.fit import Known, read_known
+from leadsman.cli.present.fit import fit_json, fit_lines, fit_table
+from sql.questions.fit import Known, fit_document, read_known
 from sql.questions.queries import BadParameter
 from streams.questions.fit import BadQuestion, answer, asked_line, line_id, question
 

@@ -23,6 +23,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "fit": "Which nodes can take a pod now, and why others cannot",
         "report": "Write an incident as one HTML file",
         "serve": "Serve the same as a live, read-only page",
+        "mcp": "Answer an assistant's questions, read-only",
     },
     "What if": {
         "backtest": "Which alerts a rule set would have raised",

@@ -6,12 +6,14 @@ Numbers of a node that was recreated since (its Node object is younger) are igno
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from sql.database.open import Database
 from sql.questions.fit_rows import NodeRows, RowDict, candidate
 from sql.questions.queries import BadParameter
-from streams.questions.fit import Candidate
+from streams.questions.fit import Answer, Candidate, Question
 from streams.rules.values.version import minor_version
 
 NEWEST_MINOR: Final = 99
@@ -85,6 +87,16 @@ class Known(NamedTuple):
             )
         only = [each for each in self.candidates if each.state.node == node]
         return self._replace(read_at={node: self.read_at[node]}, candidates=only)
+
+
+def fit_document(known: Known, asked: Question, found: Answer) -> dict[str, Any]:
+    """An answer for programs: cluster, as_of, the request, and the fields of `Answer`."""
+    return {
+        "cluster": known.cluster,
+        "as_of": known.as_of,
+        "request": asked._asdict(),
+        **msgspec.structs.asdict(found),
+    }
 
 
 def read_known(database: Database, cluster: str = "", node: str = "") -> Known:

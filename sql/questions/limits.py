@@ -4,6 +4,7 @@ from typing import Any, Final, NamedTuple
 
 from sql.database.errors import FORBIDDEN, QueryFailed
 
+MIB: Final = 1 << 20
 _READS: Final = ("SELECT", "WITH", "(", "SHOW", "DESCRIBE", "EXPLAIN", "EXISTS")
 """How a formatted statement begins that reads. Any other could change the session that all share."""
 

@@ -1,7 +1,7 @@
 """The answer of `leadsman fit` for people and for programs."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from rich.table import Table
@@ -9,7 +9,7 @@ from rich.text import Text
 
 from common.text import plain, plain_json
 from sql.questions.answers import CELL
-from sql.questions.fit import Known
+from sql.questions.fit import Known, fit_document
 from streams.questions.fit import MILLI, Answer, NodeAnswer, Question
 from streams.rules.values.quantity import format_quantity
 
@@ -24,16 +24,6 @@ SURE: Final = {
 def fit_json(known: Known, asked: Question, found: Answer) -> str:
     """One object: cluster, as_of, the request, and the fields of `Answer`."""
     return plain_json(msgspec.json.format(msgspec.json.encode(fit_document(known, asked, found)), indent=2))
-
-
-def fit_document(known: Known, asked: Question, found: Answer) -> dict[str, Any]:
-    """What `fit_json` prints, before it is encoded."""
-    return {
-        "cluster": known.cluster,
-        "as_of": known.as_of,
-        "request": asked._asdict(),
-        **msgspec.structs.asdict(found),
-    }
 
 
 def fit_lines(known: Known, asked: Question, found: Answer) -> Iterator[str]:

@@ -10,10 +10,9 @@ from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.open import Database, Result
 from sql.questions.answers import as_csv
 from sql.questions.ask import ask
-from sql.questions.limits import Limits
+from sql.questions.limits import MIB, Limits
 from sql.questions.queries import BadParameter, SavedQuery, run, saved_queries
 
-MIB: Final = 1 << 20
 LIMITS: Final = Limits(rows=1000, seconds=5, memory_bytes=256 * MIB, answer_bytes=16 * MIB)
 LONGEST_SQL: Final = 4000
 LONGEST: Final = 500

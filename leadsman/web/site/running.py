@@ -17,6 +17,10 @@ from sql.database.open import Database
 class CannotListen(SourceUnusable):
     """The address is in use or not this machine's; the message has what to do."""
 
+    def __init__(self, host: str, port: int, error: OSError) -> None:
+        reason = plain(error.strerror or error)
+        super().__init__(f"{host} port {port} cannot be listened on: {reason}. Name another --port")
+
 
 def run_site(db: Database, host: str, port: int, token: str, report: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM; `report` gets a line with the address. Raises CannotListen."""
@@ -40,8 +44,7 @@ async def listening(db: Database, host: str, port: int, token: str) -> AsyncIter
         try:
             await web.TCPSite(runner, host, port).start()
         except OSError as error:
-            reason = plain(error.strerror or error)
-            raise CannotListen(f"{host} port {port} cannot be listened on: {reason}. Name another --port") from None
+            raise CannotListen(host, port, error) from None
         yield address(host, _port(runner, port))
     finally:
         await runner.cleanup()

@@ -1,0 +1,43 @@
+"""`leadsman mcp`: the database's answers for assistants."""
+
+from pathlib import Path
+
+import click
+
+from common.errors import WrongUsage
+from leadsman.cli import options
+from leadsman.cli.database import readable_database
+from leadsman.cli.exits import note
+from leadsman.web.site.access import read_token
+
+PORT = 8421
+
+
+@click.command(
+    "mcp",
+    epilog="Examples: leadsman mcp; leadsman mcp --http --db http://leadsman@clickhouse:8123/leadsman; "
+    "leadsman mcp --http --host 0.0.0.0 --token-file token",
+)
+@click.option("--http", is_flag=True, help="Listen on a port, at /mcp; otherwise standard input and output.")
+@click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Addresses other than loopback need a token.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), metavar="N", default=PORT, help="With --http; 0 picks a free one."
+)
+@click.option("--token-file", type=options.FILE, metavar="FILE", help="File with the bearer token, for --http.")
+@options.db
+def command(*, http: bool, host: str, port: int, token_file: Path | None, db: str) -> None:
+    """Answer an assistant's questions (Model Context Protocol): the story, saved questions, eviction order, fit, SQL.
+
+    Nothing is ever written. Needs the extra mcp: pip install 'leadsman[embedded,mcp]'. An embedded database belongs
+    to one process: meanwhile no other command can use it.
+    """
+    try:
+        from leadsman.web.assistant.server import run_on_standard_io, run_over_http  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise WrongUsage(f"{error.name} is not installed: pip install 'leadsman[embedded,mcp]'") from None
+    token = read_token(token_file, host) if http else ""
+    with readable_database(db) as database:
+        if http:
+            run_over_http(database, host, port, token, note)
+        else:
+            run_on_standard_io(database)

@@ -1,0 +1,156 @@
+"""What an assistant may ask a database: each method is a tool, and only reads."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from leadsman.web.reading.detail import read_details
+from leadsman.web.reading.order import Order
+from leadsman.web.reading.overview import read_node, read_spans
+from leadsman.web.reading.scope import Asked, BadScope, Scope, choose, sql_time
+from sql.database.open import Database, Result
+from sql.questions.ask import ask
+from sql.questions.fit import fit_document, read_known
+from sql.questions.limits import MIB, Limits
+from sql.questions.queries import run, saved_queries, saved_query
+from streams.questions.fit import answer, question
+
+LIMITS: Final = Limits(rows=500, seconds=10, memory_bytes=256 * MIB, answer_bytes=4 * MIB)
+_STORY: Final = """
+SELECT ts, node, kind, what FROM story
+WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts <= {until:DateTime64(6)}
+    AND ({node:String} = '' OR node = {node:String})
+ORDER BY ts DESC, node, kind, what LIMIT {most:UInt32}
+"""
+
+Answer = dict[str, Any]
+"""JSON's types only."""
+
+
+class Tools:
+    """Each answer is within LIMITS, with `cut` where there is more. Raises WrongUsage or DatabaseError.
+
+    `db` is open to read, and asked by one thread at a time.
+    """
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def clusters(self) -> Answer:
+        """The clusters of the database, each with the first and the last time it was observed."""
+        return {"clusters": _plain([span._asdict() for span in read_spans(self._db)])}
+
+    def story(self, cluster: str = "", since: str = "", until: str = "", last: str = "", node: str = "") -> Answer:
+        """What happened, a sentence a line, the latest first: evictions, pressure, image GC, OOM kills, pending pods.
+
+        The range is `last` (1h, 6h, 24h, 7d or all), or `since` and `until` as 2026-11-21T04:19:00Z; without, the
+        last day that was observed. Without a cluster, the one observed last.
+        """
+        scope = self._scope(cluster, since, until, last)
+        result = self._db.query(
+            _STORY,
+            {
+                "cluster": scope.cluster,
+                "since": sql_time(scope.since),
+                "until": sql_time(scope.until),
+                "node": node,
+                "most": LIMITS.rows + 1,
+            },
+            LIMITS.settings(),
+        )
+        return {"cluster": scope.cluster, "since": _plain(scope.since), "until": _plain(scope.until), **_rows(result)}
+
+    def saved_questions(self) -> Answer:
+        """The saved questions: name, what each answers, and its parameters with type, default and meaning."""
+        return {"questions": [_described(each._asdict()) for each in saved_queries()]}
+
+    def ask_saved_question(self, name: str, parameters: Mapping[str, str] | None = None) -> Answer:
+        """The rows of a saved question, by a name of saved_questions."""
+        return _rows(run(self._db, saved_query(name), parameters or {}, LIMITS))
+
+    def eviction_order(self, node: str, cluster: str = "", until: str = "") -> Answer:
+        """Which pods of a node the kubelet would evict next, in its order, for each signal that has a threshold.
+
+        The order is that of the last sample before `until`, as 2026-11-21T04:19:00Z, or of the last of all. `never`
+        counts the pods that it never evicts; signals of one file system have one order.
+        """
+        scope = self._scope(cluster, "", until, "" if until else "all")
+        line = read_node(self._db, scope, node)
+        if line is None:
+            raise BadScope(f"cluster {scope.cluster} has no node {node[:120]!r} in this range")
+        (detail,) = read_details(self._db, scope, [line])
+        return {
+            "cluster": scope.cluster,
+            "node": node,
+            "sampled_at": _plain(line.sampled_at),
+            "orders": [_order(each) for each in detail.orders],
+        }
+
+    def fit(
+        self,
+        cpu: str,
+        memory: str = "0",
+        devices: Sequence[str] = (),
+        exclusive: bool = False,
+        containers: int = 1,
+        count: int = 1,
+        node: str = "",
+        cluster: str = "",
+    ) -> Answer:
+        """Which nodes and NUMA nodes can take such a pod now, in which placement, and why the others cannot.
+
+        Quantities are Kubernetes', of each container: cpu 8 or 500m, memory 16Gi, devices as name=count. `exclusive`
+        asks for whole CPUs that the CPU Manager pins.
+        """
+        asked = question(cpu, memory, devices, exclusive=exclusive, containers=containers, count=count)
+        known = read_known(self._db, cluster, node)
+        found = answer(asked, known.candidates, known.strategies, known.scheduler_minor)
+        return dict(_plain(fit_document(known, asked, found)))
+
+    def sql(self, query: str) -> Answer:
+        """The rows of one SELECT, SHOW, DESCRIBE or EXPLAIN of ClickHouse; SHOW TABLES lists what there is."""
+        return _rows(ask(self._db, query, {}, LIMITS))
+
+    def _scope(self, cluster: str, since: str, until: str, last: str) -> Scope:
+        spans = read_spans(self._db)
+        if not spans:
+            raise BadScope("the database is empty: nothing was observed")
+        return choose(spans, Asked(cluster=cluster, since=since, until=until, last=last))
+
+
+def _rows(result: Result) -> Answer:
+    kept = [dict(zip(result.column_names, row, strict=True)) for row in result.rows[: LIMITS.rows]]
+    if len(msgspec.json.encode(kept)) > LIMITS.answer_bytes:  # the embedded engine does not count it
+        raise BadScope(f"the answer is larger than {LIMITS.answer_bytes // MIB} MiB: ask for less")
+    return {"rows": _plain(kept), "cut": len(result.rows) > LIMITS.rows}
+
+
+def _order(order: Order) -> Answer:
+    return {
+        "signal": order.signal,
+        "pods": order.pods,
+        "never": order.never,
+        "places": [
+            {
+                "rank": place.rank,
+                "namespace": place.namespace,
+                "pod": place.pod,
+                "priority": place.priority,
+                "usage": place.usage,
+                "request": place.request,
+                "reason": place.reason,
+            }
+            for place in order.places
+        ],
+    }
+
+
+def _described(query: Answer) -> Answer:
+    del query["sql"]
+    return {**query, "parameters": [each._asdict() for each in query["parameters"]]}
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: times in ISO 8601, tuples as lists."""
+    return msgspec.to_builtins(value)

@@ -1,0 +1,143 @@
+"""`leadsman mcp`, asked by the protocol's own client: as a child process, and over HTTP."""
+
+import json
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import TextContent
+
+from components.command import leadsman, start, succeeds
+from paths import LATE_JOINERS, NODE_PRESSURE
+
+TOKEN = "0123456789abcdef0123"  # noqa: S105 - of this test
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mcp") / "db"
+    succeeds("replay", NODE_PRESSURE, LATE_JOINERS, "--quiet", db=folder)
+    return folder
+
+
+@asynccontextmanager
+async def child(database: Path) -> AsyncIterator[Client]:
+    command = StdioServerParameters(
+        command=sys.executable, args=["-m", "leadsman", "mcp", "--db", f"chdb://{database}"]
+    )
+    async with Client(command, read_timeout_seconds=120) as client:
+        yield client
+
+
+async def answered(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert isinstance(result.structured_content, dict)
+    return result.structured_content
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+@pytest.mark.asyncio
+async def test_the_tools_answer_as_the_commands_do(database: Path) -> None:
+    async with child(database) as client:
+        assert {tool.name for tool in (await client.list_tools()).tools} == {
+            "clusters",
+            "story",
+            "saved_questions",
+            "ask_saved_question",
+            "eviction_order",
+            "fit",
+            "sql",
+        }
+        clusters = {each["cluster"] for each in (await answered(client, "clusters"))["clusters"]}
+        causes = await answered(client, "ask_saved_question", name="eviction_causes")
+        saved = await answered(client, "saved_questions")
+        fit = await answered(client, "fit", cpu="8", memory="16Gi", exclusive=True, cluster="late-joiners")
+        counted = await answered(client, "sql", query="SELECT count() AS samples FROM node_samples")
+        order = await answered(
+            client, "eviction_order", node="real-node-1", cluster="lab", until="2026-11-21T04:20:00Z"
+        )
+        story = await answered(client, "story", cluster="lab", last="all", node="real-node-1")
+    asked = json.loads(succeeds("query", "eviction_causes", "--format", "json", db=database))
+    by_command = leadsman(
+        "fit", "--cpu", "8", "--memory", "16Gi", "--exclusive", "--cluster", "late-joiners", "--format", "json",
+        db=database,
+    )  # fmt: skip
+    samples = json.loads(
+        succeeds("query", "--sql", "SELECT count() AS samples FROM node_samples", "--format", "json", db=database)
+    )
+    assert clusters == {"lab", "late-joiners"}
+    assert causes == {"rows": asked, "cut": False}
+    assert {"name": "depth", "type": "UInt32", "default": "1", "meaning": "how many pods of each order"} in next(
+        each["parameters"] for each in saved["questions"] if each["name"] == "next_eviction"
+    )
+    assert fit == json.loads(by_command.stdout)
+    assert counted == {"rows": samples, "cut": False}
+    # the kubelet ranks for each signal that has a threshold, and nothing was evicted yet
+    places = {each["signal"]: each["places"] for each in order["orders"]}
+    assert "memory.available" in places
+    assert all([place["rank"] for place in each] == list(range(1, len(each) + 1)) for each in places.values())
+    times = [row["ts"] for row in story["rows"]]
+    assert times == sorted(times, reverse=True)
+    assert {row["node"] for row in story["rows"]} == {"real-node-1"}
+
+
+@pytest.mark.asyncio
+async def test_a_tool_only_reads_and_says_what_is_wrong_with_a_question(database: Path) -> None:
+    async with child(database) as client:
+        assert "only questions are answered here" in await refused(client, "sql", query="DROP TABLE nodes")
+        assert "reaches outside" in await refused(client, "sql", query="SELECT * FROM file('/etc/passwd')")
+        assert "no saved query 'nothing'" in await refused(client, "ask_saved_question", name="nothing")
+        assert "no cluster 'x'" in await refused(client, "story", cluster="x")
+        assert "no node 'x'" in await refused(client, "eviction_order", node="x")
+        assert "cpu" in await refused(client, "fit", cpu="many")
+        large = await answered(client, "sql", query="SELECT number FROM system.numbers LIMIT 100000")
+        assert (len(large["rows"]), large["cut"]) == (500, True)
+        assert "larger than 4 MiB" in await refused(
+            client, "sql", query="SELECT repeat('x', 20000) FROM system.numbers LIMIT 400"
+        )
+
+
+@pytest.fixture
+def address(database: Path, tmp_path: Path) -> Iterator[str]:
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o600)
+    with start("mcp", "--http", "--port", "0", "--token-file", token, db=database) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert line.startswith("assistants are answered at "), line
+        yield line.split()[4]
+        process.terminate()
+        assert (process.wait(60), "Traceback" not in process.stderr.read()) == (0, True)
+
+
+@pytest.mark.asyncio
+async def test_over_http_only_whoever_has_the_token_is_answered(address: str) -> None:
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=120) as http:
+        async with Client(streamable_http_client(address, http_client=http)) as client:
+            assert (await answered(client, "clusters"))["clusters"]
+        # a page whose name somebody pointed here is refused, whatever it knows
+        assert (await http.post(address, json={}, headers={"Host": "evil.example"})).status_code == 421
+    async with httpx2.AsyncClient() as http:
+        for header in ({}, {"Authorization": "Bearer wrong"}):
+            answer = await http.post(address, json={}, headers=header)
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, 'Bearer realm="leadsman"')
+
+
+def test_other_machines_are_answered_with_a_token_only(database: Path) -> None:
+    done = leadsman("mcp", "--http", "--host", "192.0.2.1", db=database)
+    assert (done.returncode, "--token-file" in done.stderr) == (2, True)
