@@ -1,7 +1,7 @@
 """What the logs say, folded in the order in which Kafka has them.
 
-Records of several nodes reach their cluster's log in no fixed order, and where their times are a day apart, what is
-concluded over the whole cluster (the tables OVER_A_CLUSTER) depends on that order. So it is read from Kafka.
+Records of several nodes reach their cluster's log in no fixed order, as complete lists reach the logs of the nodes.
+Where their times are a day apart, what is concluded (all but AS_SENT) depends on that order: it is read from Kafka.
 """
 
 from collections import defaultdict
@@ -29,17 +29,14 @@ from streams.fold.reducer import Withdrawal
 from streams.kafka.accept import ORIGIN
 from streams.local.replay import Replay
 
-OVER_A_CLUSTER: Final = frozenset(
-    {"alerts", "late_joiners", "numa_skew", "numa_whatif", "scheduler_blind_spots", "scheduling_failures"}
-)
+AS_SENT: Final = frozenset({"dead_letters", "kubelet_settings", "node_events", "node_samples", "pod_samples"})
+"""What is observed of a node, or cannot be read: no other log has a part in it."""
 
 
 def in_the_logs_order(pipeline: Pipeline, sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDigest]:
-    """What must be in the tables: by each node's log as it was sent, over a cluster by its log in Kafka."""
+    """What must be in the tables: what was observed, as it was sent; what is concluded, by the logs in Kafka."""
     by_log = {table.table: table for table in _folded(pipeline, f"{dsn}_logs")}
-    return [
-        by_log[table.table] if table.table in OVER_A_CLUSTER else table for table in _replayed(sent, f"{dsn}_wanted")
-    ]
+    return [table if table.table in AS_SENT else by_log[table.table] for table in _replayed(sent, f"{dsn}_wanted")]
 
 
 class _NoCheckpoints:
