@@ -113,4 +113,4 @@ async def test_a_worker_and_a_lander_that_run_report_what_they_have_not_read(kaf
     }
     for resource in resources:
         assert any(reason.startswith(f"{resource}: behind: ") for reason in reasons)
-    assert figures == ({(topics.nodes.name,): 1}, {(topics.findings.name,): 1})
+    assert figures == ({(topics.nodes.name,): 1, (topics.cluster.name,): 0}, {(topics.findings.name,): 1})
