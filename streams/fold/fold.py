@@ -101,12 +101,16 @@ class Fold:
             rows: list[Any] = [each for each in concluded if type(each) in row_types]
             if rows or (new_minute and reducer.name in log.states):
                 concluded += _step(reducer, log.states, Concluded(record.ts, record.node, new_minute, rows))
-        following = [each for each in concluded if isinstance(each, Record) and each.node == record.node]
-        if following:
-            concluded = [each for each in concluded if not any(each is other for other in following)]
-            for each in following:
-                concluded += self._folded(log, each)
-        return concluded
+        passed_on: list[Output | Rejected] = []
+        following: list[Record] = []
+        for each in concluded:
+            if isinstance(each, Record) and each.node == record.node:
+                following.append(each)
+            else:
+                passed_on.append(each)
+        for each in following:
+            passed_on += self._folded(log, each)
+        return passed_on
 
 
 def _begun(record: Record, log: LogState) -> list[Output | Rejected]:

@@ -10,6 +10,7 @@ import structlog
 from aiokafka import TopicPartition
 from faust.types import TP, StreamT
 
+from common.errors import KafkaUnusable
 from common.tasks import Tasks
 from common.telemetry import Figure, Values, registered
 from common.tls import check_files
@@ -83,14 +84,16 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Fold until `stop`, and return when what was folded is stored and acknowledged.
 
-        Raises what a reducer raised, or WorkerCrashed; nothing of the failed batch is acknowledged.
+        Raises what a reducer raised, WorkerCrashed, or KafkaUnusable where something did not end in time; nothing of
+        the failed batch is acknowledged.
         """
         async with self._publisher:
             try:
                 with registered(self._figures(), self._why_not):
                     await self._run(stop)
-            except TimeoutError:
-                log.warning("the running batch did not finish in time; it will be folded again")
+            except TimeoutError as error:
+                what = f"take the last states within {GRACE_SECONDS:g} s" if stop.is_set() else "answer in time"
+                raise KafkaUnusable(f"Kafka did not {what}: what is not acknowledged is folded again") from error
             finally:
                 await self._stop()
 

@@ -1,6 +1,7 @@
 """Unread messages that Kafka's retention is about to delete, reported while there is time (delivery.md#gaps)."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Final, NamedTuple
@@ -19,6 +20,10 @@ from streams.kafka.takeover import BEHIND
 
 NEAR: Final = 0.75
 """Of the retention: what is older and unread is reported."""
+PACE_SECONDS: Final = 600.0
+"""Over which it is measured how much nearer the deletion comes to what is unread."""
+AHEAD_SECONDS: Final = 86_400.0
+"""What is deleted sooner at that pace is reported, however young it is."""
 CHECK_SECONDS: Final = 60.0
 REPORT_SECONDS: Final = 600.0
 """Between two reports of one partition."""
@@ -42,9 +47,15 @@ class Unread(NamedTuple):
     end: int
     earliest: int
     """The partition's first offset."""
+    kept: int
+    """The first offset that is younger than the retention; `end` where none is."""
     recent: int
     """The first offset that is not NEAR; `end` where all is."""
+    fresh: int
+    """The first offset that is younger than PACE_SECONDS; `end` where none is."""
     limits: Limits
+    lost_in_seconds: float | None = None
+    """When the first will be deleted, at the pace of late; None where it is read before, or there is no pace yet."""
     kind: str = "behind"
 
     @property
@@ -57,20 +68,55 @@ class Unread(NamedTuple):
 
     @property
     def is_near(self) -> bool:
-        """By time, or by size: Kafka has begun to delete, and the next is in the oldest of what is there."""
+        """By its pace; or by time, or by size: Kafka has begun to delete, and the next is in the oldest of what is
+        there.
+        """
+        by_pace = self.lost_in_seconds is not None and self.lost_in_seconds <= AHEAD_SECONDS
         by_time = self.limits.ms >= 0 and self.first < self.recent
         room = self.first - self.earliest
         by_size = self.limits.bytes >= 0 and self.earliest > 0 and room < (1 - NEAR) * (self.end - self.earliest)
-        return self.messages > 0 and (by_time or by_size)
+        return self.messages > 0 and (by_pace or by_time or by_size)
 
     @property
     def error(self) -> str:
         """For a row of `source_errors`."""
-        kept = f"retention.ms, {self.limits.ms / _HOUR_MS:g} h" if self.first < self.recent else "retention.bytes"
+        if self.lost_in_seconds is None:
+            kept = f"retention.ms, {self.limits.ms / _HOUR_MS:g} h" if self.first < self.recent else "retention.bytes"
+            when = f"{NEAR:.0%} of the topic's {kept}, is over for the oldest. Kafka will delete them"
+        else:
+            hours = self.lost_in_seconds / 3600
+            when = f"at the pace of the last {PACE_SECONDS / 60:g} minutes Kafka deletes the oldest in {hours:.1f} h"
         return (
-            f"{BEHIND}{self.messages} messages from offset {self.first} on are unread, and {NEAR:.0%} of the topic's "
-            f"{kept}, is over for the oldest. Kafka will delete them: see why nothing is read, or keep them longer"
+            f"{BEHIND}{self.messages} messages from offset {self.first} on are unread, and {when}: see why too "
+            "little is read, or keep them longer"
         )
+
+
+class Pace:
+    """How fast deletion comes nearer to what is unread, as a partition was seen of late."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, Unread]] = deque()
+
+    def add(self, now_seconds: float, unread: Unread) -> Unread:
+        """The same, with when its first will be lost. What was read within PACE_SECONDS is no lag."""
+        if self._seen and unread.end < self._seen[-1][1].end:  # the topic was made anew
+            self._seen.clear()
+        self._seen.append((now_seconds, unread))
+        while len(self._seen) > 1 and now_seconds - self._seen[1][0] >= PACE_SECONDS:
+            self._seen.popleft()
+        since_seconds, before = self._seen[0]
+        passed = now_seconds - since_seconds
+        if passed < PACE_SECONDS or unread.first >= unread.fresh:
+            return unread
+        read = unread.first - before.first
+        nearer = []
+        if unread.limits.ms >= 0:
+            nearer.append((unread.first - unread.kept, unread.kept - before.kept - read))
+        if unread.limits.bytes >= 0 and unread.earliest > 0:  # deleted by whole segments, but as fast as it comes in
+            nearer.append((unread.first - unread.earliest, unread.end - before.end - read))
+        left = [max(room, 0) / offsets * passed for room, offsets in nearer if offsets > 0]
+        return unread._replace(lost_in_seconds=min(left, default=None))
 
 
 class RetentionWatch:
@@ -94,6 +140,7 @@ class RetentionWatch:
         self._clock = clock
         self._near: Sequence[Unread] = ()
         self._reported_at: dict[tuple[str, int], float] = {}
+        self._paces: dict[TopicPartition, Pace] = {}
 
     def figure(self) -> Values:
         """Partitions by topic; 0 where none is near."""
@@ -121,8 +168,11 @@ class RetentionWatch:
     async def once(self) -> None:
         """Raises KafkaError."""
         own = list(self._own())
-        self._near = [each for each in await self._unread(own) if each.is_near]
+        self._paces = {each: self._paces.get(each) or Pace() for each in own}
+        unread = await self._unread(own)
         now = self._clock.monotonic()
+        paced = (self._paces[TopicPartition(each.topic, each.partition)].add(now, each) for each in unread)
+        self._near = [each for each in paced if each.is_near]
         for each in self._near:
             place = each.topic, each.partition
             if now - self._reported_at.get(place, -REPORT_SECONDS) >= REPORT_SECONDS:
@@ -140,27 +190,32 @@ class RetentionWatch:
             committed = await admin.list_consumer_group_offsets(self._group, partitions=list(own))
             ends, earliest = await asyncio.gather(consumer.end_offsets(own), consumer.beginning_offsets(own))
             limits = await _limits(admin, {each.topic for each in own})
-            recent = await self._recent(consumer, own, limits)
+            ms = {each: max(limits[each.topic].ms, 0) for each in own}
+            kept = await self._younger(consumer, ms, ends)
+            recent = await self._younger(consumer, {each: int(NEAR * ms[each]) for each in own}, ends)
+            fresh = await self._younger(consumer, dict.fromkeys(own, int(PACE_SECONDS * 1000)), ends)
         return [
             Unread(
                 each.topic,
                 each.partition,
-                max(committed[each].offset if each in committed else 0, earliest[each]),
-                ends[each],
-                earliest[each],
-                recent.get(each, ends[each]),
-                limits[each.topic],
+                first=max(committed[each].offset if each in committed else 0, earliest[each]),
+                end=ends[each],
+                earliest=earliest[each],
+                kept=kept[each],
+                recent=recent[each],
+                fresh=fresh[each],
+                limits=limits[each.topic],
             )
             for each in own
         ]
 
-    async def _recent(
-        self, consumer: AIOKafkaConsumer, own: Iterable[TopicPartition], limits: Mapping[str, Limits]
-    ) -> dict[TopicPartition, int]:
+    async def _younger(
+        self, consumer: AIOKafkaConsumer, ages_ms: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> Mapping[TopicPartition, int]:
+        """The first offset that is younger, of each partition; its end where none is."""
         now_ms = int(self._clock.now().timestamp() * 1000)
-        since = {each: now_ms - int(NEAR * max(limits[each.topic].ms, 0)) for each in own}
-        found = await consumer.offsets_for_times(since)
-        return {each: at.offset for each, at in found.items() if at is not None}
+        found = await consumer.offsets_for_times({each: now_ms - age for each, age in ages_ms.items()})
+        return {each: at.offset if (at := found.get(each)) is not None else ends[each] for each in ages_ms}
 
 
 async def _limits(admin: AIOKafkaAdminClient, topics: Collection[str]) -> dict[str, Limits]:

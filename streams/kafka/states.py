@@ -144,25 +144,31 @@ class LogStates:
 
     async def write_heads(self, heads: Iterable[_Record]) -> None:
         """Once their pieces are acknowledged."""
-        await asyncio.gather(*[await self._send(each) for each in heads])
+        await self._send_all(heads)
 
     async def cover(self, turn: Turn, written: Iterable[Log], forgotten: Iterable[Log]) -> None:
-        """What the acknowledged heads make of the records before them. Progress is written last, so that a changelog
-        never ends with a record that compaction removes.
+        """What the acknowledged heads make of the records before them. Progress is written before that of earlier
+        owners is deleted, and last, so that a changelog never ends with a record that compaction removes.
         """
         epoch = Epoch(turn.generation, self._writer)
+        progress = [
+            _Record(partition, RecordKey(epoch, None).encode(), encode_progress(offset))
+            for partition, offset in turn.following.items()
+        ]
         records: list[_Record] = []
         for log in written:
             records += [_Record(log.partition, old, None) for old in self._changelog.superseded(log.key, epoch)]
         for log in forgotten:
             self._cached.pop(log.key, None)
             records += [_Record(log.partition, old, None) for old in self._changelog.records(log.key)]
-        for partition, offset in turn.following.items():
-            records += [
-                _Record(partition, old, None) for old in self._changelog.superseded_progress(partition, epoch)
-            ]
-            records.append(_Record(partition, RecordKey(epoch, None).encode(), encode_progress(offset)))
-        await asyncio.gather(*[await self._send(each) for each in records])
+        earlier = [
+            _Record(partition, old, None)
+            for partition in turn.following
+            for old in self._changelog.superseded_progress(partition, epoch)
+        ]
+        if earlier:
+            await self._send_all(progress)
+        await self._send_all([*records, *earlier, *progress])
 
     def _encode(self, log: Log, folded: Folded, epoch: Epoch, left_out: list[LeftOut]) -> Written:
         cached, stored = self._cached.get(log.key), self._changelog.get(log.key)
@@ -184,6 +190,9 @@ class LogStates:
         if len(self._cached) >= MAX_CACHED_LOGS and key not in self._cached:
             self._cached.pop(next(iter(self._cached)))
         self._cached[key] = cached
+
+    async def _send_all(self, records: Iterable[_Record]) -> None:
+        await asyncio.gather(*[await self._send(each) for each in records])
 
     async def _send(self, record: _Record) -> "asyncio.Future[None]":
         self._changelog.apply(*record)

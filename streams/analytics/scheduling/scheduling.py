@@ -23,7 +23,7 @@ from ingest.model.records import (
     Record,
 )
 from streams.analytics.scheduling.cluster_nodes import existing_for, observe, passed_on
-from streams.analytics.scheduling.state import OPEN_LIMIT, OpenFailure, State, Waiting, forget_pod
+from streams.analytics.scheduling.state import OPEN_LIMIT, OpenFailure, State, Waiting, forget_pod, remember
 from streams.analytics.scheduling.verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
 from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
 from streams.fold.reducer import Output, Reducer
@@ -104,7 +104,7 @@ def _pod(state: State, record: PodRecord, scheduler_version: str) -> tuple[State
     now = Waiting(_digest(text), record.ts, pinned if daemon else "")
     if before is not None and before.text == now.text:
         return state, ()
-    state = replace(state, waiting={**state.waiting, key: now})
+    state = remember(state, key, now)
     message = parse(text)
     if message is None:
         return state, (_not_understood(record, text, scheduler_version),)
@@ -139,7 +139,7 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     now = Waiting(_digest(text), text_time(event) or record.ts)
     if before is not None and (before.text == now.text or before.ts > now.ts):
         return state, ()
-    state = replace(state, waiting={**state.waiting, key: now})
+    state = remember(state, key, now)
     row = _row(record.cluster, now.ts, message)._replace(
         namespace=about.namespace, pod=about.name, uid=about.uid, text_source="event"
     )
@@ -150,7 +150,9 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
 def _open(state: State, key: str, failure: OpenFailure) -> State:
     if len(state.open) >= OPEN_LIMIT:
         return state
-    return replace(state, open={**state.open, f"{key}/{failure.row.ts.isoformat()}": failure})
+    failures = state.open.copy()
+    failures[f"{key}/{failure.row.ts.isoformat()}"] = failure
+    return replace(state, open=failures)
 
 
 def _row(cluster: str, ts: datetime, message: SchedulingMessage) -> SchedulingFailure:

@@ -9,13 +9,19 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, OffsetAndMetadata, TopicPartition
 from structlog.testing import capture_logs
 
+from common.tasks import Tasks
 from components.kafka import Kafka
 from ingest.kafka.admin import ensure_topics
 from ingest.kafka.publish import Publisher
 from ingest.model.records import SourceErrorRecord
-from ingest.model.topics import decode_record
+from ingest.model.topics import changelogs, decode_record
 from ingest.model.topics import topics as topics_of
+from streams.kafka.app import Worker
 from streams.kafka.gaps import Gaps
+from streams.kafka.landing.consumer import Landing
+from streams.kafka.landing.portion import Portion
+from streams.kafka.landing.store import TransientFailure
+from streams.kafka.metrics import RETENTION_NEAR
 from streams.kafka.retention import RetentionWatch
 
 pytestmark = pytest.mark.xdist_group("kafka")
@@ -61,9 +67,8 @@ async def test_what_will_be_deleted_unread_is_reported_before(kafka: Kafka) -> N
     assert "2 messages from offset 1 on are unread" in why
     async with Publisher(servers) as publisher:
         publishing = asyncio.ensure_future(gaps.publish(publisher, topics))
-        record = await first_of(servers, topics.cluster.name)
+        (record,) = await first_of(servers, topics.cluster.name, 1)
         publishing.cancel()
-    assert isinstance(record, SourceErrorRecord)
     assert (record.cluster, record.resource) == ("lab", f"kafka {old.topic}/0")
     assert record.error.startswith("behind: 2 messages")
     await commit(servers, group, old, 2)
@@ -72,6 +77,40 @@ async def test_what_will_be_deleted_unread_is_reported_before(kafka: Kafka) -> N
     assert watch.figure() == {(old.topic,): 0}
 
 
-async def first_of(servers: str, topic: str) -> object:
+async def first_of(servers: str, topic: str, number: int) -> Sequence[SourceErrorRecord]:
     async with AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
-        return decode_record((await consumer.getone()).value)
+        records = [decode_record((await consumer.getone()).value) for _ in range(number)]
+    return [each for each in records if isinstance(each, SourceErrorRecord)]
+
+
+@pytest.mark.asyncio
+async def test_a_worker_and_a_lander_that_run_report_what_they_have_not_read(kafka: Kafka) -> None:
+    """The worker folds and has not written a state; the lander has a store that takes nothing."""
+    topics = topics_of(f"runs-{uuid.uuid4().hex[:8]}", partitions=1, retention_hours=HOURS)
+    servers, group = kafka.bootstrap_servers, uuid.uuid4().hex
+    await ensure_topics(servers, [*topics, *changelogs(group, topics)])
+    await produce(servers, TopicPartition(topics.nodes.name, 0), [150, 130, 1])
+    await produce(servers, TopicPartition(topics.findings.name, 0), [150, 1])
+
+    def away(_: Portion) -> None:
+        raise TransientFailure("away")
+
+    gaps, stop = Gaps(), asyncio.Event()
+    worker = Worker([], topics, servers, group=group, instance="0", state_seconds=3600)
+    landing = Landing([topics.findings.name], servers, away, group=f"{group}-land", gaps=gaps)
+    async with Publisher(servers) as publisher, Tasks() as begin:
+        begin(gaps.publish(publisher, topics))
+        running = [begin(worker.run(stop)), begin(landing.run(stop))]
+        records = await first_of(servers, topics.cluster.name, 2)
+        reasons = [*worker._why_not(), *landing._why_not()]
+        figures = worker._figures()[RETENTION_NEAR](), landing._figures()[RETENTION_NEAR]()
+        stop.set()
+        await asyncio.wait(running)
+    resources = [f"kafka {topic.name}/0" for topic in (topics.nodes, topics.findings)]
+    assert {(each.resource, each.error[:18]) for each in records} == {
+        (resources[0], "behind: 3 messages"),
+        (resources[1], "behind: 2 messages"),
+    }
+    for resource in resources:
+        assert any(reason.startswith(f"{resource}: behind: ") for reason in reasons)
+    assert figures == ({(topics.nodes.name,): 1, (topics.cluster.name,): 0}, {(topics.findings.name,): 1})

@@ -1,5 +1,6 @@
 """Faust's side of recovery: what of a changelog reaches our states, and where streams are read from afterwards."""
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
+from common.errors import KafkaUnusable
 from ingest.model.topics import topics
 from streams.fold.fold import LogState
 from streams.kafka.app import Worker
@@ -88,3 +90,22 @@ async def test_a_stream_is_read_from_where_the_states_and_the_topic_allow(
     assert found._takeovers.gaps.counts == told
     await found._rest()
     assert await consumer.seek_to_committed() == {NODES: 100, CHANGELOG: 7}
+
+
+@pytest.mark.parametrize(
+    ("is_stopped", "what"), [(False, "answer in time"), (True, "take the last states within 20 s")]
+)
+async def test_what_does_not_end_in_time_ends_the_worker_with_a_sentence(
+    is_stopped: bool, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended with status 0, as if nobody had to start it again."""
+    found, stop = worker(), asyncio.Event()
+
+    async def late(_: asyncio.Event) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(found, "_run", late)
+    if is_stopped:
+        stop.set()
+    with pytest.raises(KafkaUnusable, match=f"Kafka did not {what}: what is not acknowledged is folded again"):
+        await found.run(stop)

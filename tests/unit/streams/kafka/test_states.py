@@ -160,6 +160,10 @@ def _check_state(changelog: Changelog, committed: int) -> None:
         list(cast("State", each.log.states.get("r", State())).inner.last) for each in (state, wanted(state.offset))
     )
     assert order == wanted_order
+    if committed:  # else a takeover could not compare what was committed with what the states have
+        covered = changelog.covered(LOG.partition)
+        assert covered is not None
+        assert covered >= committed
 
 
 async def _check(steps: Sequence[Step], kept: Sequence[bool], tombstones: bool) -> None:
