@@ -237,6 +237,24 @@ class HeardRecord(Record, frozen=True, tag="heard"):
     """The node of an agent."""
 
 
+class RejectionRecord(Record, frozen=True, tag="rejection"):
+    """On the cluster's log for each pod that a kubelet rejected for what the scheduler does not see: what the alerts
+    across nodes need. A witness that names the pod's owner repeats it.
+
+    `node` is empty as for all of that log; `target` is the node.
+    """
+
+    target: str
+    namespace: str
+    uid: str
+    reason: str
+    message: str
+    rejected_at: datetime
+    """By the first witness."""
+    owner_kind: str = ""
+    owner_name: str = ""
+
+
 class LogBeganRecord(Record, frozen=True, tag="log_began"):
     """On the cluster's log for the log of a node, which may not exist: until `ts` it had something to remember."""
 
@@ -269,6 +287,7 @@ _Record: TypeAlias = (
     | SourceErrorRecord
     | InventoryRecord
     | HeardRecord
+    | RejectionRecord
     | LogBeganRecord
     | ForgetRecord
     | DeadLetterRecord

@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from ingest.model.records import DeadLetterRecord, HeardRecord
+from ingest.model.records import DeadLetterRecord, HeardRecord, RejectionRecord
 from streams.alerting.active import ActiveAlert, Group, key_of
 from streams.alerting.rule_settings import RuleSettings
 from streams.fold.findings import Row
@@ -79,8 +79,10 @@ class Now(NamedTuple):
     """The log's event time."""
     active: Mapping[str, ActiveAlert]
     """Alerts of its own name on this log that are pending or firing, by `key_of` their labels."""
-    heeded: Collection[str]
-    """Names of those alerts in `heeds` that are pending or firing on this log, with enough gathered to fire."""
+    heeded: Mapping[str, Collection[str]]
+    """By name, those alerts in `heeds` that are pending or firing on this log, with enough gathered to fire: the
+    `key_of` their labels.
+    """
 
     def of(self, labels: Mapping[str, str]) -> ActiveAlert | None:
         """Its own active alert with these labels."""
@@ -110,7 +112,7 @@ class AlertDefinition(Generic[Settings, State]):
     step: Callable[[Settings, State, Sequence[Any], Now], tuple[State, Sequence[Change]]]
     node_rows: tuple[type[Row], ...] = ()
     """What it looks at in the log of a node."""
-    cluster_rows: tuple[type[Row | DeadLetterRecord | HeardRecord], ...] = ()
+    cluster_rows: tuple[type[Row | DeadLetterRecord | HeardRecord | RejectionRecord], ...] = ()
     """What it looks at in the log of a cluster."""
     state: type[State] = Nothing  # type: ignore[assignment]  # the default goes with the default of State
     """A frozen msgspec Struct whose fields all have defaults. No other alert reads it."""

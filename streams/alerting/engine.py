@@ -166,7 +166,11 @@ def _stepped(state: State, enabled: _Enabled, rows: Sequence[Any], at: datetime)
     alert, settings, runbook_url, initial = enabled
     active = state.active.get(alert.name, {})
     before = getattr(state, alert.name, None) or initial
-    heeded = [name for name in alert.heeds if any(each.is_enough for each in state.active.get(name, {}).values())]
+    heeded = {
+        name: keys
+        for name in alert.heeds
+        if (keys := {key for key, each in state.active.get(name, {}).items() if each.is_enough})
+    }
     own, changes = alert.step(settings, before, rows, Now(at, active, heeded))
     if own is not before and own != before:
         state = msgspec.structs.replace(state, **{alert.name: None if own == initial else own})

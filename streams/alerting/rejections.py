@@ -1,8 +1,10 @@
 """Rejections at admission in words: for what pods were rejected, and whose they are."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
+from ingest.model.records import RejectionRecord
 from streams.alerting.active import Group
 from streams.alerting.words import name, some
 from streams.fold.findings import PodEnd
@@ -41,8 +43,6 @@ _WORDS: Final = {
 }
 """By the kubelet's reason (rules: admission-failures)."""
 _OUT_OF: Final = "OutOf"
-UNSEEN_BY_SCHEDULER: Final = frozenset({"TopologyAffinityError", "SMTAlignmentError"})
-"""Nothing keeps the scheduler from placing the next pod on the same node (rules: admission-failures)."""
 
 
 def reason_of(row: PodEnd) -> str:
@@ -63,13 +63,14 @@ def because(reason: str) -> str:
     return "of what the kubelet's message names"
 
 
-def plus(group: Group, row: PodEnd) -> Group | None:
+def plus(group: Group, row: PodEnd | RejectionRecord) -> Group | None:
     """The group with one more rejected pod; None where it is there. A later witness can add the pod's owner."""
     prefix = f"{row.uid} "
     known = next((member for member in group.members if member.startswith(prefix)), None)
     member = f"{prefix}{row.namespace} {row.owner_kind} {row.owner_name}"
     if known is None:
-        return group.plus(member if len(group.members) < MAX_MEMBERS else "", row.ts)
+        at = row.ts if isinstance(row, PodEnd) else row.rejected_at
+        return group.plus(member if len(group.members) < MAX_MEMBERS else "", at)
     if known == member or not row.owner_name:
         return None
     members = {member if each == known else each: times for each, times in group.members.items()}
@@ -81,7 +82,8 @@ def whose(group: Group) -> str:
     counts: Counter[str] = Counter()
     for member, times in group.members.items():
         counts[owner_of(member)] += times
-    return some((f"{owner}, {_often(times)}" for owner, times in counts.most_common()), "; ")
+    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    return some((f"{owner}, {_often(times)}" for owner, times in ordered), "; ")
 
 
 def owner_of(member: str) -> str:
@@ -96,6 +98,11 @@ def owned_by(namespace: str, kind: str, owner: str) -> str:
     return (
         f"{name(kind)} {name(owner)} in {name(namespace)}" if owner else f"pods without an owner in {name(namespace)}"
     )
+
+
+def workload_labels(row: RejectionRecord) -> Mapping[str, str]:
+    """Of one alert for each workload, on however many nodes."""
+    return {"namespace": name(row.namespace), "workload": f"{name(row.owner_kind)}/{name(row.owner_name)}"}
 
 
 def _often(times: int) -> str:

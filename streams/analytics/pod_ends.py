@@ -12,13 +12,14 @@ import msgspec
 
 from ingest.model.objects.event import ObjectReference
 from ingest.model.objects.pod import PodMetadata
-from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record
+from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, RejectionRecord
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import component_of, event_time, message
 from streams.rules.pod_ends.causes import (
     KUBELET,
     OOM_KILLED,
+    UNSEEN_BY_SCHEDULER,
     End,
     container_ends,
     exit_code,
@@ -59,18 +60,39 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             disruptor = drainer(taint.key for taint in node.spec.taints or ())
             return (state if disruptor == state.disruptor else _with(state, disruptor=disruptor)), ()
         case PodRecord():
-            return _pod(state, record)
+            after, rows = _pod(state, record)
         case EventRecord() if record.change != "DELETED":
-            return _event(state, record)
+            after, rows = _event(state, record)
         case _:
             return state, ()
+    return after, [*rows, *(each for row in rows for each in _passed_on(state, row))]
+
+
+def _passed_on(before: State, row: PodEnd) -> Sequence[RejectionRecord]:
+    """A rejection that the scheduler does not see, onto the cluster's log: once, and again with the pod's owner."""
+    known = before.ends.get(_key(row.uid, row.container, row.attempt))
+    if row.reason not in UNSEEN_BY_SCHEDULER or (known is not None and known.owner_name == row.owner_name):
+        return ()
+    record = RejectionRecord(
+        ts=row.updated_at,
+        cluster=row.cluster,
+        target=row.node,
+        namespace=row.namespace,
+        uid=row.uid,
+        reason=row.reason,
+        message=row.message,
+        rejected_at=row.ts,
+        owner_kind=row.owner_kind,
+        owner_name=row.owner_name,
+    )
+    return (record,)
 
 
 def _with(state: State, **changes: object) -> State:
     return msgspec.structs.replace(state, **changes)
 
 
-def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:
+def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
     pod, is_gone = record.object, record.change == "DELETED"
     uid, rows = pod.metadata.uid, list[PodEnd]()
     for each in container_ends(pod):
@@ -134,18 +156,18 @@ def _remember(state: State, record: PodRecord) -> State:
     return _with(state, finished=finished, restarts=restarts, unhealthy=unhealthy, mirrored=mirrored)
 
 
-def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
+def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     event, rows = record.object, list[PodEnd]()
     about = event.involved_object or event.regarding
     if about is None or about.kind != "Pod" or not about.uid or component_of(event) not in {"", KUBELET}:
-        return state, ()
+        return state, rows
     if (mirror := state.mirrored.get(about.uid)) is not None:
         about = msgspec.structs.replace(about, uid=mirror)
     at, text = event_time(event) or record.ts, message(event)
     if event.reason == "Unhealthy":
         if is_failed_probe(text):
             state = _with(state, unhealthy=_recent(state.unhealthy, about.uid, at))
-        return state, ()
+        return state, rows
     if event.reason == "Killing":
         container = restarted_by_probe(text)
         if container is not None:

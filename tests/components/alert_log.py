@@ -7,7 +7,7 @@ import msgspec
 import yaml
 
 from components.rows import T0, row
-from ingest.model.records import Record
+from ingest.model.records import Record, RejectionRecord
 from streams.alerting.engine import alert_reducers
 from streams.alerting.registry import DEFAULTS
 from streams.alerting.rules import MODEL, AlertRules
@@ -81,3 +81,17 @@ def image_gc(seconds: float, verdict: str, reason: str, **values: Any) -> ImageG
 def skew(scope: str = "node", **values: Any) -> NumaSkew:
     given = {"node": "n" if scope == "node" else "", "exclusive_cpus": 8, "free_cpus": 20, "largest_fit_cpus": 12}
     return row(NumaSkew, scope=scope, **(given | values))
+
+
+def rejection(seconds: float, target: str = "n", **values: Any) -> RejectionRecord:
+    """A pod that `target` rejected because nothing could be aligned on its NUMA nodes."""
+    given = {
+        "cluster": "c",
+        "namespace": "shop",
+        "uid": f"p{seconds}",
+        "reason": "TopologyAffinityError",
+        "message": "Resources cannot be allocated with Topology locality",
+        "owner_kind": "ReplicaSet",
+        "owner_name": "web-98cbc7457",
+    }
+    return RejectionRecord(ts=at(seconds), rejected_at=at(seconds), target=target, **(given | values))

@@ -22,7 +22,14 @@ from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Feed
 from ingest.model.columns import pack
 from ingest.model.observation import Observation, Observed, Unreadable
-from ingest.model.records import ForgetRecord, LogBeganRecord, NodeNumaRecord, PublishedRecord, SummaryRecord
+from ingest.model.records import (
+    ForgetRecord,
+    LogBeganRecord,
+    NodeNumaRecord,
+    PublishedRecord,
+    RejectionRecord,
+    SummaryRecord,
+)
 from ingest.model.topics import MAX_MESSAGE_BYTES, decode_record, encode_record, key_of, kind_of, topics
 from ingest.normalize.dead_letters import Buried
 from ingest.normalize.decoded import decode
@@ -41,7 +48,7 @@ from streams.kafka.messages.findings import columns_of, decode_findings, encode_
 from streams.local.replay import Replay
 
 TOPICS: Final = topics()
-EMITTED: Final = {ForgetRecord, LogBeganRecord, NodeNumaRecord}
+EMITTED: Final = {ForgetRecord, LogBeganRecord, NodeNumaRecord, RejectionRecord}
 """By reducers, not by sources."""
 
 

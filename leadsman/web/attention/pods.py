@@ -10,7 +10,8 @@ from leadsman.web.attention.item import Item, distinct, first_owner, whose
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence, some
-from streams.alerting.rejections import UNSEEN_BY_SCHEDULER, because
+from streams.alerting.rejections import because
+from streams.rules.pod_ends.causes import UNSEEN_BY_SCHEDULER
 
 MOST_REASONS: Final = 4
 """Groups of pending pods that are listed."""

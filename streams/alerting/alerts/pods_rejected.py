@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from common.durations import in_words
+from ingest.model.records import RejectionRecord
 from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now, Recovered
-from streams.alerting.rejections import UNSEEN_BY_SCHEDULER, because, plus, reason_of, whose
+from streams.alerting.rejections import because, owned_by, owner_of, plus, reason_of, whose, workload_labels
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name, pods
 from streams.fold.findings import PodEnd
+from streams.rules.pod_ends.causes import UNSEEN_BY_SCHEDULER
 
 _RUNAWAY: Final = "TopologyAdmissionRunaway"
 
@@ -18,26 +20,47 @@ class Settings(RuleSettings):
     pods: Count
 
 
-def step(settings: Settings, state: Nothing, rows: Sequence[PodEnd], now: Now) -> tuple[Nothing, Sequence[Change]]:
-    """Each pod counts once, whichever witnesses report it. What became a runaway is an alert of its own."""
+def step(
+    settings: Settings, state: Nothing, rows: Sequence[PodEnd | RejectionRecord], now: Now
+) -> tuple[Nothing, Sequence[Change]]:
+    """Each pod counts once, whichever witnesses report it. What the scheduler does not see is judged on the cluster's
+    log, where a workload that runs away on many nodes is an alert of its own.
+    """
     groups = {key: alert.group for key, alert in now.active.items()}
     changes: list[Change] = []
     for row in rows:
-        if row.cause != "admission" or now.is_old(row.ts, settings):
+        if isinstance(row, PodEnd):
+            if row.cause != "admission" or row.reason in UNSEEN_BY_SCHEDULER:
+                continue
+            labels, node, at = {"reason": reason_of(row) or "unknown"}, row.node, row.ts
+        elif key_of(workload_labels(row)) in now.heeded.get(_RUNAWAY, ()):
+            changes += _recovered(row, now)
             continue
-        labels = {"reason": reason_of(row) or "unknown"}
-        if _RUNAWAY in now.heeded and row.reason in UNSEEN_BY_SCHEDULER:
-            changes.append(Recovered(labels))
-        elif (group := plus(groups.get(key_of(labels), Group()), row)) is not None:
+        else:
+            labels, node, at = {"reason": row.reason, "node": row.target}, row.target, row.rejected_at
+        if now.is_old(at, settings):
+            continue
+        group = plus(groups.get(key_of(labels), Group()), row)
+        if group is not None:
             groups[key_of(labels)] = group
-            words = _words(row, labels["reason"], group)
-            changes.append(Happened(labels, *words, until=row.ts, group=group, wanted=settings.pods))
+            words = _words(node, labels["reason"], group)
+            changes.append(Happened(labels, *words, until=at, group=group, wanted=settings.pods))
     return state, changes
 
 
-def _words(row: PodEnd, reason: str, group: Group) -> tuple[str, str]:
+def _recovered(row: RejectionRecord, now: Now) -> list[Change]:
+    """What is about pods of this workload alone, on whatever node, is part of its runaway."""
+    owner = owned_by(row.namespace, row.owner_kind, row.owner_name)
+    return [
+        Recovered({label: alert.labels[label] for label in ("reason", "node")})
+        for alert in now.active.values()
+        if all(owner_of(member) == owner for member in alert.group.members)
+    ]
+
+
+def _words(node: str, reason: str, group: Group) -> tuple[str, str]:
     within = f" within {in_words(group.seconds)}" if group.count > 1 else ""
-    return f"Node {name(row.node)}: {pods(group.count)} rejected at admission{within} because {because(reason)}", (
+    return f"Node {name(node)}: {pods(group.count)} rejected at admission{within} because {because(reason)}", (
         f"Of {whose(group)}. A pod that is rejected stays Failed and its controller makes another one, which is "
         "rejected too as long as the scheduler places it here. Remove the cause, or cordon the node. Each rejection "
         "with the kubelet's message: leadsman query pod_ends --param cause=admission."
@@ -52,6 +75,7 @@ ALERT: Final = AlertDefinition(
         Need("pods", "who makes the pods is not known", required=False),
     ),
     node_rows=(PodEnd,),
+    cluster_rows=(RejectionRecord,),
     step=step,
     heeds=(_RUNAWAY,),
 )

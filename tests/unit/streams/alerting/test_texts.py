@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from components.alert_log import GIB, AlertLog, at, image_gc, signal, skew
+from components.alert_log import GIB, AlertLog, at, image_gc, rejection, signal, skew
 from components.rows import T0, row
-from ingest.model.records import DeadLetterRecord
+from ingest.model.records import DeadLetterRecord, Record, RejectionRecord
 from streams.alerting.definition import AnyAlert
 from streams.alerting.registry import ALERTS
 from streams.alerting.rules import ALERT_NAMES
@@ -62,10 +62,10 @@ def node_log(*rows: Row) -> AlertLog:
     return log
 
 
-def cluster_log(*rows: Row | DeadLetterRecord) -> AlertLog:
+def cluster_log(*rows: Row | DeadLetterRecord | RejectionRecord) -> AlertLog:
     log = AlertLog(node="")
     for each in rows:
-        log.record(each) if isinstance(each, DeadLetterRecord) else log(0, each)
+        log.record(each) if isinstance(each, Record) else log(0, each)
     for minute in range(1, 16):
         log(60 * minute)
     return log
@@ -84,11 +84,10 @@ TEXTS: dict[str, Sequence[AlertLog]] = {
     ],
     "PodsRejected": [
         node_log(ended("admission", reason=reason))
-        for reason in ("OutOfcpu", "OutOfexample.com/gpu", "SMTAlignmentError", "NodeAffinity", "Whatever")
-    ],
-    "TopologyAdmissionRunaway": [
-        node_log(*(ended("admission", number, reason="TopologyAffinityError") for number in range(12)))
-    ],
+        for reason in ("OutOfcpu", "OutOfexample.com/gpu", "NodeAffinity", "Whatever")
+    ]
+    + [cluster_log(rejection(0, reason="SMTAlignmentError"))],
+    "TopologyAdmissionRunaway": [cluster_log(*(rejection(number) for number in range(12)))],
     "ContainersOOMKilled": [node_log(*(ended("oom_kill", number) for number in range(3)))],
     "NodePressureLasting": [
         node_log(row(PressureChange, node="n", condition=condition, status=True))
