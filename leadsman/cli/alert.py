@@ -20,7 +20,7 @@ from streams.alerting.receivers.choose import ALLOWED
     "--to",
     multiple=True,
     metavar="RECEIVER",
-    help="alertmanager=URL, webhook=URL, slack=URL or stdout; repeat it.",
+    help="alertmanager=URL, webhook=URL, slack=URL, pagerduty=FILE, teams=FILE or stdout; repeat it.",
 )
 @options.config
 @options.kafka
@@ -29,7 +29,8 @@ def command(to: tuple[str, ...], config: Path | None, kafka: str | None) -> None
 
     Each receiver has a consumer group of its own: one that does not answer is tried again, and none waits for it. Run
     one process for each receiver. Addresses that are secret belong into the settings (alerts.to), and so does the
-    secret that signs messages to webhooks (alerts.webhook_secret).
+    secret that signs messages to webhooks (alerts.webhook_secret). FILE holds PagerDuty's routing key or
+    the URL of a Teams workflow.
     """
     settings = live_settings(config, kafka=kafka)
     receivers = to or [text.get_secret_value() for text in settings.alerts.to]

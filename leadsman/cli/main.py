@@ -33,7 +33,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "watch": "Publish a cluster's changes and statistics to Kafka",
         "work": "Analyse the event stream in Kafka",
         "land": "Write Kafka messages to the database exactly once",
-        "alert": "Deliver alerts to Alertmanager, webhooks or Slack",
+        "alert": "Deliver alerts to Alertmanager, Slack, PagerDuty, Teams",
         "agent": "Report a node's exclusive CPUs, memory and devices",
     },
     "Set up and maintain": {

@@ -18,7 +18,11 @@ async def run_alerts(settings: Settings, to: Sequence[str]) -> None:
         AlertConsumer(
             kafka.topics().alerts,
             group_of(kafka.topic_prefix, text),
-            receiver(text, webhook_secret=secret.get_secret_value() if secret else None),
+            receiver(
+                text,
+                webhook_secret=secret.get_secret_value() if secret else None,
+                pagerduty_url=settings.alerts.pagerduty_url,
+            ),
             kafka.bootstrap_servers,
             kafka.client_options(),
         )

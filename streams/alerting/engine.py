@@ -11,7 +11,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 import msgspec
 
 from ingest.model.records import ForgetRecord, HeardRecord, Record
-from streams.alerting.definition import AnyAlert, Nothing, Now
+from streams.alerting.definition import AnyAlert, Happened, Nothing, Now
+from streams.alerting.draining import drained
 from streams.alerting.holding import (
     Origin,
     State,
@@ -76,6 +77,8 @@ class Engine:
             if rules.of(alert.name).enabled
         }
         self._of_sources = frozenset(alert.name for alert in ALERTS if alert.of_sources)
+        self._hushed = frozenset(name for name, each in self._enabled.items() if not each.settings.cordoned)
+        """Alerts that are not raised for a node that is drained."""
         self._takers: dict[frozenset[type], list[tuple[_Enabled, frozenset[type]]]] = {}
         """The alerts that look at rows of some types, each with those of the types that it looks at."""
 
@@ -100,15 +103,13 @@ class Engine:
             emitted += over
         if not state.cluster and rows:
             state = msgspec.structs.replace(state, cluster=rows[0].cluster, node=concluded.node)
-        deletion = next((number for number, row in enumerate(rows) if type(row) is NodeRow and row.deleted), None)
-        if deletion is not None:
-            state, gone = resolved_all(state, at, _NODE_DELETED)
-            emitted += gone
-            rows = rows[deletion + 1 :]
+        state, rows, over = self._of_node(state, rows, at)
+        emitted += over
         state = self._judged(state, rows, at)
         if state.active:
             state, over = resolved(self._without_disabled(state, at), at, self._lasting(state))
-            state, firing = fired(state, at, repeat=concluded.new_minute)
+            quiet = self._hushed if state.drained else ()
+            state, firing = fired(state, at, repeat=concluded.new_minute, hushed=quiet)
             emitted += over + firing
         if is_data or state.heard_at is None:
             state = heard(state, at)
@@ -121,6 +122,19 @@ class Engine:
         state, ended = resolved_all(state, at, _NODE_GONE)
         left = remembered(LogState(), [*quiet, *ended])
         return left, [*over, *quiet, *ended]
+
+    def _of_node(self, state: State, rows: Sequence[Any], at: datetime) -> tuple[State, Sequence[Any], list[Alert]]:
+        """After its deletion, or its being cordoned; with the rows that came after the deletion."""
+        emitted: list[Alert] = []
+        deletion = next((number for number, row in enumerate(rows) if type(row) is NodeRow and row.deleted), None)
+        if deletion is not None:
+            state, emitted = resolved_all(state, at, _NODE_DELETED)
+            state, rows = msgspec.structs.replace(state, drained=False), rows[deletion + 1 :]
+        for row in rows:
+            if type(row) is NodeRow:
+                state, over = drained(state, row, at, self._hushed)
+                emitted += over
+        return state, rows, emitted
 
     def _judged(self, state: State, rows: Sequence[Any], at: datetime) -> State:
         """After each alert's condition saw the rows that it looks at. This runs for every sample of every node."""
@@ -172,6 +186,8 @@ def _stepped(state: State, enabled: _Enabled, rows: Sequence[Any], at: datetime)
         if (keys := {key for key, each in state.active.get(name, {}).items() if each.is_enough})
     }
     own, changes = alert.step(settings, before, rows, Now(at, active, heeded))
+    if state.drained and not settings.cordoned:
+        changes = [each for each in changes if not isinstance(each, Happened)]
     if own is not before and own != before:
         state = msgspec.structs.replace(state, **{alert.name: None if own == initial else own})
     if changes:

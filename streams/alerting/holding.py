@@ -31,6 +31,8 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     """When each alert that does not fire again was resolved, by fingerprint; until it is withdrawn."""
     heard_at: datetime | None = None
     """While there are any: when the log had its last data."""
+    drained: bool = False
+    """Its node is cordoned, or an autoscaler drains it."""
 
 
 class Origin(NamedTuple):
@@ -106,9 +108,9 @@ def resolved(state: State, at: datetime, lasting: Collection[str] = ()) -> tuple
         if quiet and name in lasting:
             active[name] = of_name | {key: alert.kept_until(at) for key, alert in quiet.items()}
         elif quiet:
-            rows += [_row(alert, RESOLVED, alert.resolved_at) for alert in quiet.values() if alert.resolved_at]
+            rows += [alert_row(alert, RESOLVED, alert.resolved_at) for alert in quiet.values() if alert.resolved_at]
             active[name] = {key: alert for key, alert in of_name.items() if key not in quiet}
-    return _with(state, active), rows
+    return with_active(state, active), rows
 
 
 def resolved_all(state: State, at: datetime, why: str) -> tuple[State, list[Alert]]:
@@ -119,7 +121,7 @@ def resolved_all(state: State, at: datetime, why: str) -> tuple[State, list[Aler
         for alert in every
         if alert.starts_at is not None
     ]
-    return _with(state, {}), [_row(alert, RESOLVED, at, DELETED) for alert in ended]
+    return with_active(state, {}), [alert_row(alert, RESOLVED, at, DELETED) for alert in ended]
 
 
 def heard(state: State, at: datetime) -> State:
@@ -147,14 +149,17 @@ def lost(state: State, at: datetime, of_sources: Collection[str], *, data: bool 
                 continue
             if alert.starts_at is not None:
                 ended_at = max(since + SILENT, alert.starts_at)
-                rows.append(_row(_without_news(alert, since), RESOLVED, ended_at, UNKNOWN))
+                rows.append(alert_row(_without_news(alert, since), RESOLVED, ended_at, UNKNOWN))
             if alert.ended_at is None:
                 active[name][key] = msgspec.structs.replace(alert, since=anew_at, starts_at=None, emitted_at=None)
-    return _with(state, active), rows
+    return with_active(state, active), rows
 
 
-def fired(state: State, at: datetime, *, repeat: bool) -> tuple[State, list[Alert]]:
-    """Fire what has been true for long enough; with `repeat`, emit again what reads differently now."""
+def fired(state: State, at: datetime, *, repeat: bool, hushed: Collection[str] = ()) -> tuple[State, list[Alert]]:
+    """Fire what has been true for long enough; with `repeat`, emit again what reads differently now.
+
+    Alerts named in `hushed` stay pending.
+    """
     rows: list[Alert] = []
     active: dict[str, dict[str, ActiveAlert]] = {}
     for name, of_name in state.active.items():
@@ -162,12 +167,12 @@ def fired(state: State, at: datetime, *, repeat: bool) -> tuple[State, list[Aler
         for key, before in of_name.items():
             if before.is_forgotten(at):
                 continue
-            alert = before.started(at)
+            alert = before if name in hushed else before.started(at)
             emitted = alert.emitted(at, repeat=repeat)
             if emitted is not None:
-                rows.append(_row(emitted, FIRING, emitted.emitted_at or at))
+                rows.append(alert_row(emitted, FIRING, emitted.emitted_at or at))
             active[name][key] = emitted or alert
-    return _with(state, active), rows
+    return with_active(state, active), rows
 
 
 def remembered(state: State, emitted: Sequence[Alert]) -> State:
@@ -196,7 +201,8 @@ def fingerprint(labels: Mapping[str, str]) -> str:
     return blake2b(repr(sorted(labels.items())).encode(), digest_size=8).hexdigest()
 
 
-def _with(state: State, active: Mapping[str, dict[str, ActiveAlert]]) -> State:
+def with_active(state: State, active: Mapping[str, dict[str, ActiveAlert]]) -> State:
+    """With these active alerts, by name and key."""
     found = {name: of_name for name, of_name in active.items() if of_name}
     return state if found == state.active else msgspec.structs.replace(state, active=found)
 
@@ -206,7 +212,8 @@ def _without_news(alert: ActiveAlert, since: datetime) -> ActiveAlert:
     return msgspec.structs.replace(alert, summary=summary, description=description)
 
 
-def _row(alert: ActiveAlert, status: str, at: datetime, reason: str = "") -> Alert:
+def alert_row(alert: ActiveAlert, status: str, at: datetime, reason: str = "") -> Alert:
+    """That it fired or was resolved at a time."""
     starts_at = alert.starts_at or at
     ends_at = at if status == RESOLVED else None
     labels = alert.labels

@@ -43,3 +43,5 @@ class RuleSettings(Model):
     """How long it must be true before it fires; also the time in which a storm gathers into one alert."""
     keep_firing_seconds: Seconds = pydantic.Field(alias="keep_firing")
     """How long it must have been quiet before it is resolved."""
+    cordoned: bool
+    """Whether it is raised for a node that is cordoned, or that an autoscaler drains."""

@@ -1,10 +1,13 @@
 """When alerts are raised, and who receives them."""
 
 from pathlib import Path
+from typing import Annotated, Final
 
 import pydantic
 
 from common.settings import Section
+
+PAGERDUTY: Final = "https://events.pagerduty.com/v2/enqueue"
 
 
 class AlertSettings(Section):
@@ -16,3 +19,5 @@ class AlertSettings(Section):
     """As `leadsman alert --to`: the address of a webhook can be a secret."""
     webhook_secret: pydantic.SecretStr | None = None
     """Secret that signs messages to webhooks."""
+    pagerduty_url: Annotated[str, pydantic.Field(pattern=r"^https?://\S+$")] = PAGERDUTY
+    """Where PagerDuty takes events; accounts of its EU region have another address."""

@@ -8,7 +8,6 @@ from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Ne
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import moment, name, sentence
 from streams.fold.findings import NodeRow
-from streams.rules.pod_ends.drains import drainer
 
 _SILENT: Final = (
     "The API server no longer hears its kubelet: the kubelet or the machine is down, or the network between them. "
@@ -23,17 +22,14 @@ _REFUSES: Final = (
 )
 
 
-class Settings(RuleSettings):
-    cordoned: bool
-
-
-def step(settings: Settings, state: Nothing, rows: Sequence[NodeRow], now: Now) -> tuple[Nothing, Sequence[Change]]:
+def step(
+    settings: RuleSettings, state: Nothing, rows: Sequence[NodeRow], now: Now
+) -> tuple[Nothing, Sequence[Change]]:
     return state, [_not_ready(row, settings, now) for row in rows]
 
 
-def _not_ready(row: NodeRow, settings: Settings, now: Now) -> Change:
-    is_drained = row.unschedulable or bool(drainer(row.taints))
-    if row.ready or (is_drained and not settings.cordoned):
+def _not_ready(row: NodeRow, settings: RuleSettings, now: Now) -> Change:
+    if row.ready:
         return Ends({})
     since = row.ready_since or row.ts
     what = "not Ready" if row.ready is not None else "Ready is Unknown, for its kubelet does not report,"
@@ -48,7 +44,7 @@ def _not_ready(row: NodeRow, settings: Settings, now: Now) -> Change:
 
 ALERT: Final = AlertDefinition(
     name="NodeNotReady",
-    settings=Settings,
+    settings=RuleSettings,
     needs=(Need("nodes", "no condition is known: it cannot fire"),),
     node_rows=(NodeRow,),
     step=step,

@@ -1,20 +1,30 @@
-"""Receivers as a person writes them: `alertmanager=URL`, `webhook=URL`, `slack=URL`, `stdout`."""
+"""Receivers as a person writes them: `alertmanager=URL`, `webhook=URL`, `slack=URL`, `pagerduty=FILE`, `teams=FILE`,
+`stdout`.
+"""
 
 import hashlib
 from collections.abc import Awaitable, Collection, Sequence
+from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
-from common.errors import WrongUsage
+from common.errors import FilesUnusable, WrongUsage
+from common.private import check_secret
 from common.text import plain
 from streams.alerting.receivers.alertmanager import Alertmanager
+from streams.alerting.receivers.pagerduty import pagerduty
 from streams.alerting.receivers.posting import Poster
 from streams.alerting.receivers.pushing import slack, stdout, webhook
 from streams.alerting.receivers.standing import Received, Standing
+from streams.alerting.receivers.teams import teams
+from streams.alerting.settings import PAGERDUTY
 
 ALLOWED: Final = (
-    "write alertmanager=URL, webhook=URL, slack=URL or stdout, with URLs that begin with http:// or https://"
+    "write alertmanager=URL, webhook=URL, slack=URL, pagerduty=FILE, teams=FILE or stdout, with URLs that begin with "
+    "http:// or https://, and files that hold the routing key or the webhook's URL"
 )
+_OF_FILE: Final = frozenset({"pagerduty", "teams"})
+"""Receivers whose whole address or key is a secret: it is read from a file, at start."""
 
 
 class BadReceiver(WrongUsage):
@@ -51,27 +61,52 @@ class Receiver(Protocol):
     def close(self) -> Awaitable[None]: ...
 
 
-def receiver(text: str, *, webhook_secret: str | None = None) -> Receiver:
+def receiver(text: str, *, webhook_secret: str | None = None, pagerduty_url: str = PAGERDUTY) -> Receiver:
     """Raises BadReceiver."""
-    kind, _, url = text.partition("=")
+    kind, _, address = text.partition("=")
     if text == "stdout":
         return stdout()
-    if kind not in {"alertmanager", "webhook", "slack"}:
+    if kind not in {"alertmanager", "webhook", "slack", *_OF_FILE}:
         raise BadReceiver(f"{plain(kind, 40)!r} is not a receiver: {ALLOWED}")
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        usable = False
-    if not usable:
+    if kind in _OF_FILE:
+        address = _secret(kind, address)
+    if kind == "pagerduty":
+        return pagerduty(address, pagerduty_url)
+    if not _is_url(address):
         raise BadReceiver(f"{kind}: its address cannot be used: {ALLOWED}")
     match kind:
         case "alertmanager":
-            return Alertmanager(url)
+            return Alertmanager(address)
         case "webhook":
-            return webhook(url, webhook_secret)
+            return webhook(address, webhook_secret)
+        case "teams":
+            return teams(address)
         case _:
-            return slack(url)
+            return slack(address)
+
+
+def _secret(kind: str, file: str) -> str:
+    """What the file of a receiver holds, without the line break that editors add."""
+    path = Path(file)
+    try:
+        text = path.read_text("utf-8").strip()
+        check_secret(path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise BadReceiver(f"{kind}: its file cannot be read: {reason}. {ALLOWED}") from None
+    except FilesUnusable as error:
+        raise BadReceiver(f"{kind}: {error}") from None
+    if not text or any(letter.isspace() for letter in text):
+        raise BadReceiver(f"{kind}: its file does not hold one word: {ALLOWED}")
+    return text
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
 
 
 def group_of(prefix: str, text: str) -> str:

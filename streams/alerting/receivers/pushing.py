@@ -127,7 +127,7 @@ def slack_message(received: Received) -> dict[str, object]:
     alert = received.alert
     words = alert.annotations
     severity = alert.labels.get("severity", "")
-    head = _status(alert).upper() if alert.status == "resolved" else f"FIRING ({severity})"
+    head = status_of(alert).upper() if alert.status == "resolved" else f"FIRING ({severity})"
     summary = f"{head} {alert.labels.get('alertname', '')}: {words.get('summary', '')}"
     lines = [f"*{_escaped(summary)}*", _escaped(words.get("description", "")), _escaped(words.get("runbook_url", ""))]
     text = "\n".join(line for line in lines if line)
@@ -135,7 +135,7 @@ def slack_message(received: Received) -> dict[str, object]:
     return {"text": _escaped(summary)[:_SLACK_TEXT], "blocks": [block]}
 
 
-def _status(alert: AlertMessage) -> str:
+def status_of(alert: AlertMessage) -> str:
     """In a word: what ended because nothing is known of it any more is not well."""
     return UNKNOWN if alert.reason == UNKNOWN else alert.status
 
@@ -151,7 +151,7 @@ def stdout() -> Pushed:
         alert = received.alert
         at = alert.ends_at if alert.status == "resolved" and alert.ends_at else alert.starts_at
         what = f"{alert.labels.get('alertname', '')} {alert.annotations.get('summary', '')}"
-        sys.stdout.write(plain(f"{time_text(at)} {_status(alert)} {what}", 2000) + "\n")
+        sys.stdout.write(plain(f"{time_text(at)} {status_of(alert)} {what}", 2000) + "\n")
         sys.stdout.flush()
 
     return Pushed(send)

@@ -72,6 +72,72 @@ def test_a_node_that_is_deleted_has_no_alerts_any_more() -> None:
     assert all(each.endswith(" Resolved because the node was deleted.") for each in log.descriptions[-2:])
 
 
+CORDONED = row(NodeRow, node="n", ready=True, unschedulable=True)
+UNCORDONED = row(NodeRow, node="n", ready=True)
+SKEW_AT_ONCE = changed(NUMASkewHigh={"for": "60s"})
+
+
+def test_a_condition_that_outlives_a_drain_must_hold_again_once_the_node_is_uncordoned() -> None:
+    log = AlertLog(SKEW_AT_ONCE)
+    log(0, skew(skew_ratio=1.0))
+    assert log(60) == ["firing NUMASkewHigh"]
+    assert log(100, CORDONED) == ["resolved NUMASkewHigh"]
+    assert log.descriptions[-1].endswith(" Resolved because the node was cordoned.")
+    assert (log.emitted[-1].reason, log.emitted[-1].ends_at) == ("cordoned", at(100))
+    assert log(4000) == []
+    assert log(5000, UNCORDONED) == []  # no row about NUMA comes with it: nothing changed there
+    assert log(5059) == []
+    assert log(5060) == ["firing NUMASkewHigh"]
+
+
+def test_a_condition_that_ends_during_a_drain_raises_nothing_after_it() -> None:
+    log = AlertLog(SKEW_AT_ONCE)
+    log(0, CORDONED)
+    log(10, skew(skew_ratio=1.0))
+    log(200, skew(skew_ratio=0.0))
+    assert log(300, UNCORDONED) == []
+    assert log(900) == []
+
+
+def test_what_happens_during_a_drain_is_no_news_after_it() -> None:
+    log = AlertLog()
+    log(0, CORDONED)
+    assert log(600, silent(600)) == []
+    assert log(601, UNCORDONED) == []
+    assert log(602) == []
+    assert log(700, silent(700)) == ["firing StreamStalled"]
+
+
+def test_evictions_of_a_cordoned_node_are_loud() -> None:
+    log = AlertLog()
+    log(0, CORDONED, eviction(0, "a"))
+    assert log(10) == ["firing PodsEvicted"]
+
+
+def test_a_node_made_anew_is_not_cordoned() -> None:
+    log = AlertLog(SKEW_AT_ONCE)
+    log(0, CORDONED)
+    log(10, row(NodeRow, node="n", deleted=True))
+    log(20, skew(skew_ratio=1.0))
+    assert log(80) == ["firing NUMASkewHigh"]
+
+
+@pytest.mark.parametrize(
+    "taint", ["karpenter.sh/disrupted=:NoSchedule", "ToBeDeletedByClusterAutoscaler=1:NoSchedule"]
+)
+def test_a_node_that_an_autoscaler_drains_is_as_a_cordoned_one(taint: str) -> None:
+    log = AlertLog(SKEW_AT_ONCE)
+    log(0, skew(skew_ratio=1.0), row(NodeRow, node="n", ready=True, taints=[taint]))
+    assert log(600) == []
+    assert AlertLog(changed(NUMASkewHigh={"for": "60s", "cordoned": True}))(0, CORDONED) == []
+
+
+def test_rules_decide_which_alerts_a_drain_hushes() -> None:
+    log = AlertLog(changed(NUMASkewHigh={"for": "60s", "cordoned": True}, PodsEvicted={"cordoned": False}))
+    log(0, CORDONED, skew(skew_ratio=1.0), eviction(0, "a"))
+    assert log(60) == ["firing NUMASkewHigh"]
+
+
 def test_what_was_concluded_before_a_node_was_deleted_raises_nothing_and_what_comes_after_does() -> None:
     log = AlertLog(changed(NUMASkewHigh={"for": "0s"}))
     assert log(0, skew(skew_ratio=1.0), row(NodeRow, node="n", deleted=True), THRESHOLD_MET) == [

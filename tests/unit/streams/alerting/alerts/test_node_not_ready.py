@@ -60,11 +60,13 @@ def test_a_node_that_is_drained_raises_it_only_for_those_who_ask(drained: NodeRo
     assert AlertLog(changed(NodeNotReady={"cordoned": True}))(3600, drained) == ["firing NodeNotReady"]
 
 
-def test_cordoning_a_node_that_is_not_ready_resolves_it() -> None:
+def test_cordoning_a_node_that_is_not_ready_resolves_it_and_uncordoning_it_fires_it_again() -> None:
     log = AlertLog()
     log(3600, node())
-    log(3610, node(unschedulable=True))
-    assert log(3730) == ["resolved NodeNotReady"]
+    assert log(3610, node(unschedulable=True)) == ["resolved NodeNotReady"]
+    assert log.emitted[-1].reason == "cordoned"
+    assert log(9000) == []
+    assert log(9010, node()) == ["firing NodeNotReady"]  # it has not been Ready since long before
 
 
 def test_a_node_that_is_deleted_is_not_missed() -> None:

@@ -531,14 +531,14 @@ async def test_standard_output_gets_a_line_each(capsys: pytest.CaptureFixture[st
     ]
 
 
-NO_RECEIVERS = ["", "http://x", "smtp=x", "webhook", "webhook=", "webhook=x", "slack=ftp://x"]
+NO_RECEIVERS = ["", "http://x", "smtp=x", "webhook", "webhook=", "webhook=x", "slack=ftp://x", "teams=", "pagerduty"]
 
 
 @pytest.mark.parametrize(
     "text", [*NO_RECEIVERS, "alertmanager=http://", "webhook=http://[", "webhook=http://x:99999"]
 )
 def test_a_text_that_names_no_receiver_is_told_what_is_allowed(text: str) -> None:
-    with pytest.raises(BadReceiver, match=r"write alertmanager=URL, webhook=URL, slack=URL or stdout"):
+    with pytest.raises(BadReceiver, match=r"write alertmanager=URL, webhook=URL, slack=URL, pagerduty=FILE"):
         receiver(text)
 
 

@@ -1,0 +1,60 @@
+"""Microsoft Teams: an Adaptive Card for each change, to the webhook of a Workflow ("post to a channel")."""
+
+from typing import Any, Final
+
+import msgspec
+
+from common.clock import SYSTEM, Clock
+from common.text import plain
+from streams.alerting.receivers.posting import Poster
+from streams.alerting.receivers.pushing import Pushed, status_of
+from streams.alerting.receivers.standing import Received, time_text
+
+_TEXT: Final = 4000
+"""Characters of a paragraph: a whole message may have 28 KB."""
+_COLORS: Final = {"critical": "attention", "warning": "warning"}
+
+
+def teams(url: str, clock: Clock = SYSTEM) -> Pushed:
+    """A message for each change. Teams does not know a message again: after a crash one may come twice."""
+    poster = Poster("teams", url, clock)
+
+    async def send(received: Received, deadline_seconds: float) -> None:
+        body = msgspec.json.encode(message(received))
+        await poster.post("", body, lambda: {"Content-Type": "application/json"}, deadline_seconds=deadline_seconds)
+
+    return Pushed(send, poster)
+
+
+def message(received: Received) -> dict[str, Any]:
+    """Text runs, in which Teams reads no Markdown: what a cluster named is neither mention nor link."""
+    alert = received.alert
+    labels, words = alert.labels, alert.annotations
+    severity, status = labels.get("severity", ""), status_of(alert)
+    is_firing = alert.status == "firing"
+    color = _COLORS.get(severity, "accent") if is_firing else "default" if status != alert.status else "good"
+    place = [f"{name} {labels[name]}" for name in ("cluster", "node") if labels.get(name)]
+    since = time_text(alert.starts_at if is_firing or alert.ends_at is None else alert.ends_at)
+    head = f"{status.upper()} {labels.get('alertname', '')}"
+    body = [
+        _paragraph(head, weight="bolder", size="medium", color=color),
+        _paragraph(words.get("summary", "")),
+        _paragraph(words.get("description", "")),
+        _paragraph(", ".join([*([severity] if severity else []), *place, since]), isSubtle=True),
+    ]
+    runbook = words.get("runbook_url", "")
+    card: dict[str, Any] = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "msteams": {"width": "Full"},
+        "body": body,
+        "actions": [{"type": "Action.OpenUrl", "title": "Runbook", "url": runbook}] if runbook else [],
+    }
+    attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": card}
+    return {"type": "message", "attachments": [attachment]}
+
+
+def _paragraph(text: str, **style: Any) -> dict[str, Any]:
+    run = {"type": "TextRun", "text": plain(text, _TEXT), **style}
+    return {"type": "RichTextBlock", "inlines": [run]}
