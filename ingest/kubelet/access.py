@@ -1,5 +1,6 @@
-"""How a kubelet is reached: through the API server's node proxy, or directly at its own port."""
+"""How a kubelet is reached: at its own port, or through the API server's node proxy (rules: kubelet-access)."""
 
+import re
 import ssl
 from collections.abc import Callable
 from pathlib import Path
@@ -11,12 +12,22 @@ import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
+from common.text import plain
 from ingest.apiserver.requests import OK, api_error, get, read_body
 from ingest.model.observation import UNDECODABLE
 
-TIMEOUT: Final = aiohttp.ClientTimeout(total=9)
+TIMEOUT: Final = aiohttp.ClientTimeout(total=9, sock_connect=5)
 """Below the interval, so that a slow kubelet costs its own samples and no one else's."""
+OTHERWISE: Final = "ask through the API server (watch.kubelet.access: proxy), which needs get on nodes/proxy"
+_FOR_ANOTHER_NAME: Final = {62, 64}
+"""OpenSSL's verdicts for a trusted certificate of another name, and of another address."""
+_IN_A_CERTIFICATE: Final = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*")
+"""A node's name that is a DNS name."""
 BODY_LIMIT_BYTES: Final = 16 * 1024 * 1024 - 4096
+
+
+class KubeletUnreachable(ConnectionError):
+    """A kubelet's port does not answer us, or not as the one we trust; the message is one safe line with the cure."""
 
 
 class Address(NamedTuple):
@@ -72,8 +83,8 @@ class NodeProxy:
 class DirectAccess:
     """Asks each kubelet at its own address with our token or client certificate.
 
-    A kubelet's certificate is checked against `ca_file`, else the cluster's; `insecure` sends the token to whoever
-    answers and is never the default.
+    A kubelet's certificate is checked against `ca_file`, else the cluster's, and is for its address or its node's
+    name; `insecure` sends the token to whoever answers and is never the default.
     """
 
     def __init__(
@@ -88,18 +99,43 @@ class DirectAccess:
         self._address = address
         self._tls = _tls(configuration, ca_file, insecure=insecure)
         self._session: aiohttp.ClientSession | None = None
+        self._by_name: set[str] = set()
+        """Nodes whose kubelets have a certificate for the node's name alone, as those that they sign themselves."""
 
     async def fetch(self, node: str, path: str) -> bytes:
-        """As `NodeProxy.fetch`; raises ConnectionError for a node without an address."""
+        """As `NodeProxy.fetch`; raises KubeletUnreachable."""
         address = self._address(node)
         if address is None:
-            raise ConnectionError("the node has no address")
+            raise KubeletUnreachable(f"the node has no address: {OTHERWISE}")
         host = f"[{address.host}]" if ":" in address.host else address.host
+        url = f"https://{host}:{address.port}/{path}"
+        try:
+            return await self._get_as_named(node, url)
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise KubeletUnreachable(_untrusted(error)) from error
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise KubeletUnreachable(
+                f"{plain(host)}:{address.port} cannot be reached from here ({plain(error)}): open it, or {OTHERWISE}"
+            ) from error
+
+    async def _get_as_named(self, node: str, url: str) -> bytes:
+        try:
+            return await self._get(url, node if node in self._by_name else None)
+        except aiohttp.ClientConnectorCertificateError as error:
+            why = getattr(error.certificate_error, "verify_code", 0)
+            if why not in _FOR_ANOTHER_NAME or node in self._by_name or not _IN_A_CERTIFICATE.fullmatch(node):
+                raise
+        answer = await self._get(url, node)
+        self._by_name.add(node)
+        return answer
+
+    async def _get(self, url: str, name: str | None) -> bytes:
         token = await self._configuration.get_api_key_with_prefix("BearerToken")
         headers = {"Authorization": token} if token else {}
         self._session = self._session or aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=self._tls, limit=0))
-        url = f"https://{host}:{address.port}/{path}"
-        async with self._session.get(url, headers=headers, timeout=TIMEOUT, allow_redirects=False) as response:
+        async with self._session.get(
+            url, headers=headers, timeout=TIMEOUT, allow_redirects=False, server_hostname=name
+        ) as response:
             if response.status != OK:
                 raise await api_error(response)
             return await read_body(response, BODY_LIMIT_BYTES)
@@ -107,6 +143,15 @@ class DirectAccess:
     async def close(self) -> None:
         if self._session:
             await self._session.close()
+
+
+def _untrusted(error: aiohttp.ClientConnectorCertificateError) -> str:
+    why = getattr(error.certificate_error, "verify_message", "") or error.certificate_error
+    return (
+        f"the kubelet's certificate is not trusted ({plain(why)}): let kubelets have theirs signed by the cluster "
+        "(serverTLSBootstrap: true, then approve their requests), name the CA that signed it "
+        f"(watch.kubelet.ca_file), or {OTHERWISE}"
+    )
 
 
 def _tls(configuration: Configuration, ca_file: Path | None, *, insecure: bool) -> ssl.SSLContext:

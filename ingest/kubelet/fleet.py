@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from typing import Any, Final, TypeAlias
 
 import msgspec
+import structlog
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
@@ -20,6 +21,12 @@ from ingest.model.reports import Tally
 SILENCE_ROUNDS: Final = 6
 """A kubelet without an answer for this many intervals is silent."""
 
+PROXY_RISK: Final = (
+    "whoever has this account's get on nodes/proxy can run commands in every pod; watch.kubelet.access: direct needs "
+    "nodes/stats, nodes/metrics and nodes/configz only"
+)
+
+log = structlog.get_logger(__name__)
 Cancel: TypeAlias = Callable[[], object]
 
 
@@ -71,6 +78,7 @@ class Fleet:
 
     async def _way(self, access: Configuration, stack: AsyncExitStack) -> Fetch:
         if self._settings.access == "proxy":
+            log.warning("kubelets are asked through the API server", risk=PROXY_RISK)
             access.connection_pool_maxsize = max(access.connection_pool_maxsize, self._settings.in_flight)
             return NodeProxy(await stack.enter_async_context(ApiClient(access))).fetch
         direct = DirectAccess(access, self._address, self._settings.ca_file, insecure=self._settings.insecure)

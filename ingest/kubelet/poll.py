@@ -13,6 +13,7 @@ from common.backoff import Backoff
 from common.clock import Clock
 from common.text import plain
 from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, TooLargeError
+from ingest.kubelet.access import KubeletUnreachable
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.reports import Failure, Tally, error_observation
 from ingest.normalize.received import Received
@@ -22,6 +23,8 @@ from ingest.resources.table import POLLED
 
 BACKOFF_SECONDS: Final = 10.0
 BACKOFF_LIMIT_SECONDS: Final = 300.0
+FORBIDDEN_SECONDS: Final = 300.0
+"""After so long it is looked whether what was forbidden is allowed now."""
 
 Fetch = Callable[[str, str], Awaitable[bytes]]
 """(node, path under the kubelet's root) to the answer; raises ApiError, TooLargeError and transport errors."""
@@ -80,19 +83,24 @@ class Kubelets:
                 await self._clock.sleep(self._round_seconds - spent % self._round_seconds)
 
     async def _round(self, kubelet: "_Kubelet") -> None:
-        """Ask for all that is due."""
-        await self._ask(kubelet, STATS_SUMMARY)
-        self._heard(kubelet.node)
+        """Ask for all that is due; what is forbidden holds up nothing else."""
         for resource in POLLED:
-            interval_seconds = self._seconds[resource.name] - self._round_seconds / 2
-            if resource is not STATS_SUMMARY and kubelet.is_due(resource.name, interval_seconds):
+            if not kubelet.is_due(resource.name):
+                continue
+            try:
                 await self._ask(kubelet, resource)
+            except ApiError as problem:
+                if problem.code != FORBIDDEN:
+                    raise
+                kubelet.asked(resource.name, FORBIDDEN_SECONDS)
+                await self._report(kubelet, kubelet.forbidden[resource.name], _forbidden(problem, resource))
 
     async def _ask(self, kubelet: "_Kubelet", resource: KubeletResource[Any]) -> None:
         kubelet.asking = resource.name
         async with self._free_for_failing if kubelet.failure.text else self._free:
             body = await self._fetch(kubelet.node, resource.name)
-        kubelet.asked(resource.name)
+        kubelet.asked(resource.name, self._seconds[resource.name] - self._round_seconds / 2)
+        kubelet.forbidden[resource.name].recovered()
         data = resource.read(body)
         observation = Observation(
             ts=self._clock.now(),
@@ -105,18 +113,22 @@ class Kubelets:
         )
         await self._emit(Received(observation, _decoded(resource, data)))
         self._tally["kubelet", "observation"] += 1
+        if resource is STATS_SUMMARY:
+            self._heard(kubelet.node)
         if kubelet.has_restarted(resource.started_at(body)):
             self._tally["kubelet", "restart"] += 1
 
     async def _failed(self, kubelet: "_Kubelet", problem: Exception) -> None:
-        self._tally["kubelet", "failure"] += 1
         kubelet.forget()
-        text = _reason(problem)
-        if kubelet.failure.should_report(f"{kubelet.asking}: {text}"):
-            error = error_observation(self._clock, self._cluster, "kubelet", kubelet.asking, text, kubelet.node)
-            await self._emit(Received(error))
+        await self._report(kubelet, kubelet.failure, _reason(problem))
         asked = problem.retry_after_seconds if isinstance(problem, ApiError) else 0.0
         await kubelet.backoff.wait(asked)
+
+    async def _report(self, kubelet: "_Kubelet", failure: Failure, text: str) -> None:
+        self._tally["kubelet", "failure"] += 1
+        if failure.should_report(f"{kubelet.asking}: {text}"):
+            error = error_observation(self._clock, self._cluster, "kubelet", kubelet.asking, text, kubelet.node)
+            await self._emit(Received(error))
 
 
 class _Kubelet:
@@ -126,23 +138,24 @@ class _Kubelet:
         self.node = node
         self.asking = STATS_SUMMARY.name
         self.failure = Failure(clock)
+        self.forbidden = {resource.name: Failure(clock) for resource in POLLED}
         self.backoff = Backoff(clock, initial_seconds=BACKOFF_SECONDS, limit_seconds=BACKOFF_LIMIT_SECONDS)
         self._clock = clock
-        self._asked_at: dict[str, float] = {}
+        self._due_at: dict[str, float] = {}
         self._started_at = b""
 
-    def is_due(self, resource: str, interval_seconds: float) -> bool:
-        """Whether it was not asked for within the interval."""
-        asked_at = self._asked_at.get(resource)
-        return asked_at is None or self._clock.monotonic() - asked_at >= interval_seconds
+    def is_due(self, resource: str) -> bool:
+        due_at = self._due_at.get(resource)
+        return due_at is None or self._clock.monotonic() >= due_at
 
-    def asked(self, resource: str) -> None:
-        self._asked_at[resource] = self._clock.monotonic()
+    def asked(self, resource: str, again_seconds: float) -> None:
+        """It was, and is due again after so long."""
+        self._due_at[resource] = self._clock.monotonic() + again_seconds
 
     def forget(self) -> None:
         for resource in POLLED:
             if resource.after_restart:
-                self._asked_at.pop(resource.name, None)
+                self._due_at.pop(resource.name, None)
 
     def has_restarted(self, started_at: bytes) -> bool:
         """Whether the process is another one than before, where that is known; then its settings are due."""
@@ -174,13 +187,19 @@ def _check_object(data: bytes) -> None:
         raise _Unreadable(f"the answer is not a JSON object: {error}") from error
 
 
+def _forbidden(problem: ApiError, resource: KubeletResource[Any]) -> str:
+    return (
+        f"{problem}: {resource.without}. Allow get on {resource.permission} in the ClusterRole, or on nodes/proxy "
+        "where kubelets are asked through the API server"
+    )
+
+
 def _reason(problem: Exception) -> str:
     if isinstance(problem, ApiError):
-        remedy = {
-            UNAUTHORIZED: ": check the credentials, and that the kubelet has webhook authentication",
-            FORBIDDEN: ": allow get on nodes/proxy, nodes/stats and nodes/metrics in the ClusterRole",
-        }
-        return f"{problem}{remedy.get(problem.code, '')}"
+        remedy = ": check the credentials, and that the kubelet has webhook authentication"
+        return f"{problem}{remedy if problem.code == UNAUTHORIZED else ''}"
+    if isinstance(problem, KubeletUnreachable):
+        return str(problem)
     if isinstance(problem, TimeoutError):
         return "the kubelet did not answer in time"
     return f"{type(problem).__name__}: {plain(problem)}"

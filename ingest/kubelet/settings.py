@@ -19,10 +19,11 @@ Address: TypeAlias = Annotated[str, pydantic.Field(pattern=r"^.+:\d{1,5}$")]
 class KubeletSettings(Section):
     """Which way, and how often."""
 
-    access: Literal["proxy", "direct", "off"] = "proxy"
-    """Through the API server's node proxy, at the kubelet's own port, or not at all."""
+    access: Literal["direct", "proxy", "off"] = "direct"
+    """At the kubelet's own port, through the API server's node proxy (whoever may use that can also run commands in
+    every pod), or not at all."""
     ca_file: Path | None = None
-    """CA that a kubelet's certificate is checked against with direct access; the cluster's CA if not set."""
+    """CA that a kubelet's certificate is checked against; the cluster's CA if not set."""
     insecure: bool = False
     """With direct access: skip the check of the kubelet's certificate, although it receives our token."""
     addresses: dict[str, Annotated[str, pydantic.Field(pattern=r"^.+:\d{1,5}$")]] = pydantic.Field(

@@ -26,5 +26,7 @@ CONFIGZ: Final = KubeletResource(
     records=_records,
     fields=lambda fields: "kubeletconfig" in fields,
     seconds=600.0,
+    permission="nodes/configz",
+    without="eviction thresholds are assumed",
     after_restart=True,
 )

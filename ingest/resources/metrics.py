@@ -77,6 +77,8 @@ METRICS: Final = KubeletResource(
     secrets=False,
     fields=lambda fields: fields.keys() == {"text"},
     seconds=10.0,
+    permission="nodes/metrics",
+    without="exclusive CPUs by NUMA node are unknown where no agent runs, and evictions are not counted by kubelets",
     read=_kept_lines,
     started_at=_started_at,
 )

@@ -113,6 +113,10 @@ class KubeletResource(NodeResource[T]):
 
     seconds: float
     """Between two answers."""
+    permission: str
+    """What a kubelet wants `get` on, where it is asked itself (rules: kubelet-access)."""
+    without: str
+    """What is missing where it is forbidden."""
     read: Callable[[bytes], bytes] = lambda body: body
     """The object that an answer becomes."""
     started_at: Callable[[bytes], bytes] = lambda _: b""

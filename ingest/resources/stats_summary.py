@@ -194,4 +194,6 @@ STATS_SUMMARY: Final = KubeletResource(
     node=_named_node,
     sampled=True,
     seconds=10.0,
+    permission="nodes/stats",
+    without="there are no statistics, trends and forecasts",
 )

@@ -102,24 +102,22 @@ live = _all(
     click.option("--context", metavar="NAME", help="A context of the kubeconfig."),
     click.option(
         "--kubelet",
-        metavar="proxy|direct|off",
-        help="Ask kubelets through the API server, at their own port, or not at all.  [default: proxy]",
+        metavar="direct|proxy|off",
+        help="Ask kubelets at their own port, through the API server, or not at all.  [default: direct]",
     ),
     click.option(
         "--kubelet-address",
         multiple=True,
         type=pair,
         metavar="NODE=HOST:PORT",
-        help="With --kubelet direct: where a node's kubelet is.",
+        help="Where a node's kubelet is.",
     ),
-    click.option(
-        "--kubelet-ca", type=FILE, metavar="FILE", help="With --kubelet direct: the CA of the kubelets' certificates."
-    ),
+    click.option("--kubelet-ca", type=FILE, metavar="FILE", help="The CA of the kubelets' certificates."),
     click.option(
         "--kubelet-insecure",
         is_flag=True,
         default=None,
-        help="With --kubelet direct: do not verify the kubelets' certificates.",
+        help="Do not verify the kubelets' certificates.",
     ),
     click.option("--every", type=float, metavar="SECONDS", help="How often each kubelet is polled.  [default: 10]"),
 )

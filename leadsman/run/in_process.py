@@ -24,9 +24,9 @@ from ingest.live.run import Delivery, Live
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation, Observed
 from ingest.normalize.decoded import Decoded, decode
+from leadsman.run.permissions import check_cluster
 from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
-from leadsman.run.validate import check_cluster
 from leadsman.web.site.running import listening
 from sql.database.dsn import EMBEDDED_DATABASE, Embedded, parse_dsn
 from sql.database.open import connect
@@ -243,11 +243,11 @@ async def _named(watch: LiveSettings) -> LiveSettings:
 async def _check(watch: LiveSettings, report: Report) -> None:
     """Report what this account may not read. Raises ClusterUnusable where it is everything."""
     checked = [each async for each in check_cluster(watch)]
-    refused = [each for each in checked if each.problem]
-    if refused and not any(each.readable for each in checked):
-        raise ClusterUnusable(refused[0].problem)
-    for each in refused:
-        report(f"{each.what}: {plain(each.problem)}")
+    if not any(each.usable for each in checked):
+        raise ClusterUnusable(f"{checked[0].what}: {checked[0].problem}")
+    for each in checked:
+        if each.needed and not each.usable:
+            report(f"{each.what}: {plain(each.problem or each.note)}")
     if watch.kubelet.access == "off":
         report("kubelets are not asked: no statistics, no forecasts")
 

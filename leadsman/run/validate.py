@@ -1,40 +1,21 @@
 """Try every connection that the settings name; nothing is changed."""
 
-from collections.abc import AsyncIterator
-from typing import NamedTuple
-
-from kubernetes_asyncio.client.api_client import ApiClient
-
 from common.errors import FilesUnusable
-from common.text import plain
-from ingest.apiserver.connect import KubeconfigError, configuration
-from ingest.apiserver.listing import pages
-from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from ingest.kafka.reaching import explain
-from ingest.live.settings import LiveSettings
-from ingest.resources.table import WATCHED
+from leadsman.run.permissions import Checked, check_cluster
 from leadsman.run.settings import Settings
+from leadsman.run.watch import lease_name
 from sql.database.errors import DatabaseError, SchemaOlder
 from sql.database.open import connect
 from sql.schema.migrate import check_migrated
 
 
-class Checked(NamedTuple):
-    """One connection; `problem` names what to do, and is empty where it can be used."""
-
-    what: str
-    problem: str
-    note: str = ""
-
-    @property
-    def readable(self) -> bool:
-        return not self.problem and not self.note
-
-
 async def validate(settings: Settings) -> list[Checked]:
-    """Try Kafka, the database, and each resource of the cluster."""
-    return [await _kafka(settings), _database(settings), *[each async for each in check_cluster(settings.live())]]
+    """Try Kafka and the database, and ask the cluster for each permission."""
+    watch = settings.live()
+    lease = lease_name(settings.kafka, watch) if watch.election.enabled else None
+    return [await _kafka(settings), _database(settings), *[each async for each in check_cluster(watch, lease)]]
 
 
 async def _kafka(settings: Settings) -> Checked:
@@ -65,31 +46,3 @@ def _database(settings: Settings) -> Checked:
         return Checked("database", "", "will be migrated")
     except DatabaseError as error:
         return Checked("database", str(error))
-
-
-async def check_cluster(settings: LiveSettings) -> AsyncIterator[Checked]:
-    """Whether each resource can be listed."""
-    try:
-        access = await configuration(settings.kubeconfig, settings.context)
-    except KubeconfigError as error:
-        yield Checked("cluster", str(error))
-        return
-    async with ApiClient(access) as client:
-        for resource in WATCHED:
-            if resource.name in settings.resources:
-                problem = await _listing(client, resource.paths[0])
-                yield Checked(f"cluster: {resource.name}", "" if resource.optional else problem, problem)
-
-
-async def _listing(client: ApiClient, path: str) -> str:
-    """Why a resource cannot be listed."""
-    try:
-        async for _ in pages(client, path, "0"):
-            return ""
-    except ApiError as error:
-        return f"{error}. Give the account `list` and `watch` of it (deploy/)"
-    except TRANSPORT_ERRORS as error:
-        return (
-            f"{client.configuration.host} does not answer: {plain(error)}. Check watch.kubeconfig and watch.context"
-        )
-    return ""

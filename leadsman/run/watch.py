@@ -49,7 +49,7 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
             return
         async with ApiClient(access) as client:
             identity = watch.election.identity or new_identity()
-            election = LeaderElection(client, _lease(kafka, watch), identity, SYSTEM)
+            election = LeaderElection(client, lease_name(kafka, watch), identity, SYSTEM)
 
             async def publish_as_leader(received: Received) -> Acknowledgements:
                 """What a watcher that was paused finds in its memory is another's to publish."""
@@ -81,7 +81,7 @@ async def lead(election: LeaderElection, work: Work, stop: asyncio.Event) -> Non
             ) from None
 
 
-def _lease(kafka: KafkaSettings, watch: LiveSettings) -> LeaseName:
+def lease_name(kafka: KafkaSettings, watch: LiveSettings) -> LeaseName:
     """One Lease for each Leadsman that watches the cluster."""
     namespace = watch.election.namespace
     if namespace is None:

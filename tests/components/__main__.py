@@ -13,7 +13,13 @@ from components.cluster.kubernetes import etcd_program, kubernetes_programs
 from components.kafka import kafka_libraries
 from components.page.browser import browser_modules, chromium_program
 from components.programs.cache import ComponentMissing, say
-from components.programs.extras import alertmanager_program, kwok_program, toxiproxy_program
+from components.programs.extras import (
+    alertmanager_program,
+    helm_program,
+    kubeconform_program,
+    kwok_program,
+    toxiproxy_program,
+)
 
 NEEDED: Final[Mapping[str, Callable[[], Path]]] = {
     "kafka": kafka_libraries,
@@ -24,6 +30,8 @@ NEEDED: Final[Mapping[str, Callable[[], Path]]] = {
     "worker-image": worker_archive,
     "toxiproxy": toxiproxy_program,
     "alertmanager": alertmanager_program,
+    "helm": helm_program,
+    "kubeconform": kubeconform_program,
     "kubernetes": kubernetes_programs,
 }
 """What `make test` provides; the ones that take long are last."""

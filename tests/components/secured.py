@@ -22,12 +22,12 @@ class Authority:
         self._key, self.ca_file = folder / f"{name}-ca.key", folder / f"{name}-ca.crt"
         self._make("req", "-x509", "-days", "2", "-subj", f"/CN={name}", *self._new_key(self._key), self.ca_file)
 
-    def issue(self, name: str) -> tuple[Path, Path]:
-        """A certificate for 127.0.0.1 under this name, and its key."""
+    def issue(self, name: str, of: str = f"IP:{HOST}") -> tuple[Path, Path]:
+        """A certificate under this name for 127.0.0.1, or another subject, and its key."""
         key, request, certificate = (self._folder / f"{name}.{kind}" for kind in ("key", "csr", "crt"))
         self._make("req", "-subj", f"/CN={name}", *self._new_key(key), request)
         extensions = self._folder / f"{name}.ext"
-        extensions.write_text(f"subjectAltName=IP:{HOST}\n")
+        extensions.write_text(f"subjectAltName={of}\n")
         signed = ["-CA", self.ca_file, "-CAkey", self._key, "-CAcreateserial", "-days", "2"]
         self._make("x509", "-req", "-in", request, *signed, "-extfile", extensions, "-out", certificate)
         return certificate, key

@@ -21,6 +21,16 @@ def kwok_program() -> Path:
     return _installed("kwok", "sigs.k8s.io/kwok/cmd/kwok", "v0.8.0")
 
 
+def helm_program() -> Path:
+    """Helm, which renders and lints the chart."""
+    return _installed("helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0")
+
+
+def kubeconform_program() -> Path:
+    """kubeconform: manifests against schemas of a folder."""
+    return _installed("kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform", "v0.8.0")
+
+
 def _installed(name: str, package: str, version: str) -> Path:
     folder = cached(name, version, lambda unfinished: install_program(package, version, unfinished))
     return folder / "bin" / package.rsplit("/", 1)[-1]

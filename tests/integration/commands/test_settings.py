@@ -64,7 +64,7 @@ def test_validate_says_of_each_connection_what_to_do(file: Path, kubeconfig: Pat
     done = leadsman("validate", f"--config={file}")
     lines = done.stdout.splitlines()
     assert done.returncode == 2
-    assert [line.partition(":")[0].split()[0] for line in lines] == ["Kafka", "database", "cluster", "cluster"]
+    assert [line.partition(":")[0].split()[0] for line in lines] == ["Kafka", "database", "cluster"]
     assert all("NOT USABLE" in line for line in lines)
     assert "Check kafka.bootstrap_servers" in lines[0]
     assert "Check watch.kubeconfig" in lines[2]
@@ -93,8 +93,12 @@ def test_validate_finds_all_well_changes_nothing_and_misses_a_permission(
     status, lines = validated("nobody")
     assert status == 2
     refused = [line for line in lines if "NOT USABLE" in line]
-    assert [line.split(": ")[1] for line in refused] == ["nodes", "pods", "events"]
-    assert all("Give the account `list` and `watch` of it" in line for line in refused)
+    assert {line.split(": ")[1] for line in refused} == {
+        *(f"{verb} {resource}" for verb in ("list", "watch") for resource in ("nodes", "pods", "events")),
+        *(f"{verb} leases.coordination.k8s.io in default" for verb in ("create", "get", "update")),
+    }
+    assert all("not allowed: give the account this verb" in line for line in refused)
+    assert "cluster: get nodes/configz: ok: not allowed: eviction thresholds are assumed" in lines
 
 
 @pytest.mark.xdist_group("kafka")

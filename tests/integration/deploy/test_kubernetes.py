@@ -5,24 +5,31 @@ import re
 import subprocess
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
 import pytest
 import yaml
 
+from components.cluster.kubelet import CONFIG, RealNode
 from components.cluster.kubernetes import ApiError, Cluster
-from components.command import COMMAND, ENVIRONMENT, leadsman_process, succeeds
+from components.command import COMMAND, ENVIRONMENT, leadsman, leadsman_process, succeeds
 from components.kafka import Kafka
-from components.processes import free_port
+from components.processes import HOST, free_port
+from components.secured import Authority
 from components.telemetry import is_ready, why_not_ready
 from components.topics import messages
+from ingest.apiserver.leader import LeaseName
+from ingest.live.settings import LiveSettings
+from leadsman.run.permissions import of_kubelets, of_lease, of_resources
 from paths import ROOT
 from waiting import NotReady, eventually
 
 pytestmark = pytest.mark.xdist_group("cluster")
 
 MANIFESTS: Final = ROOT / "deploy" / "kubernetes"
+KUBELET_RECORDS: Final = {"summary", "metrics", "settings"}
 PARTS: Final = {"watch", "work", "land", "alert", "serve", "agent"}
 ROLE: Final = "/apis/rbac.authorization.k8s.io/v1/clusterroles/leadsman-watch"
 
@@ -151,7 +158,7 @@ def test_probes_ask_what_the_part_serves(part: str) -> None:
 class Watching:
     """`leadsman watch` with the service account of the manifests."""
 
-    def __init__(self, cluster: Cluster, kafka: Kafka, folder: Path, prefix: str, kubelet: str = "off") -> None:
+    def __init__(self, cluster: Cluster, kafka: Kafka, folder: Path, prefix: str, **kubelet: Any) -> None:
         token = cluster.kubectl("--namespace=leadsman", "create", "token", "leadsman-watch").strip()
         config = json.loads(cluster.kubeconfig().read_text())
         config["users"][0]["user"] = {"token": token}
@@ -163,7 +170,7 @@ class Watching:
             "watch": {
                 "kubeconfig": str(folder / "kubeconfig"),
                 "election": {"namespace": "leadsman", "name": "leadsman-watch"},
-                "kubelet": {"access": kubelet, "summary_seconds": 1, "metrics_seconds": 1},
+                "kubelet": {"access": "off", "summary_seconds": 1, "metrics_seconds": 1, **kubelet},
             },
         }
         (folder / "leadsman.yaml").write_text(yaml.safe_dump(given))
@@ -181,6 +188,15 @@ class Watching:
         """What is on the nodes' log about one of them."""
         key = f"default/{node}".encode()
         return b"\n".join(bytes(each.value) for each in messages(self.servers, self.topic) if each.key == key)
+
+    def read_of(self, node: str) -> set[str]:
+        """The kinds of what its kubelet answered."""
+        return {kind for kind in KUBELET_RECORDS if f'"kind":"{kind}"'.encode() in self.told_of(node)}
+
+    def failed_of(self, node: str) -> set[str]:
+        """The resources of its kubelet that could not be read."""
+        errors = [line for line in self.told_of(node).splitlines() if b'"kind":"source_error"' in line]
+        return {json.loads(line)["resource"] for line in errors}
 
     def refused(self) -> set[str]:
         """The streams that are not allowed."""
@@ -228,11 +244,127 @@ def test_with_one_verb_less_that_stream_is_told_and_the_others_run(
             watching.process.wait(1)
 
 
-def test_without_the_proxy_the_kubelets_are_told_as_forbidden_and_all_else_runs(
-    applied: Cluster, kafka: Kafka, tmp_path: Path, role: list[dict[str, Any]], node: str
+@dataclass(frozen=True)
+class AskingKubelet:
+    """A real kubelet that asks the API server who may, with a certificate of an authority of its own."""
+
+    node: RealNode
+    settings: dict[str, Any]
+    """As of `watch.kubelet`."""
+    certificate: dict[str, str]
+    """As of its configuration; without one a kubelet signs its own."""
+
+
+@pytest.fixture(scope="module")
+def kubelet(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AskingKubelet]:
+    authority = Authority(tmp_path_factory.mktemp("kubelet"), "kubelets")
+    certificate = dict(zip(("tlsCertFile", "tlsPrivateKeyFile"), map(str, authority.issue("kubelet")), strict=True))
+    real_node.restart_kubelet(
+        {
+            "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True, "cacheTTL": "1s"}},
+            "authorization": {
+                "mode": "Webhook",
+                "webhook": {"cacheAuthorizedTTL": "1s", "cacheUnauthorizedTTL": "1s"},
+            },
+            **certificate,
+        }
+    )
+    yield AskingKubelet(
+        real_node,
+        {
+            "access": "direct",
+            "ca_file": str(authority.ca_file),
+            "addresses": {real_node.name: f"{HOST}:{real_node.port}"},
+        },
+        certificate,
+    )
+    before = {name: CONFIG[name] for name in ("authentication", "authorization")}
+    real_node.restart_kubelet(before | dict.fromkeys(certificate, ""))
+
+
+def test_a_real_kubelet_answers_whoever_has_exactly_this_role(
+    applied: Cluster, kafka: Kafka, tmp_path: Path, kubelet: AskingKubelet
 ) -> None:
-    applied.request("PATCH", ROLE, {"rules": [rule for rule in role if rule["resources"] != ["nodes/proxy"]]})
-    with Watching(applied, kafka, tmp_path, "rbac-proxy", kubelet="proxy") as watching:
+    with Watching(applied, kafka, tmp_path, "rbac-kubelet", **kubelet.settings) as watching:
+        eventually("all is read", lambda: watching.read_of(kubelet.node.name) == KUBELET_RECORDS)
+        assert is_ready(watching.port)
+        assert watching.failed_of(kubelet.node.name) == set()
+    done = leadsman("validate", f"--config={tmp_path / 'leadsman.yaml'}", db=tmp_path / "db")
+    cluster = [line for line in done.stdout.splitlines() if line.startswith("cluster: ")]
+    assert {line for line in cluster if not line.endswith(": ok")} == set()
+
+
+@pytest.mark.parametrize(
+    ("permission", "resource", "missing"),
+    [
+        ("nodes/configz", "configz", "settings"),
+        ("nodes/metrics", "metrics", "metrics"),
+        ("nodes/stats", "stats/summary", "summary"),
+    ],
+)
+def test_what_a_real_kubelet_does_not_allow_is_missing_and_nothing_else(
+    applied: Cluster,
+    kafka: Kafka,
+    tmp_path: Path,
+    role: list[dict[str, Any]],
+    kubelet: AskingKubelet,
+    permission: str,
+    resource: str,
+    missing: str,
+) -> None:
+    left = [{**rule, "resources": [each for each in rule["resources"] if each != permission]} for rule in role]
+    applied.request("PATCH", ROLE, {"rules": left})
+    name = kubelet.node.name
+    with Watching(applied, kafka, tmp_path, f"rbac-{missing}", **kubelet.settings) as watching:
+        rest = KUBELET_RECORDS - {missing}
+        eventually("the others are read", lambda: watching.read_of(name) == rest)
+        eventually("it is reported", lambda: watching.failed_of(name) == {resource})
+        assert f"Allow get on {permission} in the ClusterRole".encode() in watching.told_of(name)
+        assert watching.refused() == set()
+
+
+def test_a_kubelet_that_signs_its_certificate_itself_gets_no_token_and_the_cure_is_named(
+    applied: Cluster, kafka: Kafka, tmp_path: Path, kubelet: AskingKubelet
+) -> None:
+    """Its certificate has the name of its node and no address; it is trusted where it is the pinned CA."""
+    node, settings = kubelet.node, kubelet.settings
+    node.restart_kubelet(dict.fromkeys(kubelet.certificate, ""))
+    try:
+        clusters = {**settings, "ca_file": None}
+        with Watching(applied, kafka, tmp_path, "rbac-signed", **clusters) as watching:
+            eventually("the cure is named", lambda: b"serverTLSBootstrap" in watching.told_of(node.name))
+            assert watching.read_of(node.name) == set()
+        pinned = {**settings, "ca_file": str(node.folder / "pki" / "kubelet.crt")}
+        (tmp_path / "pinned").mkdir()
+        with Watching(applied, kafka, tmp_path / "pinned", "rbac-pinned", **pinned) as watching:
+            eventually("it is read", lambda: "summary" in watching.read_of(node.name))
+    finally:
+        node.restart_kubelet(kubelet.certificate)
+
+
+def test_the_shipped_role_is_what_the_default_settings_need() -> None:
+    """Not a verb more, and not one less; that the API server agrees is for the tests above."""
+    roles = {each["kind"]: each["rules"] for each in documents() if each["kind"] in {"ClusterRole", "Role"}}
+    granted = {
+        (group, resource, verb)
+        for rules in roles.values()
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    settings = LiveSettings()
+    lease = LeaseName("leadsman", "leadsman-watch")
+    needed = [*of_resources(settings), *of_kubelets(settings.kubelet), *of_lease(lease)]
+    assert granted == {(each.group, each.resource, each.verb) for each in needed}
+
+
+def test_without_the_proxy_the_kubelets_are_told_as_forbidden_and_all_else_runs(
+    applied: Cluster, kafka: Kafka, tmp_path: Path, node: str
+) -> None:
+    """The shipped role does not have it."""
+    with Watching(applied, kafka, tmp_path, "rbac-proxy", access="proxy") as watching:
+        assert "can run commands in every pod" in watching.process.log.read_text()
         eventually("it is told", lambda: b"nodes/proxy" in watching.told_of(node))
         eventually("it is silent", lambda: any(f"kubelet/{node}" in each for each in why_not_ready(watching.port)))
         assert watching.refused() == set()

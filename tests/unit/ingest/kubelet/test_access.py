@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import aiohttp
 import msgspec
 import pytest
 from aiohttp import web
@@ -14,7 +13,7 @@ from kubernetes_asyncio.client.configuration import Configuration
 
 from components.processes import HOST
 from components.secured import Authority
-from ingest.kubelet.access import Address, DirectAccess, NodeProxy, kubelet_address
+from ingest.kubelet.access import Address, DirectAccess, KubeletUnreachable, NodeProxy, kubelet_address
 
 pytestmark = pytest.mark.asyncio
 
@@ -49,9 +48,9 @@ async def serving(tls: ssl.SSLContext | None = None) -> AsyncIterator[Answering]
 
 
 @asynccontextmanager
-async def a_kubelet(authority: Authority) -> AsyncIterator[Answering]:
+async def a_kubelet(authority: Authority, name: str = "kubelet", of: str = f"IP:{HOST}") -> AsyncIterator[Answering]:
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    tls.load_cert_chain(*authority.issue("kubelet"))
+    tls.load_cert_chain(*authority.issue(name, of))
     async with serving(tls) as server:
         yield server
 
@@ -86,9 +85,34 @@ async def test_direct_access_asks_the_kubelet_itself_with_our_token(tmp_path: Pa
 async def test_a_kubelet_whose_certificate_is_of_another_authority_gets_no_token(tmp_path: Path) -> None:
     other = Authority(tmp_path, "other")
     async with a_kubelet(Authority(tmp_path, "cluster")) as kubelet, direct(kubelet, other.ca_file) as way:
-        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+        with pytest.raises(KubeletUnreachable, match="unable to get local issuer certificate") as refused:
             await way.fetch("n", "stats/summary")
     assert kubelet.asked == []
+    for cure in ("serverTLSBootstrap", "watch.kubelet.ca_file", "watch.kubelet.access: proxy"):
+        assert cure in str(refused.value)
+
+
+async def test_a_certificate_for_the_nodes_name_is_its_kubelets_too(tmp_path: Path) -> None:
+    """What a kubelet signs itself has the name of its node alone (rules: kubelet-access)."""
+    authority = Authority(tmp_path, "pinned")
+    async with (
+        a_kubelet(authority, "n1.example", "DNS:n1.example") as kubelet,
+        direct(kubelet, authority.ca_file) as way,
+    ):
+        for _ in range(2):
+            await way.fetch("n1.example", "metrics")
+        for other in ("n2.example", "n" * 64):
+            with pytest.raises(KubeletUnreachable, match="not trusted"):
+                await way.fetch(other, "metrics")
+    assert kubelet.asked == [("/metrics", TOKEN)] * 2
+
+
+async def test_a_kubelet_that_cannot_be_reached_names_the_other_way(tmp_path: Path) -> None:
+    async with a_kubelet(authority := Authority(tmp_path, "cluster")) as kubelet:
+        pass
+    async with direct(kubelet, authority.ca_file) as way:
+        with pytest.raises(KubeletUnreachable, match=r"cannot be reached from here .*watch\.kubelet\.access: proxy"):
+            await way.fetch("n", "metrics")
 
 
 async def test_only_the_explicit_switch_asks_it_all_the_same(tmp_path: Path) -> None:

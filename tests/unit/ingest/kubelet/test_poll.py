@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -158,15 +159,50 @@ async def test_after_a_failure_the_settings_are_asked_for_again() -> None:
     assert [one.resource for one in seen[4:]] == ["stats/summary", "metrics", "configz"]
 
 
+FORBIDDEN = ApiError(Status(code=403, reason="Forbidden", message="no"))
+
+
+@pytest.mark.parametrize(
+    ("resource", "permission"),
+    [("stats/summary", "nodes/stats"), ("metrics", "nodes/metrics"), ("configz", "nodes/configz")],
+)
+async def test_what_is_forbidden_is_reported_and_holds_up_nothing_else(resource: str, permission: str) -> None:
+    run = Run()
+    run.kubelet.answers[resource] = FORBIDDEN
+    seen = await run.until(40, "n1")
+    errors = [(at, one) for at, one in zip(run.at, seen, strict=True) if one.type == "ERROR"]
+    assert {(one.resource, one.node) for _, one in errors} == {(resource, "n1")}
+    assert f"Allow get on {permission} in the ClusterRole" in msgspec.json.decode(errors[0][1].object)["error"]
+    assert all(later[0] - first[0] >= 300 for first, later in pairwise(errors))
+    assert 1 <= run.kubelet.paths().count(resource) <= 1 + run.clock.seconds // 300
+    others = {"stats/summary", "metrics", "configz"} - {resource}
+    assert {one.resource for one in seen if one.type == "SNAPSHOT"} == others
+    summaries = [at for at, one in zip(run.at, seen, strict=True) if one.resource == "stats/summary"]
+    assert resource == "stats/summary" or {b - a for a, b in pairwise(summaries)} == {10}
+
+
+async def test_what_is_allowed_later_is_read_then() -> None:
+    run = Run()
+    run.kubelet.answers["configz"] = FORBIDDEN
+
+    def allow(count: int) -> None:
+        if count == 20:
+            run.kubelet.answers["configz"] = b"{}"
+
+    run.after = allow
+    seen = await run.until(80, "n1")
+    assert [one.type for one in seen if one.resource == "configz"] == ["ERROR", "SNAPSHOT"]
+
+
 async def test_a_kubelet_that_refuses_is_told_once_and_asked_less_and_less() -> None:
     run = Run()
-    run.kubelet.answers["stats/summary"] = ApiError(Status(code=403, reason="Forbidden", message="no"))
+    run.kubelet.answers["stats/summary"] = ApiError(Status(code=401, reason="Unauthorized", message="no"))
     (error,) = await run.until(1, "n1")
     assert (error.type, error.resource, error.node) == ("ERROR", "stats/summary", "n1")
-    assert "nodes/proxy" in msgspec.json.decode(error.object)["error"]
+    assert "webhook authentication" in msgspec.json.decode(error.object)["error"]
 
     run = Run()
-    run.kubelet.answers["stats/summary"] = ApiError(Status(code=403, reason="Forbidden", message="no"))
+    run.kubelet.answers["stats/summary"] = ApiError(Status(code=401, reason="Unauthorized", message="no"))
     await run.until(3, "n1")
     assert run.clock.slept[1:6] == [10, 20, 40, 80, 160]
     assert run.at[1] - run.at[0] >= 300

@@ -110,7 +110,7 @@ async def test_no_message_of_a_watched_cluster_holds_a_credential_and_texts_stay
     async with _server() as server:
         access = Configuration()
         access.host = server.url
-        live = Live(LiveSettings(kubelet=KubeletSettings(summary_seconds=0.05)), access, None)
+        live = Live(LiveSettings(kubelet=KubeletSettings(access="proxy", summary_seconds=0.05)), access, None)
         stop = asyncio.Event()
         publish = Feed(cast("Publisher", recorded), topics()).publish
         run = asyncio.ensure_future(Watching(live, publish).run(stop))

@@ -32,7 +32,7 @@ def _node(version: str, name: str = "n1") -> dict[str, Any]:
 
 
 def _settings(**more: Any) -> LiveSettings:
-    kubelet = KubeletSettings(summary_seconds=0.05, metrics_seconds=0.05)
+    kubelet = KubeletSettings(access="proxy", summary_seconds=0.05, metrics_seconds=0.05)
     return LiveSettings(**{"cluster": "lab", "kubelet": kubelet, "resources": ("nodes", "pods"), **more})
 
 

@@ -17,7 +17,7 @@ from ingest.model.observation import Observation
 from ingest.model.topics import Headers
 from ingest.normalize.dead_letters import Buried
 from ingest.normalize.received import Received
-from leadsman.run.watch import _lease
+from leadsman.run.watch import lease_name
 
 pytestmark = pytest.mark.asyncio
 
@@ -74,9 +74,9 @@ async def test_an_object_of_a_shape_that_cannot_be_is_a_dead_letter_with_its_cau
 
 
 async def test_each_leadsman_of_a_cluster_has_a_lease_of_its_own_that_kubernetes_can_name() -> None:
-    assert _lease(KAFKA, LiveSettings()) == ("default", "lead-1.x-watch")
+    assert lease_name(KAFKA, LiveSettings()) == ("default", "lead-1.x-watch")
     given = LiveSettings(election=ElectionSettings(namespace="ops", name="mine"))
-    assert _lease(KAFKA, given) == ("ops", "mine")
+    assert lease_name(KAFKA, given) == ("ops", "mine")
 
 
 async def test_two_processes_never_have_the_same_identity() -> None:

@@ -1,0 +1,157 @@
+"""What this account may do in the cluster, as the API server's own review answers it, verb by verb."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Final, NamedTuple
+
+import aiohttp
+import msgspec
+from kubernetes_asyncio.client.api_client import ApiClient
+
+from common.text import plain
+from ingest.apiserver.connect import KubeconfigError, configuration
+from ingest.apiserver.leader import LeaseName
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, read_body, request
+from ingest.kubelet.fleet import PROXY_RISK
+from ingest.kubelet.settings import KubeletSettings
+from ingest.live.settings import LiveSettings
+from ingest.model.observation import UNDECODABLE
+from ingest.resources.resource import ApiResource
+from ingest.resources.table import POLLED, WATCHED
+
+REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+TIMEOUT: Final = aiohttp.ClientTimeout(total=15)
+PROXY: Final = "nodes/proxy"
+LEASES: Final = "coordination.k8s.io"
+
+
+class Checked(NamedTuple):
+    """A connection or a permission; `problem` names what to do, and is empty where it can be used."""
+
+    what: str
+    problem: str
+    note: str = ""
+    needed: bool = True
+    """A reader wants to know when it is missing."""
+
+    @property
+    def usable(self) -> bool:
+        return not self.problem and not self.note
+
+
+class Permission(NamedTuple):
+    verb: str
+    resource: str
+    """With its subresource, as `nodes/stats`."""
+    group: str = ""
+    namespace: str = ""
+    name: str = ""
+    without: str = ""
+    """What is missing where it is refused; empty where that is a problem."""
+    needed: bool = True
+    """Not of what few clusters have."""
+
+    def __str__(self) -> str:
+        group = f".{self.group}" if self.group else ""
+        where = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {self.resource}{group}{where}"
+
+    @property
+    def review(self) -> dict[str, object]:
+        """The body of a SelfSubjectAccessReview."""
+        resource, _, subresource = self.resource.partition("/")
+        asked = {
+            "verb": self.verb,
+            "group": self.group,
+            "resource": resource,
+            "subresource": subresource,
+            "namespace": self.namespace,
+            "name": self.name,
+        }
+        given = {name: value for name, value in asked.items() if value}
+        return {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": given},
+        }
+
+
+class _Verdict(msgspec.Struct, frozen=True):
+    allowed: bool = False
+
+
+class _Review(msgspec.Struct, frozen=True):
+    status: _Verdict = _Verdict()
+
+
+def of_resources(settings: LiveSettings) -> Iterator[Permission]:
+    """What the watches need."""
+    for resource in WATCHED:
+        if resource.name in settings.resources:
+            for group in _groups(resource):
+                for verb in ("list", "watch"):
+                    without = "not read" if resource.optional else ""
+                    yield Permission(verb, resource.name, group, without=without, needed=not resource.optional)
+
+
+def of_kubelets(settings: KubeletSettings) -> Iterator[Permission]:
+    """What asking kubelets needs; nothing of it is needed by the watches."""
+    if settings.access == "proxy":
+        yield Permission("get", PROXY, without="kubelets are not asked")
+    elif settings.access == "direct":
+        for resource in POLLED:
+            yield Permission("get", resource.permission, without=resource.without)
+
+
+def of_lease(lease: LeaseName) -> Iterator[Permission]:
+    """What the election of one of several watchers needs."""
+    yield Permission("create", "leases", LEASES, lease.namespace)
+    for verb in ("get", "update"):
+        yield Permission(verb, "leases", LEASES, lease.namespace, lease.name)
+
+
+async def check_cluster(settings: LiveSettings, lease: LeaseName | None = None) -> AsyncIterator[Checked]:
+    """Each permission that these settings need, and the one that they should not; one problem where none is known."""
+    try:
+        access = await configuration(settings.kubeconfig, settings.context)
+    except KubeconfigError as error:
+        yield Checked("cluster", str(error))
+        return
+    needed = [*of_resources(settings), *of_kubelets(settings.kubelet), *(of_lease(lease) if lease else ())]
+    async with ApiClient(access) as client:
+        try:
+            for permission in needed:
+                yield _judged(permission, allowed=await _allowed(client, permission))
+            if await _allowed(client, Permission("get", PROXY)):
+                yield Checked(f"cluster: get {PROXY}", "", PROXY_RISK, needed=False)
+        except (ApiError, *TRANSPORT_ERRORS) as error:
+            yield Checked("cluster", _unanswered(client, error))
+
+
+def _judged(permission: Permission, *, allowed: bool) -> Checked:
+    what = f"cluster: {permission}"
+    if allowed:
+        return Checked(what, "")
+    if permission.without:
+        return Checked(what, "", f"not allowed: {permission.without}", permission.needed)
+    return Checked(what, "not allowed: give the account this verb (deploy/)")
+
+
+async def _allowed(client: ApiClient, permission: Permission) -> bool:
+    async with request(client, "POST", REVIEWS, timeouts=TIMEOUT, body=permission.review) as response:
+        body = await read_body(response)
+    try:
+        return msgspec.json.decode(body, type=_Review).status.allowed
+    except UNDECODABLE:
+        return False
+
+
+def _unanswered(client: ApiClient, error: Exception) -> str:
+    if isinstance(error, ApiError):
+        return f"{error}. Check the credentials of watch.kubeconfig and watch.context"
+    return f"{client.configuration.host} does not answer: {plain(error)}. Check watch.kubeconfig and watch.context"
+
+
+def _groups(resource: ApiResource[Any]) -> list[str]:
+    """Of the API, of each path; empty for the core's."""
+    parts = [path.split("/") for path in resource.paths]
+    return list(dict.fromkeys(each[2] if each[1] == "apis" else "" for each in parts))

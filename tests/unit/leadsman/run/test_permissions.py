@@ -1,0 +1,97 @@
+"""Permissions are asked for verb by verb, and what a refusal costs is in the answer."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from components.processes import HOST, free_port
+from fakes.apiserver import Answer, FakeApiServer, refusal
+from ingest.apiserver.leader import LeaseName
+from ingest.kubelet.settings import KubeletSettings
+from ingest.live.settings import LiveSettings
+from leadsman.run.permissions import REVIEWS, Checked, check_cluster
+
+pytestmark = pytest.mark.asyncio
+
+
+def kubeconfig(folder: Path, server: str) -> Path:
+    path = folder / "kubeconfig"
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "c", "user": {"token": "t"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+    }
+    path.write_text(json.dumps(config))
+    return path
+
+
+def verdicts(*allowed: bool) -> list[Answer]:
+    return [Answer(msgspec.json.encode({"status": {"allowed": each}}), 201) for each in allowed]
+
+
+async def checked(folder: Path, answers: Iterable[Answer], lease: LeaseName | None = None, **settings: Any) -> Any:
+    async with FakeApiServer().running() as server:
+        server.script[REVIEWS] = list(answers)
+        watch = LiveSettings(kubeconfig=kubeconfig(folder, server.url), **settings)
+        found = [each async for each in check_cluster(watch, lease)]
+    asked = [request.body["spec"]["resourceAttributes"] for request in server.requests]
+    return found, asked
+
+
+async def test_each_verb_is_asked_for_and_the_proxy_at_last(tmp_path: Path) -> None:
+    found, asked = await checked(tmp_path, verdicts(True), LeaseName("ns", "l"), resources=("nodes",))
+    leases = {"group": "coordination.k8s.io", "resource": "leases", "namespace": "ns"}
+    assert asked == [
+        {"verb": "list", "resource": "nodes"},
+        {"verb": "watch", "resource": "nodes"},
+        {"verb": "get", "resource": "nodes", "subresource": "stats"},
+        {"verb": "get", "resource": "nodes", "subresource": "metrics"},
+        {"verb": "get", "resource": "nodes", "subresource": "configz"},
+        {"verb": "create", **leases},
+        {"verb": "get", **leases, "name": "l"},
+        {"verb": "update", **leases, "name": "l"},
+        {"verb": "get", "resource": "nodes", "subresource": "proxy"},
+    ]
+    assert all(each.usable for each in found[:-1])
+    assert "can run commands in every pod" in found[-1].note
+
+
+async def test_a_refused_watch_is_a_problem_and_a_refused_kubelet_costs_what_it_gives(tmp_path: Path) -> None:
+    answers = verdicts(True, False, True, True, False, False)
+    found, _ = await checked(tmp_path, answers, resources=("pods",))
+    assert [(each.what, each.problem, each.note) for each in found if not each.usable] == [
+        ("cluster: watch pods", "not allowed: give the account this verb (deploy/)", ""),
+        ("cluster: get nodes/configz", "", "not allowed: eviction thresholds are assumed"),
+    ]
+
+
+async def test_a_custom_resource_is_not_missed(tmp_path: Path) -> None:
+    found, asked = await checked(
+        tmp_path, verdicts(False), resources=("noderesourcetopologies",), kubelet=KubeletSettings(access="off")
+    )
+    assert {each["group"] for each in asked[:-1]} == {"topology.node.k8s.io", "topology.crane.io"}
+    assert not any(each.problem or each.needed for each in found)
+
+
+@pytest.mark.parametrize(("access", "resources"), [("proxy", {"proxy"}), ("off", set())])
+async def test_no_more_is_asked_for_than_the_settings_need(tmp_path: Path, access: Any, resources: set[str]) -> None:
+    kubelet = KubeletSettings(access=access)
+    _, asked = await checked(tmp_path, verdicts(True), resources=("nodes",), kubelet=kubelet)
+    assert {each["subresource"] for each in asked[2:-1]} == resources
+
+
+async def test_a_server_that_does_not_answer_is_one_problem(tmp_path: Path) -> None:
+    for answer in (refusal(401, "Unauthorized", "expired"), refusal(403, "Forbidden", "no")):
+        (found,), _ = await checked(tmp_path, [answer])
+        assert "Check the credentials" in found.problem
+    watch = LiveSettings(kubeconfig=kubeconfig(tmp_path, f"http://{HOST}:{free_port()}"))
+    (gone,) = [each async for each in check_cluster(watch)]
+    assert gone == Checked("cluster", gone.problem)
+    assert "does not answer" in gone.problem
