@@ -3,7 +3,9 @@
 from typing import Final
 
 _BYTES: Final = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
-_COUNTS: Final = (("G", 10**9), ("M", 10**6), ("k", 10**4))
+_COUNTS: Final = (("G", 10**9), ("M", 10**6), ("k", 10**3))
+_WHOLE: Final = 10_000
+"""Counts below are given in full."""
 _HIGH: Final = 100
 _MIDDLE: Final = 10
 
@@ -15,7 +17,7 @@ def size(value: float) -> str:
 
 def count(value: float) -> str:
     """A number, as 12.6 M."""
-    return _scaled(value, _COUNTS, "")
+    return _scaled(value, _COUNTS if abs(value) >= _WHOLE else (), "")
 
 
 def _scaled(value: float, scales: tuple[tuple[str, int], ...], base: str) -> str:

@@ -1,6 +1,7 @@
 """How a running part logs: one line an event, as text or JSON, free of control characters and secrets."""
 
 import logging
+import os
 import sys
 from collections.abc import MutableMapping
 from typing import Any, Final, Literal, TextIO, TypeAlias
@@ -51,4 +52,4 @@ def safe(_: Any, __: str, happening: MutableMapping[str, Any]) -> MutableMapping
 def _renderer(form: Form) -> Any:
     if form == "json":
         return structlog.processors.JSONRenderer(sort_keys=False, default=str)
-    return structlog.dev.ConsoleRenderer(colors=sys.stdout.isatty())
+    return structlog.dev.ConsoleRenderer(colors=sys.stdout.isatty() and not os.environ.get("NO_COLOR"))

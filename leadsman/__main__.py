@@ -19,7 +19,7 @@ def kubectl() -> NoReturn:
     from leadsman.cli.main import COMMANDS  # noqa: PLC0415 - as below
 
     arguments = sys.argv[1:]
-    named = bool(arguments) and arguments[0] in {*COMMANDS, "--help"}
+    named = bool(arguments) and arguments[0] in {*COMMANDS, "-h", "--help", "--version"}
     _run(arguments if named else ["look", *arguments], "kubectl leadsman")
 
 

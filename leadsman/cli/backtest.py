@@ -9,17 +9,17 @@ import click
 from ingest.files.ahead import read_ahead
 from ingest.files.progress import progress_bar
 from leadsman.cli import options
-from leadsman.cli.console import wide
 from leadsman.cli.exits import EXIT_BAD_INPUT, note
-from leadsman.cli.present.backtest import as_json, as_tables
-from sql.questions.backtest import backtest
+from leadsman.cli.present.backtest import as_tables, document, fired_rows
+from leadsman.cli.present.tables import show, show_columns, show_document
+from sql.questions.backtest import Backtest, backtest
 from streams.alerting.rules_file import default_rules, read_rules
 
 
 @click.command(
     "backtest",
     epilog="Examples: leadsman backtest examples/node-pressure-k8s-1.36.jsonl.gz; "
-    "leadsman backtest incident/ --rules ours.yaml --compare stricter.yaml --format json",
+    "leadsman backtest incident/ --rules ours.yaml --compare stricter.yaml -o json",
 )
 @options.sources
 @options.since_until
@@ -27,7 +27,7 @@ from streams.alerting.rules_file import default_rules, read_rules
     "--rules", type=options.FILE, metavar="FILE", help="Rules as YAML; omitted settings are the packaged ones."
 )
 @click.option("--compare", type=options.FILE, metavar="FILE", help="A second rule set, side by side.")
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to print.")
+@options.output
 def command(
     paths: tuple[Path, ...],
     *,
@@ -38,7 +38,7 @@ def command(
     cluster: str,
     node: str,
     at: datetime | None,
-    format_: str,
+    form: str,
 ) -> None:
     """Show which alerts a rule set would have raised on captures, and how long before what they announce.
 
@@ -48,20 +48,30 @@ def command(
     rule_sets = {_name(rules): read_rules(rules) if rules else default_rules()}
     if compare is not None:
         rule_sets[_name(compare, rule_sets)] = read_rules(compare)
-    with progress_bar(quiet=format_ == "json") as progress:
+    with progress_bar(quiet=form not in options.FOR_PEOPLE) as progress:
         items = read_ahead(paths, cluster=cluster, node=node, at=at, since=since, until=until, progress=progress)
         found = backtest(items, rule_sets)
-    if format_ == "json":
-        click.echo(as_json(found))
-    else:
-        for number, shown in enumerate(as_tables(found)):
-            if number and isinstance(shown, str):
-                wide.print()
-            wide.print(shown, markup=False, highlight=False)
+    match form:
+        case "json" | "yaml":
+            show_document(document(found), form)
+        case "csv":
+            show(fired_rows(found), form)
+        case _:
+            _print(found, form)
     if found.report.dead_letters:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.report.dead_letters.items()))
         note(f"leadsman: some input was bad, all else was replayed: {kinds}")
         click.get_current_context().exit(EXIT_BAD_INPUT)
+
+
+def _print(found: Backtest, form: str) -> None:
+    for number, shown in enumerate(as_tables(found)):
+        if not isinstance(shown, str):
+            show_columns(shown, form)
+            continue
+        if number:
+            click.echo()
+        click.echo(shown)
 
 
 def _name(file: Path | None, others: Collection[str] = ()) -> str:

@@ -5,7 +5,8 @@ from typing import Final
 
 from rich.console import Console
 
+WIDE: Final = 4096
 out: Final = Console(highlight=False, markup=False)
 """Words: wrapped at the terminal's width."""
-wide: Final = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 4096)
+wide: Final = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
 """Tables: whole lines where no terminal sets a width."""

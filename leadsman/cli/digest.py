@@ -4,13 +4,19 @@ import click
 
 from leadsman.cli import options
 from leadsman.cli.database import existing_database
-from sql.questions.digest import digest
+from leadsman.cli.present.tables import raw_rows, show
+from sql.questions.digest import TableDigest, digest
 
 
 @click.command("digest", epilog="Example: diff <(leadsman digest --db chdb://one) <(leadsman digest --db chdb://two)")
+@options.output
 @options.db
-def command(db: str) -> None:
+def command(form: str, db: str) -> None:
     """Print row count and hash of each table, and nothing else, to compare two databases."""
     with existing_database(db) as database:
-        for each in digest(database):
-            click.echo(f"{each.table} {each.rows} {each.hash}")
+        found = digest(database)
+    if form not in options.FOR_PEOPLE:
+        show(raw_rows(TableDigest._fields, found), form)
+        return
+    for each in found:
+        click.echo(f"{each.table} {each.rows} {each.hash}")

@@ -9,11 +9,13 @@ import msgspec
 
 from common.errors import WrongUsage
 from common.text import plain_json
-from leadsman.cli import options
-from leadsman.cli.console import out, wide
+from leadsman.cli import completion, options
+from leadsman.cli.console import out
 from leadsman.cli.database import existing_database
 from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_FIT
-from leadsman.cli.present.fit import fit_json, fit_lines, fit_table
+from leadsman.cli.present.fit import fit_columns, fit_lines, fit_rows
+from leadsman.cli.present.layout import columns
+from leadsman.cli.present.tables import show, show_columns, show_document
 from sql.questions.fit import Known, fit_document, read_known
 from sql.questions.queries import BadParameter
 from streams.questions.fit import BadQuestion, answer, asked_line, line_id, question
@@ -30,9 +32,21 @@ from streams.questions.fit import BadQuestion, answer, asked_line, line_id, ques
 @click.option(
     "--count", type=click.IntRange(1), default=1, metavar="N", help="Number of such pods, placed one after the other."
 )
-@click.option("--node", default="", show_default=False, metavar="NAME", help="This node only.")
 @click.option(
-    "--cluster", default="", show_default=False, metavar="NAME", help="The cluster, where the database holds several."
+    "--node",
+    default="",
+    show_default=False,
+    metavar="NAME",
+    shell_complete=completion.nodes,
+    help="This node only.",
+)
+@click.option(
+    "--cluster",
+    default="",
+    show_default=False,
+    metavar="NAME",
+    shell_complete=completion.clusters,
+    help="The cluster, where the database holds several.",
 )
 @click.option(
     "--questions",
@@ -40,7 +54,7 @@ from streams.questions.fit import BadQuestion, answer, asked_line, line_id, ques
     metavar="FILE",
     help='Answer each line of this file, as {"id": 7, "cpu": "8", "exclusive": true}; - reads standard input.',
 )
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to print.")
+@options.output
 @options.db
 def command(
     *,
@@ -53,7 +67,7 @@ def command(
     node: str,
     cluster: str,
     questions: Iterable[bytes] | None,
-    format_: str,
+    form: str,
     db: str,
 ) -> None:
     """Show which nodes and NUMA nodes can take such a pod now, in which placement, and why the others cannot.
@@ -81,12 +95,15 @@ def command(
     with existing_database(db) as database:
         known = read_known(database, cluster, node)
     found = answer(asked, known.candidates, known.strategies, known.scheduler_minor)
-    if format_ == "json":
-        click.echo(fit_json(known, asked, found))
-    else:
-        for line in fit_lines(known, asked, found):
-            out.print(line, soft_wrap=True)
-        wide.print(fit_table(found))
+    match form:
+        case "json" | "yaml":
+            show_document(fit_document(known, asked, found), form)
+        case "csv":
+            show(fit_rows(found), form)
+        case _:
+            for line in fit_lines(known, asked, found):
+                out.print(line, soft_wrap=form == "wide" or columns() is None)
+            show_columns(fit_columns(found), form)
     if not found.fits:
         click.get_current_context().exit(EXIT_NO_FIT)
 

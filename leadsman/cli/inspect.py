@@ -4,24 +4,34 @@ from datetime import datetime
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from ingest.files.inspect import inspect, render
 from ingest.files.progress import progress_bar
 from leadsman.cli import options
-from leadsman.cli.console import wide
+from leadsman.cli.console import WIDE, wide
 from leadsman.cli.exits import EXIT_BAD_INPUT
 from leadsman.cli.piped import on_disk
+from leadsman.cli.present.inspection import counted, document
+from leadsman.cli.present.tables import show, show_document
 
 
 @click.command("inspect", epilog="Example: leadsman inspect examples/node-pressure-k8s-1.36.jsonl.gz")
 @options.sources
-def command(paths: tuple[Path, ...], cluster: str, node: str, at: datetime | None) -> None:
+@options.output
+def command(paths: tuple[Path, ...], cluster: str, node: str, at: datetime | None, form: str) -> None:
     """Show what captures, kubectl dumps and must-gather folders hold: resources, time range, nodes, gaps, errors.
 
     Nothing is written.
     """
     with on_disk(paths) as files, progress_bar() as progress:
         inspection = inspect(files, cluster=cluster, node=node, at=at, progress=progress)
-    wide.print(render(inspection))
+    match form:
+        case "json" | "yaml":
+            show_document(document(inspection), form)
+        case "csv":
+            show(counted(inspection), form)
+        case _:
+            (Console(width=WIDE) if form == "wide" else wide).print(render(inspection))
     if inspection.unreadable:
         click.get_current_context().exit(EXIT_BAD_INPUT)

@@ -7,6 +7,7 @@ from typing import Any, Final
 import click
 
 from common.errors import WrongUsage
+from common.nearest import nearest
 
 EXTRAS: Final[Mapping[str, str]] = {"google": "agent", "grpc": "agent"}
 """The extra that brings a package, for packages that are imported with a command."""
@@ -38,6 +39,14 @@ class LazyGroup(click.Group):
             raise WrongUsage(f"{cmd_name} needs an extra: pip install 'leadsman[{extra}]'") from None
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Raises UsageError for a command that is not there, with the nearest."""
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}. {nearest(args[0], self.list_commands(ctx))}".strip())
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, self.list_commands(ctx)))

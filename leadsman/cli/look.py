@@ -21,8 +21,8 @@ from leadsman.cli.exits import EXIT_BAD_INPUT, fail, note
 from leadsman.cli.live import live_settings, run_served, watch_flags
 from leadsman.cli.piped import on_disk
 from leadsman.cli.present.report_file import save_report
-from leadsman.cli.present.story import print_story
-from leadsman.cli.present.tables import as_json
+from leadsman.cli.present.story import EVERY_LINE, LINES, print_story
+from leadsman.cli.present.tables import show
 from leadsman.run.in_process import run_in_process
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
@@ -48,7 +48,7 @@ STORY: Final = "SELECT * FROM story ORDER BY cluster, ts, node, kind, what"
     metavar="TIME",
     help="How long a live cluster is watched.",
 )
-@click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", help="How the story is printed.")
+@options.output
 @click.option("--report", type=options.FILE, metavar="FILE", help="Write the report there too.")
 @click.option("--open", "open_", is_flag=True, help="Open the report in a browser.  [default file: report.html]")
 @options.config
@@ -57,7 +57,7 @@ def command(
     *,
     paths: tuple[Path, ...],
     seconds: float,
-    output: str,
+    form: str,
     report: Path | None,
     open_: bool,
     config: Path | None,
@@ -68,7 +68,7 @@ def command(
     with _temporary(settings) as (settings, dsn):
         refused = _read(settings, dsn, paths) if paths else _watch(settings, seconds)
         with connect(dsn, read_only=True) as database:
-            _print(database, output)
+            _print(database, form)
             if report or open_:
                 _write(database, report or Path("report.html"), open_=open_)
     if refused:
@@ -107,11 +107,12 @@ def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> str:
     return "; ".join([*problems, *([str(refused)] if refused else [])])
 
 
-def _print(database: Database, output: str) -> None:
-    if output == "json":
-        click.echo(as_json(database.query(STORY)))
+def _print(database: Database, form: str) -> None:
+    if form in options.FOR_PEOPLE:
+        lines = LINES if form == "table" else EVERY_LINE
+        print_story(database, [span.cluster for span in read_spans(database)], out, None, lines)
     else:
-        print_story(database, [span.cluster for span in read_spans(database)], out, None)
+        show(database.query(STORY), form)
 
 
 def _write(database: Database, file: Path, *, open_: bool) -> None:

@@ -1,5 +1,6 @@
 """All commands as one, in the order in which people come to need them."""
 
+import os
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -41,13 +42,41 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "validate": "Check the settings and try every connection",
         "migrate": "Upgrade the schema; set how long samples stay",
         "digest": "Print each table's row count and hash",
+        "completion": "Print the script for completion in your shell",
     },
 }
 COMMANDS: Final = frozenset(name for section in SECTIONS.values() for name in section)
 
 
+def _without_colour(ctx: click.Context, param: click.Parameter, given: Any) -> None:
+    del ctx, param
+    if given:
+        from leadsman.cli.console import out  # noqa: PLC0415 - most commands can do without it
+
+        os.environ["NO_COLOR"] = "1"
+        out.no_color = True
+
+
+def no_color() -> click.Option:
+    """The flag that every command has."""
+    return click.Option(
+        ["--no-color"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_without_colour,
+        help="Print without colours, as with NO_COLOR.",
+    )
+
+
 class Commands(LazyGroup):
     """An error that the user can fix is one sentence and a status, not a traceback."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        command = super().get_command(ctx, cmd_name)
+        if command is not None and not any(param.name == "no_color" for param in command.params):
+            command.params.append(no_color())
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -66,5 +95,7 @@ app: Final = Commands(
     package="leadsman.cli",
     sections=SECTIONS,
     help="Explains node pressure, evictions, image GC, NUMA and scheduling of Kubernetes nodes.\n\n" + EXITS,
-    context_settings={"show_default": True},
+    params=[no_color()],
+    context_settings={"show_default": True, "help_option_names": ["-h", "--help"]},
 )
+click.version_option(package_name="leadsman", message="%(prog)s %(version)s")(app)

@@ -51,6 +51,19 @@ def _all(*options: Decorator) -> Decorator:
     return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
 
 
+FORMS: Final = ("table", "wide", "json", "yaml", "csv")
+FOR_PEOPLE: Final = frozenset({"table", "wide"})
+output = click.option(
+    "--output",
+    "-o",
+    "--format",
+    "form",
+    type=click.Choice(FORMS),
+    default="table",
+    help="wide: a table with nothing cut. json, yaml and csv: values as they are stored.",
+)
+"""How rows are printed; `--format` is its older name."""
+
 db = click.option(
     "--db",
     envvar="LEADSMAN_DB",

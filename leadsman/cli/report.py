@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from leadsman.cli import options
+from leadsman.cli import completion, options
 from leadsman.cli.console import out
 from leadsman.cli.database import readable_database
 from leadsman.cli.present.report_file import NODES, save_report
@@ -36,6 +36,7 @@ from leadsman.web.reading.scope import Asked
     default="",
     show_default=False,
     metavar="NAME",
+    shell_complete=completion.clusters,
     help="The cluster.  [default: the one observed last]",
 )
 @click.option(

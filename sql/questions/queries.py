@@ -1,16 +1,18 @@
 """The saved queries: one file a question, its parameters bound and never put into the text.
 
-The first line of a file is `-- ` and what it answers; then a line `-- param NAME TYPE DEFAULT: meaning` for each
-parameter.
+The first line of a file is `-- ` and what it answers. Then `-- group NAME` has the heading under which it is listed,
+`-- needs INPUT, INPUT` which inputs of `alert_coverage` it has no rows without, and a line
+`-- param NAME TYPE DEFAULT: meaning` each parameter.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from common.errors import WrongUsage
+from common.nearest import nearest
 from sql.database.errors import DatabaseError
 from sql.database.open import Database, Result
 from sql.questions.limits import Limits
@@ -41,6 +43,8 @@ class SavedQuery(NamedTuple):
     """One line."""
     parameters: tuple[Parameter, ...]
     sql: str
+    group: str = ""
+    needs: tuple[str, ...] = ()
 
 
 def saved_queries() -> list[SavedQuery]:
@@ -49,10 +53,11 @@ def saved_queries() -> list[SavedQuery]:
 
 
 def saved_query(name: str) -> SavedQuery:
-    """Raises UnknownQuery, which names all there are."""
+    """Raises UnknownQuery, which names the nearest, or all there are."""
     by_name = {query.name: query for query in saved_queries()}
     if name not in by_name:
-        raise UnknownQuery(f"there is no saved query {name!r}. There are: {', '.join(by_name)}")
+        hint = nearest(name, by_name) or f"There are: {', '.join(by_name)}"
+        raise UnknownQuery(f"there is no saved query {name!r}. {hint}")
     return by_name[name]
 
 
@@ -105,4 +110,9 @@ def _read(file: Path) -> SavedQuery:
     found = [_PARAMETER.fullmatch(line) for line in lines if line.startswith("-- param ")]
     parameters = tuple(Parameter(m["name"], m["type"], m["default"].strip("'"), m["meaning"]) for m in found if m)
     sql = "\n".join(line for line in lines if not line.startswith("--"))
-    return SavedQuery(file.stem, lines[0].removeprefix("-- "), parameters, sql)
+    needs = tuple(_line(lines, "needs").split(", ")) if _line(lines, "needs") else ()
+    return SavedQuery(file.stem, lines[0].removeprefix("-- "), parameters, sql, _line(lines, "group"), needs)
+
+
+def _line(lines: Sequence[str], key: str) -> str:
+    return next((line.removeprefix(f"-- {key} ") for line in lines if line.startswith(f"-- {key} ")), "")

@@ -1,22 +1,19 @@
-"""A backtest as tables for a person, and as JSON."""
+"""A backtest as tables for a person, and raw for programs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final
-
-import msgspec
-from rich.table import Table
-from rich.text import Text
+from typing import Any, Final, TypeAlias
 
 from common.durations import in_words
-from common.text import plain, plain_json
-from leadsman.cli.present.tables import as_table
+from common.text import plain
+from leadsman.cli.present.tables import as_objects, of_text, raw_rows
 from sql.database.open import Result
 from sql.questions.backtest import Backtest
+from sql.questions.cells import Column, as_columns
 from streams.alerting.rules import ALERT_NAMES
-from streams.questions.backtest import Announced, announced, unfulfilled
+from streams.questions.backtest import Announced, Episode, announced, unfulfilled
 
-Shown = str | Table
+Shown: TypeAlias = str | Sequence[Column]
 _CELL: Final = 300
 
 
@@ -58,18 +55,24 @@ def as_tables(found: Backtest) -> Iterator[Shown]:
         yield "Side by side"
         yield _table(("", *found.fired), _compared(found))
     yield "Forecasts of thresholds: accuracy"
-    yield as_table(found.forecasts)
+    yield as_columns(found.forecasts)
     yield "Predicted eviction order: how often the evicted pod was the first"
-    yield as_table(found.ranks)
+    yield as_columns(found.ranks)
     if found.coverage.rows:
         yield "Alerts that cannot fire, or know less, because an input is missing"
-        yield as_table(found.coverage)
+        yield as_columns(found.coverage)
 
 
-def as_json(found: Backtest) -> str:
-    """The same as one object."""
+def fired_rows(found: Backtest) -> Result:
+    """The alerts of every rule set, a row each, raw: for CSV."""
+    rows = ((rules, *each) for rules, alerts in found.fired.items() for each in alerts)
+    return raw_rows(("rules", *Episode._fields), rows)
+
+
+def document(found: Backtest) -> dict[str, Any]:
+    """All of it as one object."""
     report = found.report
-    every = {
+    return {
         "observations": report.read,
         "first": report.first,
         "last": report.last,
@@ -90,11 +93,10 @@ def as_json(found: Backtest) -> str:
             }
             for each in found.incidents
         ],
-        "forecasts": _rows(found.forecasts),
-        "ranks": _rows(found.ranks),
-        "coverage": _rows(found.coverage),
+        "forecasts": as_objects(found.forecasts),
+        "ranks": as_objects(found.ranks),
+        "coverage": as_objects(found.coverage),
     }
-    return plain_json(msgspec.json.format(msgspec.json.encode(every), indent=2))
 
 
 def _unfulfilled(found: Backtest) -> Iterator[Shown]:
@@ -143,18 +145,9 @@ def _leads(by: list[Announced]) -> str:
     return ", ".join(f"{each.alertname} {in_words(each.lead_seconds)} before" for each in by) or "NOTHING"
 
 
-def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(Text(plain(column)), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(plain(value, _CELL)) for value in row))
-    return table
+def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[Column]:
+    return of_text(columns, ([plain(value, _CELL) for value in row] for row in rows))
 
 
 def _time(ts: datetime) -> str:
     return ts.isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
-
-
-def _rows(result: Result) -> list[dict[str, Any]]:
-    return [dict(zip(result.column_names, row, strict=True)) for row in result.rows]

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import Final
 
 import msgspec
-from rich.table import Table
-from rich.text import Text
 
-from common.text import plain, plain_json
+from common.text import plain
+from leadsman.cli.present.tables import of_text, raw_rows
+from sql.database.open import Result
 from sql.questions.answers import CELL
-from sql.questions.fit import Known, fit_document
+from sql.questions.cells import Column
+from sql.questions.fit import Known
 from streams.questions.fit import MILLI, Answer, NodeAnswer, Question
 from streams.rules.values.quantity import format_quantity
 
@@ -19,11 +20,6 @@ SURE: Final = {
     "none": "pod specs",
 }
 """What the verdict on NUMA nodes rests on, by the source's fidelity."""
-
-
-def fit_json(known: Known, asked: Question, found: Answer) -> str:
-    """One object: cluster, as_of, the request, and the fields of `Answer`."""
-    return plain_json(msgspec.json.format(msgspec.json.encode(fit_document(known, asked, found)), indent=2))
 
 
 def fit_lines(known: Known, asked: Question, found: Answer) -> Iterator[str]:
@@ -47,14 +43,15 @@ def fit_lines(known: Known, asked: Question, found: Answer) -> Iterator[str]:
         )
 
 
-def fit_table(found: Answer) -> Table:
+def fit_rows(found: Answer) -> Result:
+    """A row a node, raw: for CSV."""
+    return raw_rows(NodeAnswer.__struct_fields__, map(msgspec.structs.astuple, found.nodes))
+
+
+def fit_columns(found: Answer) -> list[Column]:
     """A line a node: how many pods it takes, where, and why not."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("node", "pods", "verdict", "NUMA nodes", "hint", "policy", "known by", "would with", "why"):
-        table.add_column(name, overflow="fold")
-    for node in found.nodes:
-        table.add_row(*(Text(plain(cell, CELL)) for cell in _cells(node)))
-    return table
+    names = ("node", "pods", "verdict", "NUMA nodes", "hint", "policy", "known by", "would with", "why")
+    return of_text(names, ([plain(cell, CELL) for cell in _cells(node)] for node in found.nodes))
 
 
 def _verdict(asked: Question, found: Answer) -> str:

@@ -21,6 +21,7 @@ from sql.database.open import Database
 from streams.alerting.words import some
 
 LINES: Final = 40
+EVERY_LINE: Final = 2**32 - 1
 MOST: Final = 1200
 """Characters of a part of a card."""
 _SEVERITIES: Final = {
@@ -95,18 +96,20 @@ NEXT: Final = (
 )
 
 
-def print_story(database: Database, clusters: Iterable[str], console: Console, command: str | None) -> None:
+def print_story(
+    database: Database, clusters: Iterable[str], console: Console, command: str | None, lines: int = LINES
+) -> None:
     """Print the story of each cluster: where, what in order of time, what is not known; then what to ask next.
 
     `command` is how the reader calls this program on this database; None where the database will be gone.
     """
     for cluster in clusters:
-        _print_cluster(database, cluster, console, command)
+        _print_cluster(database, cluster, console, command, lines)
     if command is not None:
         _next(console, command)
 
 
-def _print_cluster(database: Database, cluster: str, console: Console, command: str | None) -> None:
+def _print_cluster(database: Database, cluster: str, console: Console, command: str | None, lines: int) -> None:
     parameters = {"cluster": cluster}
     _heading(database, cluster, console)
     span = next((each for each in read_spans(database) if each.cluster == cluster), None)
@@ -118,14 +121,14 @@ def _print_cluster(database: Database, cluster: str, console: Console, command: 
     for now, heading in ((True, f"At the end, {moment(view.scope.until)} UTC"), (False, "Earlier")):
         of_then = [_readable(item, command) for item in items if item.now is now]
         _section(heading, of_then, len(view.nodes), console)
-    rows = database.query(_TIMELINE, {**parameters, "lines": LINES}).rows
+    rows = database.query(_TIMELINE, {**parameters, "lines": lines}).rows
     if not rows and not items:
         console.print(f"  {nothing_found(view.evidence)}")
     _timeline(rows, console)
     total = database.query(_COUNT, parameters).rows[0][0]
-    if total > LINES:
-        more = "leadsman look -o json" if command is None else f"{command} query story"
-        console.print(f"  ... and {total - LINES} more: {more}")
+    if total > lines:
+        more = "leadsman look -o wide" if command is None else f"{command} query story"
+        console.print(f"  ... and {total - lines} more: {more}")
     _unknown(database, cluster, console)
 
 

@@ -1,35 +1,74 @@
-"""Answers of queries as text: a table for people, JSON for programs."""
+"""Answers as text: a table for people, JSON, YAML and CSV for programs, which are raw."""
 
+import json
+import os
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
 import msgspec
-from rich.table import Table
-from rich.text import Text
 
-from common.text import plain, plain_json
+from common.text import plain_json
+from leadsman.cli.present.layout import columns, lines
 from sql.database.open import Result
-from sql.questions.answers import cell
-from sql.questions.queries import saved_queries
+from sql.questions.answers import as_csv
+from sql.questions.cells import Column, as_columns
 
 
-def query_list() -> Table:
-    """The saved queries, a line each, with their parameters' defaults."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for each in saved_queries():
-        parameters = " ".join(f"{p.name}={p.default}" for p in each.parameters)
-        table.add_row(each.name, each.description + (f"  [--param {parameters}]" if parameters else ""))
-    return table
+def show(result: Result, form: str, why_empty: str = "") -> None:
+    """Print rows in one of `options.FORMS`; a table of no rows is the sentence `why_empty`."""
+    match form:
+        case "json" | "yaml":
+            show_document(as_objects(result), form)
+        case "csv":
+            click.echo(as_csv(result), nl=False)
+        case _:
+            show_columns(as_columns(result), form)
+            rows = len(result.rows)
+            click.echo("1 row" if rows == 1 else f"{rows} rows" if rows else f"0 rows. {why_empty}".rstrip(" ."))
 
 
-def as_table(result: Result) -> Table:
-    """What a cluster named is plain text in it: no markup, no control characters."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in result.column_names:
-        table.add_column(Text(plain(column)), overflow="fold")
-    for row in result.rows:
-        table.add_row(*(Text(cell(value)) for value in row))
-    return table
+def show_columns(shown: Sequence[Column], form: str = "table") -> None:
+    """Print a table, or as `wide` with all that is in it; nothing where it has no rows."""
+    if not shown or not shown[0].cells:
+        return
+    for number, line in enumerate(lines(shown, None if form == "wide" else columns())):
+        click.echo(bold(line) if not number else line)
 
 
-def as_json(result: Result) -> str:
-    """A list of objects, a row each, in the query's order."""
-    rows = [dict(zip(result.column_names, row, strict=True)) for row in result.rows]
-    return plain_json(msgspec.json.format(msgspec.json.encode(rows), indent=2))
+def bold(line: str) -> str:
+    """A heading; click leaves the style out where no terminal reads it."""
+    return line if os.environ.get("NO_COLOR") else click.style(line, bold=True)
+
+
+def show_document(document: Any, form: str) -> None:
+    """Print builtins, times and structs as JSON or YAML; both have escapes for what a terminal would run."""
+    encoded = msgspec.json.encode(document)
+    if form == "json":
+        click.echo(plain_json(msgspec.json.format(encoded, indent=2)))
+        return
+    import yaml  # noqa: PLC0415 - half of the time that a query's imports take
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    click.echo(yaml.dump(json.loads(encoded), Dumper=dumper, sort_keys=False), nl=False)
+
+
+def as_objects(result: Result) -> list[dict[str, Any]]:
+    """An object a row, in the query's order."""
+    return [dict(zip(result.column_names, row, strict=True)) for row in result.rows]
+
+
+def of_text(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Column]:
+    """Columns of cells that are plain text already."""
+    turned = list(zip(*rows, strict=True)) or [()] * len(headings)
+    return [Column(heading, cells) for heading, cells in zip(headings, turned, strict=True)]
+
+
+def raw_rows(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Result:
+    """Rows that no database gave; what is nested in them is JSON."""
+    return Result(tuple(names), ("String",) * len(names), [tuple(map(_flat, row)) for row in rows])
+
+
+def _flat(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | datetime | None) else msgspec.json.encode(value).decode()

@@ -1,4 +1,6 @@
 -- Which nodes rejected pods one after the other, how many, and who created them
+-- group Evictions and pressure
+-- needs pods or events
 -- param pods UInt32 2: storms of at least so many
 SELECT
     cluster,

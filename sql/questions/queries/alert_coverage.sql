@@ -1,4 +1,5 @@
 -- Which alerts cannot fire, or know less, because an input is missing
+-- group What is not known
 SELECT
     cluster,
     alertname,

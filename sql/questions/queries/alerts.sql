@@ -1,4 +1,5 @@
 -- Alerts of the last hours before the end of what is known, the newest first
+-- group What happened
 -- param hours UInt32 24: so many hours back from the last alert
 SELECT
     cluster,

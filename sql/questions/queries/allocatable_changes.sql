@@ -1,4 +1,6 @@
 -- When the capacity or allocatable of a node changed
+-- group Nodes
+-- needs nodes
 SELECT
     cluster,
     ts,

@@ -1,4 +1,6 @@
 -- Where a scheduler works with a wrong list of nodes, and the evidence for it
+-- group Scheduling
+-- needs nodes, pods
 -- param verdict String '': lost_node, stale_view, ghost_nodes or inconclusive; empty is all
 SELECT
     cluster,

@@ -1,4 +1,6 @@
 -- Which nodes' image GC is broken, and since when
+-- group Image GC
+-- needs events
 SELECT
     cluster,
     node,

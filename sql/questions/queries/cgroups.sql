@@ -1,4 +1,6 @@
 -- Which CPU shares, weights, quotas and memory limits pods get
+-- group Pods
+-- needs pods
 -- param node String '': only this node; empty is all
 SELECT
     cluster,

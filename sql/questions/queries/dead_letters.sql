@@ -1,4 +1,5 @@
 -- What could not be read: where it lay and why
+-- group What is not known
 SELECT
     error_type,
     count() AS records,

@@ -1,4 +1,6 @@
 -- How much of each node's disk its pods explain, and how much lies outside them
+-- group Nodes
+-- needs samples
 SELECT
     n.cluster AS cluster,
     n.node AS node,

@@ -1,4 +1,6 @@
 -- Which pods use most local storage now
+-- group Pods
+-- needs samples
 -- param limit UInt32 20: how many pods
 SELECT
     cluster,

@@ -1,4 +1,6 @@
 -- Where event counts lie: the true number can be higher
+-- group What is not known
+-- needs events
 SELECT
     cluster,
     node,

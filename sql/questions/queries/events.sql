@@ -1,4 +1,6 @@
 -- Which events occurred most
+-- group What happened
+-- needs events
 -- param type String '': Normal or Warning; empty is both
 SELECT
     cluster,

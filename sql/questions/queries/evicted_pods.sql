@@ -1,4 +1,6 @@
 -- Which running pods were evicted, for what, and whether any pod explains it
+-- group Evictions and pressure
+-- needs pods or events
 SELECT
     cluster,
     ts,

@@ -1,4 +1,6 @@
 -- Why pods were evicted or rejected, and how many
+-- group Evictions and pressure
+-- needs pods or events
 SELECT
     cluster,
     node,

@@ -1,4 +1,6 @@
 -- Requested against allocatable against used, for each node and resource
+-- group Nodes
+-- needs requests
 -- param resource String '': only this resource; empty is all
 SELECT
     cluster,

@@ -1,4 +1,6 @@
 -- Every episode of image GC trouble, harmless ones too, in order
+-- group Image GC
+-- needs events
 -- param node String '': only this node; empty is all
 SELECT
     cluster,

@@ -1,4 +1,6 @@
 -- What the image GC of each kubelet would do now, and how full its disk is
+-- group Image GC
+-- needs samples
 SELECT
     cluster,
     node,

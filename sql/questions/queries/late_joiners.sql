@@ -1,4 +1,6 @@
 -- Whether nodes that joined later stay emptier of exclusive pods
+-- group NUMA
+-- needs numa
 SELECT cluster, ts, verdict, rank_correlation, gap_ratio, oldest_nodes, oldest_ratio, youngest_nodes, youngest_ratio, free_cpus, largest_fit_cpus, explanation
 FROM late_joiners
 ORDER BY cluster, ts DESC

@@ -1,4 +1,6 @@
 -- Which pod goes next on each node, and how near each threshold is
+-- group Evictions and pressure
+-- needs samples, pods
 -- param node String '': only this node; empty is all
 -- param depth UInt32 1: how many pods of each order
 SELECT

@@ -1,4 +1,6 @@
 -- Which nodes there are, and how each is now
+-- group Nodes
+-- needs nodes
 SELECT
     cluster,
     node,

@@ -1,4 +1,6 @@
 -- Which ready nodes get no pods while others do; pods of DaemonSets and static pods do not count
+-- group Scheduling
+-- needs nodes, pods
 -- param minutes UInt32 30: within so many minutes before the last observation of the cluster
 SELECT
     n.cluster AS cluster,

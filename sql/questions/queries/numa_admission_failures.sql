@@ -1,4 +1,6 @@
 -- Pods that a node refused for NUMA or exclusive CPUs, and the state of its NUMA nodes at that moment
+-- group NUMA
+-- needs pods or events
 SELECT cluster, ts, node, namespace, pod, reason, requested_cpus, free_cpus, largest_fit_cpus, topology_manager_policy, fidelity, explanation
 FROM numa_admission_failures
 ORDER BY ts, cluster, node, namespace, pod

@@ -1,4 +1,6 @@
 -- Where an exclusive pod still fits one NUMA node, and where free CPUs are stranded
+-- group NUMA
+-- needs numa
 -- param cpus UInt32 8: exclusive CPUs that the pod asks for
 WITH if(s.policy != '', s.policy, n.cpu_manager_policy) AS policy
 SELECT

@@ -1,4 +1,6 @@
 -- How exclusive CPUs lie on each NUMA node now, and how sure that is
+-- group NUMA
+-- needs numa
 -- param node String '': only this node; empty is all
 SELECT cluster, node, numa_node, cpus, reserved_cpus, exclusive_cpus, free_cpus, cores, free_cores, source, fidelity, assumed, ts
 FROM numa_allocations

@@ -1,4 +1,6 @@
 -- Which pods hold which CPUs, on which NUMA nodes, and which of them span several
+-- group NUMA
+-- needs numa
 -- param spanning UInt8 0: 1 for only those that span several NUMA nodes
 SELECT cluster, node, namespace, pod, container, cpus, cpuset, numa_nodes, aligned, source, fidelity, ts
 FROM

@@ -1,4 +1,6 @@
 -- Which nodes hold exclusive CPUs most unevenly, and the cluster over its nodes
+-- group NUMA
+-- needs numa
 SELECT cluster, scope, node, skew_ratio, mean_absolute_deviation, free_cpus, largest_fit_cpus, stranded_cpus, spanning_pods, fidelity, explanation, ts
 FROM
 (

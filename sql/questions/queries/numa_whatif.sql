@@ -1,4 +1,6 @@
 -- How the same pods would lie if another strategy had placed them, and the largest pod that would still fit
+-- group NUMA
+-- needs numa
 -- param scope String 'cluster': cluster or node
 SELECT cluster, scope, node, strategy, skew_ratio, largest_fit_cpus, stranded_cpus, spanning_pods, unplaced_pods, pods, ts
 FROM numa_whatif

@@ -1,4 +1,6 @@
 -- Which pods use more memory or local storage than they request
+-- group Evictions and pressure
+-- needs samples, pods
 SELECT
     cluster,
     node,

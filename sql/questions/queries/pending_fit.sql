@@ -1,4 +1,6 @@
 -- Where each pending pod would fit now, and why it does not elsewhere
+-- group Pods
+-- needs nodes, pods
 -- param pod String '': only this pod; empty is all
 -- param namespace String '': only this namespace; empty is all
 -- param node String '': only this node; empty is all

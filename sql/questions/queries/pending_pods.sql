@@ -1,4 +1,6 @@
 -- Why pods are pending: the scheduler's last words about each that was not bound or deleted since
+-- group Pods
+-- needs pods or events
 SELECT
     f.cluster AS cluster,
     f.namespace AS namespace,

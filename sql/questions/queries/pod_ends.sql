@@ -1,4 +1,6 @@
 -- Who ended each pod or container, by which witness, and what recreates it
+-- group Pods
+-- needs pods or events
 -- param node String '': only this node; empty is all
 -- param namespace String '': only this namespace; empty is all
 -- param cause String '': only this cause, as oom_kill or node_pressure; empty is all

@@ -1,4 +1,6 @@
 -- How right the forecasts of thresholds were, by how far ahead they looked
+-- group Evictions and pressure
+-- needs samples
 SELECT
     signal,
     threshold,

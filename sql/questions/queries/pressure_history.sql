@@ -1,4 +1,6 @@
 -- When each node was under pressure, and for how long
+-- group Evictions and pressure
+-- needs nodes
 SELECT
     cluster,
     ts,

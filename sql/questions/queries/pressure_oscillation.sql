@@ -1,4 +1,6 @@
 -- Which nodes swing in and out of pressure, and which transition period would have kept them still
+-- group Evictions and pressure
+-- needs nodes
 -- param changes UInt32 2: hours with at least so many changes
 SELECT
     cluster,

@@ -1,4 +1,6 @@
 -- How right the predicted eviction order was: the rank that each evicted pod had before
+-- group Evictions and pressure
+-- needs samples, pods
 SELECT
     cluster,
     ts,

@@ -1,4 +1,6 @@
 -- Where samples are missing: gaps between two samples of a node
+-- group What is not known
+-- needs samples
 -- param seconds UInt32 60: gaps of at least so many seconds
 SELECT cluster, node, before AS gap_from, ts AS gap_to, dateDiff('second', before, ts) AS gap_seconds
 FROM

@@ -1,4 +1,6 @@
 -- How many nodes the scheduler counts against how many there are, over time
+-- group Scheduling
+-- needs pods or events
 -- param bucket_seconds UInt32 300: length of a step in seconds
 SELECT
     cluster,

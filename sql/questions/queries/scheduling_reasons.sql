@@ -1,4 +1,6 @@
 -- For which reasons pods found no node, over time
+-- group Scheduling
+-- needs pods or events
 -- param bucket_seconds UInt32 300: length of a step in seconds
 -- param namespace String '': only this namespace; empty is all
 SELECT

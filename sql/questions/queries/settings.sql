@@ -1,4 +1,6 @@
 -- Which image GC, eviction and CPU settings each kubelet has
+-- group Nodes
+-- needs configz
 SELECT
     cluster,
     node,

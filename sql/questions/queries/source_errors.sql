@@ -1,4 +1,5 @@
 -- Which sources could not be read, were silent, or may have missed something
+-- group What is not known
 SELECT
     cluster,
     node,

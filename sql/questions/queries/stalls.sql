@@ -1,4 +1,6 @@
 -- Where tasks wait for CPU, memory or I/O (PSI), by five minutes
+-- group Nodes
+-- needs samples
 -- param percent Float64 1: at least this share of 10 s lost
 SELECT
     cluster,

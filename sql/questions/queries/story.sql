@@ -1,4 +1,5 @@
 -- What was concluded, in words and in the order of time
+-- group What happened
 -- param node String '': only this node; empty is all
 SELECT ts, cluster, node, kind, what
 FROM story

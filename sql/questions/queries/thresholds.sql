@@ -1,4 +1,6 @@
 -- Which eviction thresholds are in force on each node, in absolute numbers, and what is left above them
+-- group Evictions and pressure
+-- needs samples
 SELECT
     cluster,
     node,

@@ -1,4 +1,6 @@
 -- How soon each node meets an eviction threshold, nearest first
+-- group Evictions and pressure
+-- needs samples
 -- param node String '': only this node; empty is all
 SELECT
     cluster,

@@ -1,4 +1,5 @@
 -- What happened on a node, in order
+-- group What happened
 -- param node String '': only this node; empty is all
 -- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
 -- param until DateTime64(6) 2262-01-01T00:00:00Z: before

@@ -1,4 +1,6 @@
 -- Which eviction signals no threshold guards, why, and what happens once they run out
+-- group Evictions and pressure
+-- needs samples
 -- param node String '': only this node; empty is all
 SELECT cluster, node, signal, available, capacity, round(100 * available / nullIf(capacity, 0), 1) AS available_percent, reason, consequence
 FROM unguarded_signals

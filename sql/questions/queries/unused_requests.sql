@@ -1,4 +1,6 @@
 -- Which living pods request much more memory than they ever used
+-- group Pods
+-- needs samples, pods
 -- param ratio Float64 2: requested at least so many times the highest use
 SELECT
     b.cluster AS cluster,

@@ -1,4 +1,6 @@
 -- Which living pods request no memory or no CPU
+-- group Pods
+-- needs pods
 SELECT
     cluster,
     node,

@@ -1,4 +1,6 @@
 -- How many nodes each zone has, by which versions: a scheduler of 1.17.0 to 1.18.6 loses nodes of uneven zones
+-- group Nodes
+-- needs nodes
 SELECT
     cluster,
     replaceAll(zone_key, '\0', '') AS zone,

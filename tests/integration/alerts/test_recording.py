@@ -124,7 +124,7 @@ def test_on_a_whole_capture_every_alert_can_fire(database: Database) -> None:
 def test_backtest_prints_lead_times_and_compares(tmp_path: Path) -> None:
     stricter = tmp_path / "late.yaml"
     stricter.write_text("alerts:\n  EvictionThresholdNear: {within: 1s, for: 10m, keep_firing: 1s}\n")
-    found = json.loads(succeeds("backtest", NODE_PRESSURE, "--compare", stricter, "--format", "json"))
+    found = json.loads(succeeds("backtest", NODE_PRESSURE, "--compare", stricter, "-o", "json"))
     assert set(found["rules"]) == {"packaged", "late.yaml"}
     assert len(found["rules"]["packaged"]["alerts"]) == 6
     by_resource = {(each["cause"], each["resource"]): each for each in found["incidents"]}

@@ -209,7 +209,7 @@ def test_sql_in_names_stays_text(hostile: tuple[Path, str]) -> None:
     found = succeeds(
         "query",
         *("--sql", "SELECT pod FROM evictions WHERE pod = {pod:String}"),
-        *("--param", f"pod={HOSTILE_POD}", "--format", "json"),
+        *("--param", f"pod={HOSTILE_POD}", "-o", "json"),
         db=hostile[0],
     )
     assert json.loads(found) == [{"pod": HOSTILE_POD}]
@@ -342,7 +342,7 @@ def test_a_wrong_question_is_refused_in_one_line(
     [
         (("query", "nodes", "--param", "x"), "'x' is not K=V"),
         (("query", "nodes", "--sql", "SELECT 1"), "give a saved query's name or --sql, not both"),
-        (("query", "nodes", "--format", "xml"), "'xml' is not one of 'table', 'json', 'csv'"),
+        (("query", "nodes", "-o", "xml"), "'xml' is not one of 'table', 'wide', 'json', 'yaml', 'csv'"),
         (("replay",), "Missing argument 'PATH...'"),
         (("replay", "x", "--since", "yesterday"), "'yesterday' is not a time; write 2026-11-21T04:19:00Z"),
         (("migrate", "--keep-samples-days", "-1"), "-1 is not in the range x>=0"),

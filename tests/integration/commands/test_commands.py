@@ -142,19 +142,20 @@ def test_what_the_demo_says_to_ask_next_can_be_asked(demo: tuple[str, str]) -> N
 def test_an_answer_is_the_same_as_table_json_and_csv(demo: tuple[str, str]) -> None:
     sql = "SELECT pod, resource, predicted_rank, ts FROM evictions WHERE cause = {cause:String} ORDER BY ts, pod"
     asked = ("query", "--sql", sql, "--param", "cause=pressure")
-    objects = json.loads(succeeds(*asked, "--format", "json", db=demo[1]))
+    objects = json.loads(succeeds(*asked, "-o", "json", db=demo[1]))
     assert {each["pod"]: each["resource"] for each in objects} == EVICTED
     assert objects[0]["ts"] == "2026-11-21T04:19:29Z"
-    lines = list(csv.DictReader(io.StringIO(succeeds(*asked, "--format", "csv", db=demo[1]))))
+    lines = list(csv.DictReader(io.StringIO(succeeds(*asked, "-o", "csv", db=demo[1]))))
     assert [line["pod"] for line in lines] == [each["pod"] for each in objects]
     assert [int(line["predicted_rank"]) for line in lines] == [each["predicted_rank"] for each in objects]
-    heading, *table = succeeds(*asked, db=demo[1]).splitlines()
+    heading, *table, counted = succeeds(*asked, db=demo[1]).splitlines()
     assert heading.split() == ["pod", "resource", "predicted_rank", "ts"]
     assert [line.split()[0] for line in table] == [each["pod"] for each in objects]
+    assert counted == f"{len(objects)} rows"
 
 
 def test_a_saved_query_takes_a_parameter(demo: tuple[str, str]) -> None:
-    found = json.loads(succeeds("query", "fit", "--param", "resource=memory", "--format", "json", db=demo[1]))
+    found = json.loads(succeeds("query", "fit", "--param", "resource=memory", "-o", "json", db=demo[1]))
     assert {each["resource"] for each in found} == {"memory"}
 
 
@@ -292,7 +293,7 @@ def test_ctrl_c_ends_a_replay_in_one_line(long_capture: Path, tmp_path: Path) ->
 def test_a_reader_that_goes_away_is_no_error(demo: tuple[str, str]) -> None:
     sql = "SELECT number FROM numbers(200000)"
     with subprocess.Popen(
-        [COMMAND, "query", "--sql", sql, "--format", "csv", "--db", demo[1]],
+        [COMMAND, "query", "--sql", sql, "-o", "csv", "--db", demo[1]],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=ENVIRONMENT,

@@ -23,7 +23,7 @@ def late_joiners(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def fit(database: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
-    done = leadsman("fit", "--exclusive", *arguments, "--format", "json", db=database)
+    done = leadsman("fit", "--exclusive", *arguments, "-o", "json", db=database)
     assert done.stderr == ""
     answer: dict[str, Any] = json.loads(done.stdout)
     return done.returncode, answer
@@ -108,7 +108,7 @@ def test_a_wrong_question_is_one_sentence_and_status_2(
 
 
 def test_the_pending_pod_is_judged_in_sql_too(late_joiners: Path) -> None:
-    done = leadsman("query", "pending_fit", "--param", "pod=needs-8", "--format", "json", db=late_joiners)
+    done = leadsman("query", "pending_fit", "--param", "pod=needs-8", "-o", "json", db=late_joiners)
     rows = {row["node"]: row for row in json.loads(done.stdout)}
     assert {node: (row["fits"], row["numa_verdict"]) for node, row in rows.items()} == {
         **{f"node-{i}": (0, "TopologyAffinityError") for i in range(1, 7)},

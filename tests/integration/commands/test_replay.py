@@ -71,7 +71,7 @@ def found(whole: Replayed) -> Rows:
         for table, columns in tables.items()
     ]
     parts.append("SELECT 'allocatable', toString(argMax(allocatable['ephemeral-storage'], ts)) FROM nodes FINAL")
-    text = succeeds("query", "--sql", " UNION ALL ".join(parts), "--format", "json", db=whole.database)
+    text = succeeds("query", "--sql", " UNION ALL ".join(parts), "-o", "json", db=whole.database)
     rows: dict[str, list[dict[str, Any]]] = {table: [] for table in (*tables, "allocatable")}
     for each in json.loads(text):
         values = json.loads(each["row"])

@@ -21,7 +21,7 @@ HEAVY: Final = {
 ALLOWED: Final = {
     "query": {"rich"},
     "fit": {"rich"},
-    "digest": {"numpy", "pyarrow"},
+    "digest": {"numpy", "pyarrow", "rich"},
     "migrate": {"rich"},
     "inspect": {"rich"},
     "report": {"jinja2", "rich"},

@@ -3,13 +3,15 @@
 import csv
 import io
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from rich.console import Console
+import yaml
 
-from leadsman.cli.present.tables import as_json, as_table
+from leadsman.cli.options import FORMS
+from leadsman.cli.present.tables import show
 from sql.database.open import Result
 from sql.questions.answers import as_csv
 
@@ -63,12 +65,30 @@ def test_numbers_times_and_ordinary_names_stay_what_they_are() -> None:
 
 
 @pytest.mark.parametrize("nested", [HOSTILE, [HOSTILE], {"a": HOSTILE}, (HOSTILE,)])
-def test_no_format_shows_a_control_or_direction_character(nested: Any) -> None:
-    table = Console(file=io.StringIO(), width=200)
-    table.print(as_table(result(nested)))
-    assert isinstance(table.file, io.StringIO)
-    for shown in (as_csv(result(nested)), as_json(result(nested)), table.file.getvalue()):
-        assert "gpj.exe" in shown
-        assert shown.replace("\n", "").isprintable()
-        assert "\u202e" not in shown
-    assert json.loads(as_json(result(HOSTILE))) == [{"c0": HOSTILE}]
+@pytest.mark.parametrize("form", FORMS)
+def test_no_format_shows_a_control_or_direction_character(
+    nested: Any, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(result(nested), form)
+    shown = capsys.readouterr().out
+    assert "gpj.exe" in shown
+    assert shown.replace("\n", "").isprintable()
+    assert "\u202e" not in shown
+
+
+@pytest.mark.parametrize(("form", "decode"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_what_a_program_decodes_is_the_value(
+    form: str, decode: Callable[[str], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(result(HOSTILE, 3, None), form)
+    assert decode(capsys.readouterr().out) == [{"c0": HOSTILE, "c1": 3, "c2": None}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "ends"), [(0, "0 rows. No Events were seen\n"), (1, "\n1 row\n"), (2, "\n2 rows\n")]
+)
+def test_a_table_ends_with_the_number_of_its_rows_or_why_there_are_none(
+    rows: int, ends: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(Result(("a",), ("String",), [("x",)] * rows), "table", "No Events were seen")
+    assert capsys.readouterr().out.endswith(ends)

@@ -7,6 +7,7 @@ import pytest
 
 from components.rows import T0, row, store, store_samples, summary
 from sql.database.open import Database
+from sql.questions.missing import why_empty
 from sql.questions.queries import (
     QUERIES,
     BadParameter,
@@ -58,6 +59,7 @@ def test_saved_queries_answer_on_an_empty_database(database: Database) -> None:
     for query in ALL:
         found = run(database, query, {})
         assert (bool(found.column_names), list(found.rows)) == (True, []), query.name
+        assert not query.needs or why_empty(database, query, {}).startswith("The database is empty: replay a capture")
 
 
 def test_an_unknown_query_is_told_the_known_ones() -> None:

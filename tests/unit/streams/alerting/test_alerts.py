@@ -70,7 +70,7 @@ def test_a_runbook_is_on_the_page_that_is_served_by_default() -> None:
 def test_an_alert_looks_at_something_and_nothing_raises_nothing(alert: AnyAlert) -> None:
     assert alert.node_rows or alert.cluster_rows
     state = alert.state()
-    after, changes = alert.step(default_rules().of(alert.name), state, [], Now(T0, {}, ()))
+    after, changes = alert.step(default_rules().of(alert.name), state, [], Now(T0, {}, {}))
     assert after == state
     assert not changes
 

@@ -1,0 +1,74 @@
+"""`leadsman completion`: what a shell offers while somebody types."""
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+from leadsman.cli.options import DEFAULT_DSN
+
+SHELLS = ("bash", "zsh", "fish")
+PROGRAM = "leadsman"
+VARIABLE = "_LEADSMAN_COMPLETE"
+"""Click's: what the script sets when it asks for completions."""
+
+
+@click.command(
+    "completion",
+    epilog="Examples: leadsman completion bash >> ~/.bashrc; leadsman completion zsh >> ~/.zshrc; "
+    "leadsman completion fish > ~/.config/fish/completions/leadsman.fish",
+)
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def command(ctx: click.Context, shell: str) -> None:
+    """Print the script with which a shell completes commands, options, saved questions, nodes and clusters."""
+    found = get_completion_class(shell)
+    if found is not None:
+        click.echo(found(ctx.find_root().command, {}, PROGRAM, VARIABLE).source())
+
+
+def questions(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Saved questions, with what each answers."""
+    from sql.questions.queries import saved_queries  # noqa: PLC0415 - only for whoever completes
+
+    del ctx, param
+    return [
+        CompletionItem(each.name, help=each.description) for each in saved_queries() if each.name.startswith(begun)
+    ]
+
+
+def parameters(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """`K=` of the question that is named already, and the values of a node or cluster."""
+    from sql.questions.queries import saved_queries  # noqa: PLC0415
+
+    name, equals, value = begun.partition("=")
+    if equals:
+        known = _named(ctx, name, value) if name in {"node", "cluster"} else []
+        return [CompletionItem(f"{name}={each.value}") for each in known]
+    del param
+    of = {each.name: each for each in saved_queries()}.get(ctx.params.get("name") or "")
+    return [CompletionItem(f"{each.name}=", help=each.meaning) for each in (of.parameters if of else ())]
+
+
+def nodes(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Nodes that the database knows."""
+    del param
+    return _named(ctx, "node", begun)
+
+
+def clusters(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Clusters that the database knows."""
+    del param
+    return _named(ctx, "cluster", begun)
+
+
+def _named(ctx: click.Context, column: str, begun: str) -> list[CompletionItem]:
+    """Nothing where the database cannot be asked: an error would stand in the middle of the reader's line."""
+    from leadsman.cli.database import existing_database  # noqa: PLC0415
+    from sql.database.errors import DatabaseError  # noqa: PLC0415
+
+    sql = f"SELECT DISTINCT {column} AS name FROM nodes WHERE startsWith(name, {{begun:String}}) ORDER BY 1 LIMIT 100"
+    try:
+        with existing_database(ctx.params.get("db") or DEFAULT_DSN) as database:
+            found = [str(name) for (name,) in database.query(sql, {"begun": begun}).rows]
+    except DatabaseError:
+        return []
+    return [CompletionItem(name) for name in found if name.isprintable() and not set(name) & set(" '\"`$\\;&|<>()")]

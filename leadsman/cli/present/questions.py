@@ -1,0 +1,46 @@
+"""The saved questions, by subject."""
+
+from typing import Final
+
+import click
+
+from leadsman.cli.present.layout import columns, lines
+from leadsman.cli.present.tables import bold, show
+from sql.database.open import Result
+from sql.questions.cells import Column
+from sql.questions.queries import SavedQuery, saved_queries
+
+GROUPS: Final = (
+    "What happened",
+    "Evictions and pressure",
+    "Pods",
+    "Nodes",
+    "Image GC",
+    "NUMA",
+    "Scheduling",
+    "What is not known",
+)
+"""In the order in which people come to need them."""
+
+
+def show_questions(form: str) -> None:
+    """Print a line each, as `wide` with parameters and their defaults; as a table under the headings of `GROUPS`."""
+    queries = sorted(saved_queries(), key=lambda query: (*GROUPS, query.group).index(query.group))
+    if form not in {"table", "wide"}:
+        rows = [(each.name, each.group, each.description, _parameters(each)) for each in queries]
+        show(Result(("name", "group", "description", "parameters"), ("String",) * 4, rows), form)
+        return
+    described = [each.description + (f"  [{_parameters(each)}]" if each.parameters else "") for each in queries]
+    names = Column("", [f"  {each.name}" for each in queries], whole=True)
+    width = None if form == "wide" else columns()
+    _, *shown = lines([names, Column("", described)], width)
+    group = ""
+    for query, line in zip(queries, shown, strict=True):
+        if query.group != group:
+            group = query.group
+            click.echo(bold(f"{group}:"))
+        click.echo(line)
+
+
+def _parameters(query: SavedQuery) -> str:
+    return "".join(f"--param {each.name}={each.default} " for each in query.parameters).strip()

@@ -1,0 +1,146 @@
+"""Values of columns as people read them: sizes, durations, cores, percentages, yes and no, times in the own zone.
+
+A column's unit is in its name (`_bytes`, `_seconds`), or follows from the signal or resource of its row.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from common.amounts import count, size
+from common.durations import in_words
+from common.text import plain
+from sql.database.open import Result
+from sql.questions.answers import CELL
+
+NOTHING: Final = "-"
+_SHORT_SECONDS: Final = 10
+_PRECISE: Final = 1000
+_MILLI: Final = 1000
+_PERCENT: Final = re.compile(r"_(percent|ratio)$")
+_UNIT: Final = re.compile(r"_(bytes|millicores|seconds|microseconds)$|^seconds_")
+_NUMBER: Final = re.compile(r"(U?Int|Float|Decimal)\d+")
+_FLAG: Final = re.compile(r"(Nullable\()?(UInt8|Bool)\)?")
+_OF_ROW: Final = frozenset(
+    {
+        *("available", "capacity", "threshold", "hard_threshold", "soft_threshold", "room", "slope_per_second"),
+        *("usage", "pod_usage", "request", "excess"),
+        *("allocatable", "requested", "used", "free"),
+    }
+)
+"""Columns whose unit depends on the row's signal or resource."""
+_BYTES: Final = re.compile(r"(?!pid\.).*\.available|memory|ephemeral-storage|storage|hugepages-.*")
+_COUNTED: Final = re.compile(r".*\.inodesFree|pid\.available|inodes")
+
+
+class Column(NamedTuple):
+    """A column of text; numbers stand to the right."""
+
+    heading: str
+    cells: Sequence[str]
+    right: bool = False
+    whole: bool = False
+    """Never cut: half a time or amount is another one."""
+
+
+def as_columns(result: Result) -> list[Column]:
+    """What a cluster named is plain text in them."""
+    of = [_subject(result.column_names, row) for row in result.rows]
+    columns = []
+    for at, (name, kind) in enumerate(zip(result.column_names, result.column_types, strict=True)):
+        flag = bool(_FLAG.fullmatch(kind)) and name.isidentifier() and not _PERCENT.search(name)
+        number = not flag and bool(_NUMBER.search(kind)) and not kind.startswith(("Map", "Array"))
+        cells = [_cell(name, row[at], about, flag=flag) for row, about in zip(result.rows, of, strict=True)]
+        columns.append(Column(heading(name), cells, number, number or flag or "DateTime" in kind))
+    return columns
+
+
+def heading(name: str) -> str:
+    """A column's name without the unit that its cells carry."""
+    if _PERCENT.search(name):
+        return plain(_PERCENT.sub("_%", name))
+    return plain(_UNIT.sub("", name) or name)
+
+
+def moment(at: datetime) -> str:
+    """A time in the reader's zone, with the zone's distance from UTC: it can be given back to `--since`."""
+    there = at.astimezone()
+    text = there.isoformat(sep=" ", timespec="seconds")
+    return f"{text[:-6]}Z" if not there.utcoffset() else text
+
+
+def _subject(names: Sequence[str], row: Sequence[Any]) -> str:
+    """The signal that a row is about, else the resource."""
+    known = dict(zip(names, row, strict=True))
+    return str(known.get("signal") or known.get("resource") or "")
+
+
+def _cell(name: str, value: Any, subject: str, *, flag: bool) -> str:
+    if value is None or value in ("", [], {}, ()):
+        return NOTHING
+    if isinstance(value, bool) or flag:
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return _amount(name, value, subject)
+    return moment(value) if isinstance(value, datetime) else plain(_several(value), CELL)
+
+
+def _several(value: Any) -> str:
+    """Elements and entries as words, without brackets."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={_part(key, each)}" for key, each in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _part(key: str, value: Any) -> str:
+    return _of(key)(value) if isinstance(value, int | float) else str(value)
+
+
+def _amount(name: str, value: float, subject: str) -> str:
+    if name.endswith("_ratio"):
+        return _number(value * 100)
+    for suffix, shown in _BY_SUFFIX:
+        if name.endswith(suffix):
+            return shown(value)
+    if name.startswith("seconds_"):
+        return duration(value)
+    if name in _OF_ROW:
+        rate = "/s" if name == "slope_per_second" else ""
+        return _of(subject)(value) + rate
+    return _number(value)
+
+
+def _of(subject: str) -> Callable[[float], str]:
+    """How amounts of this signal or resource are shown."""
+    if _BYTES.fullmatch(subject):
+        return size
+    if subject == "cpu":
+        return cores
+    return count if _COUNTED.fullmatch(subject) else _number
+
+
+def duration(seconds: float) -> str:
+    """A length of time; below ten seconds with a decimal."""
+    if 0 < abs(seconds) < _SHORT_SECONDS:
+        return f"{seconds:.1f}".removesuffix(".0") + " s"
+    return in_words(seconds) if seconds >= 0 else f"-{in_words(-seconds)}"
+
+
+def cores(millicores: float) -> str:
+    """Thousandths of a CPU, as 1.5 cores."""
+    return "1 core" if millicores == _MILLI else f"{millicores / _MILLI:.4g} cores"
+
+
+def _number(value: float) -> str:
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.3g}" if abs(value) < _PRECISE else f"{value:.0f}"
+
+
+_BY_SUFFIX: Final[Sequence[tuple[str, Callable[[float], str]]]] = (
+    ("_bytes", size),
+    ("_millicores", cores),
+    ("_microseconds", lambda value: f"{value / 1000:g} ms"),
+    ("_seconds", duration),
+)

@@ -1,0 +1,92 @@
+"""Every saved question on a terminal of 80 and of 120 columns, and what it gives where there are no rows."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rich.cells import cell_len
+
+from components.command import succeeds
+from leadsman.cli.main import app
+from leadsman.cli.present.questions import GROUPS
+from paths import LATE_JOINERS, NODE_PRESSURE
+from sql.database.open import Database, connect
+from sql.questions.cells import heading
+from sql.questions.missing import INPUTS, why_empty
+from sql.questions.queries import SavedQuery, run, saved_queries, saved_query
+
+ALL = saved_queries()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both recordings of `make demo`."""
+    db = tmp_path_factory.mktemp("terminal") / "db"
+    succeeds("replay", "-q", NODE_PRESSURE, LATE_JOINERS, db=db)
+    return db
+
+
+@pytest.fixture(scope="module")
+def asked(folder: Path) -> Iterator[Database]:
+    with connect(f"chdb://{folder}", read_only=True) as database:
+        yield database
+
+
+@contextmanager
+def _same(database: Database) -> Iterator[Database]:
+    yield database
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
+def test_no_line_is_wider_and_no_heading_is_folded(
+    query: SavedQuery, columns: int, asked: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = query.name
+    monkeypatch.setattr("leadsman.cli.query.existing_database", lambda _dsn, **_: _same(asked))
+    shown = CliRunner().invoke(app, ["query", name], env={"COLUMNS": str(columns)}, catch_exceptions=False)
+    assert shown.exit_code == 0
+    first, *rest = shown.stdout.splitlines()
+    result = run(asked, saved_query(name), {})
+    assert max(map(cell_len, (first, *rest))) <= columns
+    if not result.rows:
+        assert first.startswith("0 rows. ")
+        return
+    words = first.split() if first != "[1]" else [line.split("  ")[0] for line in rest]
+    headings = [heading(each) for each in result.column_names]
+    beneath = " ".join(" ".join(rest).split()).partition("in all rows: ")[2]
+    assert all(each in words or f"{each} " in beneath for each in headings)
+    assert rest[-1] == f"{len(result.rows)} row{'' if len(result.rows) == 1 else 's'}"
+
+
+def test_wide_cuts_nothing_and_a_pipe_neither(folder: Path) -> None:
+    for arguments in (("-o", "wide"), ()):
+        environment = {"COLUMNS": "80" if arguments else None, "LEADSMAN_DB": f"chdb://{folder}"}
+        shown = CliRunner(env=environment).invoke(app, ["query", "story", *arguments]).stdout
+        assert "the largest request that fits one NUMA node is 6" in shown
+        assert "…" not in shown.splitlines()[1]
+
+
+@pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
+def test_a_saved_question_has_a_group_and_names_its_inputs_as_alert_coverage_does(query: SavedQuery) -> None:
+    assert query.group in GROUPS
+    assert set(query.needs) <= INPUTS.keys()
+
+
+def test_the_list_has_a_line_a_question_under_the_heading_of_its_group() -> None:
+    shown = CliRunner().invoke(app, ["query", "--list"], env={"COLUMNS": "80"}).stdout.splitlines()
+    assert [line.rstrip(":") for line in shown if not line.startswith(" ")] == list(GROUPS)
+    assert {line.split()[0] for line in shown if line.startswith(" ")} == {each.name for each in ALL}
+    assert len(shown) == len(GROUPS) + len(ALL)
+    assert max(map(len, shown)) <= 80
+
+
+def test_no_rows_name_the_input_that_was_never_seen(asked: Database) -> None:
+    """The second recording has no statistics; the first one has Events of all kinds and no blind spot."""
+    assert why_empty(asked, saved_query("stalls"), {}) == (
+        "No statistics of kubelets (/stats/summary) of late-joiners were seen"
+    )
+    assert why_empty(asked, saved_query("blind_spots"), {}) == "Its inputs were seen: nothing of this kind happened"
+    assert why_empty(asked, saved_query("fit"), {"resource": "gold"}) == "Nothing is so with resource=gold"
