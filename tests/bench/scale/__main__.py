@@ -16,7 +16,7 @@ from components.cluster.kubernetes import VERSION as KUBERNETES
 from components.kafka import VERSION as KAFKA
 from paths import ROOT
 
-from . import day, kwok, nodes, peers
+from . import day, kwok, nodes, peers, up
 from .answers import Answers
 
 DOCUMENT: Final = ROOT / "tests" / "bench" / "SCALE.md"
@@ -61,6 +61,12 @@ the stand-in for the kubelets. What was in the way before, as measured on 2026-1
 - One worker is one Python process. It keeps up with 2,000 nodes when it has its states; when others leave, it reads
   theirs from Kafka first, and the lag of that minute is in its row. Have two from 1,000 nodes on.
 
+## One process
+
+`leadsman up` without Kafka, on the same API server and stand-ins: it watches, folds, stores and serves the page.
+
+{up}
+
 ## kwok
 
 {kwok}
@@ -84,7 +90,7 @@ def main() -> None:
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; all where none is given")
     parser.add_argument("--seconds", type=float, default=60, help="of each steady state")
     parser.add_argument("--plan", help="of the nodes, nodes x workers: 500x1,1000x3")
-    parser.add_argument("--size", type=float, default=1.0, help="of kwok, day and peers: 0.02 to try them")
+    parser.add_argument("--size", type=float, default=1.0, help="of up, kwok, day and peers: 0.02 to try them")
     parser.add_argument("--rounds", type=int, default=2, help="of the peers; the fastest of each counts")
     parser.add_argument("--kept", type=Path, default=ROOT / ".venv" / "scale", help="where sections are kept")
     parser.add_argument("--document", type=Path, default=DOCUMENT)
@@ -137,6 +143,10 @@ def _greatest(measured: Sequence[nodes.Step]) -> str:
     return f"**The most that was sustained: {most:,} nodes with {most * PODS:,} pods.**"
 
 
+def _up(folder: Path, given: argparse.Namespace, write: Callable[[str], None]) -> None:
+    write(up.text(up.run(folder, round(300 * given.size), PODS, given.seconds)))
+
+
 def _kwok(folder: Path, given: argparse.Namespace, write: Callable[[str], None]) -> None:
     write(kwok.text(kwok.run(folder, round(1000 * given.size), round(10_000 * given.size))))
 
@@ -153,6 +163,7 @@ def _peers(folder: Path, given: argparse.Namespace, write: Callable[[str], None]
 
 SECTIONS: Final[dict[str, Callable[[Path, argparse.Namespace, Callable[[str], None]], None]]] = {
     "nodes": _nodes,
+    "up": _up,
     "kwok": _kwok,
     "day": _day,
     "peers": _peers,

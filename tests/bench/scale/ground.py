@@ -4,7 +4,7 @@ import os
 import sys
 import urllib.request
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple, Self
@@ -39,20 +39,24 @@ class Used(NamedTuple):
 class Part:
     """One of our commands, with its telemetry."""
 
-    def __init__(self, what: str, instance: int, config: Path, folder: Path) -> None:
+    def __init__(self, what: str, flags: Sequence[str], folder: Path, instance: int | None = None) -> None:
         self._port = free_port()
+        name = what if instance is None else f"{what}-{instance}"
         env = {
             "LEADSMAN_TELEMETRY__PORT": str(self._port),
-            **({} if what == "watch" else {f"LEADSMAN_{what.upper()}__INSTANCE": f"{what}-{instance}"}),
+            **({} if instance is None else {f"LEADSMAN_{what.upper()}__INSTANCE": name}),
         }
-        name = f"{what}-{instance}"
-        self.process = leadsman_process(what, f"--config={config}", folder=folder, name=name, environment=env)
+        self.process = leadsman_process(what, *flags, folder=folder, name=name, environment=env)
 
     def start(self) -> Self:
         """Returns when it tells figures."""
         self.process.start()
         self.process.await_ready(lambda: bool(self.figures()))
         return self
+
+    def used(self) -> Used:
+        """What its process has taken so far."""
+        return _used(self.process.pid)
 
     def figures(self) -> Mapping[tuple[str, ...], float]:
         """Sums of its metrics: by name, and by name and the values of the labels; none while it does not answer."""
@@ -82,9 +86,7 @@ class Ground:
         self.engine = ClickHouseHttp(folder / "db")
         port = free_port()
         self.cluster = LargeCluster(folder, port)
-        given = [str(port), str(nodes), str(pods), *map(str, Authority(folder, "kubelets").issue("kubelet"))]
-        stubs = [sys.executable, "-m", "bench.scale.stubs", *given]
-        self.stubs = Process("stubs", stubs, folder / "stubs.log", {"PYTHONPATH": IMPORTS})
+        self.stubs = stub_kubelets(folder, port, nodes, pods)
         self.workers: list[Part] = []
 
     def __enter__(self) -> Self:
@@ -101,7 +103,7 @@ class Ground:
             with connect(self.dsn) as database:
                 migrate(database)
             self._config = self._configure()
-            self.watch, self.land = self._part("watch"), self._part("land")
+            self.watch, self.land = self._part("watch"), self._part("land", 0)
             for part in (self.watch, self.land):
                 stack.callback(part.process.stop)
             stack.callback(self.scale_workers, 0)
@@ -138,8 +140,8 @@ class Ground:
             "stubs": _used(self.stubs.pid),
         }
 
-    def _part(self, what: str, instance: int = 0) -> Part:
-        return Part(what, instance, self._config, self._folder)
+    def _part(self, what: str, instance: int | None = None) -> Part:
+        return Part(what, [f"--config={self._config}"], self._folder, instance)
 
     def _configure(self) -> Path:
         config = self._folder / "leadsman.yaml"
@@ -154,6 +156,13 @@ class Ground:
         }
         config.write_text(yaml.safe_dump(settings))
         return config
+
+
+def stub_kubelets(folder: Path, port: int, nodes: int, pods: int) -> Process:
+    """A process that answers for so many kubelets on one port, not started."""
+    given = [str(port), str(nodes), str(pods), *map(str, Authority(folder, "kubelets").issue("kubelet"))]
+    command = [sys.executable, "-m", "bench.scale.stubs", *given]
+    return Process("stubs", command, folder / "stubs.log", {"PYTHONPATH": IMPORTS})
 
 
 def _folds(worker: Part) -> bool:
