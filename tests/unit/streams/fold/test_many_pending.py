@@ -28,7 +28,7 @@ def test_an_inventory_costs_the_log_of_many_pending_pods_little(left: int) -> No
     uids = [f"uid-{number:05}" for number in range(PODS)]
     for number, uid in enumerate(uids):
         metadata = PodMetadata(f"p{number}", "ns", uid, creation_timestamp=T0)
-        pod = Pod(metadata, PodSpec(""), PodStatus("Pending", conditions=(UNSCHEDULABLE,)))
+        pod = Pod(metadata, PodSpec(""), PodStatus("Pending", conditions=[UNSCHEDULABLE]))
         ts = T0 + timedelta(milliseconds=number)
         fold.step(log, PodRecord(ts=ts, cluster="c", node="", change="ADDED", object=pod))
     listed = T0 + timedelta(hours=1)
