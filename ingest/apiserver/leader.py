@@ -1,7 +1,8 @@
 """Which of several replicas works: leader election by a Lease (coordination.k8s.io/v1), with client-go's rules.
 
 Clocks of different machines are never compared: a Lease is over when this process has seen it unchanged for its
-duration.
+duration. A leader's own is over by whichever of its clocks is ahead: where the machine was suspended, the monotonic
+one stood still.
 """
 
 import asyncio
@@ -90,7 +91,7 @@ class LeaderElection:
         self._clock = clock
         self._seen: Lease | None = None
         self._seen_at = clock.monotonic()
-        self._renewed_at = 0.0
+        self._renewed = self._time()
         self.leads = False
 
     async def run(self, work: Work) -> None:
@@ -113,7 +114,7 @@ class LeaderElection:
         """Raise LeadershipLostError where the Lease may be another's by now: this process was paused, or could not
         renew it.
         """
-        if self._clock.monotonic() - self._renewed_at > RENEW_DEADLINE_SECONDS:
+        if self._unrenewed_seconds() > RENEW_DEADLINE_SECONDS:
             self.leads = False
             raise LeadershipLostError(f"lease {self._name.namespace}/{self._name.name} was not renewed in time")
 
@@ -125,19 +126,25 @@ class LeaderElection:
     async def _keep(self) -> None:
         while True:
             await self._clock.sleep(RETRY_SECONDS)
-            if await self._try():
-                continue
-            if not self.leads or self._clock.monotonic() - self._renewed_at > RENEW_DEADLINE_SECONDS:
-                self.leads = False
+            self.check()  # another may have had it, and given it back
+            if not await self._try() and not self.leads:
                 raise LeadershipLostError(f"lease {self._name.namespace}/{self._name.name} is lost")
+            self.check()
+
+    def _time(self) -> tuple[float, datetime]:
+        return self._clock.monotonic(), self._clock.now()
+
+    def _unrenewed_seconds(self) -> float:
+        monotonic, now = self._time()
+        return max(monotonic - self._renewed[0], (now - self._renewed[1]).total_seconds())
 
     async def _try(self) -> bool:
         """Create, take or renew the Lease once; False where that did not succeed, for whatever reason."""
-        began = self._clock.monotonic()
+        began = self._time()
         try:
             lease = await self._read()
             self._note(lease)
-            action = claim(lease, self._identity, began - self._seen_at)
+            action = claim(lease, self._identity, began[0] - self._seen_at)
             if action == "wait":
                 self.leads = False
                 return False
@@ -148,7 +155,7 @@ class LeaderElection:
             return False
         except (*UNDECODABLE, *TRANSPORT_ERRORS):
             return False
-        self.leads, self._renewed_at = True, began
+        self.leads, self._renewed = True, began
         return True
 
     def _note(self, lease: Lease | None) -> None:

@@ -1,9 +1,12 @@
 """What was observed and is in no checkpoint of the database yet, as capture files (delivery.md#one-process)."""
 
+import fcntl
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from common.errors import SourceUnusable
 from common.private import FOLDER, open_private
 from ingest.files.envelope import decode_line, encode_line
 from ingest.files.lines import LINE_LIMIT_BYTES
@@ -14,16 +17,21 @@ _DIGITS: Final = 8
 _SUFFIX: Final = ".jsonl"
 
 
+class JournalHeld(SourceUnusable):
+    """Another process writes the journal; the message includes what to do."""
+
+
 class Journal:
-    """The segments of one cluster's journal in a folder, by ascending names; one process writes it.
+    """The segments of one cluster's journal in a folder, by ascending names; one process has it.
 
     Each line is with the operating system before `write` returns: a process that is killed loses at most its last
     line. `covered` is what `checkpoint` gave last, as the database has it, empty where there was none.
     """
 
     def __init__(self, folder: Path, covered: str, *, keep: bool = False) -> None:
-        """With `keep` no segment is ever deleted. Raises OSError."""
+        """With `keep` no segment is ever deleted. Raises JournalHeld and OSError."""
         folder.mkdir(FOLDER, parents=True, exist_ok=True)
+        self._lock: int | None = _locked(folder)
         self._folder = folder
         self._keep = keep
         for last in self._segments()[-1:]:
@@ -53,7 +61,7 @@ class Journal:
         """
         covered, self._reached = self._reached, self._path.name
         if self._bytes >= SEGMENT_BYTES:
-            self.close()
+            self._end_segment()
             self._path = self._next(self._path.name)
             self._lines = self._bytes = 0
         return covered
@@ -66,6 +74,13 @@ class Journal:
                     path.unlink()
 
     def close(self) -> None:
+        """Let another process have it."""
+        self._end_segment()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _end_segment(self) -> None:
         if self._file:
             self._file.close()
             self._file = None
@@ -82,6 +97,20 @@ class Journal:
             name = path.name.removesuffix(_SUFFIX)
             if path.suffix == _SUFFIX and len(name) == _DIGITS and name.isdecimal():
                 yield path
+
+
+def _locked(folder: Path) -> int:
+    """A descriptor that has the folder for itself until it is closed, or its process ends."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise JournalHeld(
+            f"{folder}: another process writes this journal. End the other leadsman up of this cluster and database, "
+            "or give this one a database, or a folder with --capture, of its own"
+        ) from None
+    return descriptor
 
 
 def _drop_torn_line(path: Path) -> None:

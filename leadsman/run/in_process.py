@@ -1,7 +1,7 @@
 """A cluster watched, analysed and landed by one process, without Kafka (delivery.md#one-process)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from common.errors import SourceUnusable
 from common.private import FOLDER
 from common.scrub import scrub
 from common.tasks import Tasks, in_thread
+from common.telemetry import registered
 from common.text import plain
 from ingest.apiserver.connect import context_name
 from ingest.files.ahead import read_ahead
@@ -30,6 +31,7 @@ from leadsman.run.settings import Settings
 from leadsman.web.site.running import listening
 from sql.database.dsn import EMBEDDED_DATABASE, Embedded, parse_dsn
 from sql.database.open import connect
+from sql.database.patient import Patient
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.schema.migrate import migrate
@@ -135,10 +137,15 @@ class InProcess:
 
     async def _fold(self, entries: Iterator[Timed[Decoded]]) -> None:
         async with self._busy:
-            for _, _, item in entries:
-                self._replay.take(item)
+            if reached := list(entries):
+                await in_thread(partial(self._take_all, reached))
         if self._replay.waiting_rows >= BATCH_ROWS:
             await self._alone(self._replay.store)
+
+    def _take_all(self, entries: Sequence[Timed[Decoded]]) -> None:
+        """Folding asks the database what it has of an hour, or a cluster, that is new."""
+        for _, _, item in entries:
+            self._replay.take(item)
 
     async def _checkpoint(self) -> None:
         covered = self._journal.checkpoint()
@@ -200,13 +207,15 @@ async def run_in_process(
     """Watch, analyse and land the cluster of these settings until `stop`, and serve the page where one is given.
 
     Where `capture` is given, everything that is observed is kept there as capture files. Raises KubeconfigError,
-    ClusterUnusable, DatabaseError, CannotListen, BadRules, and OSError where the journal cannot be written.
+    ClusterUnusable, JournalHeld, DatabaseError, CannotListen, BadRules, and OSError where the journal cannot be
+    written.
     """
     watch = await _named(settings.live())
     await _check(watch, report)
     dsn = settings.db.get_secret_value()
-    with connect(dsn) as database, connect(dsn, read_only=True) as reader:
-        migrate(database)
+    with connect(dsn) as opened, connect(dsn, read_only=True) as reader:
+        migrate(opened)
+        database = Patient(opened, stop.is_set, report)
         folder = (capture or journal_of(dsn)) / stem(watch.cluster)
         folder.mkdir(FOLDER, parents=True, exist_ok=True)
         watch = watch.model_copy(update={"versions_file": watch.versions_file or folder / VERSIONS})
@@ -214,6 +223,7 @@ async def run_in_process(
         covered = checkpoints.load(watch.cluster, JOURNAL).get("", b"").decode()
         with (
             closing(Journal(folder, covered, keep=capture is not None)) as journal,
+            registered({}, database.why_not),
             Lander(database) as lander,
             Upkeep(partial(connect, dsn)),
         ):

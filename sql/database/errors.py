@@ -8,6 +8,9 @@ from common.errors import WrongUsage
 class DatabaseError(Exception):
     """Base of all below; its text has what is wrong, where, and what to do."""
 
+    lasting = True
+    """A retry does not help."""
+
 
 class BadDsn(DatabaseError, WrongUsage):
     """The DSN cannot be understood."""
@@ -24,6 +27,8 @@ class DatabaseHeld(DatabaseError):
 class DatabaseUnreachable(DatabaseError):
     """The server does not answer, or refuses the user."""
 
+    lasting = False
+
 
 LASTING: Final = frozenset({16, 36, 47, 53, 60, 62, 70, 81, 349, 497})
 """ClickHouse's error numbers that a retry does not fix: no such table or column, a wrong type, no permission."""
@@ -34,7 +39,7 @@ FORBIDDEN: Final = frozenset({164, 497})
 
 
 class QueryFailed(DatabaseError):
-    """The engine refused a statement or a row; `lasting` where it will again, `forbidden` for want of rights."""
+    """The engine refused a statement or a row; `forbidden` for want of rights."""
 
     def __init__(self, message: str, code: int | None = None) -> None:
         super().__init__(message)

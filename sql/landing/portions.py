@@ -10,7 +10,7 @@ from ingest.model.observation import UNDECODABLE
 from ingest.model.records import SummaryRecord
 from ingest.model.topics import Topics
 from ingest.normalize.dead_letters import Buried
-from sql.database.errors import DatabaseUnreachable, QueryFailed
+from sql.database.errors import DatabaseError
 from sql.database.open import Database
 from sql.landing.arrow import from_columns
 from sql.landing.batches import land
@@ -44,9 +44,7 @@ class PortionStore:
         rows.read(self._readers[portion.topic], portion.messages)
         try:
             rows.land(self._database, portion.token)
-        except DatabaseUnreachable as failure:
-            raise TransientFailure(str(failure)) from None
-        except QueryFailed as failure:
+        except DatabaseError as failure:
             if failure.lasting:
                 raise
             raise TransientFailure(str(failure)) from None

@@ -18,7 +18,7 @@ LAG: Final = Figure(
 GAPS: Final = Figure(
     "gap_messages",
     "counter",
-    "Messages that retention deleted before they were read (lost), or that no state had seen (unfolded)",
+    "Messages that retention deleted unread (lost), perhaps (unknown), or that no state has (unfolded)",
     ("topic", "kind"),
 )
 STATE_BYTES: Final = Figure("state_bytes_written", "counter", "States that were written to changelogs", ("topic",))

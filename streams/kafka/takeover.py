@@ -1,17 +1,24 @@
 """Where a partition is taken up: what was committed, what the states cover and what the topic has still. Pure."""
 
+from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 GAP: Final = "gap: "
 """How the error of a gap's row begins."""
 BEHIND: Final = "behind: "
 """That of a row about messages that retention is about to delete."""
-Kind: TypeAlias = Literal["lost", "unfolded"]
+Kind: TypeAlias = Literal["lost", "unknown", "unfolded"]
+_WHAT: Final[Mapping[Kind, str]] = {
+    "lost": "was deleted by retention before it was read",
+    "unknown": "was deleted by retention, and Kafka does not know, or no longer, whether it was read",
+    "unfolded": "was committed, but no state has it; what the topic has of it is folded again",
+}
 
 
 class Gap(NamedTuple):
     """Messages from offset `first` up to but not including `end`: `lost`, since the topic has deleted them before
-    they were read; or `unfolded`, since they were committed and no state has seen them.
+    they were read; `unknown`, since it has deleted them and nothing shows whether they were read; or `unfolded`, since
+    they were committed and no state has seen them.
     """
 
     kind: Kind
@@ -31,10 +38,7 @@ class Gap(NamedTuple):
     @property
     def error(self) -> str:
         """For a row of `source_errors`."""
-        what = "was deleted by retention before it was read"
-        if self.kind == "unfolded":
-            what = "was committed, but no state has it; what the topic has of it is folded again"
-        return f"{GAP}{self.messages} messages, offsets {self.first} to {self.end - 1}: each {what}"
+        return f"{GAP}{self.messages} messages, offsets {self.first} to {self.end - 1}: each {_WHAT[self.kind]}"
 
 
 class Start(NamedTuple):

@@ -3,7 +3,7 @@
 from aiokafka import TopicPartition
 
 from streams.kafka.gaps import Gaps
-from streams.kafka.takeover import Gap
+from streams.kafka.takeover import Gap, Kind
 
 
 class Arrivals:
@@ -14,9 +14,9 @@ class Arrivals:
         self._next: dict[TopicPartition, int] = {}
 
     def begin(self, partition: TopicPartition, committed: int, earliest: int) -> int:
-        """Where to receive from; nothing was committed where that is negative."""
-        self._next[partition] = committed if committed >= 0 else earliest
-        self._reach(partition, earliest)
+        """Where to receive from; nothing was committed where that is negative, or Kafka has forgotten it."""
+        self._next[partition] = max(committed, 0)
+        self._reach(partition, earliest, "lost" if committed >= 0 else "unknown")
         return self._next[partition]
 
     def add(self, partition: TopicPartition, first: int, last: int) -> None:
@@ -28,8 +28,8 @@ class Arrivals:
         """Forget everything but the gaps."""
         self._next.clear()
 
-    def _reach(self, partition: TopicPartition, first: int) -> None:
+    def _reach(self, partition: TopicPartition, first: int, kind: Kind = "lost") -> None:
         expected = self._next[partition]
         if first > expected:
-            self._gaps.add(Gap("lost", partition.topic, partition.partition, expected, first))
+            self._gaps.add(Gap(kind, partition.topic, partition.partition, expected, first))
             self._next[partition] = first

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -185,6 +186,53 @@ async def test_a_leader_that_was_paused_notices_before_it_publishes() -> None:
                 await election.run(work)
         assert checked == [0]
         assert server.holder == "a"  # or another's by now: it is not ours to give back
+
+
+@pytest.mark.asyncio
+async def test_a_leader_whose_machine_was_suspended_publishes_nothing_before_it_leads_again() -> None:
+    """The monotonic clock stands still meanwhile. Another had the lease and gave it back: it is free, and taken."""
+    async with LeaseServer().running() as server, asyncio.timeout(10):
+        fake, suspended = FakeClock(), timedelta()
+        client, election = server.election("a", fake)
+        election._clock = fake.clock._replace(now=lambda: fake.now() + suspended)
+        published = []
+
+        async def work() -> None:
+            election.check()
+            published.append("before")
+            nonlocal suspended
+            suspended = timedelta(hours=1)
+            server.lease = {**(server.lease or {}), "spec": {**_spec(server), "holderIdentity": ""}}
+            while True:
+                await asyncio.sleep(0.01)
+                election.check()
+                published.append("afterwards")
+
+        async with client:
+            with pytest.raises(LeadershipLostError, match="leadsman/watch"):
+                await election.run(work)
+            assert published == ["before"]
+            await election.acquire()
+            election.check()
+        assert server.holder == "a"
+
+
+@pytest.mark.asyncio
+async def test_a_renewal_after_a_suspension_does_not_hide_it() -> None:
+    """What it has in memory is older than what another may have published."""
+    async with LeaseServer().running() as server, asyncio.timeout(10):
+        fake, suspended = FakeClock(), timedelta()
+        client, election = server.election("a", fake)
+        election._clock = fake.clock._replace(now=lambda: fake.now() + suspended)
+
+        async def work() -> None:
+            nonlocal suspended
+            suspended = timedelta(hours=1)
+            await asyncio.Event().wait()
+
+        async with client:
+            with pytest.raises(LeadershipLostError, match="not renewed in time"):
+                await election.run(work)
 
 
 @pytest.mark.asyncio

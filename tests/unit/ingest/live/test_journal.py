@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 import pytest
 
 from ingest.live import journal
-from ingest.live.journal import Journal
+from ingest.live.journal import Journal, JournalHeld
 from ingest.model.observation import Observation, Observed
 
 
@@ -30,9 +30,14 @@ Opened: TypeAlias = Callable[..., Journal]
 
 @pytest.fixture
 def opened() -> Iterator[Opened]:
-    """Opens journals that are closed after the test."""
+    """Opens one journal after the other, each as of the next process."""
     with ExitStack() as stack:
-        yield lambda *given, **named: stack.enter_context(closing(Journal(*given, **named)))
+
+        def opened(*given: Any, **named: Any) -> Journal:
+            stack.close()
+            return stack.enter_context(closing(Journal(*given, **named)))
+
+        yield opened
 
 
 def _names(folder: Path) -> list[str]:
@@ -110,3 +115,17 @@ def test_a_journal_without_its_beginning_is_not_all_that_a_database_without_a_ch
     (tmp_path / "00000001.jsonl").unlink()
     assert not opened(tmp_path, "").is_whole
     assert opened(tmp_path, "00000002.jsonl").is_whole
+
+
+def test_a_second_up_on_the_same_journal_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    """Both would delete what the other one needs; once the first has ended, in whatever way, the next one has it."""
+    first = Journal(tmp_path, "")
+    try:
+        first.write(_observation(1))
+        with pytest.raises(JournalHeld, match=f"{tmp_path}: another process writes this journal. End the other"):
+            Journal(tmp_path, "")
+        assert (tmp_path / "00000001.jsonl").exists()
+    finally:
+        first.close()
+    with closing(Journal(tmp_path, "")) as second:
+        assert [path.name for path in second.left] == ["00000001.jsonl"]

@@ -6,6 +6,7 @@ from click.testing import CliRunner
 
 from common.errors import BadRecord, KafkaUnusable, SourceUnusable, WrongUsage
 from common.settings import SettingsError
+from ingest.live.journal import JournalHeld
 from leadsman.cli.exits import mistake
 from leadsman.cli.main import app
 from sql.database.errors import BadDsn, DatabaseHeld, EngineMissing, QueryFailed, SchemaNewer
@@ -19,6 +20,7 @@ from sql.database.errors import BadDsn, DatabaseHeld, EngineMissing, QueryFailed
         (BadDsn("write chdb:"), 2),
         (EngineMissing("install it"), 2),
         (SourceUnusable("no such file"), 4),
+        (JournalHeld("another process writes it"), 4),
         (FileNotFoundError("ca.crt"), 4),
         (PermissionError("ca.crt"), 4),
         (DatabaseHeld("process 3 holds it"), 5),

@@ -1,5 +1,8 @@
 """What a lander was to receive and did not, before it begins and while it runs."""
 
+import asyncio
+
+import pytest
 from aiokafka import TopicPartition
 
 from streams.kafka.gaps import Gaps
@@ -22,11 +25,27 @@ def test_messages_that_follow_each_other_leave_no_gap() -> None:
 def test_a_new_group_begins_at_the_first_message_and_a_topic_made_anew_at_its_own() -> None:
     gaps = Gaps()
     arrivals = Arrivals(gaps)
-    assert arrivals.begin(PARTITION, committed=-1, earliest=7) == 7
+    assert arrivals.begin(PARTITION, committed=-1, earliest=0) == 0
     arrivals.begin(PARTITION, committed=100, earliest=0)
     arrivals.add(PARTITION, 0, 3)
     arrivals.add(PARTITION, 4, 4)
     assert gaps.counts == {}
+
+
+@pytest.mark.asyncio
+async def test_what_was_deleted_and_perhaps_never_stored_is_reported_as_unknown() -> None:
+    """Kafka forgets what a group committed a week after its last member, when the topic has deleted as much."""
+    gaps = Gaps()
+    arrivals = Arrivals(gaps)
+    assert arrivals.begin(PARTITION, committed=-1, earliest=2000) == 2000
+    arrivals.add(PARTITION, 2000, 2009)
+    assert gaps.counts == {("x.findings", "unknown"): 2000}
+    (why,) = gaps.why_not()
+    assert why == (
+        "kafka x.findings/2: gap: 2000 messages, offsets 0 to 1999: each was deleted by retention, and Kafka does "
+        "not know, or no longer, whether it was read"
+    )
+    await asyncio.wait_for(gaps.found(), 1)
 
 
 def test_what_was_deleted_before_the_start_and_in_between_is_told_once() -> None:

@@ -1,0 +1,102 @@
+"""`leadsman up` on a ClickHouse server that goes away: it waits, reports it, and goes on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, closing
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+from kubernetes_asyncio.client.configuration import Configuration
+
+from components.clickhouse import ClickHouseHttp
+from fakes.apiserver import FakeApiServer, event, listing, pod, watching
+from fakes.clock import hurried
+from ingest.kubelet.settings import KubeletSettings
+from ingest.live.journal import Journal
+from ingest.live.run import Live
+from ingest.live.settings import LiveSettings
+from leadsman.run.in_process import InProcess
+from sql.database.errors import DatabaseUnreachable
+from sql.database.open import connect
+from sql.database.patient import Patient
+from sql.landing.batches import Lander
+from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.schema.migrate import migrate
+from streams.analytics.registry import REDUCERS
+from streams.local.replay import Replay
+from waiting import until
+
+CLOCK: Final = hurried(0.2)
+
+
+class Up(NamedTuple):
+    process: InProcess
+    database: Patient
+    reported: list[str]
+    stop: asyncio.Event
+
+
+@asynccontextmanager
+async def up(dsn: str, journal: Path, api: FakeApiServer) -> AsyncIterator[Up]:
+    reported: list[str] = []
+    stop = asyncio.Event()
+    access = Configuration()
+    access.host = api.url
+    settings = LiveSettings(cluster="lab", resources=("pods",), kubelet=KubeletSettings(access="off"))
+    with connect(dsn) as opened:
+        migrate(opened)
+        database = Patient(opened, stop.is_set, reported.append)
+        with closing(Journal(journal, "")) as written, Lander(database) as lander:
+            replay = Replay(REDUCERS, lander, DatabaseCheckpoints(database), resumes=True)
+            live = Live(settings, access, None, CLOCK)
+            yield Up(InProcess("lab", live, written, replay, print, CLOCK), database, reported, stop)
+
+
+def pods(server: ClickHouseHttp) -> set[str]:
+    with connect(server.dsn()) as database:
+        return {name for (name,) in database.query("SELECT pod FROM pod_bindings FINAL").rows}
+
+
+@pytest.mark.asyncio
+async def test_up_outlasts_a_server_that_goes_away_and_stores_what_it_saw_meanwhile(tmp_path: Path) -> None:
+    with ExitStack() as serving:
+        server = serving.enter_context(ClickHouseHttp(tmp_path / "db"))
+        port, dsn = server.port, server.dsn()
+        async with FakeApiServer().running() as api:
+            api.script["/api/v1/pods"] = [listing("7", [pod("a", "3")]), watching(hang=False)]
+            async with up(dsn, tmp_path / "journal", api) as (process, database, reported, stop):
+                running = asyncio.ensure_future(process.run(stop))
+                await until(lambda: pods(server) == {"a"})
+                serving.close()
+                api.script["/api/v1/pods"] = [watching(event("ADDED", pod("b", "8")))]
+                await until(lambda: bool(reported))
+                assert not running.done()
+                (why,) = database.why_not()
+                assert why.startswith("the database takes nothing now: http://")
+                with ClickHouseHttp(tmp_path / "db", port=port) as again:
+                    await until(lambda: pods(again) == {"a", "b"})
+                    assert list(database.why_not()) == []
+                    stop.set()
+                    await running
+    assert reported[0].startswith("the database takes nothing now, and is asked again: ")
+    assert reported[1:] == ["the database is back"]
+
+
+@pytest.mark.asyncio
+async def test_a_stop_does_not_wait_for_a_server_that_is_away(tmp_path: Path) -> None:
+    """What was observed is in the journal, and the next run has it."""
+    with ExitStack() as serving:
+        server = serving.enter_context(ClickHouseHttp(tmp_path / "db"))
+        dsn = server.dsn()
+        async with FakeApiServer().running() as api:
+            api.script["/api/v1/pods"] = [listing("7", [pod("a", "3")]), watching(hang=False)]
+            async with up(dsn, tmp_path / "journal", api) as (process, _, reported, stop):
+                running = asyncio.ensure_future(process.run(stop))
+                await until(lambda: pods(server) == {"a"})
+                serving.close()
+                api.script["/api/v1/pods"] = [watching(event("ADDED", pod("b", "8")))]
+                await until(lambda: bool(reported))
+                stop.set()
+                with pytest.raises(DatabaseUnreachable):
+                    await asyncio.wait_for(running, 10)
