@@ -24,7 +24,10 @@ from streams.alerting.receivers.choose import ALLOWED
 )
 @options.config
 @options.kafka
-def command(to: tuple[str, ...], config: Path | None, kafka: str | None) -> None:
+@click.option(
+    "--db", metavar="DSN", help="Heed the silences of this database; by default of the one in the settings."
+)
+def command(to: tuple[str, ...], config: Path | None, kafka: str | None, db: str | None) -> None:
     """Deliver the alerts that work raises to receivers, until SIGTERM.
 
     Each receiver has a consumer group of its own: one that does not answer is tried again, and none waits for it. Run
@@ -32,7 +35,7 @@ def command(to: tuple[str, ...], config: Path | None, kafka: str | None) -> None
     secret that signs messages to webhooks (alerts.webhook_secret). FILE holds PagerDuty's routing key or
     the URL of a Teams workflow.
     """
-    settings = live_settings(config, kafka=kafka)
+    settings = live_settings(config, kafka=kafka, db=db)
     receivers = to or [text.get_secret_value() for text in settings.alerts.to]
     if not receivers:
         fail(f"alert: no receiver. Give --to: {ALLOWED}", EXIT_USAGE)

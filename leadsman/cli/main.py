@@ -35,6 +35,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "work": "Analyse the event stream in Kafka",
         "land": "Write Kafka messages to the database exactly once",
         "alert": "Deliver alerts to Alertmanager, Slack, PagerDuty, Teams",
+        "silence": "Keep receivers from being sent some alerts",
         "agent": "Report a node's exclusive CPUs, memory and devices",
     },
     "Set up and maintain": {

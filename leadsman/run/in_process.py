@@ -28,6 +28,11 @@ from ingest.normalize.decoded import Decoded, decode
 from leadsman.run.permissions import check_cluster
 from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
+<<<<<<< HEAD
+=======
+from leadsman.run.silences import Silences
+from leadsman.run.validate import check_cluster
+>>>>>>> 7735ad5 (Silences: alerts by matchers on their labels that receivers are not sent until a time)
 from leadsman.web.site.running import listening
 from sql.database.dsn import EMBEDDED_DATABASE, Embedded, parse_dsn
 from sql.database.open import connect
@@ -36,6 +41,7 @@ from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.schema.migrate import migrate
 from sql.schema.upkeep import Upkeep
+from streams.alerting.silences import Silence, silence_of
 from streams.fold.batch import Batch, Sink
 from streams.fold.checkpoints import Entry
 from streams.fold.findings import Alert
@@ -177,11 +183,15 @@ class InProcess:
 
 
 class Announcing:
-    """A sink that reports alerts as they fire and are resolved, before they are stored."""
+    """A sink that reports alerts as they fire and are resolved, before they are stored; none that is silenced."""
 
-    def __init__(self, sink: Sink, report: Report) -> None:
+    def __init__(
+        self, sink: Sink, report: Report, silences: Callable[[], Sequence[Silence]] = tuple, clock: Clock = SYSTEM
+    ) -> None:
         self._sink = sink
         self._report = report
+        self._silences = silences
+        self._clock = clock
         self._firing: set[str] = set()
 
     def write(self, batch: Batch) -> None:
@@ -195,6 +205,8 @@ class Announcing:
 
     def _announce(self, alert: Alert) -> None:
         if (alert.status == "firing") == (alert.fingerprint in self._firing):
+            return
+        if alert.status == "firing" and silence_of(alert.labels, self._silences(), self._clock.now()):
             return
         self._firing ^= {alert.fingerprint}
         summary = plain(alert.annotations.get("summary", ""))
@@ -230,15 +242,20 @@ async def run_in_process(
             if not journal.is_whole:
                 (folder / VERSIONS).unlink(missing_ok=True)
             live = await Live.connect(watch)
-            replay = Replay(all_reducers(settings), Announcing(lander, report), checkpoints, resumes=True)
+            silences = Silences(partial(connect, dsn))
+            await silences.read()
+            announcing = Announcing(lander, report, silences.known)
+            replay = Replay(all_reducers(settings), announcing, checkpoints, resumes=True)
             process = InProcess(watch.cluster, live, journal, replay, report)
             await process.resume()
-            if page is None:
-                await process.run(stop)
-                return
-            async with listening(reader, page.host, page.port, page.token) as at:
-                report(f"cluster {plain(watch.cluster)} is at {at} ; Ctrl-C ends it")
-                await process.run(stop)
+            async with silences.served(dsn), Tasks() as begin:
+                begin(silences.run())
+                if page is None:
+                    await process.run(stop)
+                    return
+                async with listening(reader, page.host, page.port, page.token) as at:
+                    report(f"cluster {plain(watch.cluster)} is at {at} ; Ctrl-C ends it")
+                    await process.run(stop)
     report("all that was observed is stored")
 
 

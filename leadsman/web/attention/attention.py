@@ -41,7 +41,7 @@ def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert]) -> list[Item]:
     found = list(items)
     left: dict[str, list[Alert]] = {}
     for alert in alerts:
-        if not alert.firing:
+        if not alert.firing or alert.silenced:
             continue
         place = next((place for place, item in enumerate(found) if _is_about(alert, item)), None)
         if place is None:

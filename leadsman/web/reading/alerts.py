@@ -1,11 +1,15 @@
 """Alerts, where this database has them."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from leadsman.web.reading.asked import ask, has_table
 from leadsman.web.reading.evidence import Evidence
+from leadsman.web.reading.words import moment
 from sql.database.open import Database
+from sql.landing.silences import read_silences
+from streams.alerting.silences import Silence, silence_of
 
 TABLE = "alerts"
 
@@ -26,10 +30,13 @@ class Alert(NamedTuple):
     """Nobody knows whether it still holds: there was no data for an hour."""
     resource: str = ""
     """What its labels name it for: memory, ephemeral-storage, inodes, pids, or a condition."""
+    silenced: str = ""
+    """Of one that fires while a silence covers it: until when, by whom and why."""
 
     @property
     def state(self) -> str:
-        return "not known" if self.unknown else "firing" if self.firing else "resolved"
+        firing = "silenced" if self.silenced else "firing"
+        return "not known" if self.unknown else firing if self.firing else "resolved"
 
 
 def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert] | None:
@@ -39,6 +46,7 @@ def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert]
     """
     if not has_table(db, TABLE):
         return None
+    silences = read_silences(db) if has_table(db, "silences") else []
     return [
         Alert(
             row["alertname"],
@@ -52,6 +60,12 @@ def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert]
             row["annotations"].get("runbook_url", ""),
             bool(row["unknown"]) or (row["status"] == "firing" and evidence.lost),
             row["resource"],
+            _silenced(row["labels"], silences, evidence.scope.judged_at) if row["status"] == "firing" else "",
         )
         for row in ask(db, "alerts", evidence.scope, node=node)
     ]
+
+
+def _silenced(labels: Mapping[str, str], silences: Sequence[Silence], at: datetime) -> str:
+    found = silence_of(labels, silences, at)
+    return f"until {moment(found.ends_at)} UTC by {found.created_by}: {found.comment}" if found else ""

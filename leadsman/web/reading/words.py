@@ -9,6 +9,7 @@ from streams.rules.eviction.signals import PID_AVAILABLE
 
 KINDS: Final = {
     "alert": "Alert",
+    "silence": "Silence",
     "eviction": "Eviction",
     "limit": "Own limit",
     "rejection": "Rejection",

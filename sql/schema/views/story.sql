@@ -1,7 +1,7 @@
 -- Everything that was concluded, in words, in the order of time: for the report and the story after a replay.
 -- column ts: When it happened or began
 -- column node: The node that it concerns; empty where it concerns the cluster
--- column kind: kubelet, node, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, pending, warning or unknown
+-- column kind: kubelet, node, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, silence, pending, warning or unknown
 -- column what: A sentence about it
 CREATE OR REPLACE VIEW story AS
 WITH
@@ -200,6 +200,18 @@ FROM
         FROM nodes FINAL
     )
     WHERE unschedulable != before AND NOT deleted
+    UNION ALL
+    SELECT
+        c.cluster AS cluster, s.starts_at AS ts, '' AS node, 'silence' AS kind,
+        concat('Alerts are silenced until ', formatDateTime(s.ends_at, '%F %T UTC', 'UTC'), ' by ', s.created_by, ' (',
+            arrayStringConcat(arrayMap(m -> concat(m.1, m.2, '"', m.3, '"'), s.matchers), ', '), '): ', s.comment) AS what
+    FROM (SELECT * FROM silences FINAL WHERE ends_at > starts_at) AS s
+    CROSS JOIN (SELECT DISTINCT cluster FROM nodes) AS c
+    WHERE arrayAll(
+        -- A value is compiled as a pattern only where it is one
+        m -> m.1 != 'cluster' OR if(endsWith(m.2, '~'),
+            match(c.cluster, concat('(?s)^(?:', if(endsWith(m.2, '~'), m.3, ''), ')$')), c.cluster = m.3) != startsWith(m.2, '!'),
+        s.matchers)
     UNION ALL
     SELECT
         w.cluster AS cluster, min(w.since) AS ts, w.node AS node, 'pending' AS kind,

@@ -6,7 +6,7 @@ ran before sends what fires now, not what was resolved long ago.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -26,6 +26,8 @@ from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
 from streams.alerting.receivers.choose import Receiver
 from streams.alerting.receivers.remembered import Remembered
 from streams.alerting.receivers.standing import Received, Standing
+from streams.alerting.receivers.withholding import Withholding
+from streams.alerting.silences import Silence
 from streams.kafka.messages.alerts import decode_alert
 
 _FIRST: Final = "first "
@@ -51,10 +53,12 @@ class AlertConsumer:
         receiver: Receiver,
         bootstrap_servers: str,
         client_options: Mapping[str, Any] | None = None,
+        silences: Callable[[], Sequence[Silence]] = tuple,
     ) -> None:
         self._topic = topic
         self._group = group
         self._receiver = receiver
+        self._silences = silences
         self._trouble = "it is starting"
         self._options = {"bootstrap_servers": bootstrap_servers, **(client_options or {})}
 
@@ -99,7 +103,7 @@ class AlertConsumer:
                 begin(aiokafka_fixes.failure(consumer))
                 self._trouble = ""
                 committed = await self._read_committed(partitions)
-                await _Following(consumer, partitions, committed, self._receiver).run()
+                await _Following(consumer, partitions, committed, Withholding(self._receiver, self._silences)).run()
         finally:
             await aiokafka_fixes.stop(consumer)
 
@@ -120,7 +124,7 @@ class _Following:
         consumer: AIOKafkaConsumer,
         partitions: Sequence[TopicPartition],
         committed: Mapping[TopicPartition, OffsetAndMetadata],
-        receiver: Receiver,
+        receiver: Withholding,
     ) -> None:
         self._consumer = consumer
         self._partitions = partitions
@@ -137,14 +141,15 @@ class _Following:
         self._consumer.assign(self._partitions)
         await self._consumer.seek_to_beginning(*self._partitions)
         known, first = await self._delivered()
-        log.info("following the alerts", receiver=self._receiver.name)
+        log.info("following the alerts", receiver=self._receiver.receiver.name)
         unsent = await self._catch_up({**known, **first}, first)
         self._done = {**known, **first}
         if first:
             self._judged_at = SYSTEM.now()
         self._standing.lose(self._judged_at)
         for received in self._standing.of(self._remembered.parked):
-            self._receiver.park(received)
+            self._receiver.receiver.park(received)
+        self._receiver.withhold(self._remembered.withheld)
         news = [received for received in self._standing.firing() if received.alert.fingerprint in unsent]
         if news or self._receiver.resend_seconds is not None:
             await self._receiver.deliver(news, self._standing)
@@ -226,7 +231,7 @@ class _Following:
 
     async def _commit(self, ends: Mapping[TopicPartition, int]) -> None:
         """What is done up to there, and in one request what the next process has to know."""
-        remembered = Remembered.of(self._judged_at, self._receiver.parked)
+        remembered = Remembered.of(self._judged_at, self._receiver.receiver.parked, self._receiver.withheld)
         if not ends and remembered == self._remembered:
             return
         self._done |= ends

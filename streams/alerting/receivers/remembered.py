@@ -7,7 +7,7 @@ from typing import Final, Self
 import msgspec
 
 MOST: Final = 200
-"""Parked alerts that are remembered: Kafka takes 4,096 bytes of metadata."""
+"""Alerts that are remembered: Kafka takes 4,096 bytes of metadata."""
 
 
 class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -15,10 +15,13 @@ class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
     """Since 1970: what had no news then for too long was delivered as unknown."""
     parked: list[str] = []
     """Fingerprints of alerts that the receiver has not taken."""
+    withheld: list[str] = []
+    """Fingerprints of alerts that it was not sent because they were silenced."""
 
     @classmethod
-    def of(cls, judged_at: datetime, parked: Collection[str]) -> Self:
-        return cls(int(judged_at.timestamp()), sorted(parked)[:MOST])
+    def of(cls, judged_at: datetime, parked: Collection[str], withheld: Collection[str] = ()) -> Self:
+        kept = sorted(parked)[:MOST]
+        return cls(int(judged_at.timestamp()), kept, sorted(withheld)[: MOST - len(kept)])
 
     @classmethod
     def parse(cls, metadata: str) -> Self:

@@ -38,6 +38,12 @@ class Standing:
         """Forget an alert that left the topic."""
         self._last.pop(fingerprint, None)
 
+    def without(self, fingerprints: Collection[str]) -> "Standing":
+        """The same, but for some alerts."""
+        other = Standing()
+        other._last = {each: received for each, received in self._last.items() if each not in fingerprints}
+        return other
+
     def firing(self) -> Sequence[Received]:
         """What fires, in the order in which it fired."""
         found = [received for received in self._last.values() if received.alert.status == "firing"]

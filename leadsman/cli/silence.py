@@ -1,0 +1,100 @@
+"""`leadsman silence`: alerts that receivers are not sent for a while."""
+
+import getpass
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import click
+
+from common.clock import SYSTEM
+from leadsman.cli import options
+from leadsman.cli.console import wide
+from leadsman.cli.present.tables import as_json, as_table
+from leadsman.run.silences import ask
+from sql.database.open import Result
+from sql.landing.silences import Add, Expire, List
+from streams.alerting.silences import BadSilence, Silence, matchers
+
+_COLUMNS = ("id", "state", "matchers", "starts_at", "ends_at", "created_by", "comment")
+_FORMAT = click.option(
+    "--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to print."
+)
+
+
+@click.group("silence", context_settings={"show_default": True})
+def command() -> None:
+    """Silence alerts by their labels: they stay on the page and in the tables, but receivers are not sent them.
+
+    Silences are in the database. `leadsman alert` reads them where its settings name one, `leadsman up` in any case.
+    """
+
+
+@command.command(
+    "add",
+    epilog="Examples: leadsman silence add alertname=NodeNotReady 'node=~worker-[0-9]+' --for 2h --why 'new kernel'; "
+    "leadsman silence add cluster=lab --until 2026-11-23T06:00Z --why 'move to another rack'",
+)
+@click.argument("labels", metavar="MATCHER...", nargs=-1, required=True)
+@click.option("--for", "for_seconds", type=options.duration, metavar="TIME", help="How long, as 30m or 2h.")
+@click.option("--start", type=options.time, metavar="TIME", help="From when; by default from now.")
+@click.option("--until", type=options.time, metavar="TIME", help="Until when, instead of --for.")
+@click.option("--why", required=True, metavar="TEXT", help="The reason, for everybody who sees it.")
+@click.option("--who", metavar="NAME", help="Who makes it; by default your user name.")
+@options.db
+def add(
+    *,
+    labels: Sequence[str],
+    for_seconds: float | None,
+    start: datetime | None,
+    until: datetime | None,
+    why: str,
+    who: str | None,
+    db: str,
+) -> None:
+    """Make a silence, and print its id.
+
+    MATCHER is label=value, label!=value, or with a regular expression label=~value, label!~value, which has to match
+    the whole label. An alert has to meet all of them; a label that it does not have is empty.
+    """
+    if (for_seconds is None) == (until is None):
+        raise click.UsageError("give an end: --for 2h, or --until TIME")
+    now = SYSTEM.now()
+    starts_at = start or now
+    ends_at = until or starts_at + timedelta(seconds=for_seconds or 0.0)
+    if ends_at <= max(now, starts_at):
+        raise BadSilence("a silence ends after it starts, and not in the past")
+    made = Silence(secrets.token_hex(8), matchers(labels), starts_at, ends_at, who or getpass.getuser(), why, now)
+    ask(db, Add(made))
+    click.echo(made.id)
+
+
+@command.command("list", epilog="Example: leadsman silence list --all --format json")
+@click.option("--all", "every", is_flag=True, help="Also those that are over.")
+@_FORMAT
+@options.db
+def show(*, every: bool, format_: str, db: str) -> None:
+    """List the silences that are in force or will be, those that end last first."""
+    now = SYSTEM.now()
+    rows = [
+        (each.id, each.state(now), *_shown(each)) for each in ask(db, List()) if every or each.state(now) != "expired"
+    ]
+    result = Result(_COLUMNS, ("String",) * len(_COLUMNS), rows)
+    if format_ == "json":
+        click.echo(as_json(result))
+    else:
+        wide.print(as_table(result))
+
+
+@command.command("expire", epilog="Example: leadsman silence expire 5f0c9a7e21b3d844")
+@click.argument("name", metavar="ID")
+@options.db
+def expire(*, name: str, db: str) -> None:
+    """End a silence now; the first digits of its id are enough."""
+    (ended,) = ask(db, Expire(name, SYSTEM.now()))
+    click.echo(ended.id)
+
+
+def _shown(silence: Silence) -> tuple[object, ...]:
+    every = " ".join(map(str, silence.matchers))
+    return every, silence.starts_at, silence.ends_at, silence.created_by, silence.comment

@@ -1,0 +1,79 @@
+"""Silences in the database: what is asked about them, and the answer."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, TypeAlias
+
+import msgspec
+
+from sql.database.errors import QueryFailed
+from sql.database.open import Database
+from streams.alerting.silences import BadSilence, Matcher, Silence
+
+_READ: Final = """
+SELECT id, matchers, starts_at, ends_at, created_by, comment, updated_at
+FROM silences FINAL ORDER BY ends_at DESC, starts_at DESC, id
+"""
+_STORE: Final = """
+INSERT INTO silences SELECT {id:String}, {matchers:Array(Tuple(String, String, String))}, {starts_at:DateTime64(6)},
+    {ends_at:DateTime64(6)}, {created_by:String}, {comment:String}, {updated_at:DateTime64(6)}
+"""
+
+
+class Add(msgspec.Struct, tag=True, frozen=True):
+    silence: Silence
+
+
+class Expire(msgspec.Struct, tag=True, frozen=True):
+    id: str
+    """Its first digits are enough where they are of one alone."""
+    at: datetime
+
+
+class List(msgspec.Struct, tag=True, frozen=True):
+    """All of them."""
+
+
+Request: TypeAlias = Add | Expire | List
+
+
+def answer(database: Database, request: Request) -> Sequence[Silence]:
+    """The silence that was made or expired, or all that there are. Raises BadSilence and DatabaseError."""
+    match request:
+        case Add(silence):
+            _check_patterns(database, silence)
+            _store(database, silence)
+            return [silence]
+        case Expire(id, at):
+            found = [each for each in read_silences(database) if id and each.id.startswith(id)]
+            if len(found) != 1:
+                raise BadSilence(
+                    f"{len(found) or 'no'} silences have an id that begins so: see leadsman silence list"
+                )
+            _store(database, found[0].expired(at))
+            return [found[0].expired(at)]
+        case _:
+            return read_silences(database)
+
+
+def read_silences(database: Database) -> list[Silence]:
+    """All of them, those that end last first. Raises DatabaseError."""
+    return [
+        Silence(id, tuple(Matcher(*each) for each in matchers), *others)
+        for id, matchers, *others in database.query(_READ).rows  # noqa: A001  # as the column
+    ]
+
+
+def _store(database: Database, silence: Silence) -> None:
+    values = msgspec.structs.asdict(silence)
+    database.command(_STORE, {**values, "matchers": [tuple(each) for each in silence.matchers]})
+
+
+def _check_patterns(database: Database, silence: Silence) -> None:
+    """The engine's own regular expressions, RE2 as Alertmanager's, have no lookaround and no backreferences."""
+    for each in silence.matchers:
+        if "~" in each.operator:
+            try:
+                database.query("SELECT match('', {pattern:String})", {"pattern": each.value})
+            except QueryFailed:
+                raise BadSilence(f"{each}: RE2 does not have such a regular expression") from None

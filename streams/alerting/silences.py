@@ -1,0 +1,106 @@
+"""Silences: which alerts nobody is sent for a while, by matchers on their labels as Alertmanager's. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
+
+import msgspec
+
+from common.errors import WrongUsage
+from common.text import plain
+
+Operator: TypeAlias = Literal["=", "!=", "=~", "!~"]
+_MATCHER: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(=~|!~|!=|=)\s*(.*?)\s*", re.DOTALL)
+_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+
+
+class BadSilence(WrongUsage):
+    """A silence cannot be made as it was given; the message has what is wrong and what to write."""
+
+
+class Matcher(NamedTuple):
+    """A condition on one label; a label that an alert does not have is empty."""
+
+    name: str
+    operator: Operator
+    value: str
+    """Of `=~` and `!~` a regular expression, which has to match the whole label."""
+
+    def __str__(self) -> str:
+        value = self.value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'{self.name}{self.operator}"{plain(value, 200)}"'
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        text = labels.get(self.name, "")
+        same = bool(_pattern(self.value).fullmatch(text)) if "~" in self.operator else text == self.value
+        return same != self.operator.startswith("!")
+
+
+class Silence(msgspec.Struct, frozen=True):
+    """It is in force from its start until its end, by the wall clock, not by event time."""
+
+    id: str
+    matchers: tuple[Matcher, ...]
+    """An alert has to match all of them."""
+    starts_at: datetime
+    ends_at: datetime
+    """When it ends; when it was expired, if that was earlier."""
+    created_by: str
+    comment: str
+    """Why."""
+    updated_at: datetime
+
+    def state(self, at: datetime) -> str:
+        return "pending" if at < self.starts_at else "active" if at < self.ends_at else "expired"
+
+    def covers(self, labels: Mapping[str, str], at: datetime) -> bool:
+        return self.starts_at <= at < self.ends_at and all(each.matches(labels) for each in self.matchers)
+
+    def expired(self, at: datetime) -> "Silence":
+        """Ended now; one that has ended stays as it is, and one that has not begun never will."""
+        if at >= self.ends_at:
+            return self
+        return msgspec.structs.replace(self, starts_at=min(self.starts_at, at), ends_at=at, updated_at=at)
+
+
+def silence_of(labels: Mapping[str, str], silences: Iterable[Silence], at: datetime) -> Silence | None:
+    """The silence that covers an alert longest; None where none does."""
+    return max((each for each in silences if each.covers(labels, at)), key=lambda each: each.ends_at, default=None)
+
+
+def matchers(texts: Sequence[str]) -> tuple[Matcher, ...]:
+    """Matchers as people write them: `node=n1`, `alertname=~"Node.*"`. Raises BadSilence."""
+    found = tuple(_matcher(text) for text in texts)
+    if not any(not each.matches({}) for each in found):
+        raise BadSilence(
+            "a silence needs a matcher that an alert without labels does not meet, as alertname=NodeNotReady: this "
+            "one would cover everything"
+        )
+    return found
+
+
+def _matcher(text: str) -> Matcher:
+    found = _MATCHER.fullmatch(text)
+    if found is None:
+        raise BadSilence(f"{plain(text, 80)!r} is no matcher: write label=value, or with !=, =~ or !~")
+    name, operator, value = found.groups()
+    if value.startswith('"'):
+        quoted = _QUOTED.fullmatch(value)
+        if quoted is None:
+            raise BadSilence(f"{plain(text, 80)!r} is no matcher: its quotes do not match")
+        value = _ESCAPED.sub(r"\1", quoted.group(1))
+    if "~" in operator:
+        try:
+            _pattern(value)
+        except re.error as error:
+            raise BadSilence(f"{plain(text, 80)!r}: no regular expression: {error}") from None
+    return Matcher(name, cast("Operator", operator), value)
+
+
+@cache
+def _pattern(text: str) -> "re.Pattern[str]":
+    """As RE2 reads it: the dot has line breaks too."""
+    return re.compile(text, re.DOTALL)

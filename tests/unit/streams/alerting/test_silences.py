@@ -1,0 +1,91 @@
+"""Silences: which alerts a matcher meets, as Alertmanager's do, and when one is in force."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.clock import START
+from streams.alerting.silences import BadSilence, Matcher, Silence, matchers, silence_of
+
+LABELS = {"alertname": "NodeNotReady", "node": "worker-1", "cluster": "lab"}
+
+
+def silence(*texts: str, begin: float = 0, end: float = 60, name: str = "a") -> Silence:
+    starts_at, ends_at = (START + timedelta(seconds=seconds) for seconds in (begin, end))
+    return Silence(name, matchers(texts), starts_at, ends_at, "ana", "why", START)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("node=worker-1", True),
+        ('node = "worker-1"', True),
+        ("node=worker", False),
+        ("node!=worker-2", True),
+        ("node!=worker-1", False),
+        ("node=~worker-.", True),
+        ("node=~orker", False),  # it has to match the whole label
+        ("node=~worker-1|worker-2", True),
+        ("node!~worker-.*", False),
+        ("node!~infra-.*", True),
+        ("resource=", True),  # a label that is not there is empty
+        ("resource!=", False),
+        ("resource=~.*", True),
+        ("resource!~.+", True),
+    ],
+)
+def test_a_matcher_meets_a_label_as_alertmanager_s_does(text: str, expected: bool) -> None:
+    covering = silence("alertname=NodeNotReady", text)
+    assert covering.covers(LABELS, START) is expected
+
+
+def test_all_matchers_have_to_meet() -> None:
+    assert silence("alertname=NodeNotReady", "cluster=lab").covers(LABELS, START)
+    assert not silence("alertname=NodeNotReady", "cluster=prod").covers(LABELS, START)
+
+
+def test_it_is_in_force_from_its_start_until_just_before_its_end() -> None:
+    covering = silence("cluster=lab", begin=10, end=20)
+    times = [9.999, 10, 19.999, 20]
+    assert [covering.covers(LABELS, START + timedelta(seconds=each)) for each in times] == [False, True, True, False]
+    assert [covering.state(START + timedelta(seconds=each)) for each in (0, 10, 20)] == [
+        "pending",
+        "active",
+        "expired",
+    ]
+
+
+def test_of_several_the_one_that_lasts_longest_is_shown() -> None:
+    every = [
+        silence("cluster=lab", name="a"),
+        silence("cluster=lab", end=90, name="b"),
+        silence("cluster=x", end=999),
+    ]
+    found = silence_of(LABELS, every, START)
+    assert found is not None
+    assert found.id == "b"
+
+
+def test_expiring_ends_it_now_once_and_what_has_not_begun_never_does() -> None:
+    now = START + timedelta(seconds=30)
+    ended = silence("cluster=lab").expired(now)
+    assert (ended.ends_at, ended.updated_at) == (now, now)
+    assert ended.expired(now + timedelta(seconds=5)) == ended
+    assert not silence("cluster=lab", begin=100, end=200).expired(now).covers(LABELS, START + timedelta(seconds=150))
+
+
+@pytest.mark.parametrize(
+    "texts", [[], ["node=~.*"], ["node!=x"], ["node"], ["=x"], ["a b=c"], ["node=~("], ['node="x'], ["1a=b"]]
+)
+def test_what_covers_everything_or_is_no_matcher_is_refused(texts: list[str]) -> None:
+    with pytest.raises(BadSilence):
+        matchers(texts)
+
+
+@given(st.text(), st.sampled_from(["=", "!="]))
+def test_a_matcher_is_read_as_it_is_shown(value: str, operator: str) -> None:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    (read, _) = matchers([f'node{operator}"{escaped}"', "a=b"])
+    assert read == Matcher("node", "=" if operator == "=" else "!=", value)
