@@ -398,7 +398,7 @@ def test_without_the_proxy_the_kubelets_are_told_as_forbidden_and_all_else_runs(
 ) -> None:
     """The shipped role does not have it."""
     with Watching(applied, kafka, tmp_path, "rbac-proxy", access="proxy") as watching:
-        assert "can run commands in every pod" in watching.process.log.read_text()
+        eventually("the risk is logged", lambda: "can run commands in every pod" in watching.process.log.read_text())
         eventually("it is told", lambda: b"nodes/proxy" in watching.told_of(node))
         eventually("it is silent", lambda: any(f"kubelet/{node}" in each for each in why_not_ready(watching.port)))
         assert watching.refused() == set()
