@@ -6,10 +6,13 @@ DEMO_DB ?= chdb://leadsman-db
 UV := $(VENV)/bin/uv pip
 COMPILE := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 SECONDS ?= 60
+ENGINE ?= docker
+EMBEDDED ?= no
+IMAGE ?= leadsman:0.1.0
 FAULTS := tests/faults tests/integration/pipeline/test_behind.py
 AUDITED := .lock/all.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt .lock/docs.txt
 
-.PHONY: demo docs generate test oracle wheel faults churn fuzz audit audit-kept check bench scale lock clean
+.PHONY: demo docs generate manifests test oracle image wheel faults churn fuzz audit check bench scale lock clean
 
 $(VENV)/.runtime: .lock/all.txt pyproject.toml
 	@echo "setting up $(VENV) (about a minute, once)"
@@ -44,10 +47,16 @@ docs: $(VENV)/.docs ## build docs/ into site/; a broken link or anchor fails
 generate: $(VENV)/.dev ## write every file that is derived from the code; a test compares them
 	PYTHONPATH=.:tests $(PYTHON) -m generate
 
+manifests: $(VENV)/.dev ## write deploy/kubernetes from the Helm chart; builds Helm once into ~/.cache; a test compares them
+	PYTHONPATH=.:tests $(PYTHON) -m components.chart
+
 test: $(VENV)/.dev ## all tests, against real components; builds these once into ~/.cache (10 minutes or more)
 	PYTHONPATH=tests $(PYTHON) -m components prepare
 	$(PYTHON) -m pytest -n 2 -m "not components"
 	$(PYTHON) -m pytest -m components -p no:randomly
+
+image: ## build the image; ENGINE="podman" or "buildah" where there is no Docker, EMBEDDED=yes with the embedded engine
+	$(ENGINE) build --build-arg EMBEDDED=$(EMBEDDED) --tag $(IMAGE) .
 
 wheel: $(VENV)/.dev ## build the wheel, install it into empty environments, and replay an example from it
 	$(PYTHON) -m pytest tests/wheel
@@ -75,10 +84,7 @@ $(VENV)/.audit: $(VENV)/.runtime .lock/audit.txt
 	@$(UV) install --quiet --python $(VENV)/audit/bin/python --require-hashes --no-deps -r .lock/audit.txt
 	@touch $@
 
-audit: $(VENV)/.audit ## ask a service which locked versions are known to be vulnerable today; fails where it cannot
-	$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes $(AUDIT_FLAGS) $(AUDITED:%=-r %)
-
-audit-kept: $(VENV)/.audit ## the same of advisories that are kept in a locked package, and says how old they are
+audit: $(VENV)/.audit ## which locked versions are known to be vulnerable today, and how old that knowledge is; asks a service
 	@PYTHONPATH=tests $(VENV)/audit/bin/python -m audit $(AUDITED)
 
 bench: $(VENV)/.dev ## ratios, measured in one run

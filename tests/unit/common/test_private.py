@@ -12,7 +12,8 @@ import pytest
 
 from common.errors import FilesUnusable
 from common.private import check_secret, open_private
-from common.tls import RotatingPassword
+from common.tls import RotatingContext, RotatingPassword
+from components.secured import Authority
 from leadsman.web.site.access import BadAccess, read_token
 
 TOKEN = "0123456789abcdef0123"  # noqa: S105 - of these tests only
@@ -47,6 +48,14 @@ def test_a_secret_that_everybody_can_read_is_refused_with_the_command_that_mends
     subprocess.run(["/bin/sh", "-c", command[1]], check=True)
     assert read_token(file, "127.0.0.1") == TOKEN
     assert RotatingPassword.of(file) == TOKEN
+
+
+def test_a_private_key_that_everybody_can_read_is_refused_too(public: Path) -> None:
+    certificate, key = Authority(public, "it's").issue("client")
+    assert RotatingContext.of(None, certificate, key)
+    key.chmod(0o644)
+    with pytest.raises(FilesUnusable, match=r"key_file: .*Run chmod 600 "):
+        RotatingContext.of(None, certificate, key)
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400, 0o440, 0o660])
