@@ -23,6 +23,7 @@ HEADERS: Final = {
     "X-Frame-Options": "DENY",
 }
 HTML: Final = "text/html"
+CSV: Final = "text/csv"
 PIECE: Final = 1 << 16
 TAKEN_WITHIN_SECONDS: Final = 60.0
 """A reader who takes longer over one answer loses the connection."""

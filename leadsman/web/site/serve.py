@@ -14,7 +14,7 @@ from leadsman.web.reading.scope import BadScope
 from leadsman.web.rendering.links import ASK, EVENTS, HOME, NODE, NUMA, RUNBOOKS
 from leadsman.web.rendering.render import SCRIPTS, STATIC, STYLES
 from leadsman.web.site.access import Guesses, is_own_name, may_read
-from leadsman.web.site.answers import note, sent, with_headers
+from leadsman.web.site.answers import CSV, note, sent, with_headers
 from leadsman.web.site.asking import Question, csv_of, page_of
 from leadsman.web.site.live import MOST_ID, Pulse, read_marks
 from leadsman.web.site.pages import (
@@ -184,7 +184,7 @@ class Site:
             return await sent(request, body)
         if not body:
             raise web.HTTPNotFound
-        return await sent(request, body, "text/csv", f"{question.query.name if question.query else 'answer'}.csv")
+        return await sent(request, body, CSV, f"{question.query.name if question.query else 'answer'}.csv")
 
     async def _answered(self, question: Question) -> bytes:
         """Empty where a file is asked for and no question."""
@@ -215,8 +215,12 @@ class Site:
             return None
 
     async def _page(self, make: _Make, request: web.Request) -> web.StreamResponse:
-        act = partial(_made, make, Request.of(dict(request.query)))
-        return await sent(request, await self._shared(request, partial(self._works.run, _encoded, act)))
+        asked = Request.of(dict(request.query))
+        act = partial(_made, make, asked)
+        body = await self._shared(request, partial(self._works.run, _encoded, act))
+        if not asked.csv:
+            return await sent(request, body)
+        return await sent(request, body, CSV, f"{asked.csv}.csv")
 
     async def _shared(self, request: web.Request, make: Callable[[], Awaitable[bytes]], *more: Hashable) -> bytes:
         """One answer for all who ask the same of the same state of the database."""
@@ -228,7 +232,8 @@ class Site:
 
 
 def _made(make: _Make, asked: Request, db: Database) -> str:
-    return make(db, asked) or empty_page(db)
+    made = make(db, asked)
+    return empty_page(db) if made is None and not asked.csv else made or ""
 
 
 def _encoded(db: Database, act: Callable[[Database], str | None]) -> bytes:

@@ -203,6 +203,34 @@ async def test_a_csv_answer_is_a_file_that_a_spreadsheet_does_not_run(client: Cl
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("path", "name", "first", "names"),
+    [
+        ("/?", "nodes", "node,zone,pool,", True),
+        ("/?q=none&", "nodes", "node,zone,pool,", False),
+        ("/?", "alerts", "state,alertname,severity,node,starts_at,", False),
+        ("/?", "timeline", "since,until,kind,severity,times,nodes,what", False),
+        (f"/node?node={quote(NODE)}&", "pods", "signal,rank,namespace,pod,", False),
+        (f"/node?node={quote(NODE)}&", "evicted", "ts,namespace,pod,cause,", False),
+        ("/numa?", "numa", "node,zone,pool,joined_at,late,numa_node,cpus,", False),
+    ],
+)
+async def test_a_table_of_a_page_is_a_file(client: Client, path: str, name: str, first: str, names: bool) -> None:
+    answer = await client.get(f"{path}csv={name}")
+    text = await answer.text()
+    assert (answer.status, answer.headers["Content-Disposition"]) == (200, f'attachment; filename="{name}.csv"')
+    assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
+    assert (text.startswith(first), NODE in text) == (True, names)
+
+
+@pytest.mark.asyncio
+async def test_a_page_links_to_the_files_of_its_tables_with_what_narrows_them(client: Client) -> None:
+    text = await (await client.get("/?q=node&last=6h")).text()
+    assert 'href="/?cluster=c&amp;last=6h&amp;q=node&amp;csv=nodes" download' in text
+    assert (await client.get("/?csv=pods")).status == 400
+
+
+@pytest.mark.asyncio
 async def test_questions_that_wait_are_few_and_the_others_are_refused(client: Client) -> None:
     slow = "/ask?sql=SELECT+sleep%280.5%29+AS+a"
     answers = await asyncio.gather(*(client.get(f"{slow}{nth}") for nth in range(MOST_QUESTIONS + 2)))
