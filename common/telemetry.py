@@ -115,20 +115,31 @@ async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
         await runner.cleanup()
 
 
-def _application(part: str) -> web.Application:
+def routes(part: str) -> list[web.RouteDef]:
+    """The three addresses, of a part that serves others too."""
+
     async def healthz(_: web.Request) -> web.Response:
         return web.json_response({"part": part, "alive": True})
 
     async def readyz(_: web.Request) -> web.Response:
-        reasons = _REGISTERED.why_not()
+        reasons = why_not()
         answer = {"part": part, "ready": not reasons, "reasons": reasons}
         return web.json_response(answer, status=UNAVAILABLE if reasons else 200)
 
     async def metrics(_: web.Request) -> web.Response:
         return web.Response(body=generate_latest(REGISTRY), headers={"Content-Type": CONTENT_TYPE})
 
+    return [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)]
+
+
+def why_not() -> list[str]:
+    """Why this process is not ready, safe to show to whoever may read what it serves."""
+    return _REGISTERED.why_not()
+
+
+def _application(part: str) -> web.Application:
     app = web.Application()
-    app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)])
+    app.add_routes(routes(part))
     return app
 
 

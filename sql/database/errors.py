@@ -30,6 +30,10 @@ class DatabaseUnreachable(DatabaseError):
     lasting = False
 
 
+class QueryCancelled(DatabaseError):
+    """Whoever asked has left."""
+
+
 LASTING: Final = frozenset({16, 36, 47, 53, 60, 62, 70, 81, 349, 497})
 """ClickHouse's error numbers that a retry does not fix: no such table or column, a wrong type, no permission."""
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, cast
 
 from sql.database import engine
 from sql.database.dsn import Embedded, Target, parse_dsn
-from sql.database.errors import DatabaseError, QueryFailed
+from sql.database.errors import DatabaseError, QueryCancelled, QueryFailed
+from sql.database.stop import KILL, Stop
 
 if TYPE_CHECKING:  # each takes longer to import than a query
     import pyarrow as pa
@@ -43,6 +44,9 @@ class RowStream(NamedTuple):
 
 class Database:
     """An open database. Every error is a `DatabaseError`."""
+
+    stop: Stop | None = None
+    """Of the work that asks now: once it is set, its next query raises QueryCancelled."""
 
     def __init__(self, client: "Client", target: Target, translated: Translated) -> None:
         self._client = client
@@ -85,7 +89,7 @@ class Database:
     ) -> Result:
         """The whole result of one query; `{name:Type}` in it are bound from `parameters`."""
         with self._errors("the query"):
-            found = self._client.query(sql, parameters=_bound(sql, parameters), settings=dict(settings or {}))
+            found = self._client.query(sql, parameters=_bound(sql, parameters), settings=self._named(settings))
             if not found.column_names:
                 return self._no_rows(sql, parameters)
             types = tuple(str(column.name) for column in found.column_types)
@@ -105,10 +109,25 @@ class Database:
         nothing = self._no_rows(sql, parameters)
         yield RowStream(nothing.column_names, nothing.column_types, iter(()))
 
+    def kill(self, stop: Stop) -> None:
+        """Ends the query of that work on another connection to the same database; nothing where none runs."""
+        self.command(KILL, {"name": stop.name})
+
+    def another(self) -> "Database":
+        """One more connection to the same database, which only reads. Raises DatabaseError."""
+        return _opened(self._target, read_only=True)
+
     def close(self) -> None:
         if not self.embedded:
             self._client.close_connections()
         self._client.close()
+
+    def _named(self, settings: Mapping[str, Any] | None) -> dict[str, Any]:
+        if self.stop is None:
+            return dict(settings or {})
+        if self.stop.is_set:
+            raise QueryCancelled(f"{self}: nobody waits for the answer any more")
+        return {**(settings or {}), "log_comment": self.stop.name}
 
     def _no_rows(self, sql: str, parameters: Mapping[str, Any] | None) -> Result:
         """The columns of a query that found nothing: the embedded engine answers it with no bytes at all."""
@@ -138,12 +157,16 @@ def connect(dsn: str, *, make: bool = True, read_only: bool = False) -> Database
     whatever writes. Raises BadDsn, DatabaseHeld, DatabaseUnreachable, or another DatabaseError.
     """
     target = parse_dsn(dsn)
+    if isinstance(target, Embedded) and not make and not target.folder.is_dir():
+        raise DatabaseError(f"{target}: there is no database yet. leadsman replay PATH --db {target} makes one")
+    return _opened(target, read_only=read_only)
+
+
+def _opened(target: Target, *, read_only: bool) -> Database:
     if not isinstance(target, Embedded):
         from sql.database import client  # noqa: PLC0415 - as below
 
         return Database(client.server(target, read_only=read_only), target, client.translated)
-    if not make and not target.folder.is_dir():
-        raise DatabaseError(f"{target}: there is no database yet. leadsman replay PATH --db {target} makes one")
     engine.load(target)
     with ThreadPoolExecutor(1) as meanwhile:
         starting = meanwhile.submit(engine.started, target, read_only=read_only)

@@ -70,7 +70,13 @@ class Links:
         return [(name, value) for name, value in kept.items() if name not in _NARROWING]
 
     def cluster(self, name: str) -> str:
-        return _address(HOME, {**_only(self._scope, "last", "live"), "cluster": name})
+        """This page of another cluster; of a node's page, the other's fleet."""
+        path = self.path if self.path in {HOME, NUMA} else HOME
+        return _address(path, {**_only(self._scope, "last", "live"), "cluster": name})
+
+    def csv(self, table: str) -> str:
+        """A table of this page, with what narrows it, as a file; empty where no server makes one."""
+        return self.here({"csv": table}) if self.site and self.path in {HOME, NODE, NUMA} else ""
 
     def range(self, last: str) -> str:
         """This page, of another range."""

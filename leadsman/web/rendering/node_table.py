@@ -70,9 +70,8 @@ class Narrowing(NamedTuple):
 
 def node_table(lines: Sequence[Line], asked: Narrowing = Narrowing()) -> Table:  # noqa: B008 - it cannot be changed
     """Lines in their order, or as they are sorted: all of a small fleet, a page of a large one."""
-    words = asked.q.lower().split()
     ordered = sorted(lines, key=SORTS[asked.sort]) if asked.sort else list(lines)
-    fitting = [line for line in ordered if _fits(line, words, asked)]
+    fitting = narrowed(ordered, asked)
     whole = len(lines) <= WHOLE
     pages = 1 if whole else max(1, -(-len(fitting) // PAGE))
     page = min(max(1, int(asked.page or 1)), pages)
@@ -81,6 +80,12 @@ def node_table(lines: Sequence[Line], asked: Narrowing = Narrowing()) -> Table: 
     suffix = common_suffix([line.node.name for line in lines])
     rows = tuple(Row(line, line.node.name.removesuffix(suffix), id(line) not in kept) for line in shown)
     return Table(rows, suffix, len(lines), len(fitting), page, pages, whole, asked.sort)
+
+
+def narrowed(lines: Iterable[Line], asked: Narrowing) -> list[Line]:
+    """Those that an address asks for, of all pages, in the order in which they are."""
+    words = asked.q.lower().split()
+    return [line for line in lines if _fits(line, words, asked)]
 
 
 def common_suffix(names: Sequence[str]) -> str:

@@ -244,8 +244,7 @@ def _cluster(
     narrowing: Narrowing = Narrowing(),  # noqa: B008 - it cannot be changed
 ) -> dict[str, Any]:
     items = attention(view)
-    lines = [Line(node, badges_of(node, items)) for node in by_urgency(view.nodes)]
-    lines.sort(key=lambda line: line.badges[0].severity if line.badges else len(Severity))
+    lines = lines_of(view, items)
     table = node_table(lines, narrowing)
     return {
         "view": view,
@@ -270,6 +269,12 @@ def _cluster(
             "firing": sum(alert.firing for alert in view.alerts or ()),
         },
     }
+
+
+def lines_of(view: Overview, items: Sequence[Item]) -> list[Line]:
+    """Every node with its badges, the most urgent first."""
+    lines = [Line(node, badges_of(node, items)) for node in by_urgency(view.nodes)]
+    return sorted(lines, key=lambda line: line.badges[0].severity if line.badges else len(Severity))
 
 
 def badges_of(node: NodeLine, items: Sequence[Item]) -> list[Badge]:

@@ -4,13 +4,21 @@ import base64
 import binascii
 import hmac
 import ipaddress
+from collections import OrderedDict
+from collections.abc import Callable
+from math import ceil
 from pathlib import Path
+from time import monotonic
 from typing import Final
 
 from common.errors import FilesUnusable, WrongUsage
 from common.private import check_secret
 
 LEAST_TOKEN: Final = 16
+FREE_GUESSES: Final = 5
+LONGEST_PAUSE_SECONDS: Final = 60.0
+MOST_ADDRESSES: Final = 4096
+"""Of those that guessed, so many are remembered."""
 LOCAL_NAMES: Final = frozenset({"localhost"})
 
 
@@ -49,6 +57,45 @@ def read_token(file: Path | None, host: str) -> str:
             "as openssl rand -hex 32 writes them"
         )
     return token
+
+
+class Guesses:
+    """Wrong tokens, by the address that they came from: after a few it has to wait, each time twice as long.
+
+    While it waits its tokens are not looked at, right ones neither: those who share an address share the pause.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        self._now = now
+        self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        """How many, and until when no other is looked at."""
+        self.total = 0
+
+    def pause(self, remote: str) -> int:
+        """Whole seconds that an address has to wait, 0 for none."""
+        _, until = self._wrong.get(_network(remote), (0, 0.0))
+        return max(0, ceil(until - self._now()))
+
+    def wrong(self, remote: str) -> None:
+        network = _network(remote)
+        times = self._wrong.pop(network, (0, 0.0))[0] + 1
+        pause = min(LONGEST_PAUSE_SECONDS, 2.0 ** min(times - FREE_GUESSES, 10)) if times >= FREE_GUESSES else 0.0
+        self._wrong[network] = times, self._now() + pause
+        self.total += 1
+        if len(self._wrong) > MOST_ADDRESSES:
+            self._wrong.popitem(last=False)
+
+    def right(self, remote: str) -> None:
+        self._wrong.pop(_network(remote), None)
+
+
+def _network(remote: str) -> str:
+    """An IPv4 address, or the 64 bits of an IPv6 address that a host is given whole."""
+    try:
+        address = ipaddress.ip_address(remote.partition("%")[0])
+    except ValueError:
+        return ""
+    return remote if address.version == 4 else str(ipaddress.ip_network((int(address) >> 64 << 64, 64)))  # noqa: PLR2004
 
 
 def may_read(token: str, authorization: str) -> bool:

@@ -29,7 +29,7 @@ class Pulse:
     def __init__(self, read: Callable[[], Awaitable[Mapping[str, str] | None]], every: float = EVERY_SECONDS) -> None:
         self._read = read
         self._every = every
-        self._readers = 0
+        self.readers = 0
         self._asking: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
         self._closed = False
@@ -38,14 +38,14 @@ class Pulse:
 
     @property
     def full(self) -> bool:
-        return self._closed or self._readers >= MOST_READERS
+        return self._closed or self.readers >= MOST_READERS
 
     async def send(self, response: web.StreamResponse, cluster: str, seen: str) -> None:
         """Events until the reader leaves or `close`; `seen` is the mark that the reader has, empty for none.
 
         `changed` has the new mark as its id, `same` is a heartbeat, `down` means that the database does not answer.
         """
-        self._readers += 1
+        self.readers += 1
         if self._asking is None:
             self._asking = apart(self._ask())
         try:
@@ -56,8 +56,8 @@ class Pulse:
                 await asyncio.wait_for(response.write(_event(event, mark)), PATIENCE_SECONDS)
                 seen, known = mark or seen, False
         finally:
-            self._readers -= 1
-            if not self._readers:
+            self.readers -= 1
+            if not self.readers:
                 self._asking.cancel()
                 self._asking, self.marks = None, None
 

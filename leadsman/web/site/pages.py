@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple
 
 from common.clock import SYSTEM
+from leadsman.web.attention.attention import attention
 from leadsman.web.attention.episodes import timeline
 from leadsman.web.reading.alerts import read_alerts
 from leadsman.web.reading.detail import read_details
@@ -15,11 +17,12 @@ from leadsman.web.reading.overview import read_image_gc, read_node, read_overvie
 from leadsman.web.reading.scope import Asked, BadScope, choose
 from leadsman.web.reading.timeline import read_timeline
 from leadsman.web.reading.words import KINDS
+from leadsman.web.rendering import csvs
 from leadsman.web.rendering.help import runbook_page, runbooks_page
 from leadsman.web.rendering.links import NUMA, RUNBOOKS, Links
-from leadsman.web.rendering.node_table import Narrowing
+from leadsman.web.rendering.node_table import Narrowing, narrowed
 from leadsman.web.rendering.numa import numa_page
-from leadsman.web.rendering.render import node_page, note_page, overview_page
+from leadsman.web.rendering.render import lines_of, node_page, note_page, overview_page
 from leadsman.web.rendering.report import EMPTY, empty_commands, empty_texts
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
@@ -52,11 +55,13 @@ class Request(NamedTuple):
     numa: str = ""
     """By what the NUMA nodes are ordered."""
     live: bool = False
+    csv: str = ""
+    """Which of its tables it asks for as a file; empty for the page."""
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> "Request":
         """Raises BadScope where a value is too long or of no meaning."""
-        values = {name: query.get(name, "") for name in (*Asked._fields, "node", "kind", "live", *_SHOWN)}
+        values = {name: query.get(name, "") for name in (*Asked._fields, "node", "kind", "live", "csv", *_SHOWN)}
         for name, value in values.items():
             if len(value) > LONGEST:
                 raise BadScope(f"{name} is longer than {LONGEST} characters")
@@ -74,7 +79,14 @@ class Request(NamedTuple):
             Narrowing.of(values),
             values["numa"],
             values["live"] == "1" and not asked.until,
+            values["csv"],
         )
+
+    def table(self, tables: Mapping[str, Callable[[], str]]) -> str:
+        """The table that it asks for. Raises BadScope where the page has no such table."""
+        if self.csv not in tables:
+            raise BadScope(f"csv cannot be {self.csv[:40]!r}: it is one of {', '.join(tables)}")
+        return tables[self.csv]()
 
 
 def overview_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM.now) -> str | None:
@@ -84,7 +96,16 @@ def overview_of(db: Database, request: Request, now: Callable[[], datetime] = SY
         return None
     view = read_overview(db, choose(spans, request.asked, now()), spans)
     happened = read_timeline(db, view.scope, view.alerts or (), view.image_gc, kind=request.kind)
-    story = timeline(happened, view.scope, EPISODES, request.kind)
+    story = timeline(happened, view.scope, csvs.EPISODES if request.csv else EPISODES, request.kind)
+    if request.csv:
+        lines = narrowed(lines_of(view, attention(view)), request.narrowing)
+        return request.table(
+            {
+                "nodes": partial(csvs.nodes, lines),
+                "alerts": partial(csvs.alerts, view.alerts or ()),
+                "timeline": partial(csvs.timeline, story),
+            }
+        )
     links = Links(view.scope, kind=request.kind, live=request.live, shown=request.shown)
     return overview_page(links, view, story, request.choice, request.narrowing)
 
@@ -95,9 +116,11 @@ def numa_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM
     if not spans:
         return None
     view = read_overview(db, choose(spans, request.asked, now()), spans)
+    numa = read_numa_fleet(db, view, request.numa)
+    if request.csv:
+        return request.table({"numa": partial(csvs.numa_nodes, numa)})
     links = Links(view.scope, path=NUMA, live=request.live, shown=request.shown)
-    page = int(request.narrowing.page or 1)
-    return numa_page(links, view, read_numa_fleet(db, view, request.numa), request.numa, page)
+    return numa_page(links, view, numa, request.numa, int(request.narrowing.page or 1))
 
 
 def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM.now) -> str | None:
@@ -114,7 +137,16 @@ def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM
     alerts = read_alerts(db, evidence, request.node)
     gc = read_image_gc(db, scope, request.node)
     happened = read_timeline(db, scope, alerts or (), gc, node=request.node, kind=request.kind)
-    story = timeline(happened, scope, EPISODES, request.kind)
+    story = timeline(happened, scope, csvs.EPISODES if request.csv else EPISODES, request.kind)
+    if request.csv:
+        return request.table(
+            {
+                "alerts": partial(csvs.alerts, alerts or ()),
+                "timeline": partial(csvs.timeline, story),
+                "pods": partial(csvs.pods, detail),
+                "evicted": partial(csvs.evicted, detail),
+            }
+        )
     links = Links(scope, node=request.node, kind=request.kind, live=request.live)
     return node_page(links, evidence, detail, happened, story, gc, alerts)
 

@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-
-from aiohttp import web
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from common.errors import SourceUnusable
 from common.stopping import stop_on_signals
 from common.text import plain
 from leadsman.web.site.access import is_loopback
+from leadsman.web.site.door import listening_at
 from leadsman.web.site.serve import Site
 from sql.database.open import Database
 
@@ -38,22 +37,14 @@ async def _run(db: Database, host: str, port: int, token: str, report: Callable[
 async def listening(db: Database, host: str, port: int, token: str) -> AsyncIterator[str]:
     """Serve during the block; gives the address. Raises CannotListen."""
     site = Site(db, token, guard_host=is_loopback(host))
-    runner = web.AppRunner(site.application(), access_log=None, handler_cancellation=True)
-    await runner.setup()
-    try:
+    async with AsyncExitStack() as stack:
         try:
-            await web.TCPSite(runner, host, port).start()
+            _, listened = await stack.enter_async_context(listening_at(site.application(), host, port, site.busy))
         except OSError as error:
             raise CannotListen(host, port, error) from None
-        yield address(host, _port(runner, port))
-    finally:
-        await runner.cleanup()
+        yield address(host, listened)
 
 
 def address(host: str, port: int) -> str:
     """As a browser takes it."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-
-
-def _port(runner: web.AppRunner, port: int) -> int:
-    return port or int(runner.addresses[0][1])

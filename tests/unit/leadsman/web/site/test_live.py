@@ -117,7 +117,7 @@ async def test_all_readers_share_one_query_and_without_a_reader_nothing_is_asked
         assert marks.times < len(answers)
         for answer in answers:
             answer.close()
-        await until(lambda: pulse._readers == 0)
+        await until(lambda: pulse.readers == 0)
         before = marks.times
         await asyncio.sleep(5 * EVERY)  # in which it would have been asked again
         assert marks.times == before
@@ -135,7 +135,7 @@ async def test_readers_are_bounded_and_closing_ends_them(monkeypatch: pytest.Mon
         pulse.close()
         for answer in answers:
             await asyncio.wait_for(answer.read(), PATIENCE)
-        assert pulse._readers == 0
+        assert pulse.readers == 0
 
 
 def test_a_mark_changes_with_what_was_landed_and_only_then(database: Database) -> None:

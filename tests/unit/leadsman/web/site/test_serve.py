@@ -17,7 +17,9 @@ from click.testing import CliRunner
 
 from components.rows import T0, row, store
 from leadsman.cli.main import app
-from leadsman.web.site.serve import HEADERS, MOST_QUESTIONS, Site
+from leadsman.web.site.access import FREE_GUESSES
+from leadsman.web.site.answers import HEADERS
+from leadsman.web.site.serve import MOST_QUESTIONS, Site
 from sql.database.errors import DatabaseUnreachable, QueryFailed
 from sql.database.open import Database, connect
 from sql.questions.digest import digest
@@ -83,6 +85,8 @@ PATHS = (
     "/static/page.css",
     "/static/page.js",
     "/healthz",
+    "/readyz",
+    "/metrics",
     "/none",
     "/?since=x",
 )
@@ -118,7 +122,7 @@ def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere() -> None:
         ("/?since=%3Cb%3E", 400, "since cannot be &#39;&lt;b&gt;&#39;"),
         ("/?kind=none", 400, "kind cannot be"),
         ("/?q=" + "x" * 501, 400, "longer than 500"),
-        ("/healthz", 200, "ok"),
+        ("/healthz", 200, '"alive": true'),
         ("/runbooks/", 200, "The kubelet evicted running pods"),
         ("/runbooks/PodsEvicted", 200, '<a href="/ask?cluster=c&amp;name=evicted_pods">'),
         ("/runbooks/PodsEvicted.md?node=" + quote(NODE), 200, "node &lt;b&gt;&amp;1"),
@@ -199,11 +203,47 @@ async def test_a_csv_answer_is_a_file_that_a_spreadsheet_does_not_run(client: Cl
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("path", "name", "first", "names"),
+    [
+        ("/?", "nodes", "node,zone,pool,", True),
+        ("/?q=none&", "nodes", "node,zone,pool,", False),
+        ("/?", "alerts", "state,alertname,severity,node,starts_at,", False),
+        ("/?", "timeline", "since,until,kind,severity,times,nodes,what", False),
+        (f"/node?node={quote(NODE)}&", "pods", "signal,rank,namespace,pod,", False),
+        (f"/node?node={quote(NODE)}&", "evicted", "ts,namespace,pod,cause,", False),
+        ("/numa?", "numa", "node,zone,pool,joined_at,late,numa_node,cpus,", False),
+    ],
+)
+async def test_a_table_of_a_page_is_a_file(client: Client, path: str, name: str, first: str, names: bool) -> None:
+    answer = await client.get(f"{path}csv={name}")
+    text = await answer.text()
+    assert (answer.status, answer.headers["Content-Disposition"]) == (200, f'attachment; filename="{name}.csv"')
+    assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
+    assert (text.startswith(first), NODE in text) == (True, names)
+
+
+@pytest.mark.asyncio
+async def test_a_page_links_to_the_files_of_its_tables_with_what_narrows_them(client: Client) -> None:
+    text = await (await client.get("/?q=node&last=6h")).text()
+    assert 'href="/?cluster=c&amp;last=6h&amp;q=node&amp;csv=nodes" download' in text
+    assert (await client.get("/?csv=pods")).status == 400
+
+
+@pytest.mark.asyncio
 async def test_questions_that_wait_are_few_and_the_others_are_refused(client: Client) -> None:
-    slow = "/ask?sql=SELECT+sleep%280.5%29"
-    answers = await asyncio.gather(*(client.get(slow) for _ in range(MOST_QUESTIONS + 2)))
+    slow = "/ask?sql=SELECT+sleep%280.5%29+AS+a"
+    answers = await asyncio.gather(*(client.get(f"{slow}{nth}") for nth in range(MOST_QUESTIONS + 2)))
     assert sorted(each.status for each in answers) == [200] * MOST_QUESTIONS + [503] * 2
     assert next(each for each in answers if each.status == 503).headers["Retry-After"] == "3"
+
+
+@pytest.mark.asyncio
+async def test_the_same_question_of_many_is_asked_once(client: Client) -> None:
+    slow = "/ask?sql=SELECT+sleep%280.5%29,+now64%289%29"
+    answers = await asyncio.gather(*(client.get(slow) for _ in range(20)))
+    assert {each.status for each in answers} == {200}
+    assert len({await each.text() for each in answers}) == 1
 
 
 @pytest.mark.asyncio
@@ -228,7 +268,7 @@ async def test_a_name_that_someone_pointed_here_is_refused(client: Client) -> No
 @pytest.mark.asyncio
 async def test_without_the_token_nothing_is_told(guarded: Client) -> None:
     for path in PATHS:
-        if path != "/healthz":
+        if path not in {"/healthz", "/readyz"}:
             answer = await guarded.get(path)
             assert (answer.status, answer.headers["WWW-Authenticate"][:5]) == (401, "Basic")
             assert "node" not in await answer.text()
@@ -246,8 +286,48 @@ async def test_the_token_opens_the_page_under_any_name(guarded: Client) -> None:
 
 @pytest.mark.asyncio
 async def test_health_tells_nothing_and_needs_no_token(guarded: Client) -> None:
-    answer = await guarded.get("/healthz")
-    assert (answer.status, await answer.text()) == (200, "ok\n")
+    alive = await guarded.get("/healthz")
+    assert (alive.status, await alive.json()) == (200, {"part": "page", "alive": True})
+    ready = await guarded.get("/readyz")
+    assert (ready.status, await ready.text()) == (200, "ready\n")
+
+
+@pytest.mark.asyncio
+async def test_metrics_have_what_waits_and_what_was_refused(client: Client) -> None:
+    text = await (await client.get("/metrics")).text()
+    for name in ("page_readers", "page_refused_total", "page_abandoned_total", "page_wrong_tokens_total"):
+        assert f"leadsman_{name} 0.0" in text
+    assert "leadsman_ready 1.0" in text
+
+
+@pytest.mark.asyncio
+async def test_a_database_that_is_gone_makes_it_unready_and_not_dead(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        raise DatabaseUnreachable("http://user@secret: gone")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Database, "query", gone)
+        assert (await client.get("/")).status == 503
+        assert (await client.get("/healthz")).status == 200
+        answer = await client.get("/readyz")
+        assert (answer.status, (await answer.json())["reasons"]) == (503, ["the database does not answer"])
+    assert (await client.get("/")).status == 200
+    assert (await client.get("/readyz")).status == 200
+
+
+@pytest.mark.asyncio
+async def test_wrong_tokens_make_their_address_wait_and_a_missing_one_does_not(guarded: Client) -> None:
+    wrong, right = ({"Authorization": f"Bearer {token}"} for token in (TOKEN + "x", TOKEN))
+    for _ in range(2 * FREE_GUESSES):
+        assert (await guarded.get("/")).status == 401
+    assert (await guarded.get("/ask", headers=right)).status == 200
+    statuses = [(await guarded.get("/", headers=wrong)).status for _ in range(FREE_GUESSES + 5)]
+    assert statuses == [401] * FREE_GUESSES + [429] * 5
+    waits = await guarded.get("/", headers=right)
+    assert (waits.status, waits.headers["Retry-After"]) == (429, "1")
+    assert (await guarded.get("/healthz")).status == 200
 
 
 @pytest.mark.asyncio

@@ -1,0 +1,185 @@
+"""What the site asks its database: one thing at a time, few that wait, and nothing that nobody waits for."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from common.tasks import apart
+from leadsman.web.reading.asked import rows
+from sql.database.errors import DatabaseError, DatabaseUnreachable
+from sql.database.open import Database
+from sql.database.stop import Stop
+
+MOST_WAITING: Final = 32
+"""Requests that wait for the database; another is refused."""
+KEPT_SECONDS: Final = 1.0
+"""How long an answer is given again to whoever asks the same; readers of a live page all ask at once."""
+MOST_KEPT: Final = 64
+ENDS_BY_ITSELF_SECONDS: Final = 0.2
+"""Of work that nobody waits for, until its query is killed."""
+LOOK_SECONDS: Final = 5.0
+"""How often an idle database is asked whether it answers."""
+STUCK_SECONDS: Final = 90.0
+"""Longer than any query may take."""
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class Busy(Exception):
+    """Too many wait."""
+
+    def __init__(self) -> None:
+        super().__init__("Try again in a few seconds.")
+
+
+@dataclass(slots=True)
+class _Kept:
+    made: asyncio.Task[bytes]
+    readers: int = 0
+
+
+class Works:
+    """The database is asked by one thread, as it wants it."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._thread = ThreadPoolExecutor(1, "page")
+        self._turn = asyncio.Lock()
+        self._kept: dict[Hashable, _Kept] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._running: tuple[Stop, asyncio.Future[Any], float] | None = None
+        self._problem = ""
+        self.waiting = 0
+        """Those that run too."""
+        self.refused = 0
+        self.abandoned = 0
+
+    async def run(self, act: Callable[Concatenate[Database, _P], _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
+        """What `act` gives, in its turn. Where this is cancelled, `act` does not begin or its queries end.
+
+        Raises Busy where too many wait.
+        """
+        if self.waiting >= MOST_WAITING:
+            raise self._refused()
+        return await self.run_anyway(act, *arguments, **named)
+
+    async def run_anyway(
+        self, act: Callable[Concatenate[Database, _P], _T], *arguments: _P.args, **named: _P.kwargs
+    ) -> _T:
+        """As `run`, however many wait."""
+        self.waiting += 1
+        try:
+            await self._turn.acquire()
+            return await self._in_thread(partial(act, self._db, *arguments, **named))
+        finally:
+            self.waiting -= 1
+
+    async def shared(self, key: Hashable, make: Callable[[], Awaitable[bytes]]) -> bytes:
+        """What `make` gives, once for all who ask for `key` meanwhile and a second later; it is cancelled when the
+        last of them leaves. Raises Busy, and what `make` raises.
+        """
+        kept = self._kept.get(key)
+        if kept is None:
+            if len(self._kept) >= MOST_KEPT:
+                raise self._refused()
+            kept = self._kept[key] = _Kept(apart(_awaited(make)))
+            kept.made.add_done_callback(partial(self._forget, key, kept))
+        kept.readers += 1
+        try:
+            return await asyncio.shield(kept.made)
+        finally:
+            kept.readers -= 1
+            if not kept.readers and not kept.made.done():
+                self.abandoned += 1
+                del self._kept[key]
+                kept.made.cancel()
+
+    async def look(self) -> None:
+        """Asks an idle database again and again whether it answers, until this is cancelled."""
+        while True:
+            if not self.waiting:
+                with suppress(DatabaseError):
+                    await self.run_anyway(rows, "health", {})
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def why_not(self) -> list[str]:
+        """Why no page can be had; nothing where one can."""
+        if self._running is not None and monotonic() - self._running[2] > STUCK_SECONDS:
+            return ["the database has not answered for a minute and more"]
+        return [self._problem] if self._problem else []
+
+    async def close(self) -> None:
+        """What runs ends, and nothing begins any more."""
+        for kept in self._kept.values():
+            kept.made.cancel()
+        if self._running is not None:
+            await self._end(*self._running[:2])
+        if self._ending:
+            await asyncio.wait(self._ending)
+        self._thread.shutdown()
+
+    def _refused(self) -> Busy:
+        self.refused += 1
+        return Busy()
+
+    async def _in_thread(self, act: Callable[[], _T]) -> _T:
+        """The turn is given on when the thread is done, not before."""
+        stop = Stop()
+        running = asyncio.get_running_loop().run_in_executor(self._thread, self._until, stop, act)
+        self._running = stop, running, monotonic()
+        running.add_done_callback(self._done)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            ending = apart(self._end(stop, running))
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+            raise
+
+    def _until(self, stop: Stop, act: Callable[[], _T]) -> _T:
+        self._db.stop = stop
+        try:
+            return act()
+        finally:
+            self._db.stop = None
+
+    def _done(self, running: asyncio.Future[Any]) -> None:
+        self._running = None
+        self._turn.release()
+        error = None if running.cancelled() else running.exception()
+        if error is None:
+            self._problem = ""
+        elif isinstance(error, DatabaseUnreachable):
+            self._problem = "the database does not answer"
+
+    async def _end(self, stop: Stop, running: asyncio.Future[Any]) -> None:
+        """Kills what the work asks, until its thread is done with it."""
+        stop.set()
+        await asyncio.wait({running}, timeout=ENDS_BY_ITSELF_SECONDS)
+        while not running.done():
+            with suppress(DatabaseError):
+                await asyncio.to_thread(self._kill, stop)
+            await asyncio.wait({running}, timeout=ENDS_BY_ITSELF_SECONDS)
+
+    def _kill(self, stop: Stop) -> None:
+        with self._db.another() as other:
+            other.kill(stop)
+
+    def _forget(self, key: Hashable, kept: _Kept, made: asyncio.Task[bytes]) -> None:
+        if made.cancelled():
+            return
+        keep = KEPT_SECONDS if made.exception() is None else 0.0
+        asyncio.get_running_loop().call_later(keep, self._drop, key, kept)
+
+    def _drop(self, key: Hashable, kept: _Kept) -> None:
+        if self._kept.get(key) is kept:
+            del self._kept[key]
+
+
+async def _awaited(make: Callable[[], Awaitable[bytes]]) -> bytes:
+    return await make()
