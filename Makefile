@@ -12,7 +12,7 @@ IMAGE ?= leadsman:0.1.0
 FAULTS := tests/faults tests/integration/pipeline/test_behind.py
 AUDITED := .lock/all.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt .lock/docs.txt
 
-.PHONY: demo docs generate manifests test oracle image wheel faults churn fuzz audit check bench scale lock clean
+.PHONY: demo docs generate manifests test oracle image wheel faults churn fuzz audit check bench bench-forecast scale lock clean
 
 $(VENV)/.runtime: .lock/all.txt pyproject.toml
 	@echo "setting up $(VENV) (about a minute, once)"
@@ -89,6 +89,9 @@ audit: $(VENV)/.audit ## which locked versions are known to be vulnerable today,
 
 bench: $(VENV)/.dev ## ratios, measured in one run
 	$(PYTHON) -m tests.bench
+
+bench-forecast: $(VENV)/.dev ## how good forecasts are, against predict_linear; writes docs/forecasts.md
+	PYTHONPATH=.:tests $(PYTHON) -m bench.forecast > docs/forecasts.md
 
 scale: $(VENV)/.dev ## how large it can get, up to an hour, on a machine for itself; writes tests/bench/SCALE.md
 	PYTHONPATH=.:tests $(PYTHON) -m bench.scale

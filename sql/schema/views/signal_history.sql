@@ -7,6 +7,11 @@
 -- column seconds_to_hard: Seconds until the hard threshold is met, at the last sample in them; null when it does not approach
 -- column gc_first: 1 where image GC acts before this threshold, at the last sample in them
 -- column thresholds_assumed: 1 where no /configz was seen until the last sample in them and the defaults of that kubelet are used
+-- column seconds_to_soft_earliest: Earliest seconds until the soft threshold is met: before in one of ten cases, at the last sample in them
+-- column seconds_to_soft_latest: Latest seconds until the soft threshold is met: later in one of ten cases, at the last sample in them
+-- column seconds_to_hard_earliest: Earliest seconds until the hard threshold is met: before in one of ten cases, at the last sample in them
+-- column seconds_to_hard_latest: Latest seconds until the hard threshold is met: later in one of ten cases, at the last sample in them
+-- column acts_first: What acts first if all goes on as it is, at the last sample in them
 CREATE OR REPLACE VIEW signal_history AS
 SELECT
     cluster,
@@ -25,7 +30,12 @@ SELECT
     if(isNaN(finalizeAggregation(seconds_to_soft_last)), NULL, finalizeAggregation(seconds_to_soft_last)) AS seconds_to_soft,
     if(isNaN(finalizeAggregation(seconds_to_hard_last)), NULL, finalizeAggregation(seconds_to_hard_last)) AS seconds_to_hard,
     finalizeAggregation(gc_first_last) AS gc_first,
-    finalizeAggregation(thresholds_assumed_last) AS thresholds_assumed
+    finalizeAggregation(thresholds_assumed_last) AS thresholds_assumed,
+    if(isNaN(finalizeAggregation(seconds_to_soft_earliest_last)), NULL, finalizeAggregation(seconds_to_soft_earliest_last)) AS seconds_to_soft_earliest,
+    if(isNaN(finalizeAggregation(seconds_to_soft_latest_last)), NULL, finalizeAggregation(seconds_to_soft_latest_last)) AS seconds_to_soft_latest,
+    if(isNaN(finalizeAggregation(seconds_to_hard_earliest_last)), NULL, finalizeAggregation(seconds_to_hard_earliest_last)) AS seconds_to_hard_earliest,
+    if(isNaN(finalizeAggregation(seconds_to_hard_latest_last)), NULL, finalizeAggregation(seconds_to_hard_latest_last)) AS seconds_to_hard_latest,
+    finalizeAggregation(acts_first_last) AS acts_first
 FROM
 (
     SELECT * EXCEPT (capacity, hard_threshold, soft_threshold)

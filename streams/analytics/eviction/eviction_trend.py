@@ -1,6 +1,6 @@
 """How near each eviction signal is to its thresholds, and when it will cross them: table `eviction_signals`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -14,9 +14,10 @@ from streams.fold.findings import EvictionSignal
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import event_time, message
 from streams.rules.events.messages import is_kubelet_start
-from streams.rules.eviction.signals import Layout, Observed, layout_of, observe
+from streams.rules.eviction.forecast import NO_COURSE, Course, follow, forecast, since
+from streams.rules.eviction.signals import RESOURCES, Layout, Observed, layout_of, observe
 from streams.rules.eviction.thresholds import NodeThresholds, SignalThresholds, effective_thresholds, threshold_value
-from streams.rules.eviction.trend import Slope, Window, extend, seconds_to, slope
+from streams.rules.eviction.trend import Line
 from streams.rules.image_gc.thresholds import (
     DEFAULT_HIGH_PERCENT,
     acts_before_eviction,
@@ -25,6 +26,7 @@ from streams.rules.image_gc.thresholds import (
 )
 
 _NO_THRESHOLDS: Final = SignalThresholds()
+_NEVER: Final = (None, None, None)
 
 
 class State(msgspec.Struct, frozen=True):
@@ -34,16 +36,16 @@ class State(msgspec.Struct, frozen=True):
     layout: Layout = Layout.SINGLE
     thresholds: NodeThresholds | None = None
     """In force for configuration, version and layout; None until they are needed."""
-    trends: dict[str, Window] = {}
+    courses: dict[str, Course] = {}
     """By signal."""
 
 
-class _Trend(NamedTuple):
+class _Followed(NamedTuple):
     """A signal's; signals of one file system are alike, so they share one instead of making the same again."""
 
-    before: Window
-    window: Window
-    slope: Slope | None
+    before: Course
+    course: Course
+    line: Line | None
 
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
@@ -72,8 +74,8 @@ def _settings(state: State, record: SettingsRecord) -> State:
 def _restarted(state: State, at: datetime) -> State:
     """Forget what was before a start of the kubelet; a list repeats old starts, which forget nothing new."""
     begin = at.timestamp()
-    trends = {signal: tuple(p for p in window if p[0] >= begin) for signal, window in state.trends.items()}
-    return state if trends == state.trends else msgspec.structs.replace(state, trends=trends)
+    courses = {signal: since(course, begin) for signal, course in state.courses.items()}
+    return state if courses == state.courses else msgspec.structs.replace(state, courses=courses)
 
 
 def _node(state: State, record: NodeRecord) -> State:
@@ -102,19 +104,51 @@ def _sample(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]
         thresholds = effective_thresholds(state.config, state.kubelet_version, layout, windows=state.windows)
     gc_bytes = _image_gc_begins(state.config, record)
     seconds = record.ts.timestamp()
-    trends = dict(state.trends)
-    alike: dict[Observed, _Trend] = {}
-    rows: list[Output] = []
+    courses = dict(state.courses)
+    alike: dict[Observed, _Followed] = {}
+    rows: list[EvictionSignal] = []
     for signal, observed in observe(record.sample).items():
-        before = trends.get(signal, ())
-        trend = alike.get(observed)
-        if trend is None or trend.before != before:
-            window = extend(before, seconds, observed.available, observed.capacity)
-            trend = alike[observed] = _Trend(before, window, slope(window))
-        trends[signal] = trend.window
+        before = courses.get(signal, NO_COURSE)
+        followed = alike.get(observed)
+        if followed is None or followed.before != before:
+            course, line = follow(before, seconds, observed.available, observed.capacity)
+            followed = alike[observed] = _Followed(before, course, line)
+        courses[signal] = followed.course
         texts = thresholds.by_signal.get(signal, _NO_THRESHOLDS)
-        rows.append(_row(record, signal, observed, texts, trend.slope, layout, gc_bytes, thresholds.assumed))
-    return State(state.config, state.kubelet_version, state.windows, layout, thresholds, trends), rows
+        rows.append(_row(record, signal, observed, texts, followed, layout, gc_bytes, thresholds.assumed))
+    ahead = State(state.config, state.kubelet_version, state.windows, layout, thresholds, courses)
+    return ahead, [row if _acts(row) is None else row._replace(acts_first=_acts_first(row, rows)) for row in rows]
+
+
+def _acts_first(row: EvictionSignal, rows: Iterable[EvictionSignal]) -> str:
+    """What ends the fall of a signal before its other thresholds: pods that are evicted for one signal of a resource,
+    or images that are deleted, give back what all of its signals count.
+    """
+    if row.gc_first:
+        return "image_gc"
+    own = _acts(row) or (0.0, "")
+    others = (
+        (acts[0], other.signal)
+        for other in rows
+        if other is not row and _is_one(other, row) and (acts := _acts(other)) is not None and acts[0] < own[0]
+    )
+    return min(others, default=own)[1]
+
+
+def _acts(row: EvictionSignal) -> tuple[float, str] | None:
+    """When pods are evicted for the signal, and by which threshold: by the soft one after its grace period."""
+    times = []
+    if row.seconds_to_hard is not None:
+        times.append((row.seconds_to_hard, "hard"))
+    if row.seconds_to_soft is not None:
+        times.append((row.seconds_to_soft + (row.soft_grace_seconds or 0.0), "soft"))
+    return min(times, default=None)
+
+
+def _is_one(one: EvictionSignal, other: EvictionSignal) -> bool:
+    """Whether both are of one resource, and of a disk's, of one file system."""
+    resource = RESOURCES[one.signal]
+    return resource == RESOURCES[other.signal] and (resource == "memory" or one.capacity == other.capacity)
 
 
 def _row(
@@ -122,7 +156,7 @@ def _row(
     signal: str,
     observed: Observed,
     texts: SignalThresholds,
-    trend: Slope | None,
+    followed: _Followed,
     layout: Layout,
     gc_bytes: int | None,
     assumed: bool,
@@ -131,6 +165,9 @@ def _row(
     hard = _value(texts.hard, capacity)
     soft = _value(texts.soft, capacity)
     first = soft if hard is None else hard if soft is None else max(hard, soft)
+    line = followed.line
+    soft_earliest, soft_likely, soft_latest = forecast(followed.course, line, available, soft) or _NEVER
+    hard_earliest, hard_likely, hard_latest = forecast(followed.course, line, available, hard) or _NEVER
     return EvictionSignal(
         record.cluster,
         record.ts,
@@ -143,11 +180,15 @@ def _row(
         texts.soft_grace_seconds,
         hard is not None and available < hard,
         soft is not None and available < soft,
-        trend.per_second if trend else None,
-        seconds_to(soft, available, trend),
-        seconds_to(hard, available, trend),
+        line.per_second if line is not None and line.is_significant else None,
+        soft_likely,
+        hard_likely,
         gc_bytes is not None and first is not None and acts_before_eviction(signal, layout, first, gc_bytes),
         assumed,
+        soft_earliest,
+        soft_latest,
+        hard_earliest,
+        hard_latest,
     )
 
 
@@ -173,7 +214,7 @@ def _image_gc_begins(config: KubeletConfiguration | None, record: SampleRecord) 
 
 REDUCER: Final = Reducer(
     name="eviction_trend",
-    version=1,
+    version=2,
     log="node",
     takes=(SampleRecord, SettingsRecord, NodeRecord, EventRecord),
     state=State,

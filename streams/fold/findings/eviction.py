@@ -22,10 +22,21 @@ class EvictionSignal(NamedTuple):
     slope_per_second: float | None
     """Of `available`; None where the samples do not support one."""
     seconds_to_soft: float | None
+    """The likely time, as of hard."""
     seconds_to_hard: float | None
+    """The likely time, if nothing in `acts_first` acts before; None where nothing can be foretold."""
     gc_first: bool
     thresholds_assumed: bool
     """No `configz` was seen: the defaults of that kubelet version."""
+    seconds_to_soft_earliest: float | None = None
+    """One time of ten it is met before; after the latest too."""
+    seconds_to_soft_latest: float | None = None
+    seconds_to_hard_earliest: float | None = None
+    seconds_to_hard_latest: float | None = None
+    acts_first: str = ""
+    """What acts first if all goes on as it is: `hard`, `soft`, `image_gc`, the name of another signal of the same
+    resource; empty where nothing approaches.
+    """
 
 
 @row(table="pressure_changes")

@@ -1,102 +1,143 @@
-"""A robust slope over a sliding window of event time, and when its line reaches a threshold.
+"""The line that the last samples of an amount lie on, as far back as one line explains them.
 
-The Theil-Sen estimator: the median of the slopes between all pairs of points; of many points only between those half
-a window apart (Theil's incomplete method), which bears outliers in a quarter of them at the cost of one short sort.
+The window adapts itself: it is widened for as long as the slopes of all its parts since now agree within their errors
+(the intersection of confidence intervals), and begins anew at a jump. What is old is kept in ever coarser means.
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
-from itertools import combinations, pairwise
+from itertools import pairwise
+from math import sqrt
 from statistics import median
 from typing import Final, NamedTuple, TypeAlias
 
-Point: TypeAlias = tuple[float, int]
-"""Seconds of event time, and the value then."""
+Point: TypeAlias = tuple[float, float]
+"""Seconds of event time, and the value then; of old ones, the mean of several."""
 Window: TypeAlias = tuple[Point, ...]
 
-WINDOW_SECONDS: Final = 300.0
-MAX_POINTS: Final = 31
+MAX_SECONDS: Final = 86_400.0
+MAX_POINTS: Final = 36
+FINE_POINTS: Final = 12
+"""The newest, of which no mean is taken."""
 MIN_POINTS: Final = 4
-ALL_PAIRS_POINTS: Final = 8
 MIN_SPAN_SECONDS: Final = 30.0
-HORIZON_SPANS: Final = 12.0
-"""A line is not drawn further ahead than this many times the span that supports it."""
-AGREEMENT: Final = 0.75
-"""The part of the slopes that must have the median's sign."""
+WIDER: Final = 1.4
+"""The window is widened by steps of this ratio."""
+ERRORS_APART: Final = 5.0
+"""Slopes agree within so many standard errors, as if noise had no memory."""
+PART_APART: Final = 0.02
+"""And within this part of the slope: on a straight line without noise there is no error at all."""
+MOST_ALIKE: Final = 0.93
+"""What is left of one residual in the next, at most: it widens the error of the slope."""
+SIGNIFICANT: Final = 4.0
+"""A slope of fewer standard errors is none."""
 JUMP_OF_CAPACITY: Final = 0.02
-JUMP_AHEAD: Final = 5.0
-JUMP_BACK: Final = 2.0
+JUMP_AHEAD: Final = 6.0
+JUMP_BACK: Final = 4.0
 """A step is a jump from this many median steps on: in the window's direction, and against it."""
 
 
-class Slope(NamedTuple):
-    """A trend that the points support."""
+class Line(NamedTuple):
+    """What a window supports: units of the value, and seconds."""
 
     per_second: float
+    error: float
+    """Standard error of `per_second`, for noise that has a memory."""
+    now: float
+    """The line's own value at the last sample."""
+    noise: float
+    """Standard deviation of samples around the line."""
     span_seconds: float
+
+    @property
+    def is_significant(self) -> bool:
+        return abs(self.per_second) >= SIGNIFICANT * self.error
 
 
 def extend(window: Window, seconds: float, value: int, capacity: int) -> Window:
-    """The window with one more point, at most WINDOW_SECONDS long; a jump forgets what was before it.
+    """The window with one later point, at most a day long; a jump forgets what was before it.
 
     A jump is a step of over 2 % of the capacity that is out of proportion to the median step: an eviction, a restart,
-    a burst that begins. A point that is not later than the last one is left out.
+    a burst that begins.
     """
-    if window and seconds <= window[-1][0]:
-        return window
-    point = (seconds, value)
-    if _is_jump(window, value, capacity):
+    point = (seconds, float(value))
+    if is_jump(window, value, capacity):
         return (point,)
-    begin = seconds - WINDOW_SECONDS
-    kept = window[-(MAX_POINTS - 1) :]
-    first = 0
-    while first < len(kept) and kept[first][0] < begin:
-        first += 1
-    return (*kept[first:], point)
+    longer = (*window, point)
+    if len(longer) <= MAX_POINTS:
+        return longer
+    if seconds - longer[0][0] > MAX_SECONDS:
+        return longer[1:]
+    return _coarser(longer)
 
 
-def _is_jump(window: Window, value: int, capacity: int) -> bool:
-    if not window:
+def is_jump(window: Window, value: int, capacity: int) -> bool:
+    if len(window) < 2:  # noqa: PLR2004  # no step to compare with
         return False
-    step = value - window[-1][1]
-    if abs(step) <= JUMP_OF_CAPACITY * capacity or len(window) < 2:  # noqa: PLR2004  # no step to compare with
+    last = window[-1][1]
+    step = value - last
+    if abs(step) <= JUMP_OF_CAPACITY * capacity:
         return False
-    typical = median(abs(b - a) for (_, a), (_, b) in pairwise(window))
-    ahead = (step > 0) == (window[-1][1] > window[0][1])
+    recent = window[-FINE_POINTS:]
+    typical = median(abs(b - a) for (_, a), (_, b) in pairwise(recent))
+    ahead = (step > 0) == (last > recent[0][1])
     return abs(step) > (JUMP_AHEAD if ahead else JUMP_BACK) * typical
 
 
-def slope(window: Window) -> Slope | None:
-    """The trend of a window, or None: too few points, too short a span, or points that do not agree."""
+def _coarser(window: Window) -> Window:
+    """One point fewer: the mean of those two that lie nearest to each other for their age."""
+    now = window[-1][0]
+    least, place = float("inf"), 0
+    for at in range(len(window) - FINE_POINTS):
+        seconds = window[at][0]
+        apart = (window[at + 1][0] - seconds) / (now - seconds)
+        if apart < least:
+            least, place = apart, at
+    (s, a), (t, b) = window[place], window[place + 1]
+    return (*window[:place], ((s + t) / 2, (a + b) / 2), *window[place + 2 :])
+
+
+def line(window: Window) -> Line | None:
+    """The least-squares line through the longest part of the window, up to now, that one slope explains.
+
+    None where there are too few points, or too short a span. One pass from now backwards: sums of what was passed.
+    """
     if len(window) < MIN_POINTS:
         return None
-    span = window[-1][0] - window[0][0]
-    if span < MIN_SPAN_SECONDS:
-        return None
-    slopes = sorted([(b - a) / (t - s) for (s, a), (t, b) in _pairs(window)])
-    middle = len(slopes) // 2
-    per_second = slopes[middle] if len(slopes) % 2 else (slopes[middle - 1] + slopes[middle]) / 2
-    falling = bisect_left(slopes, 0)
-    rising = len(slopes) - bisect_right(slopes, 0)
-    agreeing = falling if per_second < 0 else rising if per_second > 0 else len(slopes)
-    if agreeing < AGREEMENT * len(slopes):
-        return None
-    return Slope(per_second, span)
-
-
-def _pairs(window: Window) -> Iterable[tuple[Point, Point]]:
-    if len(window) < ALL_PAIRS_POINTS:
-        return combinations(window, 2)
-    return zip(window, window[len(window) // 2 :], strict=False)
-
-
-def seconds_to(threshold: int | None, value: int, trend: Slope | None) -> float | None:
-    """How long until a falling value is below the threshold; 0 where it is, None where no trend leads there."""
-    if threshold is None:
-        return None
-    if value < threshold:
-        return 0.0
-    if trend is None or trend.per_second >= 0:
-        return None
-    seconds = (value - threshold) / -trend.per_second
-    return seconds if seconds <= HORIZON_SPANS * trend.span_seconds else None
+    now, last = window[-1]
+    n = 0
+    x_sum = y_sum = xx = xy = yy = 0.0
+    x_step = y_step = xx_steps = xy_steps = yy_steps = 0.0
+    lowest, highest = float("-inf"), float("inf")
+    wanted = MIN_SPAN_SECONDS
+    first = now - window[0][0]
+    found: Line | None = None
+    x = y = 0.0
+    for seconds, value in reversed(window):
+        x_step, y_step = seconds - now - x, value - last - y
+        x, y = seconds - now, value - last
+        n += 1
+        x_sum += x
+        y_sum += y
+        xx += x * x
+        xy += x * y
+        yy += y * y
+        xx_steps += x_step * x_step
+        xy_steps += x_step * y_step
+        yy_steps += y_step * y_step
+        if n < MIN_POINTS or -x < (min(wanted, first) if found else MIN_SPAN_SECONDS):
+            continue
+        wanted = -x * WIDER
+        spread = xx - x_sum * x_sum / n
+        slope = (xy - x_sum * y_sum / n) / spread
+        residue = max(0.0, yy - y_sum * y_sum / n - slope * (xy - x_sum * y_sum / n))
+        error = sqrt(residue / (n - 2) / spread)
+        apart = ERRORS_APART * error + PART_APART * abs(slope)
+        lowest, highest = max(lowest, slope - apart), min(highest, slope + apart)
+        if lowest > highest:
+            break
+        if residue > 0:
+            # Durbin and Watson: from the steps of the residuals, how much of one is left in the next
+            steps = yy_steps - 2 * slope * xy_steps + slope * slope * xx_steps
+            alike = min(MOST_ALIKE, max(0.0, 1 - steps / residue / 2))
+            error *= sqrt((1 + alike) / (1 - alike))
+        found = Line(slope, error, last + (y_sum - slope * x_sum) / n, sqrt(residue / (n - 2)), -x)
+    return found

@@ -1,0 +1,1 @@
+"""How good forecasts of thresholds are: `make bench-forecast`."""
