@@ -40,6 +40,14 @@ def test_config_can_be_used_as_a_file_again(file: Path, tmp_path: Path) -> None:
     assert succeeds("config", f"--config={again}", "--db=chdb://x") == shown
 
 
+def test_config_init_writes_a_file_once(file: Path, tmp_path: Path) -> None:
+    assert succeeds("config", "init", cwd=tmp_path).startswith("leadsman.yaml: every setting")
+    assert file.read_text() == succeeds("config", "init", "-")
+    assert succeeds("config", f"--config={file}") == succeeds("config")
+    again = leadsman("config", "init", file)
+    assert (again.returncode, "exists; give another name" in again.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
