@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from common.clock import SYSTEM, Clock
-from common.errors import SourceUnusable
+from common.errors import CredentialsRefused, SourceUnusable
 from common.private import FOLDER
 from common.scrub import scrub
 from common.tasks import Tasks, in_thread
@@ -53,6 +53,10 @@ Report: TypeAlias = Callable[[str], None]
 
 class ClusterUnusable(SourceUnusable):
     """Nothing of the cluster can be read; the message includes what to do."""
+
+
+class AccountUnknown(ClusterUnusable, CredentialsRefused):
+    """The API server does not know who asks."""
 
 
 class Page(NamedTuple):
@@ -245,7 +249,7 @@ async def _check(watch: LiveSettings, report: Report) -> None:
     checked = [each async for each in check_cluster(watch)]
     refused = [each for each in checked if each.problem]
     if refused and not any(each.readable for each in checked):
-        raise ClusterUnusable(refused[0].problem)
+        raise (AccountUnknown if refused[0].unknown_account else ClusterUnusable)(refused[0].problem)
     for each in refused:
         report(f"{each.what}: {plain(each.problem)}")
     if watch.kubelet.access == "off":

@@ -9,7 +9,7 @@ from common.errors import FilesUnusable
 from common.text import plain
 from ingest.apiserver.connect import KubeconfigError, configuration
 from ingest.apiserver.listing import pages
-from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError
+from ingest.apiserver.requests import TRANSPORT_ERRORS, UNAUTHORIZED, ApiError
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from ingest.kafka.reaching import explain
 from ingest.live.settings import LiveSettings
@@ -26,6 +26,8 @@ class Checked(NamedTuple):
     what: str
     problem: str
     note: str = ""
+    unknown_account: bool = False
+    """The API server does not know who asks."""
 
     @property
     def readable(self) -> bool:
@@ -77,19 +79,20 @@ async def check_cluster(settings: LiveSettings) -> AsyncIterator[Checked]:
     async with ApiClient(access) as client:
         for resource in WATCHED:
             if resource.name in settings.resources:
-                problem = await _listing(client, resource.paths[0])
-                yield Checked(f"cluster: {resource.name}", "" if resource.optional else problem, problem)
+                problem, refused = await _listing(client, resource.paths[0])
+                yield Checked(f"cluster: {resource.name}", "" if resource.optional else problem, problem, refused)
 
 
-async def _listing(client: ApiClient, path: str) -> str:
-    """Why a resource cannot be listed."""
+async def _listing(client: ApiClient, path: str) -> tuple[str, bool]:
+    """Why a resource cannot be listed, and whether that is for want of an account."""
     try:
         async for _ in pages(client, path, "0"):
-            return ""
+            return "", False
     except ApiError as error:
-        return f"{error}. Give the account `list` and `watch` of it (deploy/)"
+        if error.code == UNAUTHORIZED:
+            return f"{error}. The token or certificate expired, or is another cluster's: log in again", True
+        return f"{error}. Give the account `list` and `watch` of it (deploy/)", False
     except TRANSPORT_ERRORS as error:
-        return (
-            f"{client.configuration.host} does not answer: {plain(error)}. Check watch.kubeconfig and watch.context"
-        )
-    return ""
+        host = client.configuration.host
+        return f"{host} does not answer: {plain(error)}. Check watch.kubeconfig and watch.context", False
+    return "", False

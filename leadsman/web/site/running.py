@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from common.errors import SourceUnusable
+from common.errors import AddressTaken
 from common.stopping import stop_on_signals
 from common.text import plain
 from leadsman.web.site.access import is_loopback
@@ -14,7 +14,7 @@ from leadsman.web.site.serve import Site
 from sql.database.open import Database
 
 
-class CannotListen(SourceUnusable):
+class CannotListen(AddressTaken):
     """The address is in use or not this machine's; the message has what to do."""
 
 

@@ -84,7 +84,7 @@ def test_a_port_that_is_taken_is_told(db: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         done = leadsman("serve", "--port", taken.getsockname()[1], db=db)
-    assert (done.returncode, "cannot be listened on" in done.stderr) == (NO_SOURCE, True)
+    assert (done.returncode, "cannot be listened on" in done.stderr) == (13, True)
 
 
 @pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])

@@ -6,9 +6,12 @@ from click.testing import CliRunner
 
 from common.errors import BadRecord, KafkaUnusable, SourceUnusable, WrongUsage
 from common.settings import SettingsError
-from leadsman.cli.exits import mistake
+from ingest.apiserver.connect import KubeconfigError, UnknownContextError
+from leadsman.cli.exits import STATUSES, mistake
 from leadsman.cli.main import app
-from sql.database.errors import BadDsn, DatabaseHeld, EngineMissing, QueryFailed, SchemaNewer
+from leadsman.run.in_process import AccountUnknown, ClusterUnusable
+from leadsman.web.site.running import CannotListen
+from sql.database.errors import BadDsn, DatabaseHeld, DatabaseUnreachable, EngineMissing, QueryFailed, SchemaNewer
 
 
 @pytest.mark.parametrize(
@@ -21,13 +24,20 @@ from sql.database.errors import BadDsn, DatabaseHeld, EngineMissing, QueryFailed
         (SourceUnusable("no such file"), 4),
         (FileNotFoundError("ca.crt"), 4),
         (PermissionError("ca.crt"), 4),
-        (DatabaseHeld("process 3 holds it"), 5),
+        (DatabaseUnreachable("no answer"), 5),
+        (DatabaseHeld("process 3 holds it"), 14),
+        (KubeconfigError("set KUBECONFIG"), 10),
+        (UnknownContextError("it has a, b"), 11),
+        (AccountUnknown("log in again"), 12),
+        (ClusterUnusable("no answer"), 4),
+        (CannotListen("name another port"), 13),
         (SchemaNewer("upgrade"), 6),
         (QueryFailed("refused"), 7),
         (KafkaUnusable("no answer"), 8),
     ],
 )
 def test_the_status_says_what_cannot_be_used(error: Exception, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert status in STATUSES
     done = CliRunner().invoke(_failing(error, monkeypatch), ["digest"])
     assert (done.exit_code, done.stdout, done.stderr) == (status, "", f"leadsman: {error}\n")
 
