@@ -12,6 +12,26 @@ class SourceUnusable(ValueError):
     """A file, a cluster or this machine cannot be read as a source."""
 
 
+class HeldElsewhere(SourceUnusable):
+    """Another process uses it, and only one may."""
+
+
+class KubeconfigUnusable(SourceUnusable):
+    """The address of a cluster, or the credentials for it, cannot be read."""
+
+
+class ContextUnknown(SourceUnusable):
+    """The kubeconfig has no context of that name."""
+
+
+class CredentialsRefused(SourceUnusable):
+    """The API server does not know who asks: a token that expired, a certificate that it does not trust."""
+
+
+class AddressTaken(SourceUnusable):
+    """An address cannot be listened on."""
+
+
 class KafkaUnusable(Exception):
     """Kafka cannot be reached, or is not set up as it has to be."""
 

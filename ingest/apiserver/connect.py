@@ -1,21 +1,26 @@
 """Where the API server is and who we are: kubeconfig or service account, with tokens as they are now."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from kubernetes_asyncio.client.configuration import Configuration
-from kubernetes_asyncio.config.kube_config import KubeConfigLoader, load_kube_config
+from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMerger, load_kube_config
 
-from common.errors import SourceUnusable
+from common.errors import ContextUnknown, KubeconfigUnusable
 from common.text import plain
 from ingest.apiserver.client_fixes import KubeconfigToken
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-class KubeconfigError(SourceUnusable):
+class KubeconfigError(KubeconfigUnusable):
     """The cluster's address or credentials cannot be read; the message includes what to do."""
+
+
+class UnknownContextError(KubeconfigError, ContextUnknown):
+    """The message names the contexts that there are."""
 
 
 async def configuration(kubeconfig: Path | None = None, context: str | None = None) -> Configuration:
@@ -45,7 +50,19 @@ async def _load(kubeconfig: Path | None, context: str | None, into: Configuratio
         return await load_kube_config(path, context, into, persist_config=False)
     except Exception as error:
         # the loader raises whatever it meets in the file
+        if context is not None and (known := _contexts(path)) and context not in known:
+            raise UnknownContextError(
+                f"kubeconfig {plain(path)} has no context {plain(repr(context))}: it has {plain(', '.join(known))}"
+            ) from error
         raise KubeconfigError(f"kubeconfig {plain(path)}: {plain(error) or 'is none'}: check the file") from error
+
+
+def _contexts(path: str) -> list[str]:
+    """Names of a file's contexts; none where it cannot be read."""
+    with suppress(Exception):  # as above
+        merged = KubeConfigMerger(path).config
+        return [str(each["name"]) for each in merged.value["contexts"]] if merged else []
+    return []
 
 
 def _existing(path: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from common.errors import SourceUnusable
+from common.errors import HeldElsewhere
 from common.private import FOLDER, open_private
 from ingest.files.envelope import decode_line, encode_line
 from ingest.files.lines import LINE_LIMIT_BYTES
@@ -17,7 +17,7 @@ _DIGITS: Final = 8
 _SUFFIX: Final = ".jsonl"
 
 
-class JournalHeld(SourceUnusable):
+class JournalHeld(HeldElsewhere):
     """Another process writes the journal; the message includes what to do."""
 
 

@@ -1,18 +1,45 @@
-"""`leadsman config`: the settings in force."""
+"""`leadsman config`: the settings in force, and a file of all there are."""
 
 from pathlib import Path
 
 import click
 
+from common.private import open_private
 from leadsman.cli import options
+from leadsman.cli.exits import EXIT_USAGE, fail
 from leadsman.cli.live import live_settings
-from leadsman.run.settings import shown
+from leadsman.run.setting_names import settings_file
+from leadsman.run.settings import Settings, shown
 
 
-@click.command("config", epilog="Example: leadsman config --config leadsman.yaml")
+@click.group(
+    "config",
+    invoke_without_command=True,
+    epilog="Examples: leadsman config --config leadsman.yaml; leadsman config init; leadsman config init -",
+)
 @options.config
 @options.kafka
 @options.live_db
-def command(config: Path | None, kafka: str | None, db: str | None) -> None:
-    """Print the settings in force, from file, environment and flags; of a secret, only that there is one."""
-    click.echo(shown(live_settings(config, kafka=kafka, db=db)), nl=False)
+@click.pass_context
+def command(ctx: click.Context, config: Path | None, kafka: str | None, db: str | None) -> None:
+    """Print the settings in force, from file, environment and flags, without passwords."""
+    if ctx.invoked_subcommand is None:
+        click.echo(shown(live_settings(config, kafka=kafka, db=db)), nl=False)
+
+
+@command.command("init", epilog="Examples: leadsman config init; leadsman config init - | less")
+@click.argument("file", type=options.FILE, default="leadsman.yaml")
+def init(file: Path) -> None:
+    """Write a file with every setting, its default and its meaning, in which nothing is set yet; - prints it."""
+    text = settings_file(Settings)
+    if file == Path("-"):
+        click.echo(text, nl=False)
+        return
+    if file.exists():
+        fail(f"{file} exists; give another name, or - to print", EXIT_USAGE)
+    try:
+        with open_private(file, "wb") as opened:
+            opened.write(text.encode())
+    except OSError as error:
+        fail(f"{file}: {error.strerror}", EXIT_USAGE)
+    click.echo(f"{file}: every setting with its default; nothing is set yet")

@@ -1,13 +1,24 @@
 """What a command ends with: a status, and one sentence where it failed."""
 
 import sys
+from collections.abc import Mapping
 from typing import Final, NamedTuple, NoReturn
 
 import click
 
-from common.errors import FilesUnusable, KafkaUnusable, SourceUnusable, WrongUsage
+from common.errors import (
+    AddressTaken,
+    ContextUnknown,
+    CredentialsRefused,
+    FilesUnusable,
+    HeldElsewhere,
+    KafkaUnusable,
+    KubeconfigUnusable,
+    SourceUnusable,
+    WrongUsage,
+)
 from common.text import plain
-from sql.database.errors import DatabaseError, QueryFailed, SchemaError
+from sql.database.errors import DatabaseError, DatabaseHeld, QueryFailed, SchemaError
 
 EXIT_NO_FIT: Final = 1
 EXIT_USAGE: Final = 2
@@ -17,21 +28,49 @@ EXIT_NO_DATABASE: Final = 5
 EXIT_SCHEMA: Final = 6
 EXIT_QUERY: Final = 7
 EXIT_NO_KAFKA: Final = 8
+EXIT_NOT_VALID: Final = 9
+EXIT_NO_KUBECONFIG: Final = 10
+EXIT_NO_CONTEXT: Final = 11
+EXIT_NO_ACCOUNT: Final = 12
+EXIT_ADDRESS: Final = 13
+EXIT_HELD: Final = 14
+EXIT_NO_KUBELETS: Final = 15
 EXIT_INTERRUPTED: Final = 130
 
 MESSAGE: Final = 2000
 """Characters of an error."""
-EXITS: Final = """
-Exit status: 0 done; 1 fit found no room; 2 wrong usage; 3 done, but some input was bad (see dead_letters); 4 a
-source cannot be used; 5 the database cannot be used; 6 its schema is newer, or a migration changed or is missing; 7
-a query was refused; 8 Kafka cannot be used; 130 interrupted.
-"""
+STATUSES: Final[Mapping[int, str]] = {
+    0: "done",
+    EXIT_NO_FIT: "fit found no room",
+    EXIT_USAGE: "wrong usage",
+    EXIT_BAD_INPUT: "done, but some input was bad (see dead_letters)",
+    EXIT_NO_SOURCE: "a source cannot be used",
+    EXIT_NO_DATABASE: "the database cannot be used",
+    EXIT_SCHEMA: "its schema is newer, or a migration changed or is missing",
+    EXIT_QUERY: "a query was refused",
+    EXIT_NO_KAFKA: "Kafka cannot be used",
+    EXIT_NOT_VALID: "validate found what cannot be used",
+    EXIT_NO_KUBECONFIG: "the kubeconfig cannot be used",
+    EXIT_NO_CONTEXT: "it has no such context",
+    EXIT_NO_ACCOUNT: "the API server refused the credentials",
+    EXIT_ADDRESS: "the address of the page is in use",
+    EXIT_HELD: "another process holds the database",
+    EXIT_NO_KUBELETS: "done, but no kubelet could be read",
+    EXIT_INTERRUPTED: "interrupted",
+}
+EXITS: Final = f"Exit status: {'; '.join(f'{status} {meaning}' for status, meaning in STATUSES.items())}."
 _STATUSES: Final[tuple[tuple[type[Exception], int], ...]] = (
     (WrongUsage, EXIT_USAGE),
+    (ContextUnknown, EXIT_NO_CONTEXT),
+    (KubeconfigUnusable, EXIT_NO_KUBECONFIG),
+    (CredentialsRefused, EXIT_NO_ACCOUNT),
+    (AddressTaken, EXIT_ADDRESS),
+    (HeldElsewhere, EXIT_HELD),
     (SourceUnusable, EXIT_NO_SOURCE),
     (KafkaUnusable, EXIT_NO_KAFKA),
     (SchemaError, EXIT_SCHEMA),
     (QueryFailed, EXIT_QUERY),
+    (DatabaseHeld, EXIT_HELD),
     (DatabaseError, EXIT_NO_DATABASE),
     (FileNotFoundError, EXIT_NO_SOURCE),
     (PermissionError, EXIT_NO_SOURCE),

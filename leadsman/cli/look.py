@@ -17,7 +17,7 @@ from ingest.files.ahead import read_ahead
 from ingest.files.progress import progress_bar
 from leadsman.cli import options
 from leadsman.cli.console import out
-from leadsman.cli.exits import EXIT_BAD_INPUT, fail, note
+from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_KUBELETS, fail, note
 from leadsman.cli.live import live_settings, run_served, watch_flags
 from leadsman.cli.piped import on_disk
 from leadsman.cli.present.report_file import save_report
@@ -31,6 +31,11 @@ from leadsman.web.reading.scope import Asked
 from sql.database.open import Database, connect
 from sql.schema.migrate import migrate
 
+_REFUSED: Final = """
+SELECT error FROM source_errors
+WHERE resource = 'stats/summary' AND (SELECT count() FROM node_samples) = 0 ORDER BY node LIMIT 1
+"""
+_ALLOW: Final = "Give the account `get` of nodes/proxy (deploy/), try --kubelet direct, or leave it at --kubelet off"
 STORY: Final = "SELECT * FROM story ORDER BY cluster, ts, node, kind, what"
 
 
@@ -71,8 +76,11 @@ def command(
             _print(database, form)
             if report or open_:
                 _write(database, report or Path("report.html"), open_=open_)
+            blind = "" if paths else _blind(database)
     if refused:
         fail(refused, EXIT_BAD_INPUT)
+    if blind:
+        fail(blind, EXIT_NO_KUBELETS)
 
 
 @contextmanager
@@ -105,6 +113,12 @@ def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> str:
     bad = replayed.dead_letters.total()
     problems = [f"{bad} pieces of the input were bad and left out"] if bad else []
     return "; ".join([*problems, *([str(refused)] if refused else [])])
+
+
+def _blind(database: Database) -> str:
+    """Why no kubelet could be read, where each that was asked refused."""
+    errors = database.query(_REFUSED).rows
+    return f"no kubelet could be read: {errors[0][0]}. {_ALLOW}" if errors else ""
 
 
 def _print(database: Database, form: str) -> None:

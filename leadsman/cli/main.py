@@ -39,7 +39,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "agent": "Report a node's exclusive CPUs, memory and devices",
     },
     "Set up and maintain": {
-        "config": "Print the settings in force, without secrets",
+        "config": "Print the settings in force, or a file of all",
         "validate": "Check the settings and try every connection",
         "migrate": "Upgrade the schema; set how long samples stay",
         "digest": "Print each table's row count and hash",

@@ -1,7 +1,8 @@
 """Options and arguments that several commands share."""
 
+import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -15,16 +16,28 @@ Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 DEFAULT_DSN: Final = "chdb://leadsman-db"
 PORT: Final = 8420
+_DAYS: Final = re.compile(r"([0-9]{1,6})d")
 FILE: Final = click.Path(path_type=Path)
 
 
 def time(text: str) -> datetime:
-    """A time as ISO 8601; UTC where it names no zone."""
+    """A time as ISO 8601, in the reader's zone where it names none, or a duration before now, as 1h or 2d."""
     try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is not a time; write 2026-11-21T04:19:00Z") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+        before = ago(text)
+        found = datetime.fromisoformat(text) if before is None else datetime.now(UTC) - before
+        return found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise click.BadParameter(f"{text!r} is not a time; write 2026-11-21T04:19, 2026-11-21T04:19Z or 1h") from None
+
+
+def ago(text: str) -> timedelta | None:
+    """A duration as 90s, 1h30m or 2d; None for what is none."""
+    days = _DAYS.fullmatch(text)
+    try:
+        seconds = int(days[1]) * 86_400 if days else parse_duration(text)
+    except BadValue:
+        return None
+    return timedelta(seconds=seconds) if seconds > 0 else None
 
 
 def duration(text: str) -> float:
@@ -90,7 +103,7 @@ sources = _all(
 )
 """What is read, and what a dump leaves out: `paths`, `cluster`, `node`, `at`."""
 since_until = _all(
-    click.option("--since", type=time, metavar="TIME", help="Skip observations before this time."),
+    click.option("--since", type=time, metavar="TIME", help="Skip observations before this time; 1h is an hour ago."),
     click.option("--until", type=time, metavar="TIME", help="Skip observations from this time on."),
 )
 

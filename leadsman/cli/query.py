@@ -60,6 +60,8 @@ def command(
         show(result, form)
         return
     query = saved_query(name or "")
+    times = {each.name for each in query.parameters if each.type.startswith("DateTime")}
+    given |= {key: options.time(value).isoformat() for key, value in given.items() if key in times}
     with existing_database(db) as database:
         result = run(database, query, given)
         reason = "" if result.rows or form not in options.FOR_PEOPLE else why_empty(database, query, given)

@@ -8,7 +8,8 @@ from leadsman.cli import completion, options
 from leadsman.cli.console import out
 from leadsman.cli.database import readable_database
 from leadsman.cli.present.report_file import NODES, save_report
-from leadsman.web.reading.scope import Asked
+from leadsman.web.reading.overview import read_spans
+from leadsman.web.reading.scope import Asked, address_time, choose
 
 
 @click.command(
@@ -22,7 +23,7 @@ from leadsman.web.reading.scope import Asked
     default="",
     show_default=False,
     metavar="TIME",
-    help="Start of the range.  [default: a day before --until]",
+    help="Start of the range, as 2026-11-21T04:10 in your zone; 1h is an hour before --until.  [default: 1d]",
 )
 @click.option(
     "--until",
@@ -49,6 +50,16 @@ from leadsman.web.reading.scope import Asked
 @options.db
 def command(*, output: Path, since: str, until: str, cluster: str, nodes: int, db: str) -> None:
     """Write one HTML file about a cluster and a time range, which any browser shows without a network."""
+    asked = Asked(cluster, until=_address(until))
     with readable_database(db) as database:
-        size_bytes = save_report(database, output, Asked(cluster, since, until), nodes)
+        before, spans = options.ago(since), read_spans(database)
+        start = (
+            _address(since) if before is None else address_time(choose(spans, asked).until - before) if spans else ""
+        )
+        asked = asked._replace(since=start)
+        size_bytes = save_report(database, output, asked, nodes)
     out.print(f"{output}: {size_bytes / 1e6:.1f} MB", soft_wrap=True)
+
+
+def _address(text: str) -> str:
+    return address_time(options.time(text)) if text else ""

@@ -8,14 +8,14 @@ import click
 
 from common.supervise import PartFailedError
 from leadsman.cli import options
-from leadsman.cli.exits import EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_USAGE, fail
+from leadsman.cli.exits import EXIT_NO_CONTEXT, EXIT_NO_KUBECONFIG, EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_USAGE, fail
 from leadsman.cli.live import live_settings, run_served, until_signal, watch_flags
 from leadsman.run.in_process import Page, run_in_process
 from leadsman.run.settings import Settings
 from leadsman.run.up import run_together
 from leadsman.web.site.access import read_token
 
-LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA})
+LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_NO_KUBECONFIG, EXIT_NO_CONTEXT})
 """Status of a part that a restart cannot fix."""
 
 

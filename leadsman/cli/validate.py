@@ -8,8 +8,10 @@ import click
 from common.text import plain
 from leadsman.cli import options
 from leadsman.cli.console import out
-from leadsman.cli.exits import EXIT_USAGE, MESSAGE
+from leadsman.cli.exits import EXIT_NOT_VALID, MESSAGE
 from leadsman.cli.live import live_settings
+from leadsman.cli.present.tables import raw_rows, show
+from leadsman.run.permissions import Checked
 from leadsman.run.validate import validate
 
 
@@ -17,12 +19,22 @@ from leadsman.run.validate import validate
 @options.config
 @options.kafka
 @options.live_db
-def command(config: Path | None, kafka: str | None, db: str | None) -> None:
+@options.output
+def command(config: Path | None, kafka: str | None, db: str | None, form: str) -> None:
     """Check the settings and try every connection that they name; nothing is changed."""
     checked = asyncio.run(validate(live_settings(config, kafka=kafka, db=db)))
-    for each in checked:
-        detail = each.problem or each.note
-        verdict = "NOT USABLE" if each.problem else "ok"
-        out.print(plain(f"{each.what}: {verdict}{f': {detail}' if detail else ''}", MESSAGE), soft_wrap=True)
+    if form in options.FOR_PEOPLE:
+        for each in checked:
+            detail = each.problem or each.note
+            out.print(
+                plain(f"{each.what}: {_verdict(each)}{f': {detail}' if detail else ''}", MESSAGE), soft_wrap=True
+            )
+    else:
+        rows = ((each.what, _verdict(each), each.problem or each.note) for each in checked)
+        show(raw_rows(("connection", "verdict", "detail"), rows), form)
     if any(each.problem for each in checked):
-        click.get_current_context().exit(EXIT_USAGE)
+        click.get_current_context().exit(EXIT_NOT_VALID)
+
+
+def _verdict(checked: Checked) -> str:
+    return "NOT USABLE" if checked.problem else "ok"

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from common.clock import SYSTEM, Clock
-from common.errors import SourceUnusable
+from common.errors import CredentialsRefused, SourceUnusable
 from common.private import FOLDER
 from common.scrub import scrub
 from common.tasks import Tasks, in_thread
@@ -28,11 +28,7 @@ from ingest.normalize.decoded import Decoded, decode
 from leadsman.run.permissions import check_cluster
 from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
-<<<<<<< HEAD
-=======
 from leadsman.run.silences import Silences
-from leadsman.run.validate import check_cluster
->>>>>>> 7735ad5 (Silences: alerts by matchers on their labels that receivers are not sent until a time)
 from leadsman.web.site.running import listening
 from sql.database.dsn import EMBEDDED_DATABASE, Embedded, parse_dsn
 from sql.database.open import connect
@@ -61,6 +57,10 @@ Report: TypeAlias = Callable[[str], None]
 
 class ClusterUnusable(SourceUnusable):
     """Nothing of the cluster can be read; the message includes what to do."""
+
+
+class AccountUnknown(ClusterUnusable, CredentialsRefused):
+    """The API server does not know who asks."""
 
 
 class Page(NamedTuple):
@@ -271,7 +271,8 @@ async def _check(watch: LiveSettings, report: Report) -> None:
     """Report what this account may not read. Raises ClusterUnusable where it is everything."""
     checked = [each async for each in check_cluster(watch)]
     if not any(each.usable for each in checked):
-        raise ClusterUnusable(f"{checked[0].what}: {checked[0].problem}")
+        refused = checked[0]
+        raise (AccountUnknown if refused.unknown_account else ClusterUnusable)(f"{refused.what}: {refused.problem}")
     for each in checked:
         if each.needed and not each.usable:
             report(f"{each.what}: {plain(each.problem or each.note)}")

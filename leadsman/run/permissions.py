@@ -10,7 +10,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from common.text import plain
 from ingest.apiserver.connect import KubeconfigError, configuration
 from ingest.apiserver.leader import LeaseName
-from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, read_body, request
+from ingest.apiserver.requests import TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, read_body, request
 from ingest.kubelet.fleet import PROXY_RISK
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.settings import LiveSettings
@@ -32,6 +32,8 @@ class Checked(NamedTuple):
     note: str = ""
     needed: bool = True
     """A reader wants to know when it is missing."""
+    unknown_account: bool = False
+    """The API server does not know who asks."""
 
     @property
     def usable(self) -> bool:
@@ -124,7 +126,8 @@ async def check_cluster(settings: LiveSettings, lease: LeaseName | None = None) 
             if await _allowed(client, Permission("get", PROXY)):
                 yield Checked(f"cluster: get {PROXY}", "", PROXY_RISK, needed=False)
         except (ApiError, *TRANSPORT_ERRORS) as error:
-            yield Checked("cluster", _unanswered(client, error))
+            unknown = isinstance(error, ApiError) and error.code == UNAUTHORIZED
+            yield Checked("cluster", _unanswered(client, error), unknown_account=unknown)
 
 
 def _judged(permission: Permission, *, allowed: bool) -> Checked:
@@ -147,6 +150,8 @@ async def _allowed(client: ApiClient, permission: Permission) -> bool:
 
 def _unanswered(client: ApiClient, error: Exception) -> str:
     if isinstance(error, ApiError):
+        if error.code == UNAUTHORIZED:
+            return f"{error}. The token or certificate expired, or is another cluster's: log in again"
         return f"{error}. Check the credentials of watch.kubeconfig and watch.context"
     return f"{client.configuration.host} does not answer: {plain(error)}. Check watch.kubeconfig and watch.context"
 

@@ -4,19 +4,25 @@ import os
 import re
 from pathlib import Path
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit, urlunsplit
 
 import pydantic
 import yaml
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from common.settings import SettingsError, TelemetrySettings
 from common.text import plain
 from ingest.kafka.settings import KafkaSettings
 from ingest.live.settings import LiveSettings
+from leadsman.run.setting_names import check_variables, hint
+from sql.database.dsn import parse_dsn
+from sql.database.errors import BadDsn
 from streams.alerting.settings import AlertSettings
 from streams.kafka.settings import LandSettings, WorkSettings
 
 PREFIX: Final = "LEADSMAN_"
+HIDDEN: Final = "**********"
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
@@ -76,6 +82,7 @@ def load(file: Path | None = None, **flags: Any) -> Settings:
 
     `${NAME}` and `${NAME:-default}` in the file's texts are taken from the environment. Raises SettingsError.
     """
+    check_variables(Settings, PREFIX, os.environ)
     _FileSource.values = _read(file) if file else {}
     try:
         return Settings(**{name: value for name, value in flags.items() if value is not None})
@@ -86,8 +93,31 @@ def load(file: Path | None = None, **flags: Any) -> Settings:
 
 
 def shown(settings: Settings) -> str:
-    """The settings as YAML; of secrets, only that there is one."""
-    return yaml.safe_dump(settings.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    """The settings as YAML without passwords: an address keeps all that is no secret in it."""
+    values = settings.model_dump(mode="json")
+    values["db"] = _without_password(settings.db.get_secret_value())
+    values["alerts"]["to"] = [_receiver(each.get_secret_value()) for each in settings.alerts.to]
+    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
+
+
+def _without_password(dsn: str) -> str:
+    """What cannot be understood is hidden whole: a password may be anywhere in it."""
+    try:
+        parse_dsn(dsn)
+    except BadDsn:
+        return HIDDEN
+    parts = urlsplit(dsn)
+    if parts.password is None:
+        return dsn
+    user, _, host = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}:{HIDDEN}@{host}"))
+
+
+def _receiver(text: str) -> str:
+    """Its kind and host: behind that, the address of a webhook is its password."""
+    kind, equals, address = text.partition("=")
+    parts = urlsplit(address)
+    return f"{kind}={parts.scheme}://{parts.netloc.rpartition('@')[2]}/{HIDDEN}" if equals and parts.netloc else kind
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -126,8 +156,14 @@ def _variable(found: re.Match[str], where: str) -> str:
 
 def _explain(error: pydantic.ValidationError, file: Path | None) -> str:
     problems = [
-        f"{'.'.join(map(str, each['loc'])) or 'settings'}: {each['msg']}"
+        f"{'.'.join(map(str, each['loc'])) or 'settings'}: {_problem(each)}"
         for each in error.errors(include_input=False, include_url=False)
     ]
     source = f"{plain(file)} or the environment ({PREFIX}...)" if file else f"the environment ({PREFIX}...) or flags"
     return f"settings cannot be used, from {source}: {'; '.join(problems)}"
+
+
+def _problem(error: ErrorDetails) -> str:
+    if error["type"] == "extra_forbidden":
+        return f"there is no such setting. {hint(Settings, error['loc'])}".rstrip()
+    return error["msg"]

@@ -16,9 +16,10 @@ _WHAT: Final[Mapping[Kind, str]] = {
 
 
 class Gap(NamedTuple):
-    """Messages from offset `first` up to but not including `end`: `lost`, since the topic has deleted them before
-    they were read; `unknown`, since it has deleted them and nothing shows whether they were read; or `unfolded`, since
-    they were committed and no state has seen them.
+    """Messages from offset `first` up to but not including `end`.
+
+    They are `lost`, since the topic has deleted them before they were read; `unknown`, since it has deleted them and
+    nothing shows whether they were read; or `unfolded`, since they were committed and no state has seen them.
     """
 
     kind: Kind

@@ -13,8 +13,8 @@ from components.processes import Process
 from sql.database.open import connect
 
 COMMAND: Final = str(Path(sys.executable).with_name("leadsman"))
-ENVIRONMENT: Final = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
-"""Without colours and at one width, whoever runs the tests."""
+ENVIRONMENT: Final = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200", "TZ": "UTC"}
+"""Without colours, at one width and in one zone, whoever runs the tests."""
 TIMEOUT_SECONDS: Final = 300
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from click.testing import CliRunner
 
+from leadsman.cli.exits import STATUSES
 from leadsman.cli.main import SECTIONS, app
 
 COLUMNS: Final = 80
@@ -20,7 +21,9 @@ def commands() -> str:
     tables = [f"## {heading}\n\n{_table(lines)}\n" for heading, lines in SECTIONS.items()]
     names = [name for lines in SECTIONS.values() for name in lines]
     parts = [f"## leadsman {name}\n\n```text\n{_help(name)}```\n" for name in names]
-    return "\n".join([_HEAD, *tables, f"## All commands\n\n```text\n{_help()}```\n", *parts])
+    statuses = "\n".join(f"| {status} | {meaning} |" for status, meaning in STATUSES.items())
+    exits = f"## Exit statuses\n\n| status | meaning |\n|---|---|\n{statuses}\n"
+    return "\n".join([_HEAD, *tables, exits, f"## All commands\n\n```text\n{_help()}```\n", *parts])
 
 
 def _table(lines: Mapping[str, str]) -> str:

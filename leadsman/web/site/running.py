@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from common.errors import SourceUnusable
+from common.errors import AddressTaken
 from common.stopping import stop_on_signals
 from common.text import plain
 from leadsman.web.site.access import is_loopback
@@ -13,7 +13,7 @@ from leadsman.web.site.serve import Site
 from sql.database.open import Database
 
 
-class CannotListen(SourceUnusable):
+class CannotListen(AddressTaken):
     """The address is in use or not this machine's; the message has what to do."""
 
     def __init__(self, host: str, port: int, error: OSError) -> None:

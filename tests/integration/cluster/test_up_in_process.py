@@ -121,4 +121,4 @@ def test_a_database_that_another_process_has_open_is_refused(cluster: Cluster, t
     flags = ("--port=0", f"--kubeconfig={cluster.kubeconfig()}", "--kubelet=off")
     with _running(_up(tmp_path, *flags)):
         second = leadsman("up", f"--db=chdb://{tmp_path / 'db'}", *flags)
-    assert (second.returncode, "holds this database" in second.stderr) == (5, True)
+    assert (second.returncode, "holds this database" in second.stderr) == (14, True)

@@ -5,8 +5,11 @@ import json
 import subprocess
 from pathlib import Path
 
+from components.captures import jsonl, observation
 from components.command import COMMAND, ENVIRONMENT, leadsman, succeeds
+from leadsman.cli.look import _blind
 from paths import EXAMPLES
+from sql.database.open import connect
 
 CAPTURE = EXAMPLES / "node-pressure-k8s-1.36.jsonl.gz"
 
@@ -71,4 +74,16 @@ def test_kubectl_runs_it_as_its_plugin(tmp_path: Path) -> None:
     assert "kubectl leadsman query" in asked.stdout
     missing = ["--kubeconfig", str(tmp_path / "missing"), "--context", "none"]
     refused = subprocess.run([program, *missing], capture_output=True, text=True, check=False, env=ENVIRONMENT)
-    assert (refused.returncode, "does not exist" in refused.stderr) == (4, True)
+    assert (refused.returncode, "does not exist" in refused.stderr) == (10, True)
+
+
+def test_a_cluster_without_kubelet_access_is_shown_and_named_as_such(tmp_path: Path) -> None:
+    """What `look` prints of a live cluster whose kubelets refused: the status is one of its own."""
+    refused = {"error": "403 Forbidden: nobody cannot get nodes/proxy"}
+    (tmp_path / "c.jsonl").write_text(
+        jsonl([observation("12:00:00", "stats/summary", refused, type_="ERROR", source="kubelet", node="n")])
+    )
+    succeeds("replay", "-q", tmp_path / "c.jsonl", db=tmp_path / "db")
+    with connect(f"chdb://{tmp_path / 'db'}", read_only=True) as database:
+        assert _blind(database).startswith("no kubelet could be read: 403 Forbidden")
+        assert "`get` of nodes/proxy" in _blind(database)

@@ -40,6 +40,14 @@ def test_config_can_be_used_as_a_file_again(file: Path, tmp_path: Path) -> None:
     assert succeeds("config", f"--config={again}", "--db=chdb://x") == shown
 
 
+def test_config_init_writes_a_file_once(file: Path, tmp_path: Path) -> None:
+    assert succeeds("config", "init", cwd=tmp_path).startswith("leadsman.yaml: every setting")
+    assert file.read_text() == succeeds("config", "init", "-")
+    assert succeeds("config", f"--config={file}") == succeeds("config")
+    again = leadsman("config", "init", file)
+    assert (again.returncode, "exists; give another name" in again.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
@@ -63,7 +71,7 @@ def test_validate_says_of_each_connection_what_to_do(file: Path, kubeconfig: Pat
     )
     done = leadsman("validate", f"--config={file}")
     lines = done.stdout.splitlines()
-    assert done.returncode == 2
+    assert done.returncode == 9
     assert [line.partition(":")[0].split()[0] for line in lines] == ["Kafka", "database", "cluster"]
     assert all("NOT USABLE" in line for line in lines)
     assert "Check kafka.bootstrap_servers" in lines[0]
@@ -91,7 +99,7 @@ def test_validate_finds_all_well_changes_nothing_and_misses_a_permission(
     assert "ok: will make" in lines[0]
     assert not [line for line in lines if "NOT USABLE" in line]
     status, lines = validated("nobody")
-    assert status == 2
+    assert status == 9
     refused = [line for line in lines if "NOT USABLE" in line]
     assert {line.split(": ")[1] for line in refused} == {
         *(f"{verb} {resource}" for verb in ("list", "watch") for resource in ("nodes", "pods", "events")),

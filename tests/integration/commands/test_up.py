@@ -27,9 +27,9 @@ def _started(log: str) -> dict[str, int]:
 def test_what_no_restart_heals_ends_it_with_its_status_and_message(flags: list[str], tmp_path: Path) -> None:
     missing = f"--kubeconfig={tmp_path / 'missing'}"
     done = leadsman("up", *flags, missing)
-    assert done.returncode == 4
+    assert done.returncode == 10
     assert f"{tmp_path / 'missing'} does not exist: set kubeconfig or KUBECONFIG to a file" in done.stderr
-    assert "watch ended with status 4" in done.stderr
+    assert "watch ended with status 10" in done.stderr
     assert not any(Path(f"/proc/{pid}").exists() for pid in _started(done.stdout).values())
 
 
@@ -60,8 +60,8 @@ def test_without_kafka_what_cannot_be_is_one_sentence_and_a_status(kubeconfig: P
     """The kubeconfig's API server does not exist."""
     db = f"--db=chdb://{tmp_path / 'db'}"
     for flags, status, problem in (
-        ([f"--kubeconfig={tmp_path / 'missing'}"], 4, "does not exist: set kubeconfig or KUBECONFIG to a file"),
-        ([f"--kubeconfig={kubeconfig}", "--context=nowhere"], 4, "nowhere"),
+        ([f"--kubeconfig={tmp_path / 'missing'}"], 10, "does not exist: set kubeconfig or KUBECONFIG to a file"),
+        ([f"--kubeconfig={kubeconfig}", "--context=nowhere"], 11, "has no context 'nowhere': it has c"),
         ([f"--kubeconfig={kubeconfig}"], 4, "does not answer"),
         ([f"--kubeconfig={kubeconfig}", "--host=0.0.0.0"], 2, "--token-file FILE"),
     ):

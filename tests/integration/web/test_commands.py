@@ -42,7 +42,7 @@ def test_a_report_is_written_where_it_is_asked(db: Path, tmp_path: Path) -> None
 
 def test_a_report_of_a_range_that_cannot_be_is_wrong_usage(db: Path, tmp_path: Path) -> None:
     done = leadsman("report", "-o", tmp_path / "r.html", "--since", "yesterday", db=db)
-    assert (done.returncode, "write a time as 2026-11-21T04:19:00Z" in done.stderr) == (USAGE, True)
+    assert (done.returncode, "write 2026-11-21T04:19, " in done.stderr) == (USAGE, True)
     assert not (tmp_path / "r.html").exists()
 
 
@@ -84,7 +84,7 @@ def test_a_port_that_is_taken_is_told(db: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         done = leadsman("serve", "--port", taken.getsockname()[1], db=db)
-    assert (done.returncode, "cannot be listened on" in done.stderr) == (NO_SOURCE, True)
+    assert (done.returncode, "cannot be listened on" in done.stderr) == (13, True)
 
 
 @pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])

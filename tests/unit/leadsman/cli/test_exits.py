@@ -6,10 +6,13 @@ from click.testing import CliRunner
 
 from common.errors import BadRecord, KafkaUnusable, SourceUnusable, WrongUsage
 from common.settings import SettingsError
+from ingest.apiserver.connect import KubeconfigError, UnknownContextError
 from ingest.live.journal import JournalHeld
-from leadsman.cli.exits import mistake
+from leadsman.cli.exits import STATUSES, mistake
 from leadsman.cli.main import app
-from sql.database.errors import BadDsn, DatabaseHeld, EngineMissing, QueryFailed, SchemaNewer
+from leadsman.run.in_process import AccountUnknown, ClusterUnusable
+from leadsman.web.site.running import CannotListen
+from sql.database.errors import BadDsn, DatabaseHeld, DatabaseUnreachable, EngineMissing, QueryFailed, SchemaNewer
 
 
 @pytest.mark.parametrize(
@@ -20,16 +23,23 @@ from sql.database.errors import BadDsn, DatabaseHeld, EngineMissing, QueryFailed
         (BadDsn("write chdb:"), 2),
         (EngineMissing("install it"), 2),
         (SourceUnusable("no such file"), 4),
-        (JournalHeld("another process writes it"), 4),
+        (JournalHeld("another process writes it"), 14),
         (FileNotFoundError("ca.crt"), 4),
         (PermissionError("ca.crt"), 4),
-        (DatabaseHeld("process 3 holds it"), 5),
+        (DatabaseUnreachable("no answer"), 5),
+        (DatabaseHeld("process 3 holds it"), 14),
+        (KubeconfigError("set KUBECONFIG"), 10),
+        (UnknownContextError("it has a, b"), 11),
+        (AccountUnknown("log in again"), 12),
+        (ClusterUnusable("no answer"), 4),
+        (CannotListen("::1", 80, OSError(98, "Address already in use")), 13),
         (SchemaNewer("upgrade"), 6),
         (QueryFailed("refused"), 7),
         (KafkaUnusable("no answer"), 8),
     ],
 )
 def test_the_status_says_what_cannot_be_used(error: Exception, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert status in STATUSES
     done = CliRunner().invoke(_failing(error, monkeypatch), ["digest"])
     assert (done.exit_code, done.stdout, done.stderr) == (status, "", f"leadsman: {error}\n")
 

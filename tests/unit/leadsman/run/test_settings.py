@@ -1,12 +1,15 @@
 """Settings: file, environment over it, flags over both; secrets stay unseen; mistakes are named."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from common.errors import FilesUnusable
 from common.settings import SettingsError
-from leadsman.run.settings import load, shown
+from ingest.live.settings import LiveSettings
+from leadsman.run.setting_names import settings_file
+from leadsman.run.settings import HIDDEN, Settings, load, shown
 
 SECRET = "s3cret-and-sound"  # noqa: S105  # a canary
 
@@ -75,6 +78,76 @@ def test_secrets_are_not_shown(tmp_path: Path) -> None:
 def test_a_mistake_is_named_with_its_setting(tmp_path: Path, text: str, names: str) -> None:
     with pytest.raises(SettingsError, match=names):
         load(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("kafka: {bootstrp_servers: 'a:1'}", "kafka.bootstrap_servers"),
+        ("kafka: {cluster: x}", "watch.cluster"),
+        ("watch: {kubelet: {acces: off}}", "watch.kubelet.access"),
+        ("kakfa: {}", "kafka"),
+    ],
+)
+def test_an_unknown_setting_of_the_file_names_the_nearest(tmp_path: Path, text: str, meant: str) -> None:
+    with pytest.raises(SettingsError) as failure:
+        load(write(tmp_path, text))
+    assert f"there is no such setting. Did you mean {meant}?" in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("LEADSMAN_KAFKA_BOOTSTRAP_SERVERS", "LEADSMAN_KAFKA__BOOTSTRAP_SERVERS"),
+        ("LEADSMAN_KAKFA__PARTITIONS", "LEADSMAN_KAFKA__PARTITIONS"),
+        ("LEADSMAN_KAKFA__NONESUCH", "LEADSMAN_KAFKA"),
+        ("LEADSMAN_DBS", "LEADSMAN_DB"),
+    ],
+)
+def test_an_unknown_variable_is_refused_with_the_nearest(
+    variable: str, meant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, SECRET)
+    with pytest.raises(SettingsError) as failure:
+        load()
+    assert str(failure.value) == f"{variable} is no setting. Did you mean {meant}?"
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        *("LEADSMAN_SERVICE_HOST", "LEADSMAN_PORT", "LEADSMAN_PORT_8420_TCP_ADDR", "LEADSMAN_TELEMETRY_PORT"),
+        *("LEADSMAN_TELEMETRY_SERVICE_HOST", "LEADSMAN_TELEMETRY_SERVICE_PORT_HTTP"),
+        *("LEADSMAN_CACHE", "LEADSMAN_FAULTS", "LEADSMAN_SEED", "LEADSMAN_KILLS", "LEADSMAN_UID", "LEADSMAN_CLUSTER"),
+    ],
+)
+def test_variables_of_others_are_none_of_ours(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kubernetes' of a Service, and those of our tests and of compose.yaml."""
+    monkeypatch.setenv(variable, "tcp://10.0.0.1:8420")
+    load()
+
+
+def test_of_an_address_only_the_password_is_hidden(tmp_path: Path) -> None:
+    receivers = f"slack=https://hooks.example.org/services/{SECRET}, webhook=https://u:{SECRET}@h:8443/x, stdout"
+    settings = load(write(tmp_path, f"db: https://u:{SECRET}@h:8443/x?ca_file=/ca\nalerts: {{to: [{receivers}]}}"))
+    text = shown(settings)
+    assert SECRET not in text
+    assert "db: https://u:**********@h:8443/x?ca_file=/ca\n" in text
+    assert "- slack=https://hooks.example.org/**********\n" in text
+    assert "- webhook=https://h:8443/**********\n" in text
+    assert "- stdout\n" in text
+    assert "db: chdb:///a/b\n" in shown(load(db="chdb:///a/b"))
+    assert f"db: '{HIDDEN}'" in shown(load(db=f"postgres://u:{SECRET}@h/x"))
+
+
+def test_the_file_of_all_settings_sets_nothing_and_each_line_can_be_taken(tmp_path: Path) -> None:
+    text = settings_file(Settings)
+    assert load(write(tmp_path, text)) == load()
+    uncommented = re.sub(r"^#(?!#)", "", text, flags=re.MULTILINE)
+    taken = load(write(tmp_path, uncommented))
+    assert taken.model_dump() == load().model_dump() | {"watch": LiveSettings().model_dump()}
+    assert taken.kafka.is_given
+    assert "## DSN of the database: it may hold a password.\n#db: chdb://leadsman-db\n" in text
 
 
 def test_a_wrong_value_is_not_repeated_for_it_may_be_a_secret(tmp_path: Path) -> None:

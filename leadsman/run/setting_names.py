@@ -1,0 +1,125 @@
+"""The names of all settings: what each is, what was meant by one that is not there, and the file that lists them."""
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, NamedTuple, get_args
+
+import pydantic
+import yaml
+
+from common.nearest import match
+from common.settings import SettingsError
+from common.text import plain
+
+DELIMITER: Final = "__"
+"""Between a section and its setting, in a variable."""
+_LINK: Final = re.compile(r".*_SERVICE_(HOST|PORT.*)|.*_PORT_[0-9]+_(TCP|UDP|SCTP).*")
+_LINKED: Final = ("tcp://", "udp://", "sctp://")
+"""What Kubernetes puts into a pod for each Service of its namespace."""
+_WIDTH: Final = 100
+_HEAD: Final = """\
+## Settings of Leadsman, for every command that has --config.
+## A line with one # is a setting with its default: take the # away, and that of its section.
+## ${NAME} and ${NAME:-default} are taken from the environment. Variables, as LEADSMAN_KAFKA__BOOTSTRAP_SERVERS, are
+## over this file, and flags over both. `leadsman validate --config FILE` tries it.
+"""
+
+
+class Setting(NamedTuple):
+    """A setting or a section, by its path."""
+
+    path: tuple[str, ...]
+    default: Any
+    """None of a section."""
+    meaning: str
+    section: bool
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.path)
+
+
+def every_setting(model: type[pydantic.BaseModel], above: tuple[str, ...] = ()) -> Iterator[Setting]:
+    """In the order of the models; a section stands before its settings."""
+    meanings = _meanings(model)
+    for name, field in model.model_fields.items():
+        path = (*above, name)
+        section = _section(field.annotation)
+        default = None if section else field.get_default(call_default_factory=True)
+        yield Setting(path, default, meanings.get(name, ""), section is not None)
+        if section:
+            yield from every_setting(section, path)
+
+
+def check_variables(model: type[pydantic.BaseModel], prefix: str, environment: Mapping[str, str]) -> None:
+    """Raises SettingsError for a variable that is meant as a setting and is none.
+
+    One that is like none is somebody else's: a Service named `leadsman` gives variables of that prefix to pods.
+    """
+    known = {DELIMITER.join(each.path).upper() for each in every_setting(model)}
+    top = {name.upper() for name in model.model_fields}
+    for variable, value in environment.items():
+        name = variable.removeprefix(prefix)
+        section, nested, _ = name.partition(DELIMITER)
+        if name == variable or section in top or _LINK.fullmatch(name) or value.startswith(_LINKED):
+            continue
+        meant = match(name, known) or match(section, top) if nested else match(name, known)
+        if meant or nested:
+            shown = f"Did you mean {prefix}{meant}?" if meant else "`leadsman config` lists the settings"
+            raise SettingsError(f"{plain(variable)} is no setting. {shown}")
+
+
+def hint(model: type[pydantic.BaseModel], path: Iterable[object]) -> str:
+    """What was meant by a path that is not there: a neighbour, else the same name elsewhere."""
+    *above, last = map(str, path)
+    settings = list(every_setting(model))
+    beside = {each.path[-1]: each.name for each in settings if each.path[:-1] == tuple(above)}
+    elsewhere = {each.path[-1]: each.name for each in settings}
+    for known in (beside, elsewhere):
+        if found := match(last, known):
+            return f"Did you mean {known[found]}?"
+    return ""
+
+
+def settings_file(model: type[pydantic.BaseModel]) -> str:
+    """A YAML file in which nothing is set, with every setting, its default and its meaning."""
+    lines = [_HEAD]
+    for each in every_setting(model):
+        indent = "  " * (len(each.path) - 1)
+        if each.section and len(each.path) == 1:
+            lines.append("")
+        lines += [f"## {indent}{line}" for line in textwrap.wrap(each.meaning, _WIDTH)]
+        value = "" if each.section else f" {_yaml(each.default)}"
+        lines.append(f"#{indent}{each.path[-1]}:{value}")
+    return "\n".join(lines) + "\n"
+
+
+def _yaml(value: Any) -> str:
+    raw = value.get_secret_value() if isinstance(value, pydantic.SecretStr) else value
+    listed = list(raw) if isinstance(raw, tuple) else str(raw) if isinstance(raw, Path) else raw
+    return yaml.safe_dump(listed, default_flow_style=True, width=10_000).removesuffix("\n").removesuffix("\n...")
+
+
+def _section(annotation: Any) -> type[pydantic.BaseModel] | None:
+    for each in (annotation, *get_args(annotation)):
+        if isinstance(each, type) and issubclass(each, pydantic.BaseModel):
+            return each
+    return None
+
+
+def _meanings(model: type[pydantic.BaseModel]) -> dict[str, str]:
+    """The text below each field, as the source has it."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    body = tree.body if isinstance(tree, ast.ClassDef) else []
+    found = {}
+    for field, below in pairwise(body):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            text = below.value if isinstance(below, ast.Expr) else None
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                found[field.target.id] = " ".join(text.value.split())
+    return found

@@ -1,0 +1,37 @@
+"""An API server that does not know who asks, and one that allows too little: each is another sentence."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from fakes.apiserver import Answer, FakeApiServer, refusal
+from ingest.live.settings import LiveSettings
+from ingest.resources.table import WATCHED
+from leadsman.run.in_process import AccountUnknown, ClusterUnusable, run_in_process
+from leadsman.run.settings import Settings
+
+EXPIRED = refusal(401, "Unauthorized", "Unauthorized")
+FORBIDDEN = refusal(403, "Forbidden", "nobody cannot list resource")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("answer", "kind", "advice"),
+    [(EXPIRED, AccountUnknown, "log in again"), (FORBIDDEN, ClusterUnusable, "Give the account `list` and `watch`")],
+)
+async def test_where_nothing_can_be_read_the_error_is_about_the_account_or_its_rights(
+    answer: Answer, kind: type[Exception], advice: str, tmp_path: Path
+) -> None:
+    async with FakeApiServer().running() as server:
+        for resource in WATCHED:
+            server.script[resource.paths[0]] = [answer]
+        file = tmp_path / "kubeconfig"
+        file.write_text(
+            f"current-context: c\nclusters: [{{name: k, cluster: {{server: '{server.url}'}}}}]\n"
+            "users: [{name: u, user: {token: t}}]\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
+        )
+        settings = Settings(watch=LiveSettings(kubeconfig=file))
+        with pytest.raises(ClusterUnusable, match=advice) as failure:
+            await run_in_process(settings, None, None, lambda _line: None, asyncio.Event())
+    assert type(failure.value) is kind
