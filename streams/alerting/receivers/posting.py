@@ -14,13 +14,17 @@ from common.text import plain
 from streams.kafka.messages.alerts import AlertMessage
 
 TIMEOUT_SECONDS: Final = 10.0
+CONNECT_SECONDS: Final = 5.0
+"""In which a receiver accepts a connection; one that does, and then does not answer, fails on the message."""
 LONGEST_WAIT_SECONDS: Final = 60.0
 REFUSALS: Final = 5
 """How often a message may be refused with 4xx before it is dropped."""
 DEADLINE_SECONDS: Final = 120.0
-"""How long a message is retried whose receiver answers with an error of its own."""
+"""How long a message is retried whose receiver answers with an error of its own, or not at all."""
 _COME_AGAIN: Final = frozenset({408, 425, 429, 502, 503, 504})
 """Not now, or nobody behind the proxy: no fault of the message."""
+_HANGS: Final = 0
+"""For a status: it was connected to, and did not answer in time."""
 _SHOWN: Final = 300
 log = structlog.get_logger(__name__)
 
@@ -30,7 +34,7 @@ class Refused(Exception):
 
 
 class Failed(Exception):
-    """The receiver answered, and failed on this message until its deadline."""
+    """The receiver is there, and failed on this message until its deadline."""
 
 
 class Poster:
@@ -58,24 +62,24 @@ class Poster:
         refusals: int = REFUSALS,
         deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
-        """Return when the receiver has taken it. No answer is retried for ever with growing delays.
+        """Return when the receiver has taken it. One that is not there is asked for ever, with growing delays.
 
-        Raises Refused after `refusals` answers of 4xx, and Failed after `deadline_seconds` of 5xx. `headers` are
-        built for each attempt.
+        Raises Refused after `refusals` answers of 4xx, and Failed after `deadline_seconds` of 5xx or no answer.
+        `headers` are built for each attempt.
         """
         backoff = Backoff(self._clock, limit_seconds=LONGEST_WAIT_SECONDS)
         refused = 0
         failing_since: float | None = None
         while True:
             status, reply, again_seconds = await self._attempt(path, body, headers())
-            if status is not None and status < 300:  # noqa: PLR2004  # what HTTP calls a success
+            if status is not None and _HANGS < status < 300:  # noqa: PLR2004  # what HTTP calls a success
                 self.tally["delivered"] += 1
                 self.trouble = ""
                 return
             why = f"{self.name}: {status or 'no answer'} {reply}"
             if status is None or status in _COME_AGAIN:
                 pass  # nor does it end a failure: the receiver may end at each attempt, behind a proxy
-            elif status < 500:  # noqa: PLR2004  # as above
+            elif _HANGS < status < 500:  # noqa: PLR2004  # as above
                 refused += 1
                 if refused >= refusals:
                     self.tally["refused"] += 1
@@ -93,9 +97,10 @@ class Poster:
             await backoff.wait(again_seconds)
 
     async def _attempt(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int | None, str, float]:
-        """Status, reply, and how long to wait at least; None where there was no answer."""
+        """Status, reply, and how long to wait at least; None where nobody was there."""
         if self._session is None:
-            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS))
+            timeouts = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS, connect=CONNECT_SECONDS)
+            self._session = aiohttp.ClientSession(timeout=timeouts)
         try:
             async with self._session.post(
                 self._url + path, data=body, headers=dict(headers), allow_redirects=False
@@ -103,7 +108,11 @@ class Poster:
                 content = await answer.content.read(_SHOWN)
                 asked = min(retry_after_seconds(answer.headers), LONGEST_WAIT_SECONDS)
                 return answer.status, plain(content.decode(errors="replace"), _SHOWN), asked
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except aiohttp.ConnectionTimeoutError as error:
+            return None, plain(type(error).__name__), 0.0
+        except TimeoutError as error:
+            return _HANGS, plain(type(error).__name__), 0.0
+        except (aiohttp.ClientError, OSError) as error:
             return None, plain(type(error).__name__), 0.0
 
 

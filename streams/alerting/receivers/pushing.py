@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import hmac
+import math
 import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final
@@ -14,6 +15,7 @@ from common.tasks import together
 from common.text import plain
 from streams.alerting.holding import UNKNOWN
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, Failed, Poster, Refused, log_parked, log_refused
+from streams.alerting.receivers.remembered import MOST
 from streams.alerting.receivers.standing import Received, Standing, time_text
 from streams.kafka.messages.alerts import AlertMessage
 
@@ -65,16 +67,20 @@ class Pushed:
         room = asyncio.Semaphore(AT_ONCE)
         self._parked = {fingerprint: each for fingerprint, each in self._parked.items() if fingerprint in standing}
         parked = [each for fingerprint, each in self._parked.items() if fingerprint not in by_alert]
-        await together(self._in_order(of_one, room, DEADLINE_SECONDS) for of_one in by_alert.values())
+        await together(self._in_order(of_one, room) for of_one in by_alert.values())
         await together(self._in_order(of_one, room, 0.0) for of_one in parked)
 
-    async def _in_order(self, every: Sequence[Received], room: asyncio.Semaphore, deadline_seconds: float) -> None:
+    async def _in_order(
+        self, every: Sequence[Received], room: asyncio.Semaphore, deadline_seconds: float | None = None
+    ) -> None:
         fingerprint = every[0].alert.fingerprint
         was_parked = self._parked.pop(fingerprint, ())
         for number, received in enumerate(every):
             async with room:
                 try:
-                    await self._send(received, deadline_seconds)
+                    await self._send(
+                        received, self._deadline_seconds if deadline_seconds is None else deadline_seconds
+                    )
                 except Refused as error:
                     log_refused(received.alert, error)
                 except Failed as error:
@@ -83,6 +89,11 @@ class Pushed:
                         self._count_parked()
                         log_parked(received.alert, error)
                     return
+
+    @property
+    def _deadline_seconds(self) -> float:
+        """Of news; for ever while no more can be parked than the next process would know of."""
+        return DEADLINE_SECONDS if len(self._parked) + AT_ONCE <= MOST else math.inf
 
     def _count_parked(self) -> None:
         if self.poster is not None:

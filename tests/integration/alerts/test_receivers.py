@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import sys
 import threading
 import time
@@ -96,6 +97,13 @@ def hook() -> Iterator[Hook]:
     running = Hook()
     yield running
     running.close()
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """Accepts connections, and answers nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/hook"
 
 
 @pytest.fixture
@@ -193,11 +201,11 @@ def test_the_recording_through_kafka_tells_each_alert_once(
 
 
 def test_nothing_waits_for_a_receiver_that_is_dead_slow_or_refuses(
-    pipeline: Pipeline, consumers: Consumers, hook: Hook
+    pipeline: Pipeline, consumers: Consumers, hook: Hook, silent: str
 ) -> None:
     slow, refusing, broken = Hook(delay_seconds=0.5), Hook(status=404), Hook(status=500)
     dead = f"http://127.0.0.1:{free_port()}/hook"
-    log = consumers.start(*(f"webhook={url}" for url in (dead, slow.url, refusing.url, broken.url, hook.url)))
+    log = consumers.start(*(f"webhook={url}" for url in (dead, silent, slow.url, refusing.url, broken.url, hook.url)))
     send(pipeline, *(alert(f"A{number}") for number in range(20)))
     eventually("the good receiver has all", lambda: len(hook.bodies) == 20)
     assert len(slow.bodies) < 20

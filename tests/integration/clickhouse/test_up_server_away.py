@@ -10,6 +10,7 @@ import pytest
 from kubernetes_asyncio.client.configuration import Configuration
 
 from components.clickhouse import ClickHouseHttp
+from components.rows import T0, store_samples, summary
 from fakes.apiserver import FakeApiServer, event, listing, pod, watching
 from fakes.clock import hurried
 from ingest.kubelet.settings import KubeletSettings
@@ -17,7 +18,7 @@ from ingest.live.journal import Journal
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
 from leadsman.run.in_process import InProcess
-from sql.database.errors import DatabaseUnreachable
+from sql.database.errors import DatabaseUnreachable, QueryFailed
 from sql.database.open import connect
 from sql.database.patient import Patient
 from sql.landing.batches import Lander
@@ -100,3 +101,27 @@ async def test_a_stop_does_not_wait_for_a_server_that_is_away(tmp_path: Path) ->
                 stop.set()
                 with pytest.raises(DatabaseUnreachable):
                     await asyncio.wait_for(running, 10)
+
+
+def test_an_insert_whose_answer_was_lost_is_there_once(clickhouse: ClickHouseHttp) -> None:
+    reported: list[str] = []
+    with connect(clickhouse.dsn()) as opened:
+        migrate(opened)
+        clickhouse.inject("drop_after")
+        store_samples(Patient(opened, lambda: False, reported.append), summary(T0, "n", memory_available_bytes=1))
+        assert opened.query("SELECT count() FROM node_samples").rows == [(1,)]
+    assert len(reported) == 2
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_what_no_retry_helps_against_is_raised_at_once(clickhouse: ClickHouseHttp, stopped: bool) -> None:
+    reported: list[str] = []
+    with connect(clickhouse.dsn()) as opened:
+        patient = Patient(opened, lambda: stopped, reported.append)
+        with pytest.raises(QueryFailed, match="nonesuch"):
+            patient.query("SELECT * FROM nonesuch")
+        if stopped:
+            clickhouse.inject("full")
+            with pytest.raises(QueryFailed, match="not enough space"):
+                patient.command("CREATE TABLE t (a Int8) ENGINE = Memory")
+    assert reported == []

@@ -1,8 +1,15 @@
 """RetentionNear: reports of unread messages that Kafka will delete, and no other row of source_errors."""
 
+from datetime import timedelta
+
 from components.alert_log import AlertLog, at
 from components.rows import row
-from streams.fold.findings import SourceError
+from ingest.model.records import SourceErrorRecord
+from streams.alerting.engine import alert_reducers
+from streams.analytics.registry import analytics
+from streams.fold.findings import Alert, SourceError
+from streams.fold.fold import Fold, LogState
+from streams.kafka.retention import Limits, Unread
 
 
 def report(seconds: float, kind: str = "behind", resource: str = "kafka leadsman.nodes/3") -> SourceError:
@@ -25,3 +32,16 @@ def test_each_partition_is_one() -> None:
 
 def test_gaps_and_silences_are_others() -> None:
     assert AlertLog(node="")(0, report(0, "gap"), report(0, "unreadable")) == []
+
+
+def test_what_a_lander_reports_of_no_cluster_fires_too() -> None:
+    """It knows no clusters: its record is on a log of its own, without a name."""
+    fold, log = Fold([*analytics(timedelta(hours=1)), *alert_reducers(None)]), LogState()
+    limits = Limits(24 * 3_600_000)
+    unread = Unread("leadsman.findings", 0, first=1, end=6, earliest=0, kept=0, recent=3, fresh=6, limits=limits)
+    found = fold.step(log, SourceErrorRecord(ts=at(0), cluster="", resource=unread.resource, error=unread.error))
+    (error,) = (each for each in found if isinstance(each, SourceError))
+    (alert,) = (each for each in found if isinstance(each, Alert))
+    assert (error.kind, error.cluster) == (unread.kind, "")
+    assert (alert.alertname, alert.status, alert.cluster) == ("RetentionNear", "firing", "")
+    assert alert.labels["resource"] == "kafka leadsman.findings/0"

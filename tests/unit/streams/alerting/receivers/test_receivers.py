@@ -20,11 +20,12 @@ from components.rows import T0, row
 from fakes.clock import START, FakeClock
 from fakes.serving import serving
 from streams.alerting.active import REPEAT_EVERY, SILENT
+from streams.alerting.receivers import posting
 from streams.alerting.receivers.alertmanager import ALIVE, Alertmanager
 from streams.alerting.receivers.choose import BadReceiver, group_of, receiver
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, REFUSALS
 from streams.alerting.receivers.pushing import ROUND_SECONDS, SIGNATURE, signature, slack_message, stdout, webhook
-from streams.alerting.receivers.remembered import Remembered
+from streams.alerting.receivers.remembered import MOST, Remembered
 from streams.alerting.receivers.standing import WITHOUT_NEWS, Received, Standing
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import AlertMessage, alert_headers, decode_alert, encode_alert
@@ -180,6 +181,8 @@ class Server:
         self.headers: list[dict[str, str]] = []
         self.failing: set[str] = set()
         """Names of alerts that are answered with 500."""
+        self.hanging: set[str] = set()
+        """Of those that are not answered."""
         self.url = ""
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -187,7 +190,10 @@ class Server:
         body = await request.json()
         self.bodies.append(body)
         status = self.answers.pop(0) if self.answers else 200
-        if self.failing & {each["labels"]["alertname"] for each in (body if isinstance(body, list) else [body])}:
+        names = {each["labels"]["alertname"] for each in (body if isinstance(body, list) else [body])}
+        if self.hanging & names:
+            await asyncio.sleep(3600)  # the fault itself; the client hangs up
+        if self.failing & names:
             status = 500
         return web.Response(status=status, text="said", headers={"Retry-After": "7"} if status == 429 else {})
 
@@ -352,6 +358,54 @@ async def test_an_alert_that_ends_the_receiver_each_time_is_parked_although_a_pr
         await receiving.close()
     assert receiving.parked == {"A"}
     assert DEADLINE_SECONDS <= clock.seconds < 3 * DEADLINE_SECONDS
+
+
+@pytest.mark.asyncio
+async def test_an_alert_that_the_receiver_does_not_answer_is_parked_and_the_next_do_not_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was tried for ever, and held up whatever came after it."""
+    monkeypatch.setattr(posting, "TIMEOUT_SECONDS", 0.2)
+    clock = FakeClock()
+    async with Server().running() as server, asyncio.timeout(60):
+        receiving = webhook(server.url, None, clock.clock)
+        server.hanging = {"A"}
+        standing = standing_after(received(), received(name="B"), received(name="C"))
+        await receiving.deliver([received(), received(name="B")], standing)
+        assert receiving.parked == {"A"}
+        assert DEADLINE_SECONDS <= clock.seconds < 2 * DEADLINE_SECONDS
+        server.bodies.clear()
+        await receiving.deliver([received(name="C")], standing)
+        assert sorted(body["fingerprint"] for body in server.bodies) == ["A", "C"]
+        server.hanging.clear()
+        await receiving.deliver([], standing)
+        assert not receiving.parked
+        await receiving.close()
+
+
+@pytest.mark.asyncio
+async def test_no_more_is_parked_than_the_next_process_knows_of() -> None:
+    """Of a receiver that fails on everything the rest waits for it, in the topic."""
+    clock, enough = FakeClock(), asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        await clock.sleep(seconds)
+        if clock.seconds > 3 * DEADLINE_SECONDS:
+            enough.set()
+
+    async with Server().running() as server:
+        receiving = webhook(server.url, None, clock.clock._replace(sleep=sleep))
+        for number in range(MOST):
+            receiving.park(received(name=f"n{number}"))
+        server.failing = {"A"}
+        standing = standing_after(received(), *(received(name=f"n{number}") for number in range(MOST)))
+        work = asyncio.ensure_future(receiving.deliver([received()], standing))
+        await asyncio.wait_for(enough.wait(), 60)
+        assert not work.done()
+        assert "A" not in receiving.parked
+        server.failing.clear()
+        await asyncio.wait_for(work, 60)
+        await receiving.close()
 
 
 @pytest.mark.asyncio
