@@ -9,17 +9,12 @@ import click
 
 from common.clock import SYSTEM
 from leadsman.cli import options
-from leadsman.cli.console import wide
-from leadsman.cli.present.tables import as_json, as_table
+from leadsman.cli.present.tables import raw_rows, show
 from leadsman.run.silences import ask
-from sql.database.open import Result
 from sql.landing.silences import Add, Expire, List
 from streams.alerting.silences import BadSilence, Silence, matchers
 
 _COLUMNS = ("id", "state", "matchers", "starts_at", "ends_at", "created_by", "comment")
-_FORMAT = click.option(
-    "--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to print."
-)
 
 
 @click.group("silence", context_settings={"show_default": True})
@@ -69,21 +64,17 @@ def add(
     click.echo(made.id)
 
 
-@command.command("list", epilog="Example: leadsman silence list --all --format json")
+@command.command("list", epilog="Example: leadsman silence list --all -o json")
 @click.option("--all", "every", is_flag=True, help="Also those that are over.")
-@_FORMAT
+@options.output
 @options.db
-def show(*, every: bool, format_: str, db: str) -> None:
+def show_all(*, every: bool, form: str, db: str) -> None:
     """List the silences that are in force or will be, those that end last first."""
     now = SYSTEM.now()
     rows = [
         (each.id, each.state(now), *_shown(each)) for each in ask(db, List()) if every or each.state(now) != "expired"
     ]
-    result = Result(_COLUMNS, ("String",) * len(_COLUMNS), rows)
-    if format_ == "json":
-        click.echo(as_json(result))
-    else:
-        wide.print(as_table(result))
+    show(raw_rows(_COLUMNS, rows), form, "no alert is silenced")
 
 
 @command.command("expire", epilog="Example: leadsman silence expire 5f0c9a7e21b3d844")

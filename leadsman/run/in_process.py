@@ -27,11 +27,7 @@ from ingest.normalize.decoded import Decoded, decode
 from leadsman.run.permissions import check_cluster
 from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
-<<<<<<< HEAD
-=======
 from leadsman.run.silences import Silences
-from leadsman.run.validate import check_cluster
->>>>>>> 7735ad5 (Silences: alerts by matchers on their labels that receivers are not sent until a time)
 from leadsman.web.site.running import listening
 from sql.database.dsn import EMBEDDED_DATABASE, Embedded, parse_dsn
 from sql.database.open import connect
