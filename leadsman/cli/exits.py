@@ -10,6 +10,7 @@ from common.text import plain
 from sql.database.errors import DatabaseError, QueryFailed, SchemaError
 
 EXIT_NO_FIT: Final = 1
+EXIT_WRONG: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_BAD_INPUT: Final = 3
 EXIT_NO_SOURCE: Final = 4
@@ -17,14 +18,15 @@ EXIT_NO_DATABASE: Final = 5
 EXIT_SCHEMA: Final = 6
 EXIT_QUERY: Final = 7
 EXIT_NO_KAFKA: Final = 8
+EXIT_NOT_SEEN: Final = 9
 EXIT_INTERRUPTED: Final = 130
 
 MESSAGE: Final = 2000
 """Characters of an error."""
 EXITS: Final = """
-Exit status: 0 done; 1 fit found no room; 2 wrong usage; 3 done, but some input was bad (see dead_letters); 4 a
-source cannot be used; 5 the database cannot be used; 6 its schema is newer, or a migration changed or is missing; 7
-a query was refused; 8 Kafka cannot be used; 130 interrupted.
+Exit status: 0 done; 1 fit found no room, or doctor something wrong; 2 wrong usage; 3 done, but some input was bad
+(see dead_letters); 4 a source cannot be used; 5 the database cannot be used; 6 its schema is newer, or a migration
+changed or is missing; 7 a query was refused; 8 Kafka cannot be used; 9 doctor could not look; 130 interrupted.
 """
 _STATUSES: Final[tuple[tuple[type[Exception], int], ...]] = (
     (WrongUsage, EXIT_USAGE),

@@ -15,10 +15,15 @@ async def validate(settings: Settings) -> list[Checked]:
     """Try Kafka and the database, and ask the cluster for each permission."""
     watch = settings.live()
     lease = lease_name(settings.kafka, watch) if watch.election.enabled else None
-    return [await _kafka(settings), _database(settings), *[each async for each in check_cluster(watch, lease)]]
+    return [
+        await check_kafka(settings),
+        check_database(settings),
+        *[each async for each in check_cluster(watch, lease)],
+    ]
 
 
-async def _kafka(settings: Settings) -> Checked:
+async def check_kafka(settings: Settings) -> Checked:
+    """Whether it answers, and how its topics are."""
     kafka = settings.kafka
     what = f"Kafka {kafka.bootstrap_servers}"
     try:
@@ -37,7 +42,8 @@ async def _kafka(settings: Settings) -> Checked:
     return Checked(what, "", "; ".join([*made, *map(str, found.differences)]))
 
 
-def _database(settings: Settings) -> Checked:
+def check_database(settings: Settings) -> Checked:
+    """Whether it answers, and has this schema."""
     try:
         with connect(settings.db.get_secret_value(), make=False) as database:
             check_migrated(database)
