@@ -21,6 +21,7 @@ from common.text import plain
 from sql.database.errors import DatabaseError, DatabaseHeld, QueryFailed, SchemaError
 
 EXIT_NO_FIT: Final = 1
+EXIT_WRONG: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_BAD_INPUT: Final = 3
 EXIT_NO_SOURCE: Final = 4
@@ -35,13 +36,14 @@ EXIT_NO_ACCOUNT: Final = 12
 EXIT_ADDRESS: Final = 13
 EXIT_HELD: Final = 14
 EXIT_NO_KUBELETS: Final = 15
+EXIT_NOT_SEEN: Final = 16
 EXIT_INTERRUPTED: Final = 130
 
 MESSAGE: Final = 2000
 """Characters of an error."""
 STATUSES: Final[Mapping[int, str]] = {
     0: "done",
-    EXIT_NO_FIT: "fit found no room",
+    EXIT_NO_FIT: "fit found no room, or doctor something wrong",
     EXIT_USAGE: "wrong usage",
     EXIT_BAD_INPUT: "done, but some input was bad (see dead_letters)",
     EXIT_NO_SOURCE: "a source cannot be used",
@@ -56,6 +58,7 @@ STATUSES: Final[Mapping[int, str]] = {
     EXIT_ADDRESS: "the address of the page is in use",
     EXIT_HELD: "another process holds the database",
     EXIT_NO_KUBELETS: "done, but no kubelet could be read",
+    EXIT_NOT_SEEN: "doctor could not look",
     EXIT_INTERRUPTED: "interrupted",
 }
 EXITS: Final = f"Exit status: {'; '.join(f'{status} {meaning}' for status, meaning in STATUSES.items())}."

@@ -41,6 +41,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Set up and maintain": {
         "config": "Print the settings in force, or a file of all",
         "validate": "Check the settings and try every connection",
+        "doctor": "What is wrong, and the command that mends it",
         "migrate": "Upgrade the schema; set how long samples stay",
         "digest": "Print each table's row count and hash",
         "completion": "Print the script for completion in your shell",

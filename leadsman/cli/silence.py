@@ -9,9 +9,8 @@ import click
 
 from common.clock import SYSTEM
 from leadsman.cli import options
-from leadsman.cli.present.tables import show
+from leadsman.cli.present.tables import raw_rows, show
 from leadsman.run.silences import ask
-from sql.database.open import Result
 from sql.landing.silences import Add, Expire, List
 from streams.alerting.silences import BadSilence, Silence, matchers
 
@@ -69,14 +68,13 @@ def add(
 @click.option("--all", "every", is_flag=True, help="Also those that are over.")
 @options.output
 @options.db
-def list_(*, every: bool, form: str, db: str) -> None:
+def show_all(*, every: bool, form: str, db: str) -> None:
     """List the silences that are in force or will be, those that end last first."""
     now = SYSTEM.now()
     rows = [
         (each.id, each.state(now), *_shown(each)) for each in ask(db, List()) if every or each.state(now) != "expired"
     ]
-    result = Result(_COLUMNS, ("String",) * len(_COLUMNS), rows)
-    show(result, form, "no silence is in force")
+    show(raw_rows(_COLUMNS, rows), form, "no alert is silenced")
 
 
 @command.command("expire", epilog="Example: leadsman silence expire 5f0c9a7e21b3d844")

@@ -40,10 +40,11 @@ async def validate(settings: Settings) -> list[Checked]:
     watch = settings.live()
     lease = lease_name(settings.kafka, watch) if watch.election.enabled else None
     cluster = [each for part in (check_cluster(watch, lease), check_kubelet(watch)) async for each in part]
-    return [await _kafka(settings), _database(settings), *cluster]
+    return [await check_kafka(settings), check_database(settings), *cluster]
 
 
-async def _kafka(settings: Settings) -> Checked:
+async def check_kafka(settings: Settings) -> Checked:
+    """Whether it answers, and how its topics are."""
     kafka = settings.kafka
     what = f"Kafka {kafka.bootstrap_servers}"
     try:
@@ -62,7 +63,8 @@ async def _kafka(settings: Settings) -> Checked:
     return Checked(what, "", "; ".join([*made, *map(str, found.differences)]))
 
 
-def _database(settings: Settings) -> Checked:
+def check_database(settings: Settings) -> Checked:
+    """Whether it answers, and has this schema."""
     try:
         with connect(settings.db.get_secret_value(), make=False) as database:
             check_migrated(database)

@@ -1,0 +1,59 @@
+"""`leadsman doctor`: what is wrong, and the command that mends it."""
+
+import asyncio
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from common.text import plain
+from leadsman.cli import options
+from leadsman.cli.exits import EXIT_NOT_SEEN, EXIT_WRONG, MESSAGE
+from leadsman.cli.live import live_settings
+from leadsman.cli.present.tables import raw_rows, show
+from leadsman.run.doctor import Diagnosis, diagnose
+
+WIDTH: Final = 80
+_MARKS: Final = {"ok": "ok      ", "wrong": "WRONG   ", "unknown": "unknown "}
+_INDENT: Final = " " * 8
+
+
+@click.command("doctor", epilog="Examples: leadsman doctor; leadsman doctor --config leadsman.yaml -o json")
+@options.output
+@options.config
+@options.kafka
+@options.live_db
+def command(form: str, config: Path | None, kafka: str | None, db: str | None) -> None:
+    """Look at everything that Leadsman needs, and print what is wrong with the command that mends it.
+
+    Permissions, Kafka and its topics, the schema, clocks, versions, disks, how fresh each stream is, and the reasons
+    that parts on this machine give at /readyz. Nothing is changed. Exit status 1 where something is wrong, 9 where
+    something could not be looked at.
+    """
+    found = sorted(asyncio.run(diagnose(live_settings(config, kafka=kafka, db=db))), key=_rank)
+    if form in options.FOR_PEOPLE:
+        for each in found:
+            click.echo(shown(each))
+    else:
+        show(raw_rows(Diagnosis._fields, found), form)
+    click.get_current_context().exit(status(found))
+
+
+def status(found: Sequence[Diagnosis]) -> int:
+    """Of the command."""
+    states = {each.state for each in found}
+    return EXIT_WRONG if "wrong" in states else EXIT_NOT_SEEN if "unknown" in states else 0
+
+
+def shown(each: Diagnosis) -> str:
+    """In lines of 80 columns at most, but for a command, which is to be copied."""
+    line = plain(f"{_MARKS[each.state]}{each.what}: {each.detail}", MESSAGE)
+    text = textwrap.fill(line, WIDTH, subsequent_indent=_INDENT, break_on_hyphens=False)
+    return f"{text}\n{_INDENT}> {plain(each.mend, MESSAGE)}" if each.mend else text
+
+
+def _rank(each: Diagnosis) -> int:
+    """What is wrong first; else in the order in which it was looked at."""
+    return ("wrong", "unknown", "ok").index(each.state)

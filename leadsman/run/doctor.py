@@ -1,0 +1,197 @@
+"""What is wrong with a running Leadsman, and the command that mends it; nothing is changed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from functools import partial
+from importlib.metadata import version
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import aiohttp
+import msgspec
+from kubernetes_asyncio.client.api_client import ApiClient
+
+from common.clock import SYSTEM
+from common.durations import in_words
+from common.tasks import in_thread
+from common.text import plain
+from ingest.apiserver.connect import KubeconfigError, configuration
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, get, read_body
+from leadsman.run.permissions import Checked, check_cluster
+from leadsman.run.settings import Settings
+from leadsman.run.up import PARTS
+from leadsman.run.validate import check_database, check_kafka
+from leadsman.run.watch import lease_name
+from sql.database.errors import DatabaseError, DatabaseHeld
+from sql.database.open import Database, connect
+from sql.schema.migrate import check_migrated
+
+State: TypeAlias = Literal["ok", "wrong", "unknown"]
+SKEW: Final = timedelta(seconds=5)
+"""An HTTP date has whole seconds, and an answer takes its time."""
+FRESH: Final = timedelta(minutes=10)
+"""Nodes report every 5 minutes at the latest."""
+DISK_FREE: Final = 0.1
+_HELD: Final = "Ask it on its page, or end it first"
+_TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
+_CLUSTERS: Final = "SELECT cluster, max(last_at) FROM node_evidence GROUP BY cluster ORDER BY cluster"
+_SOURCES: Final = """
+SELECT cluster, resource, kind, uniqExactIf(node, node != '') AS nodes, argMax(error, (ts, error)) AS last
+FROM source_errors FINAL
+WHERE ts >= now64() - toIntervalHour(1) AND kind IN ('silent', 'unreadable', 'behind')
+GROUP BY cluster, resource, kind ORDER BY cluster, resource, kind LIMIT 5
+"""
+_LETTERS: Final = "SELECT count() FROM dead_letters FINAL WHERE ts >= now64() - toIntervalDay(1)"
+_DISKS: Final = "SELECT name, free_space / total_space FROM system.disks WHERE total_space > 0 ORDER BY name"
+
+
+class Diagnosis(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    state: State
+    """`unknown` where it could not be looked at."""
+    detail: str
+    mend: str = ""
+    """A command, or what to do; empty where nothing is wrong."""
+
+
+class _Version(msgspec.Struct, frozen=True, rename="camel"):
+    git_version: str = ""
+
+
+async def diagnose(settings: Settings) -> list[Diagnosis]:
+    """Look at the cluster, Kafka where the settings name it, the database, and parts that answer `/readyz`."""
+    found = [Diagnosis("leadsman", "ok", f"version {version('leadsman')}")]
+    found += [each async for each in _cluster(settings)]
+    if settings.kafka.is_given:
+        found += _judged([await check_kafka(settings)], "leadsman validate")
+    found += await in_thread(partial(_database, settings))
+    if settings.telemetry.port:
+        found += await _parts(settings)
+    return found
+
+
+def _judged(checked: Sequence[Checked], mend: str) -> Iterator[Diagnosis]:
+    """What `leadsman validate` found: what is wrong one by one, and all that is well in a line."""
+    for each in checked:
+        detail = plain(each.problem or each.note, 1000)
+        if each.problem or (each.note and each.needed):
+            yield Diagnosis(each.what, "wrong", detail, mend)
+    usable = [each.what for each in checked if each.usable]
+    if len(usable) > 1:
+        yield Diagnosis("permissions", "ok", f"{len(usable)} of {len(checked)} allowed")
+    elif usable:
+        yield Diagnosis(usable[0], "ok", "answers")
+
+
+async def _cluster(settings: Settings) -> AsyncIterator[Diagnosis]:
+    watch = settings.live()
+    try:
+        access = await configuration(watch.kubeconfig, watch.context)
+        async with ApiClient(access) as client:
+            asked_at = SYSTEM.now()
+            async with get(client, "/version", {}, _TIMEOUT) as response:
+                dated = response.headers.get("Date", "")
+                body = await read_body(response)
+    except (KubeconfigError, ApiError, *TRANSPORT_ERRORS) as error:
+        yield Diagnosis("cluster", "unknown", plain(error, 1000), "leadsman validate")
+        return
+    yield Diagnosis("cluster", "ok", f"{plain(access.host)}, {_version(body)}")
+    if dated:
+        yield _clock("clock of the API server", parsedate_to_datetime(dated), asked_at)
+    lease = lease_name(settings.kafka, watch) if watch.election.enabled and settings.kafka.is_given else None
+    checked = [each async for each in check_cluster(watch, lease)]
+    for each in _judged(checked, "kubectl apply -f deploy/kubernetes"):
+        yield each
+
+
+def _version(body: bytes) -> str:
+    try:
+        return plain(msgspec.json.decode(body, type=_Version).git_version)
+    except msgspec.MsgspecError:
+        return "of an unknown version"
+
+
+def _clock(what: str, there: datetime, here: datetime) -> Diagnosis:
+    skew = there - here
+    if abs(skew) <= SKEW:
+        return Diagnosis(what, "ok", "as this machine's")
+    direction = "ahead of" if skew > timedelta() else "behind"
+    detail = f"{in_words(abs(skew).total_seconds())} {direction} this machine's: times and silences are wrong by that"
+    return Diagnosis(what, "wrong", detail, "timedatectl status, and chronyc tracking, on both machines")
+
+
+def _database(settings: Settings) -> list[Diagnosis]:
+    dsn = settings.db.get_secret_value()
+    try:
+        with connect(dsn, make=False, read_only=True) as database:
+            check_migrated(database)
+            return list(_stored(database))
+    except DatabaseHeld as error:
+        return [Diagnosis("database", "unknown", str(error), _HELD)]
+    except DatabaseError:
+        return list(_judged([check_database(settings)], "leadsman migrate"))
+
+
+def _stored(database: Database) -> Iterator[Diagnosis]:
+    ((engine, there),) = database.query("SELECT version(), now64(3, 'UTC')").rows
+    now = SYSTEM.now()
+    yield Diagnosis(f"database {database}", "ok", f"ClickHouse {engine}")
+    if not database.embedded:
+        yield _clock("clock of ClickHouse", there, now)
+    for name, free in database.query(_DISKS).rows:
+        state: State = "ok" if free >= DISK_FREE else "wrong"
+        mend = "" if state == "ok" else "leadsman migrate --keep-samples-days 3"
+        yield Diagnosis(f"disk {plain(name)}", state, f"{100 * free:.0f} % free", mend)
+    clusters = database.query(_CLUSTERS).rows
+    if not clusters:
+        yield Diagnosis("streams", "wrong", "nothing was stored yet", "leadsman up")
+    for cluster, last_at in clusters:
+        age = now - last_at
+        state = "ok" if age <= FRESH else "wrong"
+        detail = f"last observed {in_words(max(age.total_seconds(), 0.0))} ago"
+        mend = "" if state == "ok" else "leadsman up, or see whether watch, work and land run"
+        yield Diagnosis(f"streams of {plain(cluster, 60)}", state, detail, mend)
+    for cluster, resource, kind, nodes, last in database.query(_SOURCES).rows:
+        where = f" on {nodes} nodes" if nodes > 1 else ""
+        detail = f"{kind}{where} within the last hour: {plain(last, 200)}"
+        yield Diagnosis(
+            f"{plain(cluster, 60)}: {plain(resource, 60)}", "wrong", detail, "leadsman query source_errors"
+        )
+    ((letters,),) = database.query(_LETTERS).rows
+    if letters:
+        detail = f"{letters} within the last day could not be decoded"
+        yield Diagnosis("dead letters", "wrong", detail, "leadsman query dead_letters")
+
+
+class _Ready(msgspec.Struct, frozen=True):
+    part: str = ""
+    reasons: tuple[str, ...] = ()
+
+
+async def _parts(settings: Settings) -> list[Diagnosis]:
+    """What the parts of this machine give as reasons; `up` has the port, its parts those behind it."""
+    host, first = settings.telemetry.host, settings.telemetry.port
+    async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
+        answers = await asyncio.gather(*(_ready(session, host, first + number) for number in range(len(PARTS) + 1)))
+    found = [
+        Diagnosis(
+            f"part {plain(each.part)}",
+            "wrong" if each.reasons else "ok",
+            "; ".join(each.reasons) or "ready",
+            "leadsman validate" if each.reasons else "",
+        )
+        for each in answers
+        if each is not None
+    ]
+    return found or [Diagnosis("parts", "wrong", f"none answers at {host}:{first}", "leadsman up")]
+
+
+async def _ready(session: aiohttp.ClientSession, host: str, port: int) -> _Ready | None:
+    try:
+        async with session.get(f"http://{host}:{port}/readyz") as response:
+            return msgspec.json.decode(await response.read(), type=_Ready)
+    except (aiohttp.ClientError, TimeoutError, OSError, msgspec.MsgspecError):
+        return None
