@@ -25,7 +25,7 @@ ALLOWED: Final = {
     "migrate": {"rich"},
     "inspect": {"rich"},
     "report": {"jinja2", "rich"},
-    "serve": {"aiohttp", "jinja2"},
+    "serve": {"aiohttp", "jinja2", "rich"},
     "simulate-scheduler": {"rich"},
 }
 """Of those that a person waits for; the others run for long, or over much."""
