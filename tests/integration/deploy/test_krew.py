@@ -58,7 +58,7 @@ def test_what_krew_installs_runs_the_wheel_beside_it_with_kubectl_s_flags(tmp_pa
     with tarfile.open(_released(tmp_path / "release") / "kubectl-leadsman.tar.gz") as opened:
         opened.extractall(installed, filter="data")
     (bin_ / "kubectl-leadsman").symlink_to(installed / "kubectl-leadsman")
-    asked = [bin_ / "kubectl-leadsman", "--context", "a b"]
+    asked = [str(bin_ / "kubectl-leadsman"), "--context", "a b"]
     without = subprocess.run(asked, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=False)
     assert (without.returncode, "needs uv" in without.stderr) == (2, True)
     (bin_ / "uvx").write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
