@@ -41,7 +41,7 @@ STORY: Final = "SELECT * FROM story ORDER BY cluster, ts, node, kind, what"
 
 @click.command(
     "look",
-    epilog="Examples: leadsman look; leadsman look examples/node-pressure-k8s-1.36.jsonl.gz; "
+    epilog="Examples: leadsman look; leadsman look examples/troubled-cluster.json; "
     "leadsman look --context prod --for 5m --open; "
     "kubectl get pods,nodes,events -A -o json | leadsman look -",
 )

@@ -88,9 +88,12 @@ async def test_no_more_is_asked_for_than_the_settings_need(tmp_path: Path, acces
 
 
 async def test_a_server_that_does_not_answer_is_one_problem(tmp_path: Path) -> None:
-    for answer in (refusal(401, "Unauthorized", "expired"), refusal(403, "Forbidden", "no")):
+    for answer, advice in (
+        (refusal(401, "Unauthorized", "expired"), "log in again"),
+        (refusal(403, "Forbidden", "no"), "Check the credentials"),
+    ):
         (found,), _ = await checked(tmp_path, [answer])
-        assert "Check the credentials" in found.problem
+        assert advice in found.problem
     watch = LiveSettings(kubeconfig=kubeconfig(tmp_path, f"http://{HOST}:{free_port()}"))
     (gone,) = [each async for each in check_cluster(watch)]
     assert gone == Checked("cluster", gone.problem)
