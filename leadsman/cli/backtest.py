@@ -19,7 +19,8 @@ from streams.alerting.rules_file import default_rules, read_rules
 @click.command(
     "backtest",
     epilog="Examples: leadsman backtest examples/node-pressure-k8s-1.36.jsonl.gz; "
-    "leadsman backtest incident/ --rules ours.yaml --compare stricter.yaml -o json",
+    "leadsman backtest examples/node-pressure-k8s-1.36.jsonl.gz -o json; "
+    "leadsman backtest incident/ --rules ours.yaml --compare stricter.yaml",
 )
 @options.sources
 @options.since_until

@@ -15,7 +15,7 @@ from leadsman.run.settings import Settings, shown
 @click.group(
     "config",
     invoke_without_command=True,
-    epilog="Examples: leadsman config --config leadsman.yaml; leadsman config init; leadsman config init -",
+    epilog="Examples: leadsman config init; leadsman config --config leadsman.yaml",
 )
 @options.config
 @options.kafka
@@ -27,7 +27,7 @@ def command(ctx: click.Context, config: Path | None, kafka: str | None, db: str 
         click.echo(shown(live_settings(config, kafka=kafka, db=db)), nl=False)
 
 
-@command.command("init", epilog="Examples: leadsman config init; leadsman config init - | less")
+@command.command("init", epilog="Examples: leadsman config init prod.yaml; leadsman config init -")
 @click.argument("file", type=options.FILE, default="leadsman.yaml")
 def init(file: Path) -> None:
     """Write a file with every setting, its default and its meaning, in which nothing is set yet; - prints it."""

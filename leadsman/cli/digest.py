@@ -8,7 +8,10 @@ from leadsman.cli.present.tables import raw_rows, show
 from sql.questions.digest import TableDigest, digest
 
 
-@click.command("digest", epilog="Example: diff <(leadsman digest --db chdb://one) <(leadsman digest --db chdb://two)")
+@click.command(
+    "digest",
+    epilog="Examples: leadsman digest; diff <(leadsman digest --db chdb://one) <(leadsman digest --db chdb://two)",
+)
 @options.output
 @options.db
 def command(form: str, db: str) -> None:

@@ -29,7 +29,7 @@ def command(form: str, config: Path | None, kafka: str | None, db: str | None) -
     """Look at everything that Leadsman needs, and print what is wrong with the command that mends it.
 
     Permissions, Kafka and its topics, the schema, clocks, versions, disks, how fresh each stream is, and the reasons
-    that parts on this machine give at /readyz. Nothing is changed. Exit status 1 where something is wrong, 9 where
+    that parts on this machine give at /readyz. Nothing is changed. Exit status 1 where something is wrong, 16 where
     something could not be looked at.
     """
     found = sorted(asyncio.run(diagnose(live_settings(config, kafka=kafka, db=db))), key=_rank)

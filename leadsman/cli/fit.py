@@ -21,7 +21,11 @@ from sql.questions.queries import BadParameter
 from streams.questions.fit import BadQuestion, answer, asked_line, line_id, question
 
 
-@click.command("fit", epilog="Example: leadsman fit --cpu 8 --exclusive --memory 16Gi --count 3")
+@click.command(
+    "fit",
+    epilog="Examples: leadsman fit --cpu 4 --exclusive --memory 4Gi --count 2 --cluster late-joiners; "
+    "leadsman fit --cpu 500m --cluster lab -o json",
+)
 @click.option("--cpu", metavar="QUANTITY", help="CPUs of each container, as 8 or 500m.")
 @click.option("--memory", default="0", metavar="QUANTITY", help="Memory of each container, as 16Gi.")
 @click.option("--device", "devices", multiple=True, metavar="NAME=COUNT", help="Another resource of each container.")

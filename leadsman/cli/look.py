@@ -41,7 +41,8 @@ STORY: Final = "SELECT * FROM story ORDER BY cluster, ts, node, kind, what"
 
 @click.command(
     "look",
-    epilog="Examples: leadsman look; leadsman look --context prod --for 5m --open; "
+    epilog="Examples: leadsman look; leadsman look examples/troubled-cluster.json; "
+    "leadsman look --context prod --for 5m --open; "
     "kubectl get pods,nodes,events -A -o json | leadsman look -",
 )
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=options.FILE)

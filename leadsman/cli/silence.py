@@ -17,7 +17,7 @@ from streams.alerting.silences import BadSilence, Silence, matchers
 _COLUMNS = ("id", "state", "matchers", "starts_at", "ends_at", "created_by", "comment")
 
 
-@click.group("silence", context_settings={"show_default": True})
+@click.group("silence", context_settings={"show_default": True}, epilog="Example: leadsman silence list")
 def command() -> None:
     """Silence alerts by their labels: they stay on the page and in the tables, but receivers are not sent them.
 
@@ -28,7 +28,7 @@ def command() -> None:
 @command.command(
     "add",
     epilog="Examples: leadsman silence add alertname=NodeNotReady 'node=~worker-[0-9]+' --for 2h --why 'new kernel'; "
-    "leadsman silence add cluster=lab --until 2026-11-23T06:00Z --why 'move to another rack'",
+    "leadsman silence add cluster=lab --for 30m --why 'move to another rack'",
 )
 @click.argument("labels", metavar="MATCHER...", nargs=-1, required=True)
 @click.option("--for", "for_seconds", type=options.duration, metavar="TIME", help="How long, as 30m or 2h.")

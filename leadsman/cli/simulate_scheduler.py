@@ -20,7 +20,7 @@ from streams.questions.simulate_scheduler import names_line, operations_of, pars
 
 @click.command(
     "simulate-scheduler",
-    epilog="Examples: leadsman simulate-scheduler capture.jsonl.gz --version 1.18.4; "
+    epilog="Examples: leadsman simulate-scheduler examples/late-joiners.jsonl.gz --version 1.18.4; "
     "leadsman simulate-scheduler --ops ops.json",
 )
 @click.argument("paths", metavar="[PATH...]", nargs=-1, type=options.FILE)

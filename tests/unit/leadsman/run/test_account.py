@@ -1,4 +1,4 @@
-"""An API server that does not know who asks, and one that allows too little: each is another sentence."""
+"""An API server that does not know who asks, and one that answers nothing: each is another sentence."""
 
 import asyncio
 from pathlib import Path
@@ -23,7 +23,7 @@ NOTHING = Answer(b'{"status": {"allowed": false}}', 201)
         (NOTHING, ClusterUnusable, "list nodes: not allowed: give the account this verb"),
     ],
 )
-async def test_where_nothing_can_be_read_the_error_is_about_the_account_or_its_rights(
+async def test_where_nothing_can_be_asked_the_error_is_about_the_account_or_the_cluster(
     answer: Answer, kind: type[Exception], advice: str, tmp_path: Path
 ) -> None:
     async with FakeApiServer().running() as server:

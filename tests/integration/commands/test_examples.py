@@ -1,0 +1,105 @@
+"""Every example of every help text runs on what `make demo` makes, or is at least parsed as a user types it."""
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+import pytest
+
+from components.command import COMMAND, ENVIRONMENT, succeeds
+from leadsman.cli.main import app
+from paths import EXAMPLES, LATE_JOINERS, NODE_PRESSURE
+
+CONTEXT: Final = click.Context(app)
+LIVE: Final = frozenset(
+    {
+        *("up", "capture", "serve", "mcp", "validate", "migrate", "completion"),
+        *("watch", "work", "land", "alert", "agent"),
+    }
+)
+"""They need a cluster, Kafka, a server or a port, or write into the reader's shell."""
+OWN: Final = re.compile(r"kubectl|ours\.yaml|ops\.json|chdb://one|--context|leadsman look$|silence expire")
+"""What only the reader has: a cluster, or files."""
+
+
+def _commands() -> Iterator[tuple[click.Command, tuple[str, ...]]]:
+    for name in app.list_commands(CONTEXT):
+        command = app.get_command(CONTEXT, name)
+        assert command is not None
+        yield command, (name,)
+        if isinstance(command, click.Group):
+            yield from ((below, (name, each)) for each, below in command.commands.items())
+
+
+def _examples() -> list[str]:
+    found = []
+    for command, _ in _commands():
+        texts = re.fullmatch(r"Examples?: (.+)", command.epilog or "")
+        if texts is None:
+            assert isinstance(command, click.Group), f"{command.name} has no example"
+            continue
+        found += [re.sub(r" \([^<].*\)$", "", each) for each in texts[1].split("; ")]
+    return found
+
+
+ALL: Final = _examples()
+RUN: Final = [each for each in ALL if not OWN.search(each) and not LIVE & set(each.split()[:2])]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout after `make demo`, as far as the examples see it."""
+    made = tmp_path_factory.mktemp("examples")
+    (made / "examples").symlink_to(EXAMPLES)
+    succeeds("replay", "-q", NODE_PRESSURE, LATE_JOINERS, db=made / "leadsman-db")
+    return made
+
+
+@pytest.mark.parametrize("example", RUN)
+def test_an_example_runs_on_the_demo(example: str, folder: Path) -> None:
+    path = f"{Path(COMMAND).parent}{os.pathsep}{ENVIRONMENT['PATH']}"
+    environment = ENVIRONMENT | {"PATH": path, "HOME": str(folder)}
+    done = subprocess.run(
+        ["bash", "-c", example],  # noqa: S607 - the reader's shell
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+def test_nearly_every_command_that_needs_no_cluster_has_an_example_that_runs() -> None:
+    run = {each.split()[1] for each in RUN}
+    assert run == set(app.list_commands(CONTEXT)) - LIVE
+
+
+@pytest.mark.parametrize("example", ALL)
+def test_the_parser_takes_an_example(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODE_NAME", "node-1")  # as a DaemonSet has it
+    calls = [call for call in _calls(example) if call[:1] == ["leadsman"]]
+    assert calls
+    for _, name, *arguments in calls:
+        command = app.get_command(CONTEXT, name)
+        assert command is not None
+        command.make_context(name, arguments, parent=CONTEXT)
+
+
+def _calls(line: str) -> list[list[str]]:
+    """The words of each program in a line of the shell."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    calls: list[list[str]] = [[]]
+    for word in lexer:
+        if set(word) <= set("|<>();&"):
+            calls.append([])
+        else:
+            calls[-1].append(word)
+    return calls
