@@ -5,6 +5,7 @@ each distance, upwards and downwards apart (as conformal prediction does it). Wh
 forecast by its lows (`swings`). Everything is a function of the samples and their times.
 """
 
+from functools import partial
 from math import sqrt
 from typing import Final, NamedTuple, TypeAlias
 
@@ -17,7 +18,7 @@ WEIGHT: Final = 0.35
 """Of the newest error."""
 SPREAD: Final = 1.28
 """Standard deviations from the middle to the 10th and the 90th percentile."""
-RATE_CHANGES: Final = 0.1
+RATE_CHANGES: Final = 0.2
 """A growth is not steadier than this part of its rate, whatever was seen of it."""
 NOISE_MEETS: Final = 1.5
 """The lowest of the samples that come is so many deviations below the line: a threshold is met by one sample."""
@@ -62,10 +63,10 @@ MET: Final = Band(0.0, 0.0, 0.0)
 def follow(course: Course, seconds: float, value: int, capacity: int) -> tuple[Course, Line | None]:
     """The course with one more sample, and the line that it supports; an old sample changes nothing."""
     if course.window and seconds <= course.window[-1][0]:
-        return course, line(course.window)
+        return course, line(course.window, partial(_error_at, course.above))
     jumps = is_jump(course.window, value, capacity)
     window = extend(course.window, seconds, value, capacity)
-    ahead = line(window)
+    ahead = line(window, partial(_error_at, course.above))
     learned = _learned(course._replace(due=_NONE) if jumps else course, seconds, value, ahead)
     return learned._replace(window=window, swings=swung(course.swings, seconds, value, capacity)), ahead
 
