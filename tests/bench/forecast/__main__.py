@@ -108,11 +108,13 @@ def _table(kinds: Sequence[str], series: Sequence[Series], foretold: Mapping[str
 def _same_lead(series: Sequence[Series], foretold: Mapping[str, Sequence[Foretold]]) -> None:
     """How far others must look ahead to warn of as much, and what that costs."""
     ours = _of("", series, foretold["leadsman"])
+    longer = _of("", series, foretold["leadsman"], 30 * MINUTE)
     print(
         "\n### At the same lead\n\nFalse alarms a day where an alarm looks ahead for as long as it must to warn of as"
     )
     print("many thresholds 10 minutes ahead.\n\n| method | looks ahead | warned | false alarms a day |")
     print(f"|---|---:|---:|---:|\n| leadsman | 15 min | {_percent(ours.warned)} | {ours.false_a_day:.2f} |")
+    print(f"| leadsman | 30 min | {_percent(longer.warned)} | {longer.false_a_day:.2f} |")
     for name, made in foretold.items():
         if not name.startswith("predict_linear"):
             continue
