@@ -18,6 +18,8 @@ _NANOSECONDS: Final = {
     "h": 3600 * 10**9,
 }
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+_ROUGH: Final = 90
+"""From so many seconds on, what is foretold is not foretold by the second."""
 _LONGEST_TEXT: Final = 128
 _LONGEST_NANOSECONDS: Final = 2**63 - 1
 _SHOWN: Final = 64
@@ -59,6 +61,16 @@ def _nanoseconds(text: str, unsigned: str) -> int:
         total += int(match[1] + fraction) * _NANOSECONDS[match[3]] // 10 ** len(fraction)
         position = match.end()
     return total
+
+
+def ahead_in_words(earliest: float | None, likely: float, latest: float | None) -> str:
+    """When something is to come: in 5 min; of a band, between 3 min and 9 min from now, most likely in 5 min."""
+    if earliest is None or latest is None:
+        return f"in {in_words(likely)}"
+    first, middle, last = (
+        in_words(round(seconds / 60) * 60 if seconds >= _ROUGH else seconds) for seconds in (earliest, likely, latest)
+    )
+    return f"between {first} and {last} from now, most likely in {middle}" if first != last else f"in {middle}"
 
 
 def in_words(seconds: float) -> str:

@@ -44,7 +44,8 @@ def command(
     """Show which alerts a rule set would have raised on captures, and how long before what they announce.
 
     Also which evictions no alert announced, which forecasts were false alarms, how accurate forecasts and predicted
-    ranks were, and which alerts cannot fire because an input is missing. No database is needed, and none is changed.
+    ranks were, and which alerts cannot fire because an input is missing. It ends with all of that in one line. No
+    database is needed, and none is changed.
     """
     rule_sets = {_name(rules): read_rules(rules) if rules else default_rules()}
     if compare is not None:

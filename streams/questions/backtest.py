@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from statistics import median
 from typing import Final, NamedTuple
 
 from streams.alerting.registry import ALERTS
@@ -117,6 +118,24 @@ def unfulfilled(fired: Sequence[Episode], happened: Sequence[Incident]) -> list[
             for incident in happened
         )
     ]
+
+
+class Verdict(NamedTuple):
+    """How a rule set did, in four numbers."""
+
+    announced: int
+    missed: int
+    false: int
+    """Forecasts that nothing followed."""
+    median_lead_seconds: float | None
+    """Of the incidents that were announced, by the alert that did so first."""
+
+
+def verdict(fired: Sequence[Episode], happened: Sequence[Incident]) -> Verdict:
+    leads = [by[0].lead_seconds for each in happened if (by := announced(each, fired))]
+    return Verdict(
+        len(leads), len(happened) - len(leads), len(unfulfilled(fired, happened)), median(leads) if leads else None
+    )
 
 
 def _is_about(alert: Episode, incident: Incident) -> bool:

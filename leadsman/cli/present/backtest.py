@@ -11,7 +11,7 @@ from sql.database.open import Result
 from sql.questions.backtest import Backtest
 from sql.questions.cells import Column, as_columns
 from streams.alerting.rules import ALERT_NAMES
-from streams.questions.backtest import Announced, Episode, announced, unfulfilled
+from streams.questions.backtest import Announced, Episode, announced, unfulfilled, verdict
 
 Shown: TypeAlias = str | Sequence[Column]
 _CELL: Final = 300
@@ -61,6 +61,22 @@ def as_tables(found: Backtest) -> Iterator[Shown]:
     if found.coverage.rows:
         yield "Alerts that cannot fire, or know less, because an input is missing"
         yield as_columns(found.coverage)
+    yield from in_short(found)
+
+
+def in_short(found: Backtest) -> Iterator[str]:
+    """One line for each rule set: alerts, and the forecasts and ranks that they rest on."""
+    forecasts, ranks = as_objects(found.forecasts), as_objects(found.ranks)
+    met, unmet = (sum(each[name] for each in forecasts) for name in ("met", "not_met"))
+    first, evictions = (sum(each[name] for each in ranks) for name in ("first_or_tied", "evictions"))
+    for name, fired in found.fired.items():
+        each = verdict(fired, found.incidents)
+        lead = "" if each.median_lead_seconds is None else f" (median lead {in_words(each.median_lead_seconds)})"
+        alerts = (
+            f"{each.announced} of {len(found.incidents)} announced{lead}; {each.missed} missed; {each.false} false"
+        )
+        under = f"{met} of {met + unmet} forecasts met; {first} of {evictions} evicted pods ranked first"
+        yield f"In short, {plain(name)}: {alerts}. {under}."
 
 
 def fired_rows(found: Backtest) -> Result:
@@ -81,6 +97,7 @@ def document(found: Backtest) -> dict[str, Any]:
             name: {
                 "alerts": [each._asdict() for each in fired],
                 "nothing_followed": [each._asdict() for each in unfulfilled(fired, found.incidents)],
+                "verdict": verdict(fired, found.incidents)._asdict(),
             }
             for name, fired in found.fired.items()
         },

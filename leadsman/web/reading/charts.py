@@ -63,6 +63,9 @@ class Forecast(NamedTuple):
 
     points: tuple[tuple[int, int], tuple[int, int]]
     hits: tuple[tuple[int, int], ...]
+    early: tuple[int, int] | None = None
+    late: tuple[int, int] | None = None
+    """Where the earliest and the latest course end that are drawn; they begin where the likely one does."""
 
 
 class Chart(NamedTuple):
@@ -228,17 +231,30 @@ def _gc(settings: Sequence[RowDict], capacity: int, scope: Scope) -> list[Thresh
 
 def _forecast(group: Sequence[Margin], at: int, scope: Scope) -> Forecast | None:
     meets = sorted(
-        (seconds, threshold, margin.available)
+        (seconds, threshold, margin.available, band)
         for margin in group
         if not margin.met
-        for seconds, threshold in ((margin.seconds_to_soft, margin.soft), (margin.seconds_to_hard, margin.hard))
+        for seconds, threshold, band in (
+            (margin.seconds_to_soft, margin.soft, margin.soft_band),
+            (margin.seconds_to_hard, margin.hard, margin.hard_band),
+        )
         if seconds is not None and threshold is not None and seconds > 0
     )
     if not meets:
         return None
     shown = scope.seconds * AHEAD
-    seconds, threshold, available = meets[0]
+    seconds, threshold, available, band = meets[0]
     last = min(max(each[0] for each in meets) * 1.1, shown)
     end = available + (threshold - available) * last / seconds
-    hits = dict.fromkeys((round(at + ahead), amount) for ahead, amount, _ in meets if ahead <= shown)
-    return Forecast(((at, available), (round(at + last), max(0, round(end)))), tuple(hits))
+    hits = dict.fromkeys((round(at + ahead), amount) for ahead, amount, *_ in meets if ahead <= shown)
+    points = ((at, available), (round(at + last), max(0, round(end))))
+    if band is None:
+        return Forecast(points, tuple(hits))
+    early, late = (_end(at, available, threshold, max(1.0, ahead), shown) for ahead in band)
+    return Forecast(points, tuple(hits), early, late)
+
+
+def _end(at: int, available: int, threshold: int, seconds: float, shown: float) -> tuple[int, int]:
+    """Where a straight course to a threshold ends: there, or where what is drawn does."""
+    part = min(1.0, shown / seconds)
+    return round(at + seconds * part), round(available + (threshold - available) * part)

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from math import isnan
 from typing import Final, NamedTuple
 
+from common.durations import ahead_in_words
 from leadsman.web.reading.asked import RowDict
-from leadsman.web.reading.words import amount, duration
+from leadsman.web.reading.words import amount
 
 FAR: Final = 2.0
 """Room of a signal that has no threshold: beyond every real one."""
@@ -26,6 +27,10 @@ class Margin(NamedTuple):
     seconds_to_soft: float | None
     gc_first: bool
     assumed: bool
+    hard_band: tuple[float, float] | None = None
+    """The earliest and the latest second, where they are known."""
+    soft_band: tuple[float, float] | None = None
+    acts_first: str = ""
 
     @property
     def threshold(self) -> int | None:
@@ -61,8 +66,9 @@ class Margin(NamedTuple):
         """When a threshold is met, or empty."""
         if self.met or self.seconds is None:
             return ""
-        which = "hard" if self.seconds == self.seconds_to_hard else "soft"
-        return f"{which} threshold in about {duration(self.seconds)}"
+        is_hard = self.seconds == self.seconds_to_hard
+        earliest, latest = (self.hard_band if is_hard else self.soft_band) or (None, None)
+        return f"{'hard' if is_hard else 'soft'} threshold {ahead_in_words(earliest, self.seconds, latest)}"
 
 
 def margins(now: Iterable[RowDict]) -> dict[str, list[Margin]]:
@@ -87,12 +93,19 @@ def _margin(row: RowDict) -> Margin:
         _known(row["seconds_to_soft"]),
         bool(row["gc_first"]),
         bool(row["assumed"]),
+        _band(row["hard_earliest"], row["hard_latest"]),
+        _band(row["soft_earliest"], row["soft_latest"]),
+        row["acts_first"],
     )
 
 
 def _known(seconds: float) -> float | None:
     """The roll-up keeps a null as NaN: its aggregate would pass a null over for an older number."""
     return None if isnan(seconds) else seconds
+
+
+def _band(earliest: float, latest: float) -> tuple[float, float] | None:
+    return None if isnan(earliest) or isnan(latest) else (earliest, latest)
 
 
 def _room(available: int, threshold: int | None, capacity: int) -> float:

@@ -123,6 +123,8 @@ class Plot(NamedTuple):
     shade: tuple[Span, ...]
     gaps: tuple[Span, ...]
     forecast: str
+    band: str
+    """Path of what lies between the earliest and the latest course; empty where it is not known."""
     hits: tuple[Hit, ...]
     lanes: tuple[PlotLane, ...]
     readout: tuple[datetime, int, tuple[tuple[Threshold, int], ...]]
@@ -153,7 +155,14 @@ class Plot(NamedTuple):
 def axis_of(charts: Iterable[Chart], scope: Scope) -> Axis:
     """One time axis for all, as long as the furthest forecast."""
     until = scope.until.timestamp()
-    return Axis(scope, ceil(max((until, *(each.forecast.points[1][0] for each in charts if each.forecast)))))
+    ends = [
+        end[0]
+        for each in charts
+        if each.forecast
+        for end in (each.forecast.points[1], each.forecast.late)
+        if end is not None
+    ]
+    return Axis(scope, ceil(max((until, *ends))))
 
 
 def plot_of(
@@ -189,6 +198,7 @@ def plot_of(
         tuple(_spans(under, axis)),
         tuple(span for span in _spans(gaps, axis) if span.width > _GAP_PERCENT),
         _forecast(chart, axis, low, high),
+        _band(chart, axis, low, high),
         tuple(
             Hit(axis.percent(when), _y(value, low, high), datetime.fromtimestamp(when, UTC))
             for when, value in (chart.forecast.hits if chart.forecast else ())
@@ -337,3 +347,11 @@ def _forecast(chart: Chart, axis: Axis, low: float, high: float) -> str:
         return ""
     (since, first), (until, last) = chart.forecast.points
     return f"M{_x(since, axis)} {_y(first, low, high)}L{_x(until, axis)} {_y(last, low, high)}"
+
+
+def _band(chart: Chart, axis: Axis, low: float, high: float) -> str:
+    """From the last sample to where the earliest course ends, to where the latest does, and back."""
+    if chart.forecast is None or chart.forecast.early is None or chart.forecast.late is None:
+        return ""
+    corners = (chart.forecast.points[0], chart.forecast.early, chart.forecast.late)
+    return "M" + "L".join(f"{_x(when, axis)} {_y(value, low, high)}" for when, value in corners) + "z"

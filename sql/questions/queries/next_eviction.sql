@@ -17,7 +17,10 @@ SELECT
     s.available AS available,
     s.hard_threshold AS hard_threshold,
     s.soft_threshold AS soft_threshold,
-    s.seconds_to_hard AS seconds_to_hard
+    s.seconds_to_hard AS seconds_to_hard,
+    s.seconds_to_hard_earliest AS seconds_to_hard_earliest,
+    s.seconds_to_hard_latest AS seconds_to_hard_latest,
+    s.acts_first AS acts_first
 FROM eviction_order AS o
 LEFT JOIN eviction_signals AS s ON s.cluster = o.cluster AND s.node = o.node AND s.signal = o.signal AND s.ts = o.ts
 WHERE o.rank <= {depth:UInt32} AND ({node:String} = '' OR o.node = {node:String})

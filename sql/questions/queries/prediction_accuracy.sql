@@ -11,6 +11,8 @@ SELECT
     countIf(outcome = 'open') AS open,
     quantileExactIf(0.5)(abs(error_seconds), outcome = 'met') AS median_error_seconds,
     quantileExactIf(0.9)(abs(error_seconds), outcome = 'met') AS p90_error_seconds,
+    round(100 * countIf(in_band = 1 AND outcome = 'met') / nullIf(countIf(in_band IS NOT NULL AND outcome = 'met'), 0)) AS met_in_band_percent,
+    countIf(acts_first NOT IN ('', threshold)) AS something_else_would_act_first,
     countIf(gc_first) AS image_gc_would_act_first
 FROM forecast_accuracy
 GROUP BY signal, threshold, ahead

@@ -14,6 +14,11 @@ SELECT
     slope_per_second,
     seconds_to_soft,
     seconds_to_hard,
+    seconds_to_soft_earliest,
+    seconds_to_soft_latest,
+    seconds_to_hard_earliest,
+    seconds_to_hard_latest,
+    acts_first,
     gc_first,
     thresholds_assumed
 FROM eviction_signals

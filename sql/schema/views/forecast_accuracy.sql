@@ -4,6 +4,7 @@
 -- column predicted_seconds: Seconds until the threshold, as was forecast
 -- column actual_seconds: Seconds until it was met; null where it was not
 -- column error_seconds: Predicted less actual seconds: above 0 it came sooner than forecast; null where it was not met
+-- column in_band: 1 where it was met between the earliest and the latest time, 0 where not; null without a band, and while open
 -- column outcome: met, not_met or open (the samples end before)
 CREATE OR REPLACE VIEW forecast_accuracy AS
 WITH
@@ -17,12 +18,18 @@ WITH
             t.1 AS threshold,
             t.2 AS seconds,
             t.3 AS met,
-            s.gc_first AS gc_first
+            t.4 AS earliest,
+            t.5 AS latest,
+            s.gc_first AS gc_first,
+            s.acts_first AS acts_first
         FROM
         (
             SELECT
                 *,
-                arrayJoin([('hard', seconds_to_hard, hard_met), ('soft', seconds_to_soft, soft_met)]) AS t
+                arrayJoin([
+                    ('hard', seconds_to_hard, hard_met, seconds_to_hard_earliest, seconds_to_hard_latest),
+                    ('soft', seconds_to_soft, soft_met, seconds_to_soft_earliest, seconds_to_soft_latest)
+                ]) AS t
             FROM eviction_signals FINAL
         ) AS s
     ),
@@ -60,7 +67,9 @@ SELECT
         m.is_met, 'met',
         dateDiff('microsecond', p.ts, l.ts) / 1e6 >= p.seconds, 'not_met',
         'open') AS outcome,
-    p.gc_first AS gc_first
+    if(outcome = 'open', NULL, if(m.is_met, p.earliest <= actual_seconds AND actual_seconds <= p.latest, p.latest * 0)) AS in_band,
+    p.gc_first AS gc_first,
+    p.acts_first AS acts_first
 FROM
 (
     SELECT * FROM signals WHERE NOT met AND seconds IS NOT NULL

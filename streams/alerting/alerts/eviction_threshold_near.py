@@ -1,11 +1,11 @@
 """EvictionThresholdNear: a signal meets an eviction threshold, or soon will; or it runs out without any."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 import pydantic
 
-from common.durations import in_words
+from common.durations import ahead_in_words, in_words
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
 from streams.alerting.rule_settings import Percent, RuleSettings, Seconds
 from streams.alerting.words import EVICTION_ADVICE, amount, name
@@ -24,6 +24,7 @@ _UNGUARDED: Final = {
 
 class Settings(RuleSettings):
     within_seconds: Seconds = pydantic.Field(alias="within")
+    by: Literal["earliest", "likely"]
     wait_for_image_gc: bool
     unguarded_percent: Percent
 
@@ -32,12 +33,10 @@ def step(
     settings: Settings, state: Nothing, rows: Sequence[EvictionSignal], now: Now
 ) -> tuple[Nothing, Sequence[Change]]:
     """The signals of one sample. Called for every sample of every node: mostly no threshold is near."""
-    within = settings.within_seconds
     near = [
         row
         for row in rows
-        if (row.seconds_to_hard is not None and row.seconds_to_hard <= within)
-        or (row.seconds_to_soft is not None and row.seconds_to_soft <= within)
+        if any(seconds is not None and seconds <= settings.within_seconds for seconds in _seconds(row, settings))
     ]
     low = [row for row in rows if row.available * 100 < settings.unguarded_percent * row.capacity]
     bare = {row.signal: row for row in low if _is_bare(row, rows)}
@@ -46,7 +45,7 @@ def step(
     if settings.wait_for_image_gc and not now.heeded:
         near = [row for row in near if row.hard_met or row.soft_met or not row.gc_first]
     nearest: dict[str, EvictionSignal] = {}
-    for row in sorted(near, key=_seconds_left):
+    for row in sorted(near, key=lambda row: _seconds_left(row, settings)):
         nearest.setdefault(RESOURCES[row.signal], row)
     for row in sorted(bare.values(), key=lambda row: row.available / row.capacity):
         nearest.setdefault(RESOURCES[row.signal], row)
@@ -75,10 +74,18 @@ def _is_alike(one: EvictionSignal, other: EvictionSignal) -> bool:
     return one.capacity == other.capacity and abs(one.available - other.available) * 100 <= one.capacity
 
 
-def _seconds_left(row: EvictionSignal) -> float:
+def _seconds(row: EvictionSignal, settings: Settings) -> tuple[float | None, float | None]:
+    """Until the hard threshold and the soft one, by the time that the rules choose."""
+    if settings.by == "earliest":
+        return row.seconds_to_hard_earliest, row.seconds_to_soft_earliest
+    return row.seconds_to_hard, row.seconds_to_soft
+
+
+def _seconds_left(row: EvictionSignal, settings: Settings) -> float:
     """Until a threshold is met; of a soft one, until its grace period is over too (rules: eviction-thresholds)."""
-    hard = 0.0 if row.hard_met else row.seconds_to_hard
-    soft = 0.0 if row.soft_met else row.seconds_to_soft
+    to_hard, to_soft = _seconds(row, settings)
+    hard = 0.0 if row.hard_met else to_hard
+    soft = 0.0 if row.soft_met else to_soft
     grace = row.soft_grace_seconds or 0.0
     return min(float("inf") if hard is None else hard, float("inf") if soft is None else soft + grace)
 
@@ -98,7 +105,7 @@ def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
         f"Node {name(row.node)}: {row.signal} {when} its {kind} eviction threshold ({left} left{limit})",
         f"The kubelet evicts pods, one after the other, once {row.signal} is below the threshold.{grace} "
         f"{EVICTION_ADVICE[resource]}. Who goes first: leadsman query next_eviction.{assumed}",
-        at_once=row.hard_met or row.soft_met or _seconds_left(row) < settings.for_seconds,
+        at_once=row.hard_met or row.soft_met or _seconds_left(row, settings) < settings.for_seconds,
     )
 
 
@@ -124,8 +131,13 @@ def _first(row: EvictionSignal) -> tuple[bool, str]:
         return False, "is below"
     hard, soft = row.seconds_to_hard, row.seconds_to_soft
     if soft is None or (hard is not None and hard <= soft):
-        return True, f"meets in {in_words(hard or 0.0)}"
-    return False, f"meets in {in_words(soft)}"
+        return True, _meets(row.seconds_to_hard_earliest, hard or 0.0, row.seconds_to_hard_latest)
+    return False, _meets(row.seconds_to_soft_earliest, soft, row.seconds_to_soft_latest)
+
+
+def _meets(earliest: float | None, likely: float, latest: float | None) -> str:
+    when = ahead_in_words(earliest, likely, latest)
+    return f"meets {when}," if "," in when else f"meets {when}"
 
 
 ALERT: Final = AlertDefinition(

@@ -5,6 +5,7 @@ each distance, upwards and downwards apart (as conformal prediction does it). Wh
 forecast by its lows (`swings`). Everything is a function of the samples and their times.
 """
 
+from functools import partial
 from math import sqrt
 from typing import Final, NamedTuple, TypeAlias
 
@@ -17,7 +18,7 @@ WEIGHT: Final = 0.35
 """Of the newest error."""
 SPREAD: Final = 1.28
 """Standard deviations from the middle to the 10th and the 90th percentile."""
-RATE_CHANGES: Final = 0.1
+RATE_CHANGES: Final = 0.2
 """A growth is not steadier than this part of its rate, whatever was seen of it."""
 NOISE_MEETS: Final = 1.5
 """The lowest of the samples that come is so many deviations below the line: a threshold is met by one sample."""
@@ -62,30 +63,33 @@ MET: Final = Band(0.0, 0.0, 0.0)
 def follow(course: Course, seconds: float, value: int, capacity: int) -> tuple[Course, Line | None]:
     """The course with one more sample, and the line that it supports; an old sample changes nothing."""
     if course.window and seconds <= course.window[-1][0]:
-        return course, line(course.window)
-    jumps = is_jump(course.window, value, capacity)
+        return course, line(course.window, partial(_error_at, course.above))
+    due = _NONE if is_jump(course.window, value, capacity) else course.due
+    course = _learned(course._replace(due=due), seconds, value)
     window = extend(course.window, seconds, value, capacity)
-    ahead = line(window)
-    learned = _learned(course._replace(due=_NONE) if jumps else course, seconds, value, ahead)
-    return learned._replace(window=window, swings=swung(course.swings, seconds, value, capacity)), ahead
+    ahead = line(window, partial(_error_at, course.above))
+    due = tuple(_foretold(seconds, ahead, distance) if waiting is None else waiting
+                for waiting, distance in zip(course.due, AHEAD, strict=True))  # fmt: skip
+    return course._replace(window=window, due=due, swings=swung(course.swings, seconds, value, capacity)), ahead
 
 
-def _learned(course: Course, seconds: float, value: int, ahead: Line | None) -> Course:
-    """Compare the forecasts that come due, and make new ones in their place."""
+def _learned(course: Course, seconds: float, value: int) -> Course:
+    """Compare the forecasts that come due with what came."""
     due = list(course.due)
     above, below = list(course.above), list(course.below)
     for place, waiting in enumerate(course.due):
-        if waiting is not None:
-            if seconds < waiting[0]:
-                continue
+        if waiting is not None and seconds >= waiting[0]:
             error = value - waiting[1]
             above[place] = _mean(above[place], max(error, 0.0))
             below[place] = _mean(below[place], max(-error, 0.0))
-        due[place] = None
-        distance = AHEAD[place]
-        if ahead is not None and distance <= HORIZON_SPANS * ahead.span_seconds:
-            due[place] = (seconds + distance, ahead.now + ahead.per_second * distance)
+            due[place] = None
     return course._replace(due=tuple(due), above=tuple(above), below=tuple(below))
+
+
+def _foretold(seconds: float, ahead: Line | None, distance: float) -> tuple[float, float] | None:
+    if ahead is None or distance > HORIZON_SPANS * ahead.span_seconds:
+        return None
+    return seconds + distance, ahead.now + ahead.per_second * distance
 
 
 def _mean(known: float | None, error: float) -> float:

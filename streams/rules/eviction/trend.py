@@ -4,6 +4,7 @@ The window adapts itself: it is widened for as long as the slopes of all its par
 (the intersection of confidence intervals), and begins anew at a jump. What is old is kept in ever coarser means.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
 from math import sqrt
 from statistics import median
@@ -25,8 +26,12 @@ ERRORS_APART: Final = 5.0
 """Slopes agree within so many standard errors, as if noise had no memory."""
 PART_APART: Final = 0.02
 """And within this part of the slope: on a straight line without noise there is no error at all."""
+OFF_APART: Final = 1.0
+"""And within so many errors that forecasts over the span had so far."""
 MOST_ALIKE: Final = 0.93
 """What is left of one residual in the next, at most: it widens the error of the slope."""
+FEW_POINTS: Final = 3.0
+"""The spread of few points is often too small: about what Student's distribution adds."""
 SIGNIFICANT: Final = 4.0
 """A slope of fewer standard errors is none."""
 JUMP_OF_CAPACITY: Final = 0.02
@@ -95,10 +100,12 @@ def _coarser(window: Window) -> Window:
     return (*window[:place], ((s + t) / 2, (a + b) / 2), *window[place + 2 :])
 
 
-def line(window: Window) -> Line | None:
+def line(window: Window, off: Callable[[float], float] = lambda _: 0.0) -> Line | None:
     """The least-squares line through the longest part of the window, up to now, that one slope explains.
 
-    None where there are too few points, or too short a span. One pass from now backwards: sums of what was passed.
+    `off` is how far samples were off their forecasts of so many seconds: an amount that grows in steps looks flat
+    between two of them. None where there are too few points, or too short a span. One pass from now backwards: sums
+    of what was passed.
     """
     if len(window) < MIN_POINTS:
         return None
@@ -130,7 +137,7 @@ def line(window: Window) -> Line | None:
         slope = (xy - x_sum * y_sum / n) / spread
         residue = max(0.0, yy - y_sum * y_sum / n - slope * (xy - x_sum * y_sum / n))
         error = sqrt(residue / (n - 2) / spread)
-        apart = ERRORS_APART * error + PART_APART * abs(slope)
+        apart = ERRORS_APART * error + PART_APART * abs(slope) + OFF_APART * off(-x) / -x
         lowest, highest = max(lowest, slope - apart), min(highest, slope + apart)
         if lowest > highest:
             break
@@ -139,5 +146,6 @@ def line(window: Window) -> Line | None:
             steps = yy_steps - 2 * slope * xy_steps + slope * slope * xx_steps
             alike = min(MOST_ALIKE, max(0.0, 1 - steps / residue / 2))
             error *= sqrt((1 + alike) / (1 - alike))
+        error *= 1 + FEW_POINTS / (n - 2)
         found = Line(slope, error, last + (y_sum - slope * x_sum) / n, sqrt(residue / (n - 2)), -x)
     return found

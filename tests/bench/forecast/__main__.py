@@ -1,60 +1,140 @@
 """`make bench-forecast`: every method on series that no constant was chosen by, and on recordings; as Markdown."""
 
 import argparse
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
+from ingest.files.ahead import read_ahead
+from leadsman.cli.present.backtest import in_short
 from paths import EXAMPLES
+from sql.questions.backtest import backtest
+from streams.alerting.rules_file import default_rules
 
-from .methods import METHODS
-from .score import Score, Summed, score, summed
-from .series import Series, generated, recorded
+from .methods import METHODS, Foretold
+from .score import WITHIN, Summed, score, summed
+from .series import DAY, KINDS, MINUTE, Series, generated, recorded
 
-SCORED: Final = range(1000, 1012)
-TUNED: Final = range(1, 9)
+SCORED: Final = range(1000, 1016)
+TUNED: Final = range(1, 17)
 """Seeds: constants were chosen by the latter alone."""
+WIDER: Final = (15, 20, 30, 45, 60, 90, 120, 180, 240)
+"""Minutes that an alarm looks ahead."""
 RECORDINGS: Final = (
-    EXAMPLES / "node-pressure-k8s-1.36.jsonl.gz",
-    EXAMPLES / "numa-kubelets-k8s-1.36.jsonl.zst",
+    "node-pressure-k8s-1.36.jsonl.gz",
+    "numa-kubelets-k8s-1.36.jsonl.zst",
+    "late-joiners.jsonl.gz",
 )
+HEAD: Final = """# How good forecasts are
+
+A forecast of an eviction threshold has three times: in one case of ten the threshold is met before the earliest, in
+half of the cases before the likely, in nine of ten before the latest. `eviction_signals` has them in seconds:
+`seconds_to_hard_earliest`, `seconds_to_hard`, `seconds_to_hard_latest`, and the same of the soft threshold. They hold
+if all goes on as it is and nothing in `acts_first` helps before: image GC (`image_gc`), the eviction for the `soft`
+or the `hard` threshold, or that for another signal of the same resource. Null is an answer: what was seen supports no
+forecast.
+
+## How they are made
+
+The line of the last samples goes on. Its window is as long as one slope explains it, from half a minute to a day, and
+begins anew at a jump. The band is as wide as the errors of the signal's own forecasts were so far, for each distance
+and upwards and downwards apart. What fell and came back again and again (a collected heap, a rotated log, a day) is
+forecast by its lows: there is no forecast above them, and where the lows sink, their own line is followed. A fall
+that is not clearly larger than the noise, or than what forecasts were wrong by, has none. Nothing is random and
+no clock is read: the same samples have the same forecasts.
+
+## What bounds them
+
+- The goals were 75 to 85 % coverage, a fifth of the false alarms of predict_linear at the same lead, and a warning 10
+  minutes ahead of nine in ten thresholds that are met after a longer growth. The figures below have how far each is
+  met: the second against ranges of 5 and 15 minutes, but not against an hour; the third where leaks and disks grow for
+  hours, but not over all.
+- A leak that is over within a quarter of an hour leaves five minutes to see it, learn its rate and be sure.
+- Where load that follows the day grazes a threshold, noise decides when: the fall of the last 10 minutes is smaller
+  than it. Of a day's first fall nothing is known; from the second on its low is.
+- A burst that stops short of the threshold looks until then like one that does not.
+
+## How they are scored
+
+`make bench-forecast` writes this page, in minutes. Generated series (`tests/bench/forecast/series.py`) have fixed
+seeds; constants were chosen by seeds that are not scored here. An alarm is that of `EvictionThresholdNear`: a
+threshold is likely within 15 minutes, for 30 seconds. Coverage is of forecasts whose threshold was met at last.
+
+| column | meaning |
+|---|---|
+| coverage | met between the earliest and the latest; 80 % is right. The mean over series |
+| false alarms a day | of a node: after these the threshold was not met for half an hour |
+| lead | since when the alarm fired that still did when the threshold was met; the median |
+| warned | of thresholds met after more than 10 minutes of growth, those with a lead of 10 minutes or more |
+| error | of the likely time, relative to the true one; the median over series of their medians |
+"""
 
 
 def main() -> None:
-    """Print the tables."""
+    """Print the page."""
     parser = argparse.ArgumentParser(prog="python -m bench.forecast", description=__doc__)
     parser.add_argument("--tune", action="store_true", help="the seeds that constants may be chosen by")
-    parser.add_argument("--only", default="", help="methods whose name begins so")
     given = parser.parse_args()
-    seeds = TUNED if given.tune else SCORED
-    methods = [name for name in METHODS if name.startswith(given.only)]
-    made = [series for seed in seeds for series in generated(seed)]
-    days = sum((each.at[-1] - each.at[0]) / 86_400 for each in made)
+    made = [series for seed in (TUNED if given.tune else SCORED) for series in generated(seed)]
+    days = sum((each.at[-1] - each.at[0]) / DAY for each in made)
+    print(HEAD)
     print(f"## Generated series\n\n{len(made)} series, {days:.0f} node days, {_events(made)} thresholds met.\n")
-    _table(methods, made)
-    for capture in RECORDINGS:
-        found = list(recorded(capture))
-        print(f"\n## {capture.name}\n\n{len(found)} signals and thresholds, {_events(found)} times met.\n")
-        _table(methods, [each._replace(kind="all") for each in found])
+    foretold = {name: [method(each) for each in made] for name, method in METHODS.items()}
+    _table([*KINDS, ""], made, foretold)
+    _same_lead(made, foretold)
+    print("\n## Recordings\n\nThresholds as they were set on each node at each time, against its kubelet's samples.")
+    for name in RECORDINGS:
+        _recording(EXAMPLES / name)
 
 
-def _events(series: Iterable[Series]) -> int:
-    return sum(int(((each.met[1:]) & ~each.met[:-1]).sum()) for each in series)
+def _recording(capture: Path) -> None:
+    found = backtest(read_ahead([capture]), {"packaged rules": default_rules()})
+    series = [each for each in recorded(capture) if len(each.at) > 1]
+    print(f"\n### {capture.name}\n\n{len(series)} signals and thresholds, {_events(series)} times met.")
+    print("`leadsman backtest` ends with:\n\n```text")
+    print(*in_short(found), sep="\n")
+    print("```")
+    if series:
+        print()
+        _table([""], series, {name: [method(each) for each in series] for name, method in METHODS.items()})
 
 
-def _table(methods: Iterable[str], series: list[Series]) -> None:
+def _events(series: Sequence[Series]) -> int:
+    return sum(int((each.met[1:] & ~each.met[:-1]).sum()) for each in series)
+
+
+def _of(kind: str, series: Sequence[Series], foretold: Sequence[Foretold], within: float = WITHIN) -> Summed:
+    pairs = zip(series, foretold, strict=True)
+    return summed(score(each, made, within) for each, made in pairs if kind in ("", each.kind))
+
+
+def _table(kinds: Sequence[str], series: Sequence[Series], foretold: Mapping[str, Sequence[Foretold]]) -> None:
     print("| series | method | coverage | false alarms a day | lead | warned | error | forecasts |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
-    kinds = list(dict.fromkeys(each.kind for each in series))
-    scores: dict[str, dict[str, list[Score]]] = {}
-    for name in methods:
-        by_kind: dict[str, list[Score]] = scores.setdefault(name, defaultdict(list))
-        for each in series:
-            by_kind[each.kind].append(score(each, METHODS[name](each)))
-    for kind in [*kinds[: len(kinds) if len(kinds) > 1 else 0], ""]:
-        for name, by_kind in scores.items():
-            of_kind = by_kind[kind] if kind else [each for found in by_kind.values() for each in found]
-            print(f"| {kind or '**all**'} | {name} | {_cells(summed(of_kind))} |")
+    for kind in kinds:
+        for name, made in foretold.items():
+            print(f"| {kind or '**all**'} | {name} | {_cells(_of(kind, series, made))} |")
+
+
+def _same_lead(series: Sequence[Series], foretold: Mapping[str, Sequence[Foretold]]) -> None:
+    """How far others must look ahead to warn of as much, and what that costs."""
+    ours = _of("", series, foretold["leadsman"])
+    longer = _of("", series, foretold["leadsman"], 30 * MINUTE)
+    print(
+        "\n### At the same lead\n\nFalse alarms a day where an alarm looks ahead for as long as it must to warn of as"
+    )
+    print("many thresholds 10 minutes ahead.\n\n| method | looks ahead | warned | false alarms a day |")
+    print(f"|---|---:|---:|---:|\n| leadsman | 15 min | {_percent(ours.warned)} | {ours.false_a_day:.2f} |")
+    print(f"| leadsman | 30 min | {_percent(longer.warned)} | {longer.false_a_day:.2f} |")
+    for name, made in foretold.items():
+        if not name.startswith("predict_linear"):
+            continue
+        tried = ((minutes, _of("", series, made, minutes * MINUTE)) for minutes in WIDER)
+        last = (0, ours)
+        for last in tried:
+            if (last[1].warned or 0.0) >= (ours.warned or 0.0):
+                break
+        print(f"| {name} | {last[0]} min | {_percent(last[1].warned)} | {last[1].false_a_day:.2f} |")
 
 
 def _cells(found: Summed) -> str:
@@ -71,7 +151,7 @@ def _cells(found: Summed) -> str:
 
 
 def _percent(part: float | None) -> str:
-    return "" if part is None else f"{100 * part:.0f} %"
+    return "" if part is None else f"{min(100 * part, 9999):.0f} %"
 
 
 if __name__ == "__main__":

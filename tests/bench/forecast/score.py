@@ -15,8 +15,6 @@ KEEPS: Final = 2 * MINUTE
 """As the packaged rules of EvictionThresholdNear: it fires when a forecast has been so near for so long, and is
 resolved when none was for so long.
 """
-FOLLOWS: Final = 2 * WITHIN
-"""An alarm is false where the threshold is not met for so long after it."""
 AHEAD: Final = 10 * MINUTE
 LEAST_SECONDS: Final = 10.0
 """Below one sample's distance an error is relative to this."""
@@ -37,13 +35,14 @@ class Score(NamedTuple):
     days: float
     alarms: int
     false_alarms: int
+    """After these the threshold was not met for twice as long as they announce."""
     leads: tuple[float, ...]
     """Seconds before each event since the alarm fired that still did; 0 where none did."""
     grown: tuple[float, ...]
     """The same, of events whose growth lasted for longer than AHEAD."""
 
 
-def score(series: Series, foretold: Foretold) -> Score:
+def score(series: Series, foretold: Foretold, within: float = WITHIN) -> Score:
     at, met = series.at, series.met
     begins = met & ~np.concatenate(([False], met[:-1]))
     events = at[begins]
@@ -54,7 +53,7 @@ def score(series: Series, foretold: Foretold) -> Score:
     banded = made & ~np.isnan(foretold.latest)
     covered = banded & follows & (foretold.earliest <= actual) & (actual <= foretold.latest)
     wrong = np.abs(foretold.likely - actual) / np.maximum(actual, LEAST_SECONDS)
-    alarms = list(_alarms(at, np.where(met, 0.0, foretold.alarm)))
+    alarms = list(_alarms(at, np.where(met, 0.0, foretold.alarm), within))
     leads = [
         max((event - since for since, until in alarms if since <= event <= until), default=0.0) for event in events
     ]
@@ -66,18 +65,18 @@ def score(series: Series, foretold: Foretold) -> Score:
         tuple(wrong[made & follows]),
         (at[-1] - at[0]) / DAY,
         len(alarms),
-        sum(not np.any(met & (at >= since) & (at <= since + FOLLOWS)) for since, _ in alarms),
+        sum(not np.any(met & (at >= since) & (at <= since + 2 * within)) for since, _ in alarms),
         tuple(leads),
         tuple(lead for lead, event in zip(leads, events, strict=True) if event - series.grows_since > AHEAD),
     )
 
 
-def _alarms(at: Floats, seconds: Floats) -> Iterator[tuple[float, float]]:
+def _alarms(at: Floats, seconds: Floats, within: float) -> Iterator[tuple[float, float]]:
     """From when until when an alarm fired."""
     since: float | None = None
     fires, last = np.inf, 0.0
     for now, ahead in zip(at.tolist(), seconds.tolist(), strict=True):
-        if ahead <= WITHIN:
+        if ahead <= within:
             since, last = now if since is None else since, now
             fires = min(fires, now if ahead < HOLDS or now >= since + HOLDS else np.inf)
         elif since is not None and (fires == np.inf or now >= last + KEEPS):

@@ -400,6 +400,27 @@ def forecast(seconds: float, to_hard: float | None, met: bool = False, **values:
     return row(EvictionSignal, **(given | {"seconds_to_hard": to_hard} | values))
 
 
+def test_a_band_holds_where_the_threshold_was_met_within_it(database: Database) -> None:
+    """Met after 30 s, 20 s and never: in 20 to 40 s, after the latest of 15 s, and past its latest."""
+    store(
+        database,
+        forecast(0, 25.0, seconds_to_hard_earliest=20.0, seconds_to_hard_latest=40.0, acts_first="soft"),
+        forecast(10, 10.0, seconds_to_hard_earliest=5.0, seconds_to_hard_latest=15.0),
+        forecast(20, 10.0),
+        forecast(30, 0.0, met=True),
+        forecast(40, 20.0, seconds_to_hard_earliest=10.0, seconds_to_hard_latest=30.0),
+        forecast(100, None),
+    )
+    found = dicts(database, "SELECT in_band, outcome, acts_first FROM forecast_accuracy ORDER BY ts")
+    assert [(each["in_band"], each["outcome"]) for each in found] == [
+        (1, "met"),
+        (0, "met"),
+        (None, "met"),
+        (0, "not_met"),
+    ]
+    assert found[0]["acts_first"] == "soft"
+
+
 def test_a_forecast_is_compared_with_when_the_threshold_was_met(database: Database) -> None:
     store(
         database,

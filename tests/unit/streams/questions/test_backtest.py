@@ -5,7 +5,16 @@ from typing import Any
 
 from components.rows import T0, row
 from streams.fold.findings import Alert, Eviction
-from streams.questions.backtest import Announced, Episode, announced, episodes, incidents, unfulfilled
+from streams.questions.backtest import (
+    Announced,
+    Episode,
+    Verdict,
+    announced,
+    episodes,
+    incidents,
+    unfulfilled,
+    verdict,
+)
 
 
 def at(seconds: float) -> Any:
@@ -79,6 +88,14 @@ def test_rejections_are_announced_by_what_caused_their_condition() -> None:
     for resource in ("ephemeral-storage", "inodes", "pids"):
         assert announced(storm, [episode(0, 60, labels={"resource": resource})])
     assert announced(storm, [episode(0, 60, labels={"resource": "memory"})]) == []
+
+
+def test_a_rule_set_is_judged_in_four_numbers() -> None:
+    """Those at 100 and 1000 are announced, 90 and 40 s ahead; the one at 2000 is missed; one alarm is false."""
+    happened = incidents([eviction(100), eviction(1000), eviction(2000)])
+    fired = [episode(10, 100), episode(960, 1000), episode(990, 1000), episode(1500, 1600)]
+    assert verdict(fired, happened) == Verdict(announced=2, missed=1, false=1, median_lead_seconds=65.0)
+    assert verdict([], []) == Verdict(0, 0, 0, None)
 
 
 def test_a_forecast_that_nothing_followed_is_told() -> None:

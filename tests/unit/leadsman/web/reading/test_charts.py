@@ -86,6 +86,21 @@ def test_a_forecast_leads_to_its_threshold_and_a_little_further() -> None:
     assert forecast.hits == ((END + 40, 300),)
 
 
+def test_the_band_of_a_forecast_ends_at_the_threshold_or_where_the_drawing_does() -> None:
+    """The earliest meets 300 after 50 s; the latest, of 3600 s, is cut at a quarter of two hours, half of the way."""
+    forecast = one(FAR._replace(seconds_to_soft=100.0, soft_band=(50.0, 3600.0))).forecast
+    assert forecast is not None
+    assert forecast.early == (END - 10, 300)
+    assert forecast.late == (END - 60 + 1800, 550)
+
+
+def test_when_a_threshold_is_met_is_put_in_words_with_its_band() -> None:
+    likely = FAR._replace(seconds_to_soft=300.0)
+    assert likely.ahead == "soft threshold in 5 min"
+    band = likely._replace(soft_band=(181.0, 544.0))
+    assert band.ahead == "soft threshold between 3 min and 9 min from now, most likely in 5 min"
+
+
 def test_a_far_forecast_is_cut_and_points_the_same_way() -> None:
     """A quarter of two hours is 1800 s, which is half of the way."""
     forecast = one(FAR._replace(seconds_to_hard=3600.0)).forecast
@@ -113,6 +128,8 @@ def test_the_nearest_signal_comes_first_and_one_without_threshold_last() -> None
         return {
             "node": "n", "signal": signal, "available": available, "capacity": 100, "hard": hard, "soft": None,
             "seconds_to_hard": float("nan"), "seconds_to_soft": float("nan"), "gc_first": 0, "assumed": 0,
+            "hard_earliest": float("nan"), "hard_latest": float("nan"), "soft_earliest": float("nan"),
+            "soft_latest": float("nan"), "acts_first": "",
         }  # fmt: skip
 
     found = margins([now("a", 90, 10), now("b", 5, 10), now("c", 1, None), now("d", 12, 10)])

@@ -83,6 +83,17 @@ def test_a_threshold_steps_where_it_was_set() -> None:
     assert [(note.left, note.last) for note in drawn.notes] == [(0.0, False), (50.0, True)]
 
 
+def test_the_band_lies_between_the_earliest_and_the_latest_course() -> None:
+    """The axis ends with the latest course: an hour of samples and half an hour ahead."""
+    forecast = Forecast(((START + 3600, 2 * GIB), (START + 4500, GIB)), (), (START + 4050, GIB), (START + 5400, GIB))
+    made = plot(chart([2] * 61, ("hard", 1), forecast=forecast))
+    assert made.axis.end == START + 5400
+    above, below = made.band[1:-1].split("L")[0], made.band[1:-1].split("L")[1:]
+    assert above.startswith("666.7 ")
+    assert [corner.split()[0] for corner in below] == ["750.0", "1000.0"]
+    assert len({corner.split()[1] for corner in below}) == 1
+
+
 def test_the_time_axis_reaches_as_far_as_the_forecast() -> None:
     forecast = Forecast(((START + 3600, GIB), (START + 4500, 0)), ((START + 4500, 0),))
     made = plot(chart([2] * 61, ("hard", 1), forecast=forecast))

@@ -194,7 +194,7 @@ def test_every_part_of_the_report_tells_its_finding(hostile: str) -> None:
         "Image GC does not run",
         "The scheduler: lost node",
         "Nodes that joined later stay emptier",
-        "hard threshold in about 1 min",
+        "hard threshold in 1 min",
         "requests none",
         "1 free, 1 exclusive, 0 reserved of 2 CPUs",
         "fell silent",

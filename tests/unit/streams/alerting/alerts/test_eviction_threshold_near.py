@@ -54,6 +54,17 @@ def test_signals_of_one_resource_are_one_alert_that_names_the_nearest() -> None:
     assert "5 inodes left, threshold 4 inodes" in log.summaries[1]
 
 
+def test_the_rules_choose_the_time_and_the_summary_has_the_band() -> None:
+    near = signal(seconds_to_hard=1200.0, seconds_to_hard_earliest=600.0, seconds_to_hard_latest=2400.0)
+    likely, earliest = AlertLog(), AlertLog(changed(EvictionThresholdNear={"by": "earliest"}))
+    for log in (likely, earliest):
+        log(0, near)
+        log(30, near)
+    assert likely.summaries == []
+    (summary,) = earliest.summaries
+    assert "meets between 10 min and 40 min from now, most likely in 20 min, its hard eviction threshold" in summary
+
+
 def test_where_image_gc_acts_first_it_is_quiet_until_the_threshold_is_met() -> None:
     log = AlertLog()
     near = signal("nodefs.available", seconds_to_hard=1.0, gc_first=True)

@@ -57,11 +57,11 @@ def test_a_straight_fall_meets_the_threshold_when_its_formula_says(points: int, 
 
 
 def test_a_band_is_never_narrower_than_a_rate_may_change() -> None:
-    """Without any noise or error before: a tenth of the rate, and what the kubelet sees later."""
+    """Without any noise or error before: a fifth of the rate, and what the kubelet sees later."""
     found = band([900_000 - 1000 * i for i in range(20)], 900_000 - 19_000 - 60_000)
     assert found is not None
     assert found.earliest == pytest.approx(600 / (1 + RATE_CHANGES), rel=0.01)
-    assert found.latest == pytest.approx(600 / (1 - RATE_CHANGES) + SAMPLE_SECONDS, rel=0.05)
+    assert found.latest == pytest.approx(600 / (1 - RATE_CHANGES) + SAMPLE_SECONDS, rel=0.1)
 
 
 def test_a_rise_a_flat_line_and_no_threshold_have_no_forecast() -> None:
@@ -111,7 +111,7 @@ def test_errors_upwards_make_the_latest_later() -> None:
     assert sure is not None
     assert unsure is not None
     assert (unsure.earliest, unsure.likely) == (sure.earliest, sure.likely)
-    # at 600 s: 2000 * SPREAD in 1000 / 10 s a second more, together with the tenth of the rate
+    # at 600 s: 2000 * SPREAD in 1000 / 10 s a second more, together with the fifth of the rate
     assert unsure.latest > sure.latest
     never = forecast(one._replace(above=(40_000.0,) * len(AHEAD)), ahead, value, value - 60_000)
     assert never is None
