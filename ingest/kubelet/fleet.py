@@ -35,6 +35,31 @@ def stream_of(node: str) -> str:
     return f"kubelet/{node}"
 
 
+async def way(
+    settings: KubeletSettings,
+    access: Configuration,
+    known: Callable[[str], Address | None],
+    stack: AsyncExitStack,
+) -> Fetch:
+    """How a kubelet is asked by the settings, for as long as the stack lasts; `known` is the address of a node.
+
+    Raises OSError for an unreadable CA.
+    """
+    if settings.access == "proxy":
+        access.connection_pool_maxsize = max(access.connection_pool_maxsize, settings.in_flight)
+        return NodeProxy(await stack.enter_async_context(ApiClient(access))).fetch
+
+    def address(node: str) -> Address | None:
+        if given := settings.addresses.get(node):
+            host, _, port = given.rpartition(":")
+            return Address(host.strip("[]"), int(port))
+        return known(node)
+
+    direct = DirectAccess(access, address, settings.ca_file, insecure=settings.insecure)
+    stack.push_async_callback(direct.close)
+    return direct.fetch
+
+
 class Fleet:
     """Begins and ends the polling of kubelets as nodes come and go."""
 
@@ -65,9 +90,11 @@ class Fleet:
         """Open what is needed to ask kubelets, for as long as the stack lasts; OSError for an unreadable CA."""
         if self._settings.access == "off":
             return
+        if self._settings.access == "proxy":
+            log.warning("kubelets are asked through the API server", risk=PROXY_RISK)
         self._kubelets = Kubelets(
             self._cluster,
-            await self._way(access, stack),
+            await way(self._settings, access, self._addresses.get, stack),
             self._emit,
             clock=self._clock,
             tally=self._tally,
@@ -75,21 +102,6 @@ class Fleet:
             in_flight=self._settings.in_flight,
             heard=lambda node: self._freshness.heard(stream_of(node), self._clock.now()),
         )
-
-    async def _way(self, access: Configuration, stack: AsyncExitStack) -> Fetch:
-        if self._settings.access == "proxy":
-            log.warning("kubelets are asked through the API server", risk=PROXY_RISK)
-            access.connection_pool_maxsize = max(access.connection_pool_maxsize, self._settings.in_flight)
-            return NodeProxy(await stack.enter_async_context(ApiClient(access))).fetch
-        direct = DirectAccess(access, self._address, self._settings.ca_file, insecure=self._settings.insecure)
-        stack.push_async_callback(direct.close)
-        return direct.fetch
-
-    def _address(self, node: str) -> Address | None:
-        if given := self._settings.addresses.get(node):
-            host, _, port = given.rpartition(":")
-            return Address(host.strip("[]"), int(port))
-        return self._addresses.get(node)
 
     def exists(self, name: str, node: msgspec.Raw) -> None:
         """Poll this node's kubelet at its address of now."""

@@ -1,8 +1,26 @@
 """Try every connection that the settings name; nothing is changed."""
 
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Final
+
+import aiohttp
+import msgspec
+from kubernetes_asyncio.client.api_client import ApiClient
+
 from common.errors import FilesUnusable
+from common.text import plain
+from ingest.apiserver.connect import KubeconfigError, configuration
+from ingest.apiserver.filters import metadata_of
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, get, read_body
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from ingest.kafka.reaching import explain
+from ingest.kubelet.access import kubelet_address
+from ingest.kubelet.fleet import way
+from ingest.live.settings import LiveSettings
+from ingest.model.observation import UNDECODABLE
+from ingest.resources.nodes import NODES
+from ingest.resources.stats_summary import STATS_SUMMARY
 from leadsman.run.permissions import Checked, check_cluster
 from leadsman.run.settings import Settings
 from leadsman.run.watch import lease_name
@@ -10,12 +28,19 @@ from sql.database.errors import DatabaseError, SchemaOlder
 from sql.database.open import connect
 from sql.schema.migrate import check_migrated
 
+TIMEOUT: Final = aiohttp.ClientTimeout(total=15)
+
+
+class _Nodes(msgspec.Struct, frozen=True):
+    items: list[msgspec.Raw]
+
 
 async def validate(settings: Settings) -> list[Checked]:
-    """Try Kafka and the database, and ask the cluster for each permission."""
+    """Try Kafka, the database and a kubelet, and ask the cluster for each permission."""
     watch = settings.live()
     lease = lease_name(settings.kafka, watch) if watch.election.enabled else None
-    return [await _kafka(settings), _database(settings), *[each async for each in check_cluster(watch, lease)]]
+    cluster = [each for part in (check_cluster(watch, lease), check_kubelet(watch)) async for each in part]
+    return [await _kafka(settings), _database(settings), *cluster]
 
 
 async def _kafka(settings: Settings) -> Checked:
@@ -46,3 +71,25 @@ def _database(settings: Settings) -> Checked:
         return Checked("database", "", "will be migrated")
     except DatabaseError as error:
         return Checked("database", str(error))
+
+
+async def check_kubelet(settings: LiveSettings) -> AsyncIterator[Checked]:
+    """Whether the kubelet of one node answers in the way that the settings name; nothing where no node is listed."""
+    if settings.kubelet.access == "off":
+        return
+    async with AsyncExitStack() as stack:
+        try:
+            access = await configuration(settings.kubeconfig, settings.context)
+            client = await stack.enter_async_context(ApiClient(access))
+            async with get(client, NODES.paths[0], {"limit": "1"}, TIMEOUT) as response:
+                node = msgspec.json.decode(await read_body(response), type=_Nodes).items[0]
+        except (KubeconfigError, ApiError, IndexError, *UNDECODABLE, *TRANSPORT_ERRORS):
+            return  # what is wrong there is the cluster's, and reported
+        name = metadata_of(node).name
+        try:
+            fetch = await way(settings.kubelet, access, lambda _: kubelet_address(node), stack)
+            await fetch(name, STATS_SUMMARY.name)
+        except (ApiError, TooLargeError, *TRANSPORT_ERRORS) as error:
+            yield Checked(f"kubelet of {name}", plain(error) or "it does not answer in time")
+        else:
+            yield Checked(f"kubelet of {name}", "")

@@ -326,6 +326,7 @@ def test_a_real_kubelet_answers_whoever_has_exactly_this_role(
     done = leadsman("validate", f"--config={tmp_path / 'leadsman.yaml'}", db=tmp_path / "db")
     cluster = [line for line in done.stdout.splitlines() if line.startswith("cluster: ")]
     assert {line for line in cluster if not line.endswith(": ok")} == set()
+    assert f"kubelet of {kubelet.node.name}: ok" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ import msgspec
 import pytest
 
 from components.processes import HOST, free_port
-from fakes.apiserver import Answer, FakeApiServer, refusal
+from fakes.apiserver import Answer, FakeApiServer, listing, refusal
 from ingest.apiserver.leader import LeaseName
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.settings import LiveSettings
 from leadsman.run.permissions import REVIEWS, Checked, check_cluster
+from leadsman.run.validate import check_kubelet
 
 pytestmark = pytest.mark.asyncio
 
@@ -96,3 +97,39 @@ async def test_a_server_that_does_not_answer_is_one_problem(tmp_path: Path) -> N
     (gone,) = [each async for each in check_cluster(watch)]
     assert gone == Checked("cluster", gone.problem)
     assert "does not answer" in gone.problem
+
+
+NODE = {
+    "metadata": {"name": "n1"},
+    "status": {
+        "addresses": [{"type": "InternalIP", "address": HOST}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": free_port()}},
+    },
+}
+SUMMARY = "/api/v1/nodes/n1/proxy/stats/summary"
+
+
+@pytest.mark.parametrize(
+    ("access", "nodes", "answer", "found"),
+    [
+        ("proxy", [NODE], Answer(b"{}"), [("kubelet of n1", "")]),
+        ("proxy", [NODE], refusal(403, "Forbidden", "no"), [("kubelet of n1", "403 Forbidden: no")]),
+        ("proxy", [], Answer(b"{}"), []),
+        ("off", [NODE], Answer(b"{}"), []),
+    ],
+)
+async def test_one_kubelet_is_asked(tmp_path: Path, access: Any, nodes: Any, answer: Answer, found: Any) -> None:
+    async with FakeApiServer().running() as server:
+        server.script["/api/v1/nodes"], server.script[SUMMARY] = [listing("5", nodes)], [answer]
+        kubelet = KubeletSettings(access=access)
+        watch = LiveSettings(kubeconfig=kubeconfig(tmp_path, server.url), kubelet=kubelet)
+        assert [each[:2] async for each in check_kubelet(watch)] == found
+
+
+async def test_a_kubelet_that_cannot_be_reached_names_the_cure_before_anything_is_watched(tmp_path: Path) -> None:
+    async with FakeApiServer().running() as server:
+        server.script["/api/v1/nodes"] = [listing("5", [NODE])]
+        watch = LiveSettings(kubeconfig=kubeconfig(tmp_path, server.url))
+        (found,) = [each async for each in check_kubelet(watch)]
+    assert "cannot be reached from here" in found.problem
+    assert "watch.kubelet.access: proxy" in found.problem
