@@ -31,7 +31,8 @@ def main(locks: Sequence[str]) -> int:
             found = _audited(["--require-hashes", *(flag for lock in locks for flag in ("-r", lock))])
             as_of = _renewed()
         except (subprocess.CalledProcessError, urllib.error.URLError, ValueError) as error:
-            print(f"audit: NOT AUDITED: {getattr(error, 'stderr', '') or error}", file=sys.stderr)
+            reason = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
+            print(f"audit: NOT AUDITED: {reason}", file=sys.stderr)
             return NOT_AUDITED
     verdict = judged(found, known, as_of, datetime.now(UTC))
     print("\n".join(verdict.lines))
