@@ -2,7 +2,7 @@
 
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -14,6 +14,8 @@ from kubernetes_asyncio.client.configuration import Configuration
 from components.processes import HOST
 from components.secured import Authority
 from ingest.kubelet.access import Address, DirectAccess, KubeletUnreachable, NodeProxy, kubelet_address
+from ingest.kubelet.fleet import way
+from ingest.kubelet.settings import KubeletSettings
 
 pytestmark = pytest.mark.asyncio
 
@@ -122,6 +124,17 @@ async def test_only_the_explicit_switch_asks_it_all_the_same(tmp_path: Path) -> 
         direct(kubelet, other.ca_file, insecure=True) as way,
     ):
         await way.fetch("n", "metrics")
+    assert kubelet.asked == [("/metrics", TOKEN)]
+
+
+async def test_a_given_address_goes_over_the_nodes_own(tmp_path: Path) -> None:
+    authority = Authority(tmp_path, "cluster")
+    access = Configuration()
+    access.api_key["BearerToken"] = TOKEN
+    async with a_kubelet(authority) as kubelet, AsyncExitStack() as stack:
+        settings = KubeletSettings(ca_file=authority.ca_file, addresses={"n": f"{HOST}:{kubelet.port}"})
+        fetch = await way(settings, access, lambda _: Address("192.0.2.1", 1), stack)
+        await fetch("n", "metrics")
     assert kubelet.asked == [("/metrics", TOKEN)]
 
 
