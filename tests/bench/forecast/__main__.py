@@ -46,9 +46,8 @@ no clock is read: the same samples have the same forecasts.
 ## What bounds them
 
 - The goals were 75 to 85 % coverage, a fifth of the false alarms of predict_linear at the same lead, and a warning 10
-  minutes ahead of nine in ten thresholds that are met after a longer growth. The figures below have how far each is
-  met: the second against ranges of 5 and 15 minutes, but not against an hour; the third where leaks and disks grow for
-  hours, but not over all.
+  minutes ahead of nine in ten thresholds that are met after a longer growth. On these series coverage is a little
+  below; the second holds against ranges of 5 and 15 minutes, not against an hour; the third for slow fills only.
 - A leak that is over within a quarter of an hour leaves five minutes to see it, learn its rate and be sure.
 - Where load that follows the day grazes a threshold, noise decides when: the fall of the last 10 minutes is smaller
   than it. Of a day's first fall nothing is known; from the second on its low is.
