@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from common.errors import WrongUsage
 from common.stopping import stop_on_signals
+from common.tasks import Tasks
 from common.text import plain
 from leadsman.web.assistant.tools import Answer, Tools
 from leadsman.web.site.access import is_loopback, may_read
@@ -81,10 +82,11 @@ async def _run_over_http(db: Database, host: str, port: int, token: str, report:
     )
     with closing(_listener(host, port)) as listener, stop_on_signals() as stop:
         report(f"assistants are answered at {address(host, listener.getsockname()[1])}{PATH[1:]} ; Ctrl-C ends it")
-        async with asyncio.TaskGroup() as group:
-            group.create_task(server.serve(sockets=[listener]))
+        async with Tasks() as begin:
+            serving = begin(server.serve(sockets=[listener]))
             await stop.wait()
             server.should_exit = True
+            await serving
 
 
 class _Server(uvicorn.Server):
