@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from leadsman.web.reading.asked import ask
 from leadsman.web.reading.scope import Scope
-from leadsman.web.reading.words import clock, duration, moment, some
+from leadsman.web.reading.words import duration, moment, some
 from sql.database.open import Database
 from streams.alerting.active import SILENT
 
@@ -85,5 +85,5 @@ def nothing_found(evidence: Evidence) -> str:
     )
     return (
         "No evictions, node pressure, nodes that are not Ready, pending pods, Warning Events, image-GC, NUMA or "
-        f"scheduling problems in {seen} from {clock(scope.since)} to {clock(scope.until)} UTC, {sampled}."
+        f"scheduling problems in {seen} from {moment(scope.since)} to {moment(scope.until)} UTC, {sampled}."
     )

@@ -219,7 +219,25 @@ def test_an_episode_and_its_marks_light_up_together(site: str, tmp_path: Path) -
 
 def test_times_are_in_the_zone_of_the_reader_and_utc_without_scripts(site: str, tmp_path: Path) -> None:
     url = f"{site}/node?node={quote(NODE)}"
-    here, without = browse([{"url": url, "zone": "Asia/Kolkata"}, {"url": url, "scripts": False}], tmp_path)
+    zone = "Asia/Kolkata"
+    text = "document.querySelector('main').textContent"
+    paper = (
+        "dispatchEvent(new Event('beforeprint'))",
+        f"window.paper = {text}",
+        "dispatchEvent(new Event('afterprint'))",
+    )
+    printed = ["read", "printed", f"({', '.join(paper)}, window.paper)"]
+    titles = "[...document.querySelectorAll('svg title, [title]')].map((each) => each.title || each.textContent)"
+    actions = [["read", "titles", f"{titles}.filter((each) => each.includes('09:4')).length"], printed]
+    here, without, fleet = browse(
+        [{"url": url, "zone": zone, "actions": actions}, {"url": url, "scripts": False}, {"url": site, "zone": zone}],
+        tmp_path,
+    )
+    for page in (here, fleet):
+        assert "UTC" not in page["text"], "in a sentence, a card or a table"
+    assert here["read"]["titles"] > 0, "marks of a chart"
+    assert "2026-11-21 04:11:12 to 2026-11-21 04:29:01 UTC" in " ".join(here["read"]["printed"].split())
+    assert "GMT+5:30" not in here["read"]["printed"]
     assert "2026-11-21 09:41:12 to 2026-11-21 09:59:01 GMT+5:30" in here["text"]
     assert "2026-11-21 04:11:12 to 2026-11-21 04:29:01 UTC" in without["text"]
     assert "nearest to a threshold" in without["text"]

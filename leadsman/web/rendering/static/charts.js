@@ -59,7 +59,9 @@
     cross.setAttribute('y2', foot);
     dot.setAttribute('class', 'dot');
     dot.setAttribute('r', 5);
+    let shown = 0;
     const show = (place, keep = false) => {
+      shown = place;
       const at = data.at[place];
       const value = data.lowest[place];
       for (const name of ['x1', 'x2']) cross.setAttribute(name, percent(at));
@@ -96,6 +98,8 @@
       return data.since + Math.min(1, Math.max(0, (event.clientX - place.left) / place.width)) * (data.end - data.since);
     };
     show(nearest(scrub ? Number(scrub.getAttribute('value')) : data.until));
+
+    for (const event of ['beforeprint', 'afterprint']) addEventListener(event, () => show(shown, true), { signal });
 
     let brush = null;
     let began = 0;

@@ -20,15 +20,15 @@
   let heard = 0;     // when the last event arrived
   let pending = false;
   let fetching = false;
-  const made = () => $('#main').dataset.made;
+  const made = () => window.leadsmanTime(Number($('#main').dataset.made));
   const show = (live, text) => {
     document.documentElement.dataset.live = live ? 'yes' : 'lost';
     button.setAttribute('aria-pressed', String(live));
     button.textContent = live ? 'Live' : 'Not live';
     if (state.textContent !== text) state.textContent = text;
   };
-  const well = () => show(true, `updated ${made()} UTC`);
-  const lost = (why) => show(false, `${why}. This is of ${made()} UTC. Trying again.`);
+  const well = () => show(true, `updated ${made()}`);
+  const lost = (why) => show(false, `${why}. This is of ${made()}. Trying again.`);
 
   // A reader at work is not disturbed: the content waits until a field, a dialog or a selection is left.
   const atWork = () => {

@@ -221,8 +221,8 @@ SEEN = Evidence(HOUR, 12, 12, 340, 120, HOUR.until, HOUR.until)
 def test_the_sentence_tells_what_was_looked_for_in_how_much() -> None:
     assert nothing_found(SEEN) == (
         "No evictions, node pressure, nodes that are not Ready, pending pods, Warning Events, image-GC, NUMA or "
-        "scheduling problems in 12 nodes, 340 pods and 120 Events from 12:00:00 to 13:00:00 UTC, "
-        "with kubelet statistics of 12 of 12 nodes."
+        "scheduling problems in 12 nodes, 340 pods and 120 Events from 2026-07-01 12:00:00 to 2026-07-01 13:00:00 "
+        "UTC, with kubelet statistics of 12 of 12 nodes."
     )
     assert "without kubelet statistics, so room" in nothing_found(SEEN._replace(sampled_nodes=0, last_sample_at=None))
 
