@@ -112,7 +112,7 @@ def _no_capture(path: Path, held: list[Unreadable]) -> SourceError:
         return SourceError(f"{plain(path)}: the file is empty")
     first = held[0]
     if first.raw[257:262] == b"ustar":
-        return SourceError(f"{plain(path)}: this is a tar archive; unpack it and give the folder")
+        return SourceError(f"{plain(path)}: this is a tar archive that holds nothing known")
     return SourceError(
         f"{plain(path)}: nothing in it is an observation, a capture is JSON Lines;"
         f" line {first.position.place}: {first.reason}"

@@ -61,12 +61,17 @@ class ListHead(NamedTuple):
     newest: datetime | None
 
 
-def json_parts(data: bytes) -> Iterator[Part]:
+def json_parts(data: bytes, kind: str = "") -> Iterator[Part]:
     """Yield the objects in JSON text, those of a List one by one, and the parts that are not objects.
+
+    `kind` is that of the objects of an array without a List around it, where they do not name it themselves.
 
     Of a List that is cut off every complete item is given. Objects that follow each other, as those of
     `kubectl get -w -o json` do, begin at the beginning of a line.
     """
+    if data.lstrip().startswith(b"["):
+        yield from _array_parts(data, kind)
+        return
     try:
         FIELDS.decode(data)
         documents = [data]
@@ -77,6 +82,19 @@ def json_parts(data: bytes) -> Iterator[Part]:
         if document.strip():
             yield from document_parts("" if len(documents) == 1 else f"line {line}", document)
         line += document.count(b"\n") + 1
+
+
+def _array_parts(data: bytes, kind: str) -> Iterator[Part]:
+    head = ListHead("", kind, "", newest_time(data))
+    try:
+        items = map(bytes, _ITEMS.decode(data))
+    except DECODE_ERRORS as error:
+        text = data.decode(errors="replace")
+        complete = list(_complete_values(text, text.index("[") + 1))
+        yield from (item_part(head, index, text[begin:end].encode()) for index, (begin, end) in enumerate(complete))
+        yield Bad("1", text[complete[-1][1] :].encode() if complete else data, *explain(error, data))
+        return
+    yield from (item_part(head, index, item) for index, item in enumerate(items))
 
 
 def document_parts(place: str, document: bytes) -> Iterator[Part]:

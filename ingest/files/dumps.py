@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -13,7 +14,7 @@ from ingest.files.documents import Bad, Found, Part, json_parts
 from ingest.files.envelope import unreadable
 from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile
 from ingest.files.newest import newest_time
-from ingest.files.recognize import Thing, node_in_path, recognize
+from ingest.files.recognize import Thing, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.observation import Observation, Observed, Position, Unreadable
@@ -33,6 +34,8 @@ class Snapshot(NamedTuple):
     """When it was taken."""
     skipped: Counter[str]
     """Counts what the dump holds beyond the resources of a capture, by kind."""
+    refused: list[SourceError]
+    """Gets what keeps a file of a folder from being read; the others are."""
 
 
 def read_dump(files: Sequence[Path], root: Path, meter: Meter, snapshot: Snapshot) -> Iterator[Observed | Unreadable]:
@@ -47,7 +50,8 @@ def read_dump(files: Sequence[Path], root: Path, meter: Meter, snapshot: Snapsho
 
     The node of a kubelet's answer is the one it names itself (`stats/summary`); else in a folder that of
     `node_in_path`, else `snapshot.node`; a file by itself takes `snapshot.node` first. Raises `SourceError` where
-    neither is there, and where a file by itself holds no object at all.
+    neither is there, and where a file by itself holds no object at all; what is wrong with a file of a folder is in
+    `snapshot.refused`, and the others are read.
     """
     if not root.is_dir():
         ts = snapshot.at or _modified_at(root)
@@ -56,7 +60,10 @@ def read_dump(files: Sequence[Path], root: Path, meter: Meter, snapshot: Snapsho
         return
     dump = _Dump(meter, snapshot, in_folder=True, ts=snapshot.at or _folder_time(files))
     for path in sorted(files, key=_rank):
-        yield from dump.read(path)
+        try:
+            yield from dump.read(path)
+        except SourceError as error:
+            snapshot.refused.append(error)
 
 
 class _Dump:
@@ -74,7 +81,10 @@ class _Dump:
         with SourceFile(path, self._meter) as file:
             data, damage = _whole(file)
         newest: datetime | None = None
-        for part in _parts(kind, data):
+        array_of = kind_in_path(path)
+        if self._in_folder and not array_of and data.lstrip().startswith(b"["):
+            return  # as the errors of who packed a support bundle
+        for part in _parts(kind, data, array_of):
             position = Position(str(path), part.place)
             if isinstance(part, Bad):
                 yield unreadable(part.error_type, part.reason, part.raw, position)
@@ -125,12 +135,12 @@ class _Dump:
         return node
 
 
-def _parts(kind: FileKind, data: bytes) -> Iterable[Part]:
+def _parts(kind: FileKind, data: bytes, array_of: str) -> Iterable[Part]:
     if kind is FileKind.METRICS:
         text = msgspec.Raw(msgspec.json.encode(data.decode(errors="replace")))
         fields = {"text": text}
         return (Found("1", msgspec.json.encode(fields), fields, "", "", None),)
-    return yaml_parts(data) if kind is FileKind.YAML else json_parts(data)
+    return yaml_parts(data) if kind is FileKind.YAML else json_parts(data, array_of)
 
 
 def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:
@@ -156,7 +166,8 @@ def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:
 def _folder_time(files: Sequence[Path]) -> datetime:
     times: list[datetime] = []
     for path in files:
-        with SourceFile(path) as file:
+        newest: datetime | None = None
+        with suppress(SourceError), SourceFile(path) as file:  # it is refused when its turn comes
             newest = newest_time(_whole(file)[0])
         if newest is not None:
             times.append(newest)

@@ -69,6 +69,17 @@ def node_in_path(path: Path) -> str:
     return path.parent.name if path.parent.parent.name == "nodes" else ""
 
 
+def kind_in_path(path: Path) -> str:
+    """The kind of the objects in a file of a support bundle, whose arrays do not name it:
+    `cluster-resources/pods/NAMESPACE.json`, `cluster-resources/nodes.json`. Empty for any other file.
+    """
+    folders = path.parts[:-1]
+    if "cluster-resources" not in folders[-2:]:
+        return ""
+    named = path.stem if folders[-1] == "cluster-resources" else folders[-1]
+    return next((next(iter(each.kinds)) for each in WATCHED if each.name == named), "")
+
+
 def _watched(found: Found, change: Change) -> Thing | None:
     raw = bytes(found.fields["object"])
     try:

@@ -2,7 +2,7 @@
 
 import re
 from enum import Enum
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
 from common.text import plain
@@ -27,7 +27,7 @@ _ENVELOPE: Final = re.compile(
     rb'^\{[ \t]*(?:"(?:ts|cluster|source|resource|type|node)"[ \t]*:[ \t]*"|"object"[ \t]*:)', re.MULTILINE
 )
 _WATCH_EVENT: Final = re.compile(rb'\s*\{\s*"type"\s*:\s*"[A-Z]+"\s*,\s*"object"\s*:')
-_JSON: Final = re.compile(rb"\s*\{")
+_JSON: Final = re.compile(rb"\s*(?:\{|\[\s*[\{\]])")
 _YAML: Final = re.compile(rb"(?:---\s*\n|#[^\n]*\n)*(?:apiVersion|kind|items|metadata):")
 _METRICS: Final = re.compile(
     rb"# (?:HELP|TYPE) [a-zA-Z_:][\w:]* [^\n]+\n"
@@ -69,28 +69,32 @@ def _kind_of(head: bytes) -> FileKind:
     return FileKind.METRICS if _METRICS.match(head) else FileKind.CAPTURE
 
 
-def folder_files(folder: Path) -> Folder:
+def folder_files(folder: Path, refused: list[SourceError] | None = None) -> Folder:
     """Return the captures of a folder and the files of a dump in it, each in order of name.
 
     A symlink that leads out of the folder is left out: who packs a dump may not name files of its reader.
-    Raises `SourceError` where there are none.
+    One that cannot be opened is added to `refused`. Raises `SourceError` where nothing is known.
     """
     root = folder.resolve()
     captures: list[Path] = []
     dumps: list[Path] = []
+    refused = [] if refused is None else refused
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.resolve().is_relative_to(root)):
-        wanted = _wanted_kinds(path.relative_to(folder))
-        if wanted and (kind := file_kind(path)) in wanted:
-            (captures if kind is FileKind.CAPTURE else dumps).append(path)
-    if not captures and not dumps:
+        wanted = wanted_kinds(path.relative_to(folder))
+        try:
+            if wanted and (kind := file_kind(path)) in wanted:
+                (captures if kind is FileKind.CAPTURE else dumps).append(path)
+        except SourceError as error:
+            refused.append(error)
+    if not captures and not dumps and not refused:
         raise SourceError(
             f"{plain(folder)}: nothing in this folder is known: no capture (*.jsonl, plain, .gz or .zst), no dump"
-            " of kubectl (*.json), no must-gather, no answer of a kubelet"
+            " of kubectl (*.json), no support bundle, no must-gather, no answer of a kubelet"
         )
     return Folder(captures, dumps)
 
 
-def _wanted_kinds(path: Path) -> frozenset[FileKind]:
+def wanted_kinds(path: PurePath) -> frozenset[FileKind]:
     """What a file in a folder may be, by its name; a dump has many gigabytes of logs beside its objects."""
     name = path.name.removesuffix(".gz").removesuffix(".zst")
     if name.endswith((".jsonl", ".ndjson")):

@@ -36,14 +36,16 @@ def read_as(
     """Yield what is made of everything that the paths hold, in order of `ts`, ties in the order of the paths.
 
     A path is a capture file, a file of `kubectl get` or of a kubelet's answer, or a folder: a `kubectl cluster-info
-    dump`, a must-gather, or one with any of these files. What a dump lacks is taken from `cluster`, `node`
-    and `at` (aware); a capture needs none of them. `skipped` counts the kinds of a dump's objects that Leadsman
-    does not use. The same paths give the same sequence. Raises `SourceError` for a path that is not there or a folder
-    without anything known before anything is read; for a file that holds no observation after all the others.
+    dump`, a support bundle, a must-gather, or one with any of these files. What a dump lacks is taken from `cluster`,
+    `node` and `at` (aware); a capture needs none of them. `skipped` counts the kinds of a dump's objects that
+    Leadsman does not use. The same paths give the same sequence. Raises `SourceError` for a path that is not there or
+    a folder without anything known before anything is read; for files that hold no observation, or cannot be placed,
+    after all the others.
     """
     meter = Meter()
-    snapshot = Snapshot(cluster=cluster, node=node, at=at, skipped=Counter() if skipped is None else skipped)
     refused: list[SourceError] = []
+    counted: Counter[str] = Counter() if skipped is None else skipped
+    snapshot = Snapshot(cluster=cluster, node=node, at=at, skipped=counted, refused=refused)
     files = [_noting(entries, refused) for path in paths for entries in _read_path(path, meter, snapshot)]
     observations = 0
 
@@ -78,7 +80,7 @@ def _noting(entries: Iterator[Observed | Unreadable], refused: list[SourceError]
 def _read_path(path: Path, meter: Meter, snapshot: Snapshot) -> Iterator[Iterator[Observed | Unreadable]]:
     """Yield one sequence for each capture and one for all files of a dump together."""
     if path.is_dir():
-        captures, dumps = folder_files(path)
+        captures, dumps = folder_files(path, snapshot.refused)
     elif file_kind(path) is FileKind.CAPTURE:
         captures, dumps = [path], []
     else:

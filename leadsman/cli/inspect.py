@@ -20,7 +20,7 @@ from leadsman.cli.present.tables import show, show_document
 @options.sources
 @options.output
 def command(paths: tuple[Path, ...], cluster: str, node: str, at: datetime | None, form: str) -> None:
-    """Show what captures, kubectl dumps and must-gather folders hold: resources, time range, nodes, gaps, errors.
+    """Show what captures, kubectl dumps, must-gathers and bundles hold: resources, time range, nodes, gaps, errors.
 
     Nothing is written.
     """

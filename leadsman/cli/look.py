@@ -19,7 +19,7 @@ from leadsman.cli import options
 from leadsman.cli.console import out
 from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_KUBELETS, fail, note
 from leadsman.cli.live import live_settings, run_served, watch_flags
-from leadsman.cli.piped import on_disk
+from leadsman.cli.piped import files_in_part, on_disk
 from leadsman.cli.present.report_file import save_report
 from leadsman.cli.present.story import EVERY_LINE, LINES, print_story
 from leadsman.cli.present.tables import show
@@ -112,7 +112,8 @@ def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> str:
     if refused is not None and not replayed.read:
         raise refused
     bad = replayed.dead_letters.total()
-    problems = [f"{bad} pieces of the input were bad and left out"] if bad else []
+    in_part = files_in_part(replayed.in_part)
+    problems = [f"{bad} pieces of the input were bad and left out, of {in_part}"] if bad else []
     return "; ".join([*problems, *([str(refused)] if refused else [])])
 
 

@@ -1,26 +1,93 @@
-"""Standard input as a file: what it holds is known by its first bytes, and a dump is read more than once."""
+"""What a command line names, as files: standard input is read more than once, and an archive is a folder."""
 
+import lzma
+import os
 import shutil
 import sys
+import tarfile
+import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from common.private import open_private
+from common.private import FOLDER, open_private
+from common.text import plain
+from ingest.files.lines import WORK_LIMIT_BYTES, WORK_RATIO, SourceError
+from ingest.files.sniff import wanted_kinds
+from leadsman.cli.exits import note
 
 PIPED: Final = Path("-")
+_PIECE_BYTES: Final = 1 << 20
+_FILES: Final = 5
+_DAMAGED: Final = (tarfile.TarError, EOFError, OSError, lzma.LZMAError, zlib.error)
+"""What tarfile raises where an archive is not one, or not whole."""
+
+
+def files_in_part(counts: Counter[str]) -> str:
+    """Files with how many pieces of each could not be read, the most first."""
+    shown = [f"{plain(file)} ({count})" for file, count in counts.most_common(_FILES)]
+    more = len(counts) - _FILES
+    return ", ".join(shown) + (f" and {more} more files" if more > 0 else "")
 
 
 @contextmanager
 def on_disk(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
-    """The paths; `-` is a file with all of standard input, which is there while the block lasts. Raises OSError."""
-    if PIPED not in paths:
-        yield paths
-        return
+    """The paths; `-` is a file with all of standard input, and an archive (tar, also packed) a folder of those of its
+    files that are read; both are there while the block lasts. Raises OSError, and SourceError for a bomb.
+    """
     with TemporaryDirectory(prefix="leadsman-") as folder:
-        file = Path(folder) / "standard-input"
-        with open_private(file, "wb") as copy:
+        yield [_found(path, Path(folder) / str(number)) for number, path in enumerate(paths)]
+
+
+def _found(path: Path, folder: Path) -> Path:
+    if path == PIPED:
+        folder.mkdir(FOLDER)
+        path = folder / "standard-input"
+        with open_private(path, "wb") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
-        yield [file if path == PIPED else path for path in paths]
+    if not path.is_file() or not _is_archive(path):
+        return path
+    into = folder / "archive" / path.name.removesuffix(".gz").removesuffix(".tgz").removesuffix(".tar")
+    into.mkdir(FOLDER, parents=True, exist_ok=True)
+    _unpack(path, into)
+    return into if any(into.iterdir()) else path
+
+
+def _is_archive(path: Path) -> bool:
+    try:
+        return tarfile.is_tarfile(path)
+    except _DAMAGED:
+        return False  # whoever reads it reports that
+
+
+def _unpack(path: Path, into: Path) -> None:
+    """Only plain files under names of what is read: no links, nothing above the folder. What cannot be unpacked any
+    more is reported, and what was before is kept.
+    """
+    allowed = max(WORK_LIMIT_BYTES, WORK_RATIO * path.stat().st_size)
+    with tarfile.open(path) as archive:
+        try:
+            for member in archive:
+                name = PurePosixPath(member.name)
+                if not member.isfile() or name.is_absolute() or ".." in name.parts or not wanted_kinds(name):
+                    continue
+                allowed -= member.size
+                if allowed < 0:
+                    raise SourceError(f"{plain(path)}: it unpacks to so much more than it is that it is a bomb")
+                _write(archive, member, into / name)
+        except _DAMAGED as error:
+            note(f"leadsman: {path}: read in part, for the rest of the archive is damaged: {error}")
+
+
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, file: Path) -> None:
+    content = archive.extractfile(member)
+    if content is None or file.exists():
+        return
+    file.parent.mkdir(FOLDER, parents=True, exist_ok=True)
+    with open_private(file, "wb") as copy:
+        while piece := content.read(_PIECE_BYTES):
+            copy.write(piece)
+    os.utime(file, (member.mtime, member.mtime))

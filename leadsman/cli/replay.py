@@ -18,7 +18,7 @@ from leadsman.cli.console import out
 from leadsman.cli.database import called_as
 from leadsman.cli.exits import EXIT_BAD_INPUT, note
 from leadsman.cli.live import live_settings
-from leadsman.cli.piped import on_disk
+from leadsman.cli.piped import files_in_part, on_disk
 from leadsman.cli.present.story import print_story
 from leadsman.run.feed import feed
 from leadsman.run.replay import replay
@@ -78,7 +78,7 @@ def command(
     config: Path | None,
     kafka: str | None,
 ) -> None:
-    """Analyse captures, kubectl dumps and must-gather folders, and print what happened.
+    """Analyse captures, kubectl dumps, must-gathers and support bundles, and print what happened.
 
     What the database holds already is skipped, so a capture can be replayed again, or in pieces in their order.
     Into Kafka, the same input is folded once, however often it is replayed.
@@ -148,7 +148,7 @@ def _print_dead_letters(report: ReplayReport, dsn: str) -> None:
     where = f"; the first at {plain(first.position)}: {plain(first.reason)}" if first else ""
     note(
         f"leadsman: some input was bad, all else was replayed: {_kinds(report.dead_letters)}{where}. "
-        f"To see what and where: {called_as(dsn)} query dead_letters"
+        f"Read in part: {files_in_part(report.in_part)}. To see what and where: {called_as(dsn)} query dead_letters"
     )
 
 

@@ -21,7 +21,7 @@ from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, get, read_body
 from leadsman.run.permissions import Checked, check_cluster
 from leadsman.run.settings import Settings
 from leadsman.run.up import PARTS
-from leadsman.run.validate import check_database, check_kafka
+from leadsman.run.validate import check_database, check_kafka, check_kubelet
 from leadsman.run.watch import lease_name
 from sql.database.errors import DatabaseError, DatabaseHeld
 from sql.database.open import Database, connect
@@ -104,6 +104,8 @@ async def _cluster(settings: Settings) -> AsyncIterator[Diagnosis]:
     lease = lease_name(settings.kafka, watch) if watch.election.enabled and settings.kafka.is_given else None
     checked = [each async for each in check_cluster(watch, lease)]
     for each in _judged(checked, "kubectl apply -f deploy/kubernetes"):
+        yield each
+    for each in _judged([each async for each in check_kubelet(watch)], "leadsman validate"):
         yield each
 
 

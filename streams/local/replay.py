@@ -40,6 +40,8 @@ class ReplayReport:
     rows: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
     first_dead_letter: Buried | None = None
+    in_part: Counter[str] = field(default_factory=Counter)
+    """Dead letters by file."""
 
 
 class Replay:
@@ -163,6 +165,7 @@ class Replay:
         letter = Buried.of(cluster, ts, item.position, error, kept(raw))
         self.report.dead_letters[letter.error_type] += 1
         self.report.first_dead_letter = self.report.first_dead_letter or letter
+        self.report.in_part[item.position.source] += 1
         self._batch.add_dead_letter(letter)
         if (record := letter.record()) is not None:
             self._fold_record(record, item)

@@ -100,7 +100,7 @@ def check_dump(data: bytes) -> None:
     """A saved answer of kubectl or a kubelet: objects, parts with a known reason, or a SourceError in words."""
     path = file_of(data[1:], NAMES[sum(data[:1]) % len(NAMES)])
     try:
-        for entry in read_dump([path], path, Meter(), Snapshot("c", "", None, Counter())):
+        for entry in read_dump([path], path, Meter(), Snapshot("c", "", None, Counter(), [])):
             if isinstance(entry, Unreadable):
                 is_told(entry)
             else:

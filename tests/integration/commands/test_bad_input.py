@@ -153,8 +153,8 @@ def zipped() -> bytes:
 
 WRONG_FILES: Final = {
     "capture.jsonl": (b"", "the file is empty"),
-    "dump.tar": (tar(""), "this is a tar archive; unpack it and give the folder"),
-    "dump.tar.gz": (tar("gz"), "this is a tar archive; unpack it and give the folder"),
+    "dump.tar": (tar(""), "this is a tar archive that holds nothing known"),
+    "dump.tar.gz": (tar("gz"), "this is a tar archive that holds nothing known"),
     "capture.zip": (zipped(), "nothing in it is an observation, a capture is JSON Lines; line 1: "),
     "kubelet.log": (b"Nov 21 04:11:12 n1 kubelet[1]: Starting\n" * 3, "nothing in it is an observation"),
     "configz.json": (b'{"kubeletconfig": {}}', "the node of this configz is unknown; pass --node NAME"),

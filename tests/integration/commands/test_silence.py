@@ -95,7 +95,7 @@ async def test_the_process_that_holds_an_embedded_database_answers_and_knows_at_
             assert silences.known()[0].state(SYSTEM.now()) == "expired"
         assert not (db / SOCKET).exists()
         held = await meanwhile(*ADD, db=db)
-    assert (held.returncode, "holds this database" in held.stderr) == (5, True)
+    assert (held.returncode, "holds this database" in held.stderr) == (14, True)
 
 
 @pytest.mark.asyncio
@@ -118,7 +118,7 @@ async def test_while_the_database_cannot_be_read_what_was_known_holds(db: Path) 
     with connect(dsn(db)) as database:
         (found,) = answer(database, List())
         running = asyncio.create_task(silences.run())
-        assert (await meanwhile("silence", "list", db=db)).returncode == 5  # it is held, and nobody serves
+        assert (await meanwhile("silence", "list", db=db)).returncode == 14  # it is held, and nobody serves
         assert found.id == silences.known()[0].id
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

@@ -1,0 +1,110 @@
+"""Archives on the command line: what is unpacked of them, and what never is."""
+
+import io
+import tarfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ingest.files.lines import SourceError
+from leadsman.cli import piped
+from leadsman.cli.piped import files_in_part, on_disk
+
+NODES = b'{"kind": "NodeList", "apiVersion": "v1", "items": []}'
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    found = tarfile.TarInfo(name)
+    found.type, found.linkname, found.mtime = kind, link, 1_700_000_000
+    return found
+
+
+def packed(path: Path, *members: tarfile.TarInfo, content: bytes = NODES) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for each in members:
+            each.size = len(content) if each.isfile() else 0
+            archive.addfile(each, io.BytesIO(content))
+    return path
+
+
+def unpacked(path: Path) -> tuple[str, dict[str, bytes]]:
+    """The folder's name, and its files by name in it."""
+    with on_disk([path]) as (folder,):
+        assert folder.is_dir()
+        files = {str(each.relative_to(folder)): each for each in folder.rglob("*") if not each.is_dir()}
+        assert not any(each.is_symlink() for each in files.values())
+        assert {each.stat().st_mtime for each in files.values()} <= {1_700_000_000}
+        found = {name: each.read_bytes() for name, each in files.items()}
+    assert not folder.exists()
+    return folder.name, found
+
+
+@pytest.mark.parametrize("name", ["bundle.tar.gz", "bundle.tgz", "bundle"])
+def test_an_archive_is_a_folder_of_what_is_read(tmp_path: Path, name: str) -> None:
+    path = packed(tmp_path / name, member("b/cluster-resources/nodes.json"), member("b/pod-logs/huge.log"))
+    assert unpacked(path) == ("bundle", {"b/cluster-resources/nodes.json": NODES})
+
+
+def test_standard_input_can_be_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = packed(tmp_path / "bundle.tar.gz", member("nodes.json"))
+    with path.open("rb") as file:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(file))
+        with on_disk([Path("-")]) as (folder,):
+            assert [each.name for each in folder.iterdir()] == ["nodes.json"]
+
+
+def test_nothing_is_written_outside_the_folder_and_no_link_is_followed(tmp_path: Path) -> None:
+    path = packed(
+        tmp_path / "bundle.tar.gz",
+        member("../outside.json"),
+        member("a/../../outside.json"),
+        member(f"{tmp_path}/outside.json"),
+        member("link.json", tarfile.SYMTYPE, "/etc/passwd"),
+        member("hard.json", tarfile.LNKTYPE, "/etc/passwd"),
+        member("pods", tarfile.SYMTYPE, str(tmp_path)),
+        member("pods/inside.json"),
+        member("fifo.json", tarfile.FIFOTYPE),
+    )
+    assert unpacked(path) == ("bundle", {"pods/inside.json": NODES})
+    assert not list(tmp_path.glob("**/outside.json"))
+    assert [each.name for each in tmp_path.iterdir()] == ["bundle.tar.gz"]
+
+
+def test_an_archive_that_is_cut_off_is_read_as_far_as_it_goes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bundle.tar"
+    with tarfile.open(path, "w") as archive:
+        for name in ("a.json", "b.json"):
+            each = member(name)
+            each.size = 5000
+            archive.addfile(each, io.BytesIO(b"x" * 5000))
+    path.write_bytes(path.read_bytes()[:8000])
+    with on_disk([path]) as (folder,):
+        sizes = {each.name: each.stat().st_size for each in folder.iterdir()}
+    assert sizes["a.json"] == 5000
+    assert sizes.get("b.json", 0) < 5000
+    assert "read in part" in capsys.readouterr().err
+
+
+def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(piped, "WORK_LIMIT_BYTES", 1000)
+    path = packed(tmp_path / "bundle.tar.gz", member("a.json"), content=b" " * 10_000_000)
+    with pytest.raises(SourceError, match="it is a bomb"), on_disk([path]):
+        pass
+
+
+@pytest.mark.parametrize("make", [Path.touch, Path.mkdir, lambda path: path.write_bytes(b"\x1f\x8b\x08 no archive")])
+def test_what_is_no_archive_is_left_to_its_reader(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    path = tmp_path / "x.tar.gz"
+    make(path)
+    with on_disk([path, tmp_path / "missing"]) as paths:
+        assert paths == [path, tmp_path / "missing"]
+
+
+def test_files_that_were_read_in_part_are_named_with_how_much_was_bad() -> None:
+    counts = Counter({f"f{number}": number for number in range(1, 8)})
+    assert files_in_part(counts) == "f7 (7), f6 (6), f5 (5), f4 (4), f3 (3) and 2 more files"
+    assert files_in_part(Counter(a=1)) == "a (1)"
