@@ -113,6 +113,10 @@ class Database:
         """Ends the query of that work on another connection to the same database; nothing where none runs."""
         self.command(KILL, {"name": stop.name})
 
+    def parts(self) -> "tuple[Client, Target, Translated]":
+        """What another kind of Database on the same connection is made of."""
+        return self._client, self._target, self._translated
+
     def another(self) -> "Database":
         """One more connection to the same database, which only reads. Raises DatabaseError."""
         return _opened(self._target, read_only=True)

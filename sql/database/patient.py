@@ -29,7 +29,7 @@ class Patient(Database):
 
     def __init__(self, database: Database, is_stopped: Callable[[], bool], report: Callable[[str], None]) -> None:
         """`report` takes a line when it begins to wait, and one when the database is back."""
-        super().__init__(database._client, database._target, database._translated)  # noqa: SLF001  # the same one
+        super().__init__(*database.parts())
         self._is_stopped = is_stopped
         self._report = report
         self._refusal = ""

@@ -149,7 +149,7 @@ def test_without_a_cluster_or_a_database_it_names_what_it_could_not_see(tmp_path
     assert found["cluster"]["state"] == "unknown"
     assert found["database"]["state"] == "wrong"
     screen = leadsman("doctor", f"--config={file}").stdout.splitlines()
-    assert screen[0].startswith("WRONG   database: ")
+    assert screen[0].startswith("WRONG   database:")
     assert all(len(line) <= WIDTH for line in screen if ">" not in line and "/" not in line)
 
 

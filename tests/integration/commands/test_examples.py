@@ -18,7 +18,7 @@ from paths import EXAMPLES, LATE_JOINERS, NODE_PRESSURE
 CONTEXT: Final = click.Context(app)
 LIVE: Final = frozenset(
     {
-        *("up", "capture", "serve", "mcp", "validate", "migrate", "completion"),
+        *("up", "capture", "serve", "mcp", "validate", "doctor", "migrate", "completion"),
         *("watch", "work", "land", "alert", "agent"),
     }
 )
@@ -56,17 +56,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout after `make demo`, as far as the examples see it."""
     made = tmp_path_factory.mktemp("examples")
     (made / "examples").symlink_to(EXAMPLES)
+    (made / "leadsman.yaml").write_text(succeeds("config", "init", "-"))
     succeeds("replay", "-q", NODE_PRESSURE, LATE_JOINERS, db=made / "leadsman-db")
     return made
 
 
 @pytest.mark.parametrize("example", RUN)
-def test_an_example_runs_on_the_demo(example: str, folder: Path) -> None:
+def test_an_example_runs_on_the_demo(example: str, folder: Path, tmp_path: Path) -> None:
+    for each in folder.iterdir():
+        if each.suffix != ".yaml" or each.name in example:
+            (tmp_path / each.name).symlink_to(each)
     path = f"{Path(COMMAND).parent}{os.pathsep}{ENVIRONMENT['PATH']}"
-    environment = ENVIRONMENT | {"PATH": path, "HOME": str(folder)}
+    environment = ENVIRONMENT | {"PATH": path, "HOME": str(tmp_path)}
     done = subprocess.run(
         ["bash", "-c", example],  # noqa: S607 - the reader's shell
-        cwd=folder,
+        cwd=tmp_path,
         env=environment,
         capture_output=True,
         text=True,
