@@ -26,7 +26,7 @@ toxiproxy stands before both, and before the API server.
 Observations of real captures went through the whole pipeline while something broke; a part that ends is started
 again, as a Deployment would. An attack passes when every table has exactly the rows that a replay of what Kafka
 acknowledged gives without a broker: nothing lost, nothing doubled. (Where times are wrong by a day, what is concluded
-over a whole cluster is compared with what the cluster's log gives in Kafka's own order.)
+is compared with what the logs give in Kafka's own order.)
 
 | fault | times | seconds | acknowledged | rows | caught up after, s | peak of a part, MiB |
 |---|--:|--:|--:|--:|--:|--:|
