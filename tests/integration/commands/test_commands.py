@@ -30,7 +30,7 @@ from sql.questions.queries import saved_queries
 from waiting import eventually
 
 REFERENCE: Final = (ROOT / "docs/commands.md").read_text("utf-8")
-CONTEXT: Final = click.Context(app)
+CONTEXT: Final = click.Context(app, **app.context_settings)
 COMMANDS: Final = app.list_commands(CONTEXT)
 INTERRUPTED: Final = 130
 

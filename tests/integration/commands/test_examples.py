@@ -15,7 +15,7 @@ from components.command import COMMAND, ENVIRONMENT, succeeds
 from leadsman.cli.main import app
 from paths import EXAMPLES, LATE_JOINERS, NODE_PRESSURE
 
-CONTEXT: Final = click.Context(app)
+CONTEXT: Final = click.Context(app, **app.context_settings)
 LIVE: Final = frozenset(
     {
         *("up", "capture", "serve", "mcp", "validate", "doctor", "migrate", "completion"),

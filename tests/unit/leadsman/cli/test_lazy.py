@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from leadsman.cli.main import SECTIONS, app
 from paths import ROOT
 
-CONTEXT: Final = click.Context(app)
+CONTEXT: Final = click.Context(app, **app.context_settings)
 NAMES: Final = app.list_commands(CONTEXT)
 HEAVY: Final = {
     *("aiohttp", "aiokafka", "chdb", "clickhouse_connect", "faust", "grpc", "jinja2", "kubernetes_asyncio"),
