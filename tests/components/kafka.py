@@ -13,43 +13,21 @@ from pathlib import Path
 from typing import Final, Self
 
 from components.processes import HOST, Process, free_port
-from components.programs.cache import ComponentMissing, cached, run_step, tool
+from components.programs.cache import tool
+from components.programs.maven import jars
 from waiting import NotReady
 
 VERSION: Final = "4.1.1"
 LOG4J_VERSION: Final = "2.24.3"
 
-POM: Final = f"""\
-<project>
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>leadsman.tests</groupId>
-  <artifactId>kafka-runtime</artifactId>
-  <version>1</version>
-  <packaging>pom</packaging>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{VERSION}</version>
-    </dependency>
-    <dependency>
-      <groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId>
-      <version>{LOG4J_VERSION}</version>
-    </dependency>
-  </dependencies>
-</project>
-"""
-
 
 def kafka_libraries() -> Path:
     """The folder of Kafka's jars, fetched on the first call."""
-
-    def build(folder: Path) -> None:
-        (folder / "pom.xml").write_text(POM)
-        copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder / 'libs'}"]
-        run_step(f"Kafka {VERSION}: fetching its jars (43 MB)", ["mvn", "-q", "-B", *copy], folder)
-        if not list(folder.glob(f"libs/kafka_2.13-{VERSION}.jar")):
-            raise ComponentMissing(f"Maven fetched no kafka_2.13-{VERSION}.jar")
-
-    return cached("kafka", VERSION, build) / "libs"
+    coordinates = (
+        f"org.apache.kafka:kafka_2.13:{VERSION}",
+        f"org.apache.logging.log4j:log4j-slf4j-impl:{LOG4J_VERSION}",
+    )
+    return jars("kafka", VERSION, "43 MB", coordinates)
 
 
 class Kafka:
