@@ -14,6 +14,7 @@ from sql.database.dsn import Embedded, Server, Target
 from sql.database.engine import options
 from sql.database.errors import BadDsn, DatabaseError, DatabaseUnreachable, QueryFailed
 from sql.database.quoting import quoted
+from sql.database.replicated import everywhere
 from sql.database.rotating import RotatingPool
 
 logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # its errors are raised, and reported by us
@@ -73,7 +74,7 @@ def server(target: Server, *, read_only: bool) -> Client:
             port=target.port,
             username=target.user,
             password=target.password,
-            settings={**SETTINGS, **(READ_ONLY if read_only else {})},
+            settings={**SETTINGS, **target.settings, **(READ_ONLY if read_only else {})},
             autogenerate_session_id=False,
             tz_mode="aware",
             pool_mgr=RotatingPool(target) if target.has_files else None,
@@ -130,7 +131,7 @@ def _use(client: Client, target: Target, *, make: bool) -> None:
     if not known.result_rows[0][0]:
         if not make:
             raise DatabaseError(f"{target}: there is no such database yet. leadsman migrate makes it")
-        client.command(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}")
+        client.command(everywhere(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}", target))
     client.database = database
 
 

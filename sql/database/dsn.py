@@ -1,8 +1,12 @@
 """Where a database is: `chdb:///abs/dir`, `chdb://rel/dir`, or `http(s)://user:password@host:8123/database`.
 
 A server's password can stand in a file, `?password_file=PATH`, and so can the CA of its certificate, `&ca_file=PATH`.
+`?cluster=NAME` makes the tables replicated ones of that cluster; `insert_quorum` and `select_sequential_consistency`
+are ClickHouse's settings of these names.
 """
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -17,6 +21,10 @@ DEFAULT_DATABASE: Final = "leadsman"
 EMBEDDED_DATABASE: Final = "default"
 """In a folder: what any client of the engine sees first."""
 FORMS: Final = "chdb:///path/to/dir or http://user:password@host:8123/leadsman"
+_OF_SERVERS: Final = ("database", "password_file", "cluster", "insert_quorum", "select_sequential_consistency")
+_CLUSTER: Final = re.compile(r"[\w.-]{1,100}")
+_QUORUM: Final = re.compile(r"auto|[2-9]|[1-9]\d")
+_SWITCH: Final = re.compile(r"[01]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +51,27 @@ class Server:
     """A RotatingPassword where it stands in a file."""
     ca_file: Path | None = None
     """What the server's certificate is checked against; the system's CAs where it is not given."""
+    cluster: str = ""
+    """The cluster of ClickHouse on whose replicas the tables are; empty where they are on this server alone."""
+    insert_quorum: str = ""
+    """So many replicas have a row before it counts as stored."""
+    sequential: bool = False
+    """A query sees all that a quorum has, or is refused."""
 
     @property
     def has_files(self) -> bool:
         """Whether its CA or its password can change while it is open."""
         return self.ca_file is not None or isinstance(self.password, RotatingPassword)
+
+    @property
+    def settings(self) -> Mapping[str, str | int]:
+        """Of ClickHouse, for every statement."""
+        settings: dict[str, str | int] = {}
+        if self.insert_quorum:
+            settings |= {"insert_quorum": self.insert_quorum, "insert_quorum_parallel": 0}
+        if self.sequential:
+            settings["select_sequential_consistency"] = 1
+        return settings
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -94,7 +118,7 @@ def _server(parts: SplitResult) -> Server:
     secure = parts.scheme == "https"
     if not parts.hostname:
         raise BadDsn(f"{parts.scheme}:// lacks the host. Write http://user:password@host:8123/leadsman")
-    options = _options(parts, "database", "password_file", *(["ca_file"] if secure else []))
+    options = _options(parts, *_OF_SERVERS, *(["ca_file"] if secure else []))
     ca_file = options.get("ca_file")
     return Server(
         host=parts.hostname,
@@ -104,7 +128,16 @@ def _server(parts: SplitResult) -> Server:
         user=unquote(parts.username or "") or "default",
         password=_password(parts, options.get("password_file")),
         ca_file=Path(ca_file) if ca_file else None,
+        cluster=_checked(options, "cluster", _CLUSTER, "the name of a cluster"),
+        insert_quorum=_checked(options, "insert_quorum", _QUORUM, "auto, or a number of replicas from 2 on"),
+        sequential=_checked(options, "select_sequential_consistency", _SWITCH, "0 or 1") == "1",
     )
+
+
+def _checked(options: Mapping[str, str], name: str, form: re.Pattern[str], wanted: str) -> str:
+    if name in options and not form.fullmatch(options[name]):
+        raise BadDsn(f"the database's address has an option {name} that is not {wanted}")
+    return options.get(name, "")
 
 
 def _password(parts: SplitResult, file: str | None) -> str:

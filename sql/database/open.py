@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, cast
 from sql.database import engine
 from sql.database.dsn import Embedded, Target, parse_dsn
 from sql.database.errors import DatabaseError, QueryCancelled, QueryFailed
+from sql.database.replicated import everywhere
 from sql.database.stop import KILL, Stop
 
 if TYPE_CHECKING:  # each takes longer to import than a query
@@ -54,6 +55,8 @@ class Database:
         self._translated = translated
         self.embedded = isinstance(target, Embedded)
         self.name = target.database
+        self.cluster = "" if isinstance(target, Embedded) else target.cluster
+        """Of ClickHouse, on whose replicas the tables are."""
 
     def __str__(self) -> str:
         return str(self._target)
@@ -83,6 +86,10 @@ class Database:
         """Runs one statement that returns nothing."""
         with self._errors("a statement"):
             self._client.command(sql, parameters=_bound(sql, parameters))
+
+    def define(self, sql: str) -> None:
+        """Runs one CREATE, ALTER or other statement of the schema; on a cluster on every replica."""
+        self.command(everywhere(sql, self._target))
 
     def query(
         self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from sql.database.errors import MigrationChanged, MigrationMissing, SchemaMissing, SchemaNewer, SchemaOlder
 from sql.database.open import Database
+from sql.schema.cluster import check_cluster
 from sql.schema.retention import begin_retention
 from sql.schema.view_comments import comment_views
 
@@ -68,19 +69,20 @@ def migrate(db: Database, folder: Path = MIGRATIONS) -> list[str]:
     anything.
     """
     ours = load_migrations(folder)
-    db.command(_BOOKKEEPING)
+    check_cluster(db)
+    db.define(_BOOKKEEPING)
     applied = _applied(db)
     _check(ours, applied, str(db))
     new = [migration for migration in ours if migration.version not in applied]
     for migration in new:
         for statement in migration.statements:
-            db.command(statement)
+            db.define(statement)
         if "landed_at" in migration.sql:
             begin_retention(db, migration.tables)
         _record(db, migration)
     views = load_views()
     for view in views:
-        db.command(view)
+        db.define(view)
     comment_views(db, views)
     return [migration.name for migration in new]
 

@@ -64,9 +64,9 @@ def set_retention(db: Database, table: str, days: int | None) -> None:
     if days == now:
         return
     if days is None:
-        db.command(f"ALTER TABLE {table} REMOVE TTL")
+        db.define(f"ALTER TABLE {table} REMOVE TTL")
     else:
-        db.command(f"ALTER TABLE {table} MODIFY TTL landed_at + toIntervalDay({days})")
+        db.define(f"ALTER TABLE {table} MODIFY TTL landed_at + toIntervalDay({days})")
 
 
 def retention_of(db: Database, table: str) -> int | None:

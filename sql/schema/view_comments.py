@@ -40,7 +40,7 @@ def comment_views(db: Database, statements: Sequence[str]) -> None:
         wanted = {column: text for column, text in meanings.items() if text and text != known[view.name][column]}
         if wanted:
             parts = ", ".join(f"COMMENT COLUMN {quoted(column)} {_text(text)}" for column, text in wanted.items())
-            db.command(f"ALTER TABLE {view.name} {parts}")
+            db.define(f"ALTER TABLE {view.name} {parts}")
         known[view.name] = meanings
 
 

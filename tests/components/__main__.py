@@ -20,9 +20,11 @@ from components.programs.extras import (
     kwok_program,
     toxiproxy_program,
 )
+from components.zookeeper import zookeeper_libraries
 
 NEEDED: Final[Mapping[str, Callable[[], Path]]] = {
     "kafka": kafka_libraries,
+    "zookeeper": zookeeper_libraries,
     "chromium": chromium_program,
     "browser": browser_modules,
     "etcd": etcd_program,

@@ -10,46 +10,24 @@ import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from components.processes import HOST, Process, free_port
-from components.programs.cache import ComponentMissing, cached, run_step, tool
+from components.programs.cache import tool
+from components.programs.maven import jars
 from waiting import NotReady
 
 VERSION: Final = "4.1.1"
 LOG4J_VERSION: Final = "2.24.3"
 
-POM: Final = f"""\
-<project>
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>leadsman.tests</groupId>
-  <artifactId>kafka-runtime</artifactId>
-  <version>1</version>
-  <packaging>pom</packaging>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{VERSION}</version>
-    </dependency>
-    <dependency>
-      <groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId>
-      <version>{LOG4J_VERSION}</version>
-    </dependency>
-  </dependencies>
-</project>
-"""
-
 
 def kafka_libraries() -> Path:
     """The folder of Kafka's jars, fetched on the first call."""
-
-    def build(folder: Path) -> None:
-        (folder / "pom.xml").write_text(POM)
-        copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder / 'libs'}"]
-        run_step(f"Kafka {VERSION}: fetching its jars (43 MB)", ["mvn", "-q", "-B", *copy], folder)
-        if not list(folder.glob(f"libs/kafka_2.13-{VERSION}.jar")):
-            raise ComponentMissing(f"Maven fetched no kafka_2.13-{VERSION}.jar")
-
-    return cached("kafka", VERSION, build) / "libs"
+    coordinates = (
+        f"org.apache.kafka:kafka_2.13:{VERSION}",
+        f"org.apache.logging.log4j:log4j-slf4j-impl:{LOG4J_VERSION}",
+    )
+    return jars("kafka", VERSION, "43 MB", coordinates)
 
 
 class Kafka:
@@ -65,25 +43,37 @@ class Kafka:
         settings: Mapping[str, str] | None = None,
         heap_mib: int = 512,
         format_flags: Sequence[str] = (),
+        cluster_id: str = "",
+        controller_port: int = 0,
     ) -> None:
-        self._format_flags = format_flags
+        identity = cluster_id or _cluster_id()
+        self._format_flags = [f"--cluster-id={identity}", *format_flags]
         self.port = free_port()
         self.bootstrap_servers = f"{HOST}:{self.port}"
         self._java = [tool("java"), f"-Xmx{heap_mib}m", "-Dlog4j2.level=WARN", "-cp", f"{kafka_libraries()}/*"]
         self.data = folder / "kafka-data"
         self._properties = folder / "server.properties"
-        defaults = _settings(self.port, free_port(), self.data)
+        defaults = _settings(self.port, controller_port or free_port(), self.data)
+        folder.mkdir(parents=True, exist_ok=True)
         self._properties.write_text("".join(f"{k}={v}\n" for k, v in {**defaults, **(settings or {})}.items()))
         command = [*self._java, "kafka.Kafka", str(self._properties)]
         self.process = Process("Kafka", command, folder / "kafka.log")
 
     def start(self) -> "Kafka":
         """Start, formatting the storage the first time; returns when the broker answers for itself, or NotReady."""
+        self.begin()
+        self.await_ready()
+        return self
+
+    def begin(self) -> None:
+        """Start, and return at once."""
         if not self.data.exists():
             self._format()
         self.process.start()
+
+    def await_ready(self) -> None:
+        """Return when the broker answers for itself, or NotReady."""
         self.process.await_ready(lambda: _knows_a_broker(self.port))
-        return self
 
     def stop(self) -> None:
         """A controlled shutdown."""
@@ -104,12 +94,10 @@ class Kafka:
         subprocess.run(command, check=True, capture_output=True)
 
     def _format(self) -> None:
-        cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         command = [
             *self._java,
             "kafka.tools.StorageTool",
             "format",
-            f"--cluster-id={cluster}",
             "-c",
             str(self._properties),
             *self._format_flags,
@@ -118,6 +106,49 @@ class Kafka:
         if done.returncode:
             shutil.rmtree(self.data, ignore_errors=True)
             raise NotReady(f"Kafka's storage was not formatted:\n{done.stdout}{done.stderr}")
+
+
+class KafkaCluster:
+    """Several nodes of one Kafka, each broker and controller, with its own topics on three of them, of which two must
+    be in sync.
+    """
+
+    def __init__(self, folder: Path, nodes: int = 3, heap_mib: int = 256) -> None:
+        ports = {number: free_port() for number in range(1, nodes + 1)}
+        settings = {
+            "controller.quorum.voters": ",".join(f"{number}@{HOST}:{port}" for number, port in ports.items()),
+            "offsets.topic.replication.factor": "3",
+            "transaction.state.log.replication.factor": "3",
+            "transaction.state.log.min.isr": "2",
+            "min.insync.replicas": "2",
+        }
+        identity = _cluster_id()
+        self.nodes = [
+            Kafka(
+                folder / str(number),
+                {**settings, "node.id": str(number)},
+                heap_mib,
+                cluster_id=identity,
+                controller_port=port,
+            )
+            for number, port in ports.items()
+        ]
+        self.bootstrap_servers = ",".join(node.bootstrap_servers for node in self.nodes)
+
+    def __enter__(self) -> Self:
+        for node in self.nodes:
+            node.begin()
+        for node in self.nodes:
+            node.await_ready()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for node in self.nodes:
+            node.kill()
+
+
+def _cluster_id() -> str:
+    return urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
 
 def _settings(port: int, controller_port: int, data: Path) -> dict[str, str]:

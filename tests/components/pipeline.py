@@ -19,7 +19,7 @@ import msgspec
 import uvloop
 from aiokafka import AIOKafkaConsumer
 
-from components.kafka import Kafka
+from components.kafka import Kafka, KafkaCluster
 from components.processes import Process
 from ingest.files.sources import read_sources
 from ingest.kafka.admin import TopicsUnusable, lag
@@ -79,7 +79,7 @@ def waiting(
 class Pipeline:
     """Topics of its own, a database of its own, and processes that a test starts, kills and starts again."""
 
-    def __init__(self, kafka: Kafka, dsn: str, folder: Path, **kafka_settings: object) -> None:
+    def __init__(self, kafka: Kafka | KafkaCluster, dsn: str, folder: Path, **kafka_settings: object) -> None:
         prefix = f"t{uuid.uuid4().hex[:8]}"
         self.settings: Settings = load(
             db=dsn,
@@ -106,6 +106,7 @@ class Pipeline:
             "LEADSMAN_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
             "LEADSMAN_KAFKA__TOPIC_PREFIX": kafka.topic_prefix,
             "LEADSMAN_KAFKA__PARTITIONS": str(kafka.partitions),
+            "LEADSMAN_KAFKA__REPLICATION_FACTOR": str(kafka.replication_factor),
             "LEADSMAN_LAND__BATCH_SECONDS": "0.3",
             "LEADSMAN_WORK__STATE_SECONDS": "0.3",
             f"LEADSMAN_{what.upper()}__INSTANCE": instance,

@@ -27,3 +27,5 @@ OBJECTS: Final = 1000 if LONG else 100
 """That come and go at least while watchers do."""
 ROLLS: Final = 2 if LONG else 1
 """Forward and back between two versions."""
+BROKERS: Final = (0, 1, 2, 0, 1, 2) if LONG else (1,)
+"""Of three, which are killed, one after the other."""

@@ -1,0 +1,44 @@
+"""DDL for a ClickHouse cluster: the same statement, run on every replica, with replicated tables.
+
+The path of a table in Keeper is explicit, so that a replica that joins later, by the same statement, finds it; the
+macros `shard` and `replica` are those of each server's configuration. ClickHouse Cloud needs none of this: there the
+plain statement makes replicated tables.
+"""
+
+import re
+from typing import Final
+
+from sql.database.dsn import Server, Target
+
+WINDOW_SECONDS: Final = 7 * 86_400
+"""For which a replicated table recognises a range that is inserted again, among its last 10,000 inserts."""
+_HEAD: Final = re.compile(
+    r"\A(?:\s*--[^\n]*\n)*\s*"
+    r"(?:CREATE (?:OR REPLACE )?(?:DATABASE|TABLE|(?:MATERIALIZED )?VIEW)(?: IF NOT EXISTS)?|ALTER TABLE) "
+    r"(?:`[^`]+`|\w+)"
+)
+_TABLE: Final = re.compile(r"^CREATE TABLE IF NOT EXISTS (\w+)", re.MULTILINE)
+_ENGINE: Final = re.compile(r"^ENGINE = (Replacing|Aggregating)?MergeTree(?:\((\w+)\))?$", re.MULTILINE)
+_WINDOW: Final = re.compile(r"\bnon_replicated_deduplication_window = (\d+)")
+
+
+def everywhere(statement: str, target: Target) -> str:
+    """The statement for that database: of a cluster it is for every replica."""
+    return replicated(statement, target.cluster) if isinstance(target, Server) and target.cluster else statement
+
+
+def replicated(statement: str, cluster: str) -> str:
+    """A CREATE or ALTER for every replica of a cluster; another statement as it is, for its rows are replicated."""
+    whole = _HEAD.sub(rf"\g<0> ON CLUSTER '{cluster}'", statement, count=1)
+    table = _TABLE.search(statement)
+    if table is None:
+        return whole
+    place = f"'/clickhouse/tables/{{shard}}/{{database}}/{table[1]}', '{{replica}}'"
+    whole = _ENGINE.sub(lambda engine: _replicated(engine, place), whole)
+    window = rf"replicated_deduplication_window = \1, replicated_deduplication_window_seconds = {WINDOW_SECONDS}"
+    return _WINDOW.sub(window, whole)
+
+
+def _replicated(engine: re.Match[str], place: str) -> str:
+    kind, version = engine.groups()
+    return f"ENGINE = Replicated{kind or ''}MergeTree({place}{f', {version}' if version else ''})"
