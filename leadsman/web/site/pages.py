@@ -10,7 +10,7 @@ from leadsman.web.attention.attention import attention
 from leadsman.web.attention.episodes import timeline
 from leadsman.web.reading.alerts import read_alerts
 from leadsman.web.reading.detail import read_details
-from leadsman.web.reading.evidence import read_evidence
+from leadsman.web.reading.evidence import of_node, read_evidence
 from leadsman.web.reading.fleet import Choice
 from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet
 from leadsman.web.reading.overview import read_image_gc, read_node, read_overview, read_spans
@@ -148,7 +148,7 @@ def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM
             }
         )
     links = Links(scope, node=request.node, kind=request.kind, live=request.live)
-    return node_page(links, evidence, detail, happened, story, gc, alerts)
+    return node_page(links, of_node(evidence, node.sampled_at), detail, happened, story, gc, alerts)
 
 
 def empty_page(db: Database) -> str:
@@ -165,12 +165,13 @@ def runbook_of(db: Database, request: Request, name: str, now: Callable[[], date
     try:
         spans = read_spans(db)
         scope = choose(spans, request.asked, now()) if spans else None
-        alerts = None if scope is None else read_alerts(db, read_evidence(db, scope), request.node)
+        evidence = None if scope is None else read_evidence(db, scope)
+        alerts = None if evidence is None else read_alerts(db, evidence, request.node)
     except DatabaseError:
         return runbook_page(Links(request.asked, node=request.node, path=path), runbook, None, None)
     links = Links(scope or request.asked, node=request.node, path=path, live=request.live)
     found = None if alerts is None else [alert for alert in alerts if alert.name == name]
-    return runbook_page(links, runbook, found, scope)
+    return runbook_page(links, runbook, found, evidence)
 
 
 def runbooks_of(request: Request) -> str:
