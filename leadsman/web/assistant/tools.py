@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from leadsman.web.reading.detail import read_details
+from leadsman.web.reading.evidence import freshness, nothing_found, read_evidence
 from leadsman.web.reading.order import Order
 from leadsman.web.reading.overview import read_node, read_spans
 from leadsman.web.reading.scope import Asked, BadScope, Scope, choose, sql_time
@@ -45,7 +46,8 @@ class Tools:
         """What happened, a sentence a line, the latest first: evictions, pressure, image GC, OOM kills, pending pods.
 
         The range is `last` (1h, 6h, 24h, 7d or all), or `since` and `until` as 2026-11-21T04:19:00Z; without, the
-        last day that was observed. Without a cluster, the one observed last.
+        last day that was observed. Without a cluster, the one observed last. `evidence` is how old what was seen is:
+        without rows, `nothing` is all that may be concluded.
         """
         scope = self._scope(cluster, since, until, last)
         result = self._db.query(
@@ -59,7 +61,11 @@ class Tools:
             },
             LIMITS.settings(),
         )
-        return {"cluster": scope.cluster, "since": _plain(scope.since), "until": _plain(scope.until), **_rows(result)}
+        evidence = read_evidence(self._db, scope)
+        nothing = {} if result.rows else {"nothing": nothing_found(evidence)}
+        known = {"evidence": freshness(evidence), **nothing}
+        span = {"since": _plain(scope.since), "until": _plain(scope.until)}
+        return {"cluster": scope.cluster, **span, **known, **_rows(result)}
 
     def saved_questions(self) -> Answer:
         """The saved questions: name, what each answers, and its parameters with type, default and meaning."""

@@ -7,12 +7,13 @@ from typing import Final, NamedTuple
 
 from leadsman.web.attention.badges import Severity
 from leadsman.web.reading.scope import Scope
-from leadsman.web.reading.timeline import PIECES, Happened, Happening, Tick, ticks
+from leadsman.web.reading.timeline import PIECES, Filter, Happened, Happening, Tick, ticks
 from leadsman.web.reading.words import BROKEN_GC, KINDS, some
 
 APART: Final = timedelta(minutes=10)
 """What happens again within this time, or within this part of a longer range, is the same episode."""
 APART_OF_RANGE: Final = 50
+MOST_OFFERED: Final = 300
 LOUD: Final = (1, 5, 25)
 """Counts from which a mark of a lane is drawn larger."""
 _SEVERITIES: Final = {
@@ -107,6 +108,9 @@ class Timeline(NamedTuple):
     """Else the range has more than was read."""
     until: datetime
     """The end of the range."""
+    nodes: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    """What it may be narrowed to; the first MOST_OFFERED of each."""
 
     @property
     def dated(self) -> bool:
@@ -114,10 +118,20 @@ class Timeline(NamedTuple):
         return any(each.since.date() != self.until.date() for each in self.episodes)
 
 
-def timeline(happened: Happened, scope: Scope, limit: int, kind: str = "") -> Timeline:
-    """At most `limit` episodes; `kind` narrows them, not the lanes."""
+def timeline(
+    happened: Happened,
+    scope: Scope,
+    limit: int,
+    wanted: Filter = Filter(),  # noqa: B008 - it cannot be changed
+) -> Timeline:
+    """At most `limit` episodes. Kind and severity narrow these; node and namespace also the lanes and the pieces."""
     found = fold(happened.happenings, scope)
-    chosen = [each for each in found if kind in {"", each.kind}]
+    if wanted.on or wanted.namespace:
+        pieces = [(each.key, [piece for piece in each.pieces if wanted.fits(piece)]) for each in found]
+        found = [_episode(key, group) for key, group in pieces if group]
+    chosen = [
+        each for each in found if wanted.kind in {"", each.kind} and wanted.severity in {"", each.severity.word}
+    ]
     return Timeline(
         _lanes(found, happened.shape, scope),
         ticks(scope),
@@ -125,7 +139,17 @@ def timeline(happened: Happened, scope: Scope, limit: int, kind: str = "") -> Ti
         len(chosen),
         happened.whole,
         scope.until,
+        tuple(sorted({each.node for each in happened.happenings if each.node}))[:MOST_OFFERED],
+        tuple(sorted({name for each in happened.happenings for name in each.namespaces}))[:MOST_OFFERED],
     )
+
+
+def kinds_of(wanted: Filter) -> list[str]:
+    """The kinds of the story in which something wanted may be; empty where it may be in any."""
+    if not wanted.severity:
+        return [wanted.kind] if wanted.kind else []
+    found = [kind for kind in KINDS if _SEVERITIES.get(kind, Severity.WARNING).word == wanted.severity]
+    return [kind for kind in found if wanted.kind in {"", kind}] or [wanted.kind or "alert"]
 
 
 def fold(happenings: Iterable[Happening], scope: Scope, prefix: str = "e") -> list[Episode]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
+from leadsman.web.reading.evidence import freshness
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import duration, moment, some
 
 
 def unknowns(view: Overview) -> list[tuple[str, tuple[str, ...]]]:
     """A sentence and its nodes for everything that is assumed, a lower bound, missing or unreadable."""
-    return [*_assumed(view), *_missing(view), *_sources(view)]
+    return [*_unseen(view), *_assumed(view), *_missing(view), *_sources(view)]
 
 
 def assumed_thresholds(nodes: int) -> str:
@@ -27,6 +28,14 @@ def without_rank(evictions: int) -> str:
 
 def partial(left_out: int) -> str:
     return f"Verdicts are partial: {some(left_out, 'entry', 'entries')} had no room in a log's state"
+
+
+def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
+    evidence = view.evidence
+    if evidence.stale:
+        yield f"What happened towards the end of this range. {freshness(evidence)}.", ()
+    if not evidence.pods_seen:
+        yield "No pod was seen: evictions, OOM kills, rejections and pending pods are not known.", ()
 
 
 def _assumed(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:

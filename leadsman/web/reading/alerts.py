@@ -32,6 +32,8 @@ class Alert(NamedTuple):
     """What its labels name it for: memory, ephemeral-storage, inodes, pids, or a condition."""
     silenced: str = ""
     """Of one that fires while a silence covers it: until when, by whom and why."""
+    namespace: str = ""
+    """Of its labels; empty where it is about none."""
 
     @property
     def state(self) -> str:
@@ -61,6 +63,7 @@ def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert]
             bool(row["unknown"]) or (row["status"] == "firing" and evidence.lost),
             row["resource"],
             _silenced(row["labels"], silences, evidence.scope.judged_at) if row["status"] == "firing" else "",
+            row["labels"].get("namespace", ""),
         )
         for row in ask(db, "alerts", evidence.scope, node=node)
     ]

@@ -26,6 +26,10 @@ class Evidence(NamedTuple):
     last_sample_at: datetime | None
     last_at: datetime | None
     """Of anything."""
+    pods_seen: bool = True
+    """Any pod was, up to the end: whoever may not read pods knows of no eviction."""
+    unread: tuple[str, ...] = ()
+    """Streams of the whole cluster that were silent or unreadable for a time."""
 
     @property
     def stale(self) -> bool:
@@ -38,14 +42,30 @@ class Evidence(NamedTuple):
         return self.last_at is None or self.scope.judged_at - self.last_at >= SILENT
 
     @property
+    def seen(self) -> bool:
+        """Whether anything was seen in the range."""
+        return bool(self.sampled_nodes or self.pods or self.events)
+
+    @property
+    def counts(self) -> bool:
+        """Whether a number of 0 may be given for what was not seen to happen."""
+        return self.seen and not self.stale and self.pods_seen and self.nodes > 0
+
+    @property
     def complete(self) -> bool:
-        """Whether every node's statistics were seen until the end."""
-        return not is_stale(self.last_sample_at, self.scope) and 0 < self.nodes <= self.sampled_nodes
+        """Whether every node's statistics were seen until the end, and every stream was read all the time."""
+        sampled = not is_stale(self.last_sample_at, self.scope) and self.nodes <= self.sampled_nodes
+        return self.counts and sampled and not self.unread
 
 
 def read_evidence(db: Database, scope: Scope) -> Evidence:
     (row,) = ask(db, "evidence", scope)
-    return Evidence(scope, **row)
+    return Evidence(scope, **row | {"pods_seen": bool(row["pods_seen"]), "unread": tuple(row["unread"])})
+
+
+def of_node(evidence: Evidence, sampled_at: datetime | None) -> Evidence:
+    """The same of one node, by its last sample in the range: others' samples say nothing of it."""
+    return evidence._replace(nodes=1, sampled_nodes=int(sampled_at is not None), last_sample_at=sampled_at)
 
 
 def is_stale(seen_at: datetime | None, scope: Scope) -> bool:
@@ -70,20 +90,47 @@ def freshness(evidence: Evidence) -> str:
     return f"{last}; {seen}" if is_stale(sample, scope) and not evidence.stale else last
 
 
+def absent(evidence: Evidence, nothing: str) -> str:
+    """That something was not found, as far as what was seen supports it; `nothing` has no full stop."""
+    last = evidence.last_at
+    if last is None:
+        return "Not known: nothing was observed up to the end of this range."
+    ago = f"{moment(last)} UTC, {age(last, evidence.scope)}"
+    if not evidence.seen:
+        return f"Not known: nothing was observed in this range. The last observation was at {ago}."
+    if evidence.stale:
+        return f"{nothing} up to the last observation, {ago}. What came after is not known."
+    gaps = _gaps(evidence)
+    return f"{nothing} in what was seen. {gaps}" if gaps else f"{nothing}."
+
+
 def nothing_found(evidence: Evidence) -> str:
     """What may be concluded where no finding was made in a range."""
     scope = evidence.scope
-    if not (evidence.sampled_nodes or evidence.pods or evidence.events):
+    if not evidence.seen:
         before = "" if evidence.last_at is None else f" Before it, the last was at {moment(evidence.last_at)} UTC."
         return f"Nothing is known of this range: no sample, Event or change of a pod was seen in it.{before}"
     nodes = some(evidence.nodes, "node")
-    seen = f"{nodes}, {some(evidence.pods, 'pod')} and {some(evidence.events, 'Event')}"
-    sampled = (
-        f"with kubelet statistics of {evidence.sampled_nodes} of {nodes}"
-        if evidence.sampled_nodes
-        else "without kubelet statistics, so room and pressure ahead are not known"
-    )
-    return (
-        "No evictions, node pressure, nodes that are not Ready, pending pods, Warning Events, image-GC, NUMA or "
-        f"scheduling problems in {seen} from {moment(scope.since)} to {moment(scope.until)} UTC, {sampled}."
-    )
+    seen = f"{nodes}, changes of {some(evidence.pods, 'pod')} and {some(evidence.events, 'Event')}"
+    sampled = f", with kubelet statistics of {evidence.sampled_nodes} of {nodes}" if evidence.sampled_nodes else ""
+    span = f"from {moment(scope.since)} to {moment(scope.until)} UTC"
+    found = f"No {_LOOKED_FOR if evidence.pods_seen else _WITHOUT_PODS} problems in {seen} {span}{sampled}."
+    return f"{found} {_gaps(evidence)}".rstrip()
+
+
+_LOOKED_FOR: Final = (
+    "evictions, node pressure, nodes that are not Ready, pending pods, Warning Events, image-GC, NUMA or scheduling"
+)
+_WITHOUT_PODS: Final = "node pressure, nodes that are not Ready, Warning Events or image-GC"
+
+
+def _gaps(evidence: Evidence) -> str:
+    """What is missing from the evidence of a range, in sentences; empty where nothing is."""
+    gaps = {
+        "No Node object was seen.": not evidence.nodes,
+        "Without kubelet statistics, room and pressure ahead are not known.": not evidence.sampled_nodes,
+        "The room of the other nodes is not known.": 0 < evidence.sampled_nodes < evidence.nodes,
+        "No pod was seen: evictions, OOM kills and pending pods are not known.": not evidence.pods_seen,
+        f"Not read all the time, so something may be missing: {', '.join(evidence.unread)}.": bool(evidence.unread),
+    }
+    return " ".join(text for text, missing in gaps.items() if missing)

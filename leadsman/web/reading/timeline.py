@@ -1,14 +1,14 @@
 """What happened on a cluster or a node in a range: single moments, and what lasted."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Final, NamedTuple, TypeAlias
 
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict, ask
-from leadsman.web.reading.scope import Scope
-from leadsman.web.reading.words import BROKEN_GC, GC_VERDICTS
+from leadsman.web.reading.scope import BadScope, Scope
+from leadsman.web.reading.words import BROKEN_GC, GC_VERDICTS, KINDS
 from sql.database.open import Database
 
 PIECES: Final = 120
@@ -37,6 +37,32 @@ class Happening(NamedTuple):
     about: str = ""
     """A condition, a verdict, an alert's severity or resource: by kind."""
     resource: str = ""
+    namespaces: tuple[str, ...] = ()
+
+
+SEVERITIES: Final = ("critical", "warning", "unknown", "note")
+
+
+class Filter(NamedTuple):
+    """What an address asks of the timeline; empty is everything."""
+
+    kind: str = ""
+    on: str = ""
+    """A node."""
+    namespace: str = ""
+    severity: str = ""
+
+    @classmethod
+    def of(cls, values: Mapping[str, str]) -> "Filter":
+        """Raises BadScope where a value has no meaning."""
+        for name, known in {"kind": KINDS, "severity": SEVERITIES}.items():
+            if values[name] and values[name] not in known:
+                raise BadScope(f"{name} cannot be {values[name][:40]!r}: it is one of {', '.join(known)}")
+        return cls(*(values[name] for name in cls._fields))
+
+    def fits(self, each: Happening) -> bool:
+        """By its node and namespace."""
+        return self.on in {"", each.node} and (not self.namespace or self.namespace in each.namespaces)
 
 
 class Happened(NamedTuple):
@@ -57,17 +83,31 @@ class Tick(NamedTuple):
 
 
 def read_timeline(
-    db: Database, scope: Scope, alerts: Iterable[Alert], gc: Iterable[RowDict], *, node: str = "", kind: str = ""
+    db: Database,
+    scope: Scope,
+    alerts: Iterable[Alert],
+    gc: Iterable[RowDict],
+    *,
+    node: str = "",
+    wanted: Filter = Filter(),  # noqa: B008 - it cannot be changed
+    kinds: Sequence[str] = (),
 ) -> Happened:
-    """Of a cluster, or of one node; `kind` narrows what is read of a story that is too long to be read whole."""
-    rows = ask(db, "story", scope, node=node, kind="", limit=WHOLE)
+    """Of a cluster, or of one node. A story that is too long to be read whole is read as far as it is `wanted`, and
+    of `kinds`, where any are given.
+    """
+    rows = ask(db, "story", scope, node=node, namespace="", kinds=[], limit=WHOLE)
     whole = len(rows) < WHOLE
     shape: Shape = {}
     if not whole:
-        shape = _read_shape(db, scope, node)
-        rows = ask(db, "story", scope, node=node, kind=kind, limit=WHOLE) if kind else rows
+        narrow = {"node": node or wanted.on, "namespace": wanted.namespace}
+        shape = _read_shape(db, scope, narrow)
+        rows = (
+            ask(db, "story", scope, **narrow, kinds=list(kinds), limit=WHOLE)
+            if any((*narrow.values(), kinds))
+            else rows
+        )
     moments = [
-        Happening(row["ts"], row["ts"], row["node"], row["kind"], row["what"])
+        Happening(row["ts"], row["ts"], row["node"], row["kind"], row["what"], namespaces=tuple(row["namespaces"]))
         for row in rows
         if row["kind"] not in _LASTING
     ]
@@ -87,6 +127,7 @@ def of_alerts(alerts: Iterable[Alert], scope: Scope) -> list[Happening]:
             f"{alert.name}: {alert.summary}" if alert.summary else alert.name,
             "unknown" if alert.unknown else alert.severity,
             alert.resource,
+            (alert.namespace,) if alert.namespace else (),
         )
         for alert in alerts
         if alert.starts_at < scope.until and (alert.ends_at is None or alert.ends_at >= scope.since)
@@ -116,9 +157,9 @@ def _goes_on(row: RowDict, scope: Scope) -> bool:
     return row["verdict"] in BROKEN_GC and (scope.until - row["last_at"]).total_seconds() < GC_PERIOD
 
 
-def _read_shape(db: Database, scope: Scope, node: str) -> Shape:
+def _read_shape(db: Database, scope: Scope, narrow: Mapping[str, str]) -> Shape:
     shape: Shape = {}
-    for row in ask(db, "story_shape", scope, node=node, pieces=PIECES):
+    for row in ask(db, "story_shape", scope, **narrow, pieces=PIECES):
         shape.setdefault(row["kind"], {})[min(row["piece"], PIECES - 1)] = row["times"]
     return shape
 

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from leadsman.web.reading import words
 from leadsman.web.reading.alerts import Alert
-from leadsman.web.reading.scope import Scope
+from leadsman.web.reading.evidence import Evidence
 from leadsman.web.rendering.links import Links
 from leadsman.web.rendering.markdown import runbook_html
 from leadsman.web.rendering.render import environment
@@ -57,9 +57,9 @@ def runbooks_page(links: Links) -> str:
     )
 
 
-def runbook_page(links: Links, runbook: Runbook, alerts: Sequence[Alert] | None, scope: Scope | None) -> str:
-    """One runbook, with the alerts of its name in the scope; None where they are not known."""
-    values = {"runbook": runbook, "text": runbook_html(runbook, links), "alerts": alerts, "scope": scope}
+def runbook_page(links: Links, runbook: Runbook, alerts: Sequence[Alert] | None, evidence: Evidence | None) -> str:
+    """One runbook, with the alerts of its name in the range; None where they are not known."""
+    values = {"runbook": runbook, "text": runbook_html(runbook, links), "alerts": alerts, "evidence": evidence}
     return environment().get_template("runbook.html.j2").render(links=links, inline=None, **values)
 
 

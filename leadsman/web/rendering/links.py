@@ -18,7 +18,6 @@ RUNBOOKS: Final = "/runbooks/"
 GIVEN: Final = "p."
 """Before the name of a question's parameter, in an address."""
 NUMA: Final = "/numa"
-_NARROWING: Final = frozenset({"q", "show", "page"})
 
 
 class Links:
@@ -31,7 +30,6 @@ class Links:
         scope: Scope | Asked | None = None,
         *,
         node: str = "",
-        kind: str = "",
         path: str = "",
         live: bool = False,
         shown: Mapping[str, str] = {},
@@ -41,7 +39,7 @@ class Links:
         self._shown = {name: value for name, value in shown.items() if value}
         self.live = live
         self.at_node = node
-        self.kind = kind
+        self.kind = self._shown.get("kind", "")
         self.path = path or (NODE if node else HOME)
 
     @property
@@ -64,10 +62,14 @@ class Links:
         kept = {**self._scope, **self._here(), **self._shown, "page": "", **changed}
         return _address(self.path, {name: str(value) for name, value in kept.items() if value})
 
-    def hidden(self) -> list[tuple[str, str]]:
-        """What a form that narrows this page carries along."""
+    def shown(self, name: str) -> str:
+        """What this page shows by that name of the address; empty where it is not chosen."""
+        return self._shown.get(name, "")
+
+    def hidden(self, *fields: str) -> list[tuple[str, str]]:
+        """What a form with these fields carries along."""
         kept = {**self._scope, **self._here(), **self._shown}
-        return [(name, value) for name, value in kept.items() if name not in _NARROWING]
+        return [(name, value) for name, value in kept.items() if name not in fields]
 
     def cluster(self, name: str) -> str:
         """This page of another cluster; of a node's page, the other's fleet."""
@@ -87,18 +89,13 @@ class Links:
         """This page, of a range three times as long around this one."""
         if self._wider is None:
             return self.range("all")
-        return _address(self.path, {**_only(self._scope, "cluster"), **self._here(), **self._wider})
+        kept = {**_only(self._scope, "cluster"), **self._here(), **self._shown}
+        return _address(self.path, {**kept, **self._wider})
 
     def kinds(self) -> list[tuple[str, tuple[str, str]]]:
         """This page with only one kind of finding in its story: each kind with its name and address."""
-        base = {**self._scope, **({"node": self.at_node} if self.at_node else {})}
-        everything = ("", ("All", _address(self.path, base) + "#timeline"))
         return [
-            everything,
-            *(
-                (kind, (name, _address(self.path, {**base, "kind": kind}) + "#timeline"))
-                for kind, name in KINDS.items()
-            ),
+            (kind, (name, self.here({"kind": kind}) + "#timeline")) for kind, name in {"": "All", **KINDS}.items()
         ]
 
     def runbooks(self) -> str:
@@ -137,7 +134,7 @@ class Links:
         return self._scope
 
     def _here(self) -> dict[str, str]:
-        return ({"node": self.at_node} if self.at_node else {}) | ({"kind": self.kind} if self.kind else {})
+        return {"node": self.at_node} if self.at_node else {}
 
 
 class ReportLinks(Links):

@@ -25,7 +25,7 @@ from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.charts import Chart
 from leadsman.web.reading.detail import Detail
-from leadsman.web.reading.evidence import Evidence, freshness, nothing_found
+from leadsman.web.reading.evidence import Evidence, absent, freshness, nothing_found
 from leadsman.web.reading.fleet import GROUPS, ORDERS, ROOMS, Choice, fleet
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview
@@ -194,13 +194,14 @@ def environment() -> Environment:
             words.some,
             address_time,
             json_block,
+            absent,
             freshness,
             nothing_found,
             timed,
             spark,
         )
     }
-    made.filters |= {"plain": shown, "freshness": freshness, "nothing_found": nothing_found}
+    made.filters |= {"plain": shown}
     made.tests |= {"is_web": is_web, "pinning": pins}
     made.globals |= {
         "now_utc": lambda: datetime.now(UTC),

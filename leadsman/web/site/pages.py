@@ -7,16 +7,15 @@ from typing import Final, NamedTuple
 
 from common.clock import SYSTEM
 from leadsman.web.attention.attention import attention
-from leadsman.web.attention.episodes import timeline
+from leadsman.web.attention.episodes import kinds_of, timeline
 from leadsman.web.reading.alerts import read_alerts
 from leadsman.web.reading.detail import read_details
-from leadsman.web.reading.evidence import read_evidence
+from leadsman.web.reading.evidence import of_node, read_evidence
 from leadsman.web.reading.fleet import Choice
 from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet
 from leadsman.web.reading.overview import read_image_gc, read_node, read_overview, read_spans
 from leadsman.web.reading.scope import Asked, BadScope, choose
-from leadsman.web.reading.timeline import read_timeline
-from leadsman.web.reading.words import KINDS
+from leadsman.web.reading.timeline import Filter, read_timeline
 from leadsman.web.rendering import csvs
 from leadsman.web.rendering.help import runbook_page, runbooks_page
 from leadsman.web.rendering.links import NUMA, RUNBOOKS, Links
@@ -31,7 +30,7 @@ from streams.alerting.runbook import runbooks
 EPISODES: Final = 200
 LONGEST: Final = 500
 """Characters of one value of an address."""
-_SHOWN: Final = tuple(dict.fromkeys((*Choice._fields, *Narrowing._fields, "numa")))
+_SHOWN: Final = tuple(dict.fromkeys((*Choice._fields, *Narrowing._fields, *Filter._fields, "numa")))
 
 
 class NoSuchNode(LookupError):
@@ -47,9 +46,10 @@ class Request(NamedTuple):
 
     asked: Asked
     node: str
-    kind: str
     shown: Mapping[str, str]
-    """What its map and its table of nodes show."""
+    """What its map, its timeline and its table of nodes show."""
+    wanted: Filter
+    """Of the timeline."""
     choice: Choice
     narrowing: Narrowing
     numa: str = ""
@@ -61,20 +61,18 @@ class Request(NamedTuple):
     @classmethod
     def of(cls, query: Mapping[str, str]) -> "Request":
         """Raises BadScope where a value is too long or of no meaning."""
-        values = {name: query.get(name, "") for name in (*Asked._fields, "node", "kind", "live", "csv", *_SHOWN)}
+        values = {name: query.get(name, "") for name in (*Asked._fields, "node", "live", "csv", *_SHOWN)}
         for name, value in values.items():
             if len(value) > LONGEST:
                 raise BadScope(f"{name} is longer than {LONGEST} characters")
-        if values["kind"] and values["kind"] not in KINDS:
-            raise BadScope(f"kind cannot be {values['kind'][:40]!r}: it is one of {', '.join(KINDS)}")
         if values["numa"] not in ORDERS:
             raise BadScope(f"numa cannot be {values['numa'][:40]!r}: it is one of {', '.join(filter(None, ORDERS))}")
         asked = Asked(*(values[name] for name in Asked._fields))
         return cls(
             asked,
             values["node"],
-            values["kind"],
             {name: values[name] for name in _SHOWN},
+            Filter.of(values),
             Choice.of(values),
             Narrowing.of(values),
             values["numa"],
@@ -95,8 +93,9 @@ def overview_of(db: Database, request: Request, now: Callable[[], datetime] = SY
     if not spans:
         return None
     view = read_overview(db, choose(spans, request.asked, now()), spans)
-    happened = read_timeline(db, view.scope, view.alerts or (), view.image_gc, kind=request.kind)
-    story = timeline(happened, view.scope, csvs.EPISODES if request.csv else EPISODES, request.kind)
+    wanted = request.wanted
+    happened = read_timeline(db, view.scope, view.alerts or (), view.image_gc, wanted=wanted, kinds=kinds_of(wanted))
+    story = timeline(happened, view.scope, csvs.EPISODES if request.csv else EPISODES, wanted)
     if request.csv:
         lines = narrowed(lines_of(view, attention(view)), request.narrowing)
         return request.table(
@@ -106,7 +105,7 @@ def overview_of(db: Database, request: Request, now: Callable[[], datetime] = SY
                 "timeline": partial(csvs.timeline, story),
             }
         )
-    links = Links(view.scope, kind=request.kind, live=request.live, shown=request.shown)
+    links = Links(view.scope, live=request.live, shown=request.shown)
     return overview_page(links, view, story, request.choice, request.narrowing)
 
 
@@ -136,8 +135,9 @@ def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM
     evidence = read_evidence(db, scope)
     alerts = read_alerts(db, evidence, request.node)
     gc = read_image_gc(db, scope, request.node)
-    happened = read_timeline(db, scope, alerts or (), gc, node=request.node, kind=request.kind)
-    story = timeline(happened, scope, csvs.EPISODES if request.csv else EPISODES, request.kind)
+    wanted = request.wanted._replace(on="")
+    happened = read_timeline(db, scope, alerts or (), gc, node=request.node, wanted=wanted, kinds=kinds_of(wanted))
+    story = timeline(happened, scope, csvs.EPISODES if request.csv else EPISODES, wanted)
     if request.csv:
         return request.table(
             {
@@ -147,8 +147,8 @@ def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM
                 "evicted": partial(csvs.evicted, detail),
             }
         )
-    links = Links(scope, node=request.node, kind=request.kind, live=request.live)
-    return node_page(links, evidence, detail, happened, story, gc, alerts)
+    links = Links(scope, node=request.node, live=request.live, shown=request.shown)
+    return node_page(links, of_node(evidence, node.sampled_at), detail, happened, story, gc, alerts)
 
 
 def empty_page(db: Database) -> str:
@@ -165,12 +165,13 @@ def runbook_of(db: Database, request: Request, name: str, now: Callable[[], date
     try:
         spans = read_spans(db)
         scope = choose(spans, request.asked, now()) if spans else None
-        alerts = None if scope is None else read_alerts(db, read_evidence(db, scope), request.node)
+        evidence = None if scope is None else read_evidence(db, scope)
+        alerts = None if evidence is None else read_alerts(db, evidence, request.node)
     except DatabaseError:
         return runbook_page(Links(request.asked, node=request.node, path=path), runbook, None, None)
     links = Links(scope or request.asked, node=request.node, path=path, live=request.live)
     found = None if alerts is None else [alert for alert in alerts if alert.name == name]
-    return runbook_page(links, runbook, found, scope)
+    return runbook_page(links, runbook, found, evidence)
 
 
 def runbooks_of(request: Request) -> str:

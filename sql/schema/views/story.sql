@@ -3,6 +3,7 @@
 -- column node: The node that it concerns; empty where it concerns the cluster
 -- column kind: kubelet, node, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, silence, pending, warning or unknown
 -- column what: A sentence about it
+-- column namespaces: Of the pods and objects that it is about; empty where it is about none
 CREATE OR REPLACE VIEW story AS
 WITH
     (
@@ -25,10 +26,10 @@ WITH
         SELECT toLowCardinality(each.1) AS cluster, each.2 AS last_at, each.3 AS nodes, each.4 AS unsampled, each.5 AS silent
         FROM (SELECT arrayJoin(evidence) AS each)
     )
-SELECT cluster, ts, node, kind, what
+SELECT cluster, ts, node, kind, what, namespaces
 FROM
 (
-    SELECT cluster, ts, node, 'kubelet' AS kind, 'The kubelet started.' AS what
+    SELECT cluster, ts, node, 'kubelet' AS kind, 'The kubelet started.' AS what, CAST([], 'Array(String)') AS namespaces
     FROM node_events FINAL
     -- Before rows are merged, which an Event allows: none of these ever changes in it
     PREWHERE reason = 'Starting' AND object_kind = 'Node' AND component = 'kubelet'
@@ -37,7 +38,8 @@ FROM
         cluster, ts, node, 'pressure' AS kind,
         if(status, concat(condition, ' began.'),
             concat(condition, ' ended', if(lasted_seconds IS NULL, '', concat(' after ', toString(round(lasted_seconds)), ' s')),
-                if(kubelet_restart, ' because the kubelet restarted.', '.'))) AS what
+                if(kubelet_restart, ' because the kubelet restarted.', '.'))) AS what,
+        CAST([], 'Array(String)') AS namespaces
     FROM pressure_changes FINAL
     WHERE NOT kubelet_restart OR lasted_seconds IS NOT NULL
     UNION ALL
@@ -56,7 +58,8 @@ FROM
             if(resource = 'memory' AND position(message, ' was using ') = 0,
                 ' It was within its request, or not measured yet: others used the memory.', ''),
             if(pods_usage_ratio < 0.1, ' Pods use almost none of it: check what lies or runs outside of pods.', '')))
-            || if(time_known, '', ' The time of the eviction is not known: this is when the pod was seen.') AS what
+            || if(time_known, '', ' The time of the eviction is not known: this is when the pod was seen.') AS what,
+        [toString(namespace)] AS namespaces
     FROM pod_evictions
     WHERE cause IN ('pressure', 'limit')
     UNION ALL
@@ -64,7 +67,8 @@ FROM
         cluster, started_at AS ts, node, 'rejection' AS kind,
         concat(toString(pods), if(pods = 1, ' pod was', ' pods were'), ' rejected at admission within ',
             toString(dateDiff('second', started_at, ended_at)), ' s (', condition,
-            if(empty(owners), '', concat('; of ', arrayStringConcat(owners, ', '))), ').') AS what
+            if(empty(owners), '', concat('; of ', arrayStringConcat(owners, ', '))), ').') AS what,
+        arrayMap(each -> toString(each), namespaces) AS namespaces
     FROM admission_storms
     UNION ALL
     SELECT
@@ -87,7 +91,8 @@ FROM
                     if(container = '', '', concat(' in container ', container)),
                     if(cause = 'liveness', ' after a failed liveness or startup probe', ''))),
             if(count() > uniqExact(uid), concat(' (', toString(count()), ' times)'), ''),
-            '.') AS what
+            '.') AS what,
+        groupUniqArray(toString(namespace)) AS namespaces
     FROM
     (
         SELECT cluster, ts AS ended_at, node, namespace, pod, uid, container, cause, actor, if(cause = 'admission', reason, '') AS rejection
@@ -106,7 +111,8 @@ FROM
         concat('Image GC ', transform(verdict,
             ['benign_startup', 'restart_loop', 'persistent', 'insufficient_freed', 'recovered'],
             ['failed once at the start', 'fails at every start of the kubelet', 'does not run', 'frees too little', 'works again'],
-            verdict), ': ', explanation) AS what
+            verdict), ': ', explanation) AS what,
+        CAST([], 'Array(String)') AS namespaces
     FROM image_gc FINAL
     UNION ALL
     SELECT
@@ -114,7 +120,8 @@ FROM
         concat('The scheduler ', transform(verdict,
             ['lost_node', 'stale_view', 'ghost_nodes'],
             ['does not see a node', 'counts too few nodes', 'counts nodes that do not exist'],
-            verdict), if(pod = '', '', concat(', by pod ', namespace, '/', pod)), ': ', evidence) AS what
+            verdict), if(pod = '', '', concat(', by pod ', namespace, '/', pod)), ': ', evidence) AS what,
+        if(namespace = '', [], [toString(namespace)]) AS namespaces
     FROM scheduler_blind_spots FINAL
     WHERE verdict != 'inconclusive'
     UNION ALL
@@ -126,7 +133,8 @@ FROM
             ' not admitted',
             if(count() = 1, '', concat(' within ', toString(dateDiff('second', min(failed_at), max(failed_at))), ' s')),
             if(uniqExact(place) = 1, '', concat(' on ', toString(uniqExact(place)), ' nodes')),
-            ': ', reason, '. ', if(count() = 1, '', 'The last: '), argMax(explanation, failed_at)) AS what
+            ': ', reason, '. ', if(count() = 1, '', 'The last: '), argMax(explanation, failed_at)) AS what,
+        groupUniqArray(toString(namespace)) AS namespaces
     FROM
     (
         SELECT *,
@@ -156,14 +164,15 @@ FROM
     )
     GROUP BY cluster, namespace, owner, maker, reason, runaway
     UNION ALL
-    SELECT cluster, ts, node, 'numa' AS kind, concat('NUMA sources disagree: ', explanation) AS what
+    SELECT cluster, ts, node, 'numa' AS kind, concat('NUMA sources disagree: ', explanation) AS what, CAST([], 'Array(String)') AS namespaces
     FROM numa_disagreements FINAL
     UNION ALL
     SELECT
         l.cluster AS cluster, l.ts AS ts, '' AS node, 'numa' AS kind,
         concat('NUMA, late joiners: ', l.explanation,
             if(w.largest_fit_cpus > l.largest_fit_cpus, concat('; had most_allocated placed the same pods, one of ',
-                toString(w.largest_fit_cpus), ' would still fit'), ''), '.') AS what
+                toString(w.largest_fit_cpus), ' would still fit'), ''), '.') AS what,
+        CAST([], 'Array(String)') AS namespaces
     FROM (SELECT * FROM late_joiners FINAL ORDER BY ts DESC LIMIT 1 BY cluster) AS l
     LEFT JOIN
     (
@@ -175,7 +184,8 @@ FROM
         cluster, ts, node, 'node' AS kind,
         multiIf(state = 'Ready', 'The node is Ready again.',
             state = 'NotReady', concat('The node is not Ready', if(ready_message = '', '.', concat(': ', ready_message))),
-            'Whether the node is Ready is unknown: its kubelet does not report.') AS what
+            'Whether the node is Ready is unknown: its kubelet does not report.') AS what,
+        CAST([], 'Array(String)') AS namespaces
     FROM
     (
         SELECT
@@ -189,7 +199,8 @@ FROM
     WHERE state != before AND (state IN ('NotReady', 'Unknown') OR (state = 'Ready' AND before != ''))
     UNION ALL
     SELECT cluster, ts, node, 'node' AS kind,
-        if(unschedulable, 'The node is cordoned: no new pods are placed on it.', 'The node is no longer cordoned.') AS what
+        if(unschedulable, 'The node is cordoned: no new pods are placed on it.', 'The node is no longer cordoned.') AS what,
+        CAST([], 'Array(String)') AS namespaces
     FROM
     (
         SELECT
@@ -204,7 +215,8 @@ FROM
     SELECT
         c.cluster AS cluster, s.starts_at AS ts, '' AS node, 'silence' AS kind,
         concat('Alerts are silenced until ', formatDateTime(s.ends_at, '%F %T UTC', 'UTC'), ' by ', s.created_by, ' (',
-            arrayStringConcat(arrayMap(m -> concat(m.1, m.2, '"', m.3, '"'), s.matchers), ', '), '): ', s.comment) AS what
+            arrayStringConcat(arrayMap(m -> concat(m.1, m.2, '"', m.3, '"'), s.matchers), ', '), '): ', s.comment) AS what,
+        CAST([], 'Array(String)') AS namespaces
     FROM (SELECT * FROM silences FINAL WHERE ends_at > starts_at) AS s
     CROSS JOIN (SELECT DISTINCT cluster FROM nodes) AS c
     WHERE arrayAll(
@@ -219,7 +231,8 @@ FROM
             if(count() = 1, concat('Pod ', any(w.namespace), '/', any(w.pod), ' is Pending'),
                 concat(toString(count()), ' pods', if(w.owner = '', '', concat(' of ', w.owner)), ' in ', w.namespace, ' are Pending')),
             if(w.node = '', ' and not scheduled', ' and not started'),
-            if(argMax(w.why, (w.since, w.pod)) = '', '.', concat(': ', argMax(w.why, (w.since, w.pod))))) AS what
+            if(argMax(w.why, (w.since, w.pod)) = '', '.', concat(': ', argMax(w.why, (w.since, w.pod))))) AS what,
+        [toString(w.namespace)] AS namespaces
     FROM pod_waits AS w
     WHERE w.until IS NULL
         AND (w.cluster, w.uid) IN
@@ -241,7 +254,8 @@ FROM
     SELECT
         cluster, first_at AS ts, node, 'warning' AS kind,
         concat(reason, if(lower_bound, ', at least ', ', '), toString(times), if(times = 1, ' time', ' times'),
-            if(objects = 1, concat(', ', object), concat(', on ', toString(objects), ' objects')), ': ', if(lengthUTF8(last_message) > 160, concat(substringUTF8(last_message, 1, 159), '…'), last_message)) AS what
+            if(objects = 1, concat(', ', object), concat(', on ', toString(objects), ' objects')), ': ', if(lengthUTF8(last_message) > 160, concat(substringUTF8(last_message, 1, 159), '…'), last_message)) AS what,
+        namespaces
     FROM
     (
         SELECT
@@ -253,7 +267,8 @@ FROM
             max(e.occurrences_lower_bound) AS lower_bound,
             uniqExact(e.object_kind, e.namespace, e.object_name) AS objects,
             any(concat(e.object_kind, ' ', if(e.object_kind = 'Node', '', concat(e.namespace, '/')), e.object_name)) AS object,
-            argMax(e.message, (e.ts, e.message)) AS last_message
+            argMax(e.message, (e.ts, e.message)) AS last_message,
+            groupUniqArrayIf(toString(e.namespace), e.namespace != '' AND e.object_kind != 'Node') AS namespaces
         FROM node_events AS e FINAL
         PREWHERE e.type = 'Warning' AND e.reason NOT IN (
             -- Told by the lines above
@@ -265,20 +280,23 @@ FROM
     SELECT
         cluster, assumeNotNull(each.2) AS ts, each.1 AS node, 'unknown' AS kind,
         concat('No statistics of this kubelet after this time; the cluster was observed for another ',
-            if(each.3 < 7200, concat(toString(intDiv(each.3, 60)), ' min.'), concat(toString(intDiv(each.3, 3600)), ' h.'))) AS what
+            if(each.3 < 7200, concat(toString(intDiv(each.3, 60)), ' min.'), concat(toString(intDiv(each.3, 3600)), ' h.'))) AS what,
+        CAST([], 'Array(String)') AS namespaces
     FROM seen
     ARRAY JOIN silent AS each
     UNION ALL
     SELECT
         cluster, last_at AS ts, '' AS node, 'unknown' AS kind,
         concat('No kubelet statistics of ', toString(unsampled), ' of ', toString(nodes),
-            if(nodes = 1, ' node', ' nodes'), ' were seen: how much room they have left is not known.') AS what
+            if(nodes = 1, ' node', ' nodes'), ' were seen: how much room they have left is not known.') AS what,
+        CAST([], 'Array(String)') AS namespaces
     FROM seen
     WHERE unsampled > 0
     UNION ALL
     SELECT
         cluster, min(at) AS ts, '' AS node, 'unknown' AS kind,
-        concat('Verdicts from ', resource, ' are partial from here on: ', toString(sum(entries)), ' entries had no room within the hour.') AS what
+        concat('Verdicts from ', resource, ' are partial from here on: ', toString(sum(entries)), ' entries had no room within the hour.') AS what,
+        CAST([], 'Array(String)') AS namespaces
     FROM
     (
         SELECT cluster, resource, ts AS at, toUInt64OrZero(extract(error, '^partial: the ([0-9]+) ')) AS entries

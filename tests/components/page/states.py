@@ -14,7 +14,7 @@ from components.rows import T0, row, store, store_samples, summary
 from paths import LATE_JOINERS, NODE_PRESSURE
 from sql.database.open import Database, connect
 from sql.schema.migrate import migrate
-from streams.fold.findings import EvictionSignal, NodeFit, NodeRow
+from streams.fold.findings import EvictionSignal, NodeFit, NodeRow, PodBinding
 
 QUIET: Final = "c"
 """The cluster in which nothing happens."""
@@ -92,6 +92,8 @@ def _quiet(db: Database) -> None:
                 pool="general", created_at=T0 - timedelta(days=9)),
             *(row(NodeFit, node=node, resource=resource, capacity=has, allocatable=has, requested=has // 3, free=has)
               for resource, has in (("cpu", 16_000), ("memory", 64 * _GIB))),
+            row(PodBinding, change="bound", phase="Running", node=node, namespace="shop", pod=f"web-{nth}",
+                uid=f"u{nth}"),
             *(row(EvictionSignal, node=node, signal=signal, available=(40 - nth) * _GIB, capacity=64 * _GIB,
                   hard_threshold=_GIB) for signal in ("memory.available", "nodefs.available", "imagefs.available")),
         )  # fmt: skip

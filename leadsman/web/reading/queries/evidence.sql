@@ -33,5 +33,15 @@ SELECT
             UNION ALL SELECT max(observed_at) AS last FROM node_events WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
             UNION ALL SELECT max(ts) AS last FROM pod_bindings WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
         )
-    ) AS last_at
+    ) AS last_at,
+    (
+        SELECT count() > 0
+        FROM (SELECT 1 FROM pod_bindings WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} LIMIT 1)
+    ) AS pods_seen,
+    (
+        SELECT arraySort(groupUniqArray(toString(resource)))
+        FROM source_errors
+        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+            AND node = '' AND kind IN ('silent', 'unreadable') AND resource IN ('nodes', 'pods', 'events')
+    ) AS unread
 SETTINGS final = 0

@@ -1,9 +1,10 @@
 -- What was concluded, in words, the last first
-SELECT ts, node, kind, what
+SELECT ts, node, kind, what, namespaces
 FROM story
 WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
     AND ({node:String} = '' OR node = {node:String})
-    AND ({kind:String} = '' OR kind = {kind:String})
+    AND ({namespace:String} = '' OR has(namespaces, {namespace:String}))
+    AND (empty({kinds:Array(String)}) OR has({kinds:Array(String)}, kind))
 ORDER BY ts DESC, node DESC, kind DESC, what DESC
 LIMIT {limit:UInt32}
 -- Planning the branches of the view takes longer than reading them: without steps that save nothing here

@@ -6,6 +6,7 @@ SELECT
 FROM story
 WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
     AND ({node:String} = '' OR node = {node:String})
+    AND ({namespace:String} = '' OR has(namespaces, {namespace:String}))
 GROUP BY kind, piece
 ORDER BY kind, piece
 -- Planning the branches of the view takes longer than reading them: without steps that save nothing here

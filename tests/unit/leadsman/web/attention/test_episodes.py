@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from components.rows import T0
 from leadsman.web.attention.badges import Severity
-from leadsman.web.attention.episodes import Episode, fold, timeline
+from leadsman.web.attention.episodes import Episode, fold, kinds_of, timeline
 from leadsman.web.reading.scope import Scope
-from leadsman.web.reading.timeline import Happened, Happening
+from leadsman.web.reading.timeline import Filter, Happened, Happening
 
 SCOPE = Scope("c", T0, T0 + timedelta(hours=2))
 
@@ -83,10 +83,37 @@ def test_a_piece_that_is_over_is_hollow_while_its_episode_lasts() -> None:
 def test_keys_are_the_same_whatever_is_shown() -> None:
     happened = Happened((lasting(0, None), evicted(5, "p")), {}, True)
     whole = timeline(happened, SCOPE, 10)
-    narrowed = timeline(happened, SCOPE, 10, "eviction")
+    narrowed = timeline(happened, SCOPE, 10, Filter(kind="eviction"))
     assert [each.key for each in narrowed.episodes] == ["e1"] == [whole.episodes[1].key]
     assert [lane.kind for lane in narrowed.lanes] == ["eviction", "pressure"]
     assert (narrowed.total, timeline(happened, SCOPE, 1).total) == (1, 2)
+
+
+def test_a_filter_narrows_an_episode_to_the_pieces_that_fit() -> None:
+    """Three evictions, two of them in shop, one of these on n2; and a pressure that is in no namespace."""
+    shop = [evicted(nth, f"p{nth}", node=f"n{nth}")._replace(namespaces=("shop",)) for nth in (1, 2)]
+    other = evicted(3, "p3", node="n2")._replace(namespaces=("bank",))
+    happened = Happened((lasting(0, None), *shop, other), {}, True)
+
+    def of(**wanted: str) -> list[str]:
+        return words(list(timeline(happened, SCOPE, 10, Filter(**wanted)).episodes))
+
+    assert of(namespace="shop") == ["2 pods were evicted: low on memory"]
+    assert of(namespace="shop", on="n2") == ["Pod a/p2 was evicted: low on memory, 1 GiB available."]
+    assert of(on="n1") == ["Pod a/p1 was evicted: low on memory, 1 GiB available."]
+    assert of(severity="critical") == ["3 pods were evicted: low on memory"]
+    assert of(severity="warning") == ["DiskPressure"]
+    assert of(namespace="nowhere") == []
+    seen = timeline(happened, SCOPE, 10, Filter(namespace="shop"))
+    assert [lane.kind for lane in seen.lanes] == ["eviction"]
+    assert (seen.nodes, seen.namespaces) == (("n", "n1", "n2"), ("bank", "shop"))
+
+
+def test_a_severity_is_looked_for_in_its_kinds() -> None:
+    assert set(kinds_of(Filter(severity="critical"))) == {"eviction", "node", "scheduler"}
+    assert kinds_of(Filter(severity="critical", kind="eviction")) == ["eviction"]
+    assert kinds_of(Filter(kind="kubelet")) == ["kubelet"]
+    assert kinds_of(Filter()) == []
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from html.parser import HTMLParser
 
+import pytest
 from rich.console import Console
 
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.cli.present.story import print_story
-from leadsman.web.reading.evidence import Evidence, freshness, nothing_found
+from leadsman.web.reading.evidence import Evidence, absent, freshness, nothing_found
 from leadsman.web.reading.scope import Asked, Scope
 from leadsman.web.rendering.report import write_report
-from leadsman.web.site.pages import Request, node_of, overview_of
+from leadsman.web.site.pages import Request, node_of, overview_of, runbook_of
 from sql.database.open import Database
 from streams.fold.findings import (
     NodeEvent,
@@ -71,6 +72,10 @@ def report(db: Database) -> Text:
 
 def ready(name: str, *, value: bool | None = True) -> NodeRow:
     return row(NodeRow, node=name, uid=name, ready=value)
+
+
+def running(node: str) -> PodBinding:
+    return row(PodBinding, change="bound", phase="Running", node=node, namespace="shop", pod="web", uid="u")
 
 
 def sampled(db: Database, *names: str, minutes: int = 0) -> None:
@@ -142,7 +147,7 @@ def test_warnings_are_told_by_reason_with_their_count(database: Database) -> Non
 
 
 def test_only_a_cluster_that_was_seen_whole_and_lately_is_all_clear(database: Database) -> None:
-    store(database, ready("n"))
+    store(database, ready("n"), running("n"))
     sampled(database, "n")
     lately = page(database, T0 + timedelta(minutes=9))
     assert "all clear" in lately.text
@@ -155,7 +160,7 @@ def test_only_a_cluster_that_was_seen_whole_and_lately_is_all_clear(database: Da
 
 
 def test_a_range_that_was_asked_for_is_judged_at_its_end(database: Database) -> None:
-    store(database, ready("n"))
+    store(database, ready("n"), running("n"))
     sampled(database, "n")
     at = {"since": (T0 - timedelta(minutes=30)).isoformat(), "until": (T0 + timedelta(minutes=1)).isoformat()}
     assert "all clear" in page(database, T0 + timedelta(days=9), **at).text
@@ -221,10 +226,13 @@ SEEN = Evidence(HOUR, 12, 12, 340, 120, HOUR.until, HOUR.until)
 def test_the_sentence_tells_what_was_looked_for_in_how_much() -> None:
     assert nothing_found(SEEN) == (
         "No evictions, node pressure, nodes that are not Ready, pending pods, Warning Events, image-GC, NUMA or "
-        "scheduling problems in 12 nodes, 340 pods and 120 Events from 2026-07-01 12:00:00 to 2026-07-01 13:00:00 "
-        "UTC, with kubelet statistics of 12 of 12 nodes."
+        "scheduling problems in 12 nodes, changes of 340 pods and 120 Events from 2026-07-01 12:00:00 to 2026-07-01 "
+        "13:00:00 UTC, with kubelet statistics of 12 of 12 nodes."
     )
-    assert "without kubelet statistics, so room" in nothing_found(SEEN._replace(sampled_nodes=0, last_sample_at=None))
+    without = nothing_found(SEEN._replace(sampled_nodes=0, last_sample_at=None))
+    assert without.endswith(" UTC. Without kubelet statistics, room and pressure ahead are not known.")
+    some = nothing_found(SEEN._replace(sampled_nodes=3))
+    assert some.endswith(" of 3 of 12 nodes. The room of the other nodes is not known.")
 
 
 def test_of_a_range_in_which_nothing_was_seen_nothing_is_said() -> None:
@@ -233,6 +241,99 @@ def test_of_a_range_in_which_nothing_was_seen_nothing_is_said() -> None:
         "Nothing is known of this range: no sample, Event or change of a pod was seen in it. "
         "Before it, the last was at 2026-07-01 10:00:00 UTC."
     )
+
+
+def test_who_sees_no_pod_concludes_nothing_about_evictions() -> None:
+    blind = SEEN._replace(pods=0, pods_seen=False)
+    assert "No evictions" not in nothing_found(blind)
+    assert nothing_found(blind).endswith("No pod was seen: evictions, OOM kills and pending pods are not known.")
+    assert not blind.complete
+
+
+def test_a_stream_that_was_not_read_all_the_time_leaves_nothing_well() -> None:
+    deaf = SEEN._replace(unread=("pods",))
+    assert not deaf.complete
+    assert absent(deaf, "No alert fired") == (
+        "No alert fired in what was seen. Not read all the time, so something may be missing: pods."
+    )
+
+
+def test_what_was_not_found_is_only_as_certain_as_what_was_seen() -> None:
+    quiet = "No alert fired"
+    assert absent(SEEN, quiet) == "No alert fired."
+    stale = SEEN._replace(last_at=HOUR.until - timedelta(minutes=31))
+    assert absent(stale, quiet) == (
+        "No alert fired up to the last observation, 2026-07-01 12:29:00 UTC, 31 min before the end. "
+        "What came after is not known."
+    )
+    before = SEEN._replace(sampled_nodes=0, pods=0, events=0, last_at=T0 - timedelta(hours=30))
+    assert absent(before, quiet) == (
+        "Not known: nothing was observed in this range. "
+        "The last observation was at 2026-06-30 06:00:00 UTC, 1 d 7 h before the end."
+    )
+    assert absent(SEEN._replace(last_at=None), quiet).startswith("Not known: nothing was observed")
+
+
+REASSURING = ("all clear", "No alert fired in this range.", "It did not fire in this range.", "list of nodes.")
+"""What a page says where everything was seen."""
+AT_NOON = {"since": T0.isoformat(), "until": (T0 + timedelta(minutes=5)).isoformat()}
+LATER = {"since": (T0 + timedelta(hours=5)).isoformat(), "until": (T0 + timedelta(hours=6)).isoformat()}
+
+
+@pytest.mark.parametrize(
+    ("state", "asked", "age"),
+    [
+        ("whole", AT_NOON, ""),
+        ("whole", LATER, "6 h before the end"),
+        ("whole", {"last": "1h"}, "1 d ago"),
+        ("some nodes only", AT_NOON, ""),
+        ("samples only", AT_NOON, ""),
+        ("a stream silent", AT_NOON, ""),
+    ],
+)
+def test_no_page_reassures_without_evidence(database: Database, state: str, asked: dict[str, str], age: str) -> None:
+    """Of a cluster in which nothing happens; only seen whole and at its time it may."""
+    sampled(database, "n")
+    if state != "samples only":
+        store(database, ready("n"), running("n"))
+    if state == "some nodes only":
+        store(database, ready("m"))
+    if state == "a stream silent":
+        store(database, row(SourceError, resource="pods", kind="silent", error="stream silent for 120 s"))
+    request, now = Request.of(asked), T0 + timedelta(days=1)
+    pages = [
+        overview_of(database, request, lambda: now),
+        runbook_of(database, request, "PodsEvicted", lambda: now),
+        *(
+            [write_report(database, Asked(**asked), now)] if "until" in asked else ()
+        ),  # judged at the end of its range
+    ]
+    whole = (state, asked) == ("whole", AT_NOON)
+    for made in pages:
+        assert made is not None
+        found = Text(made)
+        said = [each for each in REASSURING if each in found.text]
+        assert bool(said) is whole, said
+        assert ("quiet unknown" in found.classes) is not whole
+        assert age in found.text
+
+
+def test_a_number_of_zero_needs_evidence_too(database: Database) -> None:
+    store(database, ready("n"), running("n"))
+    sampled(database, "n")
+    assert page(database, T0).text.count("not ready0") == 1
+    assert "not ready?" in page(database, T0 + timedelta(days=1)).text
+
+
+def test_a_node_s_page_is_as_fresh_as_the_node(database: Database) -> None:
+    store(database, ready("heard"), ready("silent"), running("heard"))
+    sampled(database, "heard", "silent")
+    sampled(database, "heard", minutes=45)
+    now = T0 + timedelta(minutes=50)
+    made = node_of(database, Request.of({"node": "silent"}), lambda: now)
+    assert made is not None
+    last = "Last sample 2026-07-01 12:00:00 UTC, 50 min ago; last observation 2026-07-01 12:45:00 UTC, 5 min ago"
+    assert last in Text(made).text
 
 
 def test_freshness_names_the_last_sample_and_what_came_after() -> None:

@@ -12,7 +12,7 @@ from components.rows import T0, row, store
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.overview import read_image_gc
 from leadsman.web.reading.scope import Asked, Scope, Span, choose
-from leadsman.web.reading.timeline import Happened, of_alerts, read_timeline, ticks
+from leadsman.web.reading.timeline import Filter, Happened, of_alerts, read_timeline, ticks
 from leadsman.web.rendering.links import Links, ReportLinks
 from sql.database.open import Database
 from streams.fold.findings import ImageGc, NodeRow, PodEnd, PressureChange
@@ -35,7 +35,7 @@ def change(minutes: float, status: bool, **values: Any) -> PressureChange:
     return row(PressureChange, ts=at(minutes), **(given | values))
 
 
-def happened(db: Database, **values: str) -> Happened:
+def happened(db: Database, **values: Any) -> Happened:
     return read_timeline(db, SCOPE, (), read_image_gc(db, SCOPE), **values)
 
 
@@ -110,8 +110,42 @@ def test_a_link_to_a_node_carries_its_name_and_the_range(name: str) -> None:
     assert parse_qs(address.query) == {"cluster": ["c&d"], "last": ["6h"], "node": [name]}
 
 
+def test_each_line_of_the_story_knows_its_namespaces(database: Database) -> None:
+    ended = {"cause": "oom_kill", "node": "n", "updated_at": at(5)}
+    store(
+        database,
+        row(PodEnd, ts=at(5), namespace="shop", pod="web", uid="a", container="web", **ended),
+        row(PodEnd, ts=at(5), namespace="bank", pod="api", uid="b", container="web", **ended),
+        change(1, status=True),
+    )
+    found = happened(database).happenings
+    assert {each.kind: set(each.namespaces) for each in found} == {"pod_end": {"shop", "bank"}, "pressure": set()}
+
+
+def test_of_a_story_too_long_to_be_read_whole_what_is_wanted_is_read(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two may be read: the last two are of n2, and what is asked for is of n1 in shop."""
+    monkeypatch.setattr("leadsman.web.reading.timeline.WHOLE", 2)
+    for nth, (node, namespace) in enumerate([("n1", "shop"), ("n2", "bank"), ("n2", "bank")]):
+        end = {"namespace": namespace, "pod": f"p{nth}", "uid": f"u{nth}", "container": "c", "updated_at": at(5)}
+        store(database, row(PodEnd, ts=at(5 * nth), node=node, cause="oom_kill", **end))
+    found = happened(database, wanted=Filter(on="n1", namespace="shop"), kinds=["pod_end"])
+    assert not found.whole
+    assert [each.node for each in found.happenings] == ["n1"]
+    assert sum(found.shape["pod_end"].values()) == 1
+
+
+def test_a_choice_of_the_timeline_keeps_the_others() -> None:
+    links = Links(SCOPE, shown={"on": "n1", "namespace": "shop", "severity": "critical", "room": "disk"})
+    (address,) = [urlsplit(address) for kind, (_, address) in links.kinds() if kind == "eviction"]
+    kept = {"on": ["n1"], "namespace": ["shop"], "severity": ["critical"], "room": ["disk"], "kind": ["eviction"]}
+    assert kept.items() <= parse_qs(address.query).items()
+    assert kept["on"] == parse_qs(urlsplit(links.range("1h")).query)["on"]
+
+
 def test_a_wider_range_keeps_the_node_and_the_kind() -> None:
-    query = parse_qs(urlsplit(Links(SCOPE, node="n", kind="alert").wider()).query)
+    query = parse_qs(urlsplit(Links(SCOPE, node="n", shown={"kind": "alert"}).wider()).query)
     assert query == {
         "cluster": ["c"], "node": ["n"], "kind": ["alert"],
         "since": ["2026-07-01T10:00:00Z"], "until": ["2026-07-01T16:00:00Z"],

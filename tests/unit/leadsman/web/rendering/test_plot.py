@@ -108,9 +108,11 @@ def test_the_readout_has_the_moment_nearest_to_a_threshold() -> None:
     assert [(threshold.kind, bound) for threshold, bound in acting] == [("hard", 17 * GIB)]
 
 
-def happening(minute: float, kind: str, what: str, until: float | None = -1, **more: str) -> Happening:
+def happening(
+    minute: float, kind: str, what: str, until: float | None = -1, about: str = "", resource: str = ""
+) -> Happening:
     ends = None if until is None else T0 + timedelta(minutes=minute if until < 0 else until)
-    return Happening(T0 + timedelta(minutes=minute), ends, "n", kind, what, **more)
+    return Happening(T0 + timedelta(minutes=minute), ends, "n", kind, what, about, resource)
 
 
 HAPPENED = (

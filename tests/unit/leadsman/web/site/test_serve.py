@@ -121,6 +121,7 @@ def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere() -> None:
         ("/?cluster=other", 400, "There are: c"),
         ("/?since=%3Cb%3E", 400, "since cannot be &#39;&lt;b&gt;&#39;"),
         ("/?kind=none", 400, "kind cannot be"),
+        ("/?severity=bad", 400, "severity cannot be"),
         ("/?q=" + "x" * 501, 400, "longer than 500"),
         ("/healthz", 200, '"alive": true'),
         ("/runbooks/", 200, "The kubelet evicted running pods"),
