@@ -1,6 +1,7 @@
 -- Everything that was concluded, in words, in the order of time: for the report and the story after a replay.
 -- column ts: When it happened or began
 -- column node: The node that it concerns; empty where it concerns the cluster
+-- column namespaces: Those of the pods and objects that it concerns; empty where it concerns a node or the cluster
 -- column kind: kubelet, node, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, silence, pending, warning or unknown
 -- column what: A sentence about it
 CREATE OR REPLACE VIEW story AS
@@ -25,16 +26,16 @@ WITH
         SELECT toLowCardinality(each.1) AS cluster, each.2 AS last_at, each.3 AS nodes, each.4 AS unsampled, each.5 AS silent
         FROM (SELECT arrayJoin(evidence) AS each)
     )
-SELECT cluster, ts, node, kind, what
+SELECT cluster, ts, node, namespaces, kind, what
 FROM
 (
-    SELECT cluster, ts, node, 'kubelet' AS kind, 'The kubelet started.' AS what
+    SELECT cluster, ts, node, emptyArrayString() AS namespaces, 'kubelet' AS kind, 'The kubelet started.' AS what
     FROM node_events FINAL
     -- Before rows are merged, which an Event allows: none of these ever changes in it
     PREWHERE reason = 'Starting' AND object_kind = 'Node' AND component = 'kubelet'
     UNION ALL
     SELECT
-        cluster, ts, node, 'pressure' AS kind,
+        cluster, ts, node, emptyArrayString() AS namespaces, 'pressure' AS kind,
         if(status, concat(condition, ' began.'),
             concat(condition, ' ended', if(lasted_seconds IS NULL, '', concat(' after ', toString(round(lasted_seconds)), ' s')),
                 if(kubelet_restart, ' because the kubelet restarted.', '.'))) AS what
@@ -42,7 +43,7 @@ FROM
     WHERE NOT kubelet_restart OR lasted_seconds IS NOT NULL
     UNION ALL
     SELECT
-        cluster, ts, node, if(cause = 'limit', 'limit', 'eviction') AS kind,
+        cluster, ts, node, [namespace] AS namespaces, if(cause = 'limit', 'limit', 'eviction') AS kind,
         if(cause = 'limit', concat('Pod ', namespace, '/', pod, ' was evicted for its own limit. ', message), concat(
             'Pod ', namespace, '/', pod, ' was evicted: low on ', resource,
             if(available IS NULL OR threshold IS NULL, '',
@@ -61,14 +62,14 @@ FROM
     WHERE cause IN ('pressure', 'limit')
     UNION ALL
     SELECT
-        cluster, started_at AS ts, node, 'rejection' AS kind,
+        cluster, started_at AS ts, node, namespaces, 'rejection' AS kind,
         concat(toString(pods), if(pods = 1, ' pod was', ' pods were'), ' rejected at admission within ',
             toString(dateDiff('second', started_at, ended_at)), ' s (', condition,
             if(empty(owners), '', concat('; of ', arrayStringConcat(owners, ', '))), ').') AS what
     FROM admission_storms
     UNION ALL
     SELECT
-        cluster, min(ended_at) AS ts, node, 'pod_end' AS kind,
+        cluster, min(ended_at) AS ts, node, arraySort(groupUniqArray(namespace)) AS namespaces, 'pod_end' AS kind,
         concat(
             if(uniqExact(uid) = 1, concat('Pod ', any(namespace), '/', any(pod), ' was '),
                 concat(toString(uniqExact(uid)), ' pods were ')),
@@ -102,7 +103,7 @@ FROM
     )
     GROUP BY cluster, node, cause, actor, rejection, container, toStartOfMinute(ended_at)
     UNION ALL
-    SELECT cluster, ts, node, 'image_gc' AS kind,
+    SELECT cluster, ts, node, emptyArrayString() AS namespaces, 'image_gc' AS kind,
         concat('Image GC ', transform(verdict,
             ['benign_startup', 'restart_loop', 'persistent', 'insufficient_freed', 'recovered'],
             ['failed once at the start', 'fails at every start of the kubelet', 'does not run', 'frees too little', 'works again'],
@@ -110,7 +111,7 @@ FROM
     FROM image_gc FINAL
     UNION ALL
     SELECT
-        cluster, ts, node, 'scheduler' AS kind,
+        cluster, ts, node, if(pod = '', [], [namespace]) AS namespaces, 'scheduler' AS kind,
         concat('The scheduler ', transform(verdict,
             ['lost_node', 'stale_view', 'ghost_nodes'],
             ['does not see a node', 'counts too few nodes', 'counts nodes that do not exist'],
@@ -119,7 +120,7 @@ FROM
     WHERE verdict != 'inconclusive'
     UNION ALL
     SELECT
-        cluster, min(failed_at) AS ts, if(uniqExact(place) = 1, any(place), '') AS node, 'numa' AS kind,
+        cluster, min(failed_at) AS ts, if(uniqExact(place) = 1, any(place), '') AS node, [namespace] AS namespaces, 'numa' AS kind,
         concat(
             if(count() = 1, concat('Pod ', any(namespace), '/', any(pod), ' was'),
                 concat(toString(count()), ' pods', if(owner = '', '', concat(' of ', owner)), ' in ', namespace, ' were')),
@@ -156,11 +157,11 @@ FROM
     )
     GROUP BY cluster, namespace, owner, maker, reason, runaway
     UNION ALL
-    SELECT cluster, ts, node, 'numa' AS kind, concat('NUMA sources disagree: ', explanation) AS what
+    SELECT cluster, ts, node, emptyArrayString() AS namespaces, 'numa' AS kind, concat('NUMA sources disagree: ', explanation) AS what
     FROM numa_disagreements FINAL
     UNION ALL
     SELECT
-        l.cluster AS cluster, l.ts AS ts, '' AS node, 'numa' AS kind,
+        l.cluster AS cluster, l.ts AS ts, '' AS node, emptyArrayString() AS namespaces, 'numa' AS kind,
         concat('NUMA, late joiners: ', l.explanation,
             if(w.largest_fit_cpus > l.largest_fit_cpus, concat('; had most_allocated placed the same pods, one of ',
                 toString(w.largest_fit_cpus), ' would still fit'), ''), '.') AS what
@@ -172,7 +173,7 @@ FROM
     WHERE l.verdict = 'late_joiners_emptier'
     UNION ALL
     SELECT
-        cluster, ts, node, 'node' AS kind,
+        cluster, ts, node, emptyArrayString() AS namespaces, 'node' AS kind,
         multiIf(state = 'Ready', 'The node is Ready again.',
             state = 'NotReady', concat('The node is not Ready', if(ready_message = '', '.', concat(': ', ready_message))),
             'Whether the node is Ready is unknown: its kubelet does not report.') AS what
@@ -188,7 +189,7 @@ FROM
     )
     WHERE state != before AND (state IN ('NotReady', 'Unknown') OR (state = 'Ready' AND before != ''))
     UNION ALL
-    SELECT cluster, ts, node, 'node' AS kind,
+    SELECT cluster, ts, node, emptyArrayString() AS namespaces, 'node' AS kind,
         if(unschedulable, 'The node is cordoned: no new pods are placed on it.', 'The node is no longer cordoned.') AS what
     FROM
     (
@@ -202,7 +203,7 @@ FROM
     WHERE unschedulable != before AND NOT deleted
     UNION ALL
     SELECT
-        c.cluster AS cluster, s.starts_at AS ts, '' AS node, 'silence' AS kind,
+        c.cluster AS cluster, s.starts_at AS ts, '' AS node, emptyArrayString() AS namespaces, 'silence' AS kind,
         concat('Alerts are silenced until ', formatDateTime(s.ends_at, '%F %T UTC', 'UTC'), ' by ', s.created_by, ' (',
             arrayStringConcat(arrayMap(m -> concat(m.1, m.2, '"', m.3, '"'), s.matchers), ', '), '): ', s.comment) AS what
     FROM (SELECT * FROM silences FINAL WHERE ends_at > starts_at) AS s
@@ -214,7 +215,7 @@ FROM
         s.matchers)
     UNION ALL
     SELECT
-        w.cluster AS cluster, min(w.since) AS ts, w.node AS node, 'pending' AS kind,
+        w.cluster AS cluster, min(w.since) AS ts, w.node AS node, [w.namespace] AS namespaces, 'pending' AS kind,
         concat(
             if(count() = 1, concat('Pod ', any(w.namespace), '/', any(w.pod), ' is Pending'),
                 concat(toString(count()), ' pods', if(w.owner = '', '', concat(' of ', w.owner)), ' in ', w.namespace, ' are Pending')),
@@ -239,7 +240,7 @@ FROM
     GROUP BY w.cluster, w.namespace, w.owner, w.node
     UNION ALL
     SELECT
-        cluster, first_at AS ts, node, 'warning' AS kind,
+        cluster, first_at AS ts, node, if(has(places, ''), [], places) AS namespaces, 'warning' AS kind,
         concat(reason, if(lower_bound, ', at least ', ', '), toString(times), if(times = 1, ' time', ' times'),
             if(objects = 1, concat(', ', object), concat(', on ', toString(objects), ' objects')), ': ', if(lengthUTF8(last_message) > 160, concat(substringUTF8(last_message, 1, 159), '…'), last_message)) AS what
     FROM
@@ -252,6 +253,7 @@ FROM
             sum(e.occurrences) AS times,
             max(e.occurrences_lower_bound) AS lower_bound,
             uniqExact(e.object_kind, e.namespace, e.object_name) AS objects,
+            arraySort(groupUniqArray(if(e.object_kind = 'Node', '', e.namespace))) AS places,
             any(concat(e.object_kind, ' ', if(e.object_kind = 'Node', '', concat(e.namespace, '/')), e.object_name)) AS object,
             argMax(e.message, (e.ts, e.message)) AS last_message
         FROM node_events AS e FINAL
@@ -263,21 +265,21 @@ FROM
     )
     UNION ALL
     SELECT
-        cluster, assumeNotNull(each.2) AS ts, each.1 AS node, 'unknown' AS kind,
+        cluster, assumeNotNull(each.2) AS ts, each.1 AS node, emptyArrayString() AS namespaces, 'unknown' AS kind,
         concat('No statistics of this kubelet after this time; the cluster was observed for another ',
             if(each.3 < 7200, concat(toString(intDiv(each.3, 60)), ' min.'), concat(toString(intDiv(each.3, 3600)), ' h.'))) AS what
     FROM seen
     ARRAY JOIN silent AS each
     UNION ALL
     SELECT
-        cluster, last_at AS ts, '' AS node, 'unknown' AS kind,
+        cluster, last_at AS ts, '' AS node, emptyArrayString() AS namespaces, 'unknown' AS kind,
         concat('No kubelet statistics of ', toString(unsampled), ' of ', toString(nodes),
             if(nodes = 1, ' node', ' nodes'), ' were seen: how much room they have left is not known.') AS what
     FROM seen
     WHERE unsampled > 0
     UNION ALL
     SELECT
-        cluster, min(at) AS ts, '' AS node, 'unknown' AS kind,
+        cluster, min(at) AS ts, '' AS node, emptyArrayString() AS namespaces, 'unknown' AS kind,
         concat('Verdicts from ', resource, ' are partial from here on: ', toString(sum(entries)), ' entries had no room within the hour.') AS what
     FROM
     (
