@@ -36,11 +36,11 @@ def read_as(
     """Yield what is made of everything that the paths hold, in order of `ts`, ties in the order of the paths.
 
     A path is a capture file, a file of `kubectl get` or of a kubelet's answer, or a folder: a `kubectl cluster-info
-    dump`, a support bundle, a must-gather, or one with any of these files. What a dump lacks is taken from `cluster`,
-    `node` and `at` (aware); a capture needs none of them. `skipped` counts the kinds of a dump's objects that
-    Leadsman does not use. The same paths give the same sequence. Raises `SourceError` for a path that is not there or
-    a folder without anything known before anything is read; for files that hold no observation, or cannot be placed,
-    after all the others.
+    dump`, a support bundle, a must-gather, a sosreport, or one with any of these files. What a dump lacks is taken
+    from `cluster`, `node` and `at` (aware); a capture needs none of them. `skipped` counts the kinds of a dump's
+    objects that Leadsman does not use. The same paths give the same sequence. Raises `SourceError` for a path that is
+    not there or a folder without anything known before anything is read; for files that hold no observation, or
+    cannot be placed, after all the others.
     """
     meter = Meter()
     refused: list[SourceError] = []
