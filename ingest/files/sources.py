@@ -46,7 +46,7 @@ def read_as(
     refused: list[SourceError] = []
     counted: Counter[str] = Counter() if skipped is None else skipped
     snapshot = Snapshot(cluster=cluster, node=node, at=at, skipped=counted, refused=refused)
-    files = [_noting(entries, refused) for path in paths for entries in _read_path(path, meter, snapshot)]
+    files = [noting(entries, refused) for path in paths for entries in _read_path(path, meter, snapshot)]
     observations = 0
 
     def made_and_counted(entry: Entry) -> T:
@@ -69,8 +69,8 @@ read_sources: Final = partial(read_as, itself)
 """Give everything that the paths hold, as it was read."""
 
 
-def _noting(entries: Iterator[Observed | Unreadable], refused: list[SourceError]) -> Iterator[Observed | Unreadable]:
-    """Yield the entries; a file that turns out not to be a source must not stop the others from being read."""
+def noting(entries: Iterator[Observed | Unreadable], refused: list[SourceError]) -> Iterator[Observed | Unreadable]:
+    """Yield the entries; why they end early is in `refused`, and does not stop others from being read."""
     try:
         yield from entries
     except SourceError as error:
