@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 EXIT_INTERRUPTED = 130
+PLUGIN = "kubectl leadsman"
 
 
 def main() -> NoReturn:
@@ -20,7 +21,17 @@ def kubectl() -> NoReturn:
 
     arguments = sys.argv[1:]
     named = bool(arguments) and arguments[0] in {*COMMANDS, "-h", "--help", "--version"}
-    _run(arguments if named else ["look", *arguments], "kubectl leadsman")
+    _run(arguments if named else ["look", *arguments], PLUGIN)
+
+
+def kubectl_complete() -> None:
+    """What kubectl runs to complete `kubectl leadsman`: with the words after it, of which the last is begun."""
+    from leadsman.cli.completion import for_kubectl  # noqa: PLC0415 - as below
+    from leadsman.cli.main import COMMANDS, app  # noqa: PLC0415
+
+    *words, begun = sys.argv[1:] or [""]
+    named = words[0] in COMMANDS if words else not begun.startswith("-")
+    sys.stdout.write(for_kubectl(app, PLUGIN, words if named else ["look", *words], begun))
 
 
 def _run(arguments: Sequence[str], name: str | None) -> NoReturn:

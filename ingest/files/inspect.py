@@ -13,7 +13,8 @@ from rich.text import Text
 from common.durations import in_words
 from common.text import plain
 from ingest.files.inspection import Inspection, summarize
-from ingest.files.sources import Progress, read_sources
+from ingest.files.lines import SourceError
+from ingest.files.sources import Progress, noting, read_sources
 
 SHOWN_ROWS: Final = 20
 """Of each table; the rest is counted."""
@@ -27,10 +28,14 @@ def inspect(
     at: datetime | None = None,
     progress: Progress | None = None,
 ) -> Inspection:
-    """Read `paths` as `read_sources` does, with the same `SourceError`, and sum up what they hold."""
+    """Read `paths` as `read_sources` does, and sum up what they hold; its `SourceError` where that is nothing."""
     skipped: Counter[str] = Counter()
+    refused: list[SourceError] = []
     entries = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
-    return summarize(entries, skipped)
+    found = summarize(noting(entries, refused), skipped)
+    if refused and not found.observations:
+        raise refused[0]
+    return found._replace(refused="; ".join(map(str, refused)))
 
 
 def render(inspection: Inspection) -> RenderableType:

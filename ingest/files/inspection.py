@@ -83,6 +83,8 @@ class Inspection(NamedTuple):
     largest: Largest | None
     skipped: Mapping[str, int]
     """Objects of a dump that are none of Leadsman's resources, by kind."""
+    refused: str = ""
+    """Files that could not be read, and why."""
 
 
 class _Failure(msgspec.Struct, frozen=True):

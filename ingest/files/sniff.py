@@ -37,6 +37,11 @@ _MUST_GATHER_YAML: Final = re.compile(
     rf"(?:^|/)(?:{'|'.join(each.must_gather for each in WATCHED if each.must_gather)})\.yaml$"
 )
 _NODE_FILES: Final = tuple(Path(each.file).name for each in OF_NODES if each.file)
+_OF_SOS: Final = re.compile(
+    r"_get_(?P<form>-o_json|--all-namespaces.true)_(?:--namespace_[^/]+_)?"
+    rf"(?:{'|'.join(each.name for each in WATCHED)})$"
+)
+"""How sos names what kubectl gave it, in `sos_commands/kubernetes`."""
 _METRICS_NAME: Final = re.compile(r"(?:^|[._-])metrics(?:\.(?:txt|prom))?$")
 
 
@@ -84,6 +89,8 @@ def folder_files(folder: Path, refused: list[SourceError] | None = None) -> Fold
         try:
             if wanted and (kind := file_kind(path)) in wanted:
                 (captures if kind is FileKind.CAPTURE else dumps).append(path)
+            elif (of_sos := _OF_SOS.search(path.name)) and of_sos["form"] != "-o_json":
+                refused.append(SourceError(f"{plain(path)}: a table without objects; sos needs -k kubernetes.all=on"))
         except SourceError as error:
             refused.append(error)
     if not captures and not dumps and not refused:
@@ -99,8 +106,9 @@ def wanted_kinds(path: PurePath) -> frozenset[FileKind]:
     name = path.name.removesuffix(".gz").removesuffix(".zst")
     if name.endswith((".jsonl", ".ndjson")):
         return frozenset({FileKind.CAPTURE, FileKind.JSON})
-    if name.endswith((".json", *_NODE_FILES)):
+    if name.endswith((".json", *_NODE_FILES)) or _OF_SOS.search(name):
         return frozenset({FileKind.JSON})
     if _MUST_GATHER_YAML.search(path.as_posix()):
         return frozenset({FileKind.YAML})
-    return frozenset({FileKind.METRICS}) if _METRICS_NAME.search(name) else frozenset()
+    of_kubelet = _METRICS_NAME.search(name) and "_get_--raw_" not in name  # that is how sos names the API server's
+    return frozenset({FileKind.METRICS}) if of_kubelet else frozenset()

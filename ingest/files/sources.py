@@ -36,17 +36,17 @@ def read_as(
     """Yield what is made of everything that the paths hold, in order of `ts`, ties in the order of the paths.
 
     A path is a capture file, a file of `kubectl get` or of a kubelet's answer, or a folder: a `kubectl cluster-info
-    dump`, a support bundle, a must-gather, or one with any of these files. What a dump lacks is taken from `cluster`,
-    `node` and `at` (aware); a capture needs none of them. `skipped` counts the kinds of a dump's objects that
-    Leadsman does not use. The same paths give the same sequence. Raises `SourceError` for a path that is not there or
-    a folder without anything known before anything is read; for files that hold no observation, or cannot be placed,
-    after all the others.
+    dump`, a support bundle, a must-gather, a sosreport, or one with any of these files. What a dump lacks is taken
+    from `cluster`, `node` and `at` (aware); a capture needs none of them. `skipped` counts the kinds of a dump's
+    objects that Leadsman does not use. The same paths give the same sequence. Raises `SourceError` for a path that is
+    not there or a folder without anything known before anything is read; for files that hold no observation, or
+    cannot be placed, after all the others.
     """
     meter = Meter()
     refused: list[SourceError] = []
     counted: Counter[str] = Counter() if skipped is None else skipped
     snapshot = Snapshot(cluster=cluster, node=node, at=at, skipped=counted, refused=refused)
-    files = [_noting(entries, refused) for path in paths for entries in _read_path(path, meter, snapshot)]
+    files = [noting(entries, refused) for path in paths for entries in _read_path(path, meter, snapshot)]
     observations = 0
 
     def made_and_counted(entry: Entry) -> T:
@@ -69,8 +69,8 @@ read_sources: Final = partial(read_as, itself)
 """Give everything that the paths hold, as it was read."""
 
 
-def _noting(entries: Iterator[Observed | Unreadable], refused: list[SourceError]) -> Iterator[Observed | Unreadable]:
-    """Yield the entries; a file that turns out not to be a source must not stop the others from being read."""
+def noting(entries: Iterator[Observed | Unreadable], refused: list[SourceError]) -> Iterator[Observed | Unreadable]:
+    """Yield the entries; why they end early is in `refused`, and does not stop others from being read."""
     try:
         yield from entries
     except SourceError as error:

@@ -51,5 +51,5 @@ EVENTS: Final = ApiResource(
     compared=_version,
     bookmarks=False,
     deletion_is_news=False,
-    must_gather=r"namespaces/[^/]+/core/events",
+    must_gather=r"namespaces/[^/]+/(?:core/events|events/[^/]+)",
 )

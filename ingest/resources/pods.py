@@ -42,5 +42,5 @@ PODS: Final = ApiResource(
     paths=("/api/v1/pods",),
     compared=without_version,
     log=lambda pod: pod.spec.node_name,
-    must_gather=r"namespaces/[^/]+/(?:core/pods|pods/[^/]+/[^/]+)",
+    must_gather=r"namespaces/[^/]+/(?:core/pods|pods/(?:[^/]+/)?[^/]+)",
 )

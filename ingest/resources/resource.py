@@ -88,7 +88,7 @@ class ApiResource(Resource[Kept]):
     optional: bool = False
     """A custom resource that a cluster need not have."""
     must_gather: str = ""
-    """A pattern of the YAML files that `oc adm must-gather` writes of it."""
+    """A pattern of the YAML files that `oc adm must-gather`, and sos on OpenShift, write of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

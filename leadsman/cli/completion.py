@@ -1,7 +1,7 @@
 """`leadsman completion`: what a shell offers while somebody types."""
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class
+from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
 from leadsman.cli.options import DEFAULT_DSN
 
@@ -19,10 +19,23 @@ VARIABLE = "_LEADSMAN_COMPLETE"
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print the script with which a shell completes commands, options, saved questions, nodes and clusters."""
+    """Print the script with which a shell completes commands, options, saved questions, nodes and clusters.
+
+    `kubectl leadsman` needs none: kubectl asks kubectl_complete-leadsman, which is installed beside it.
+    """
     found = get_completion_class(shell)
     if found is not None:
         click.echo(found(ctx.find_root().command, {}, PROGRAM, VARIABLE).source())
+
+
+def for_kubectl(app: click.Command, program: str, words: list[str], begun: str) -> str:
+    """The choices for a word of `program` as kubectl takes them from a plugin: a line each, with its meaning after a
+    tab, and in the last line whether files are choices too (0) or not (4).
+    """
+    found = ShellComplete(app, {}, program, VARIABLE).get_completions(words, begun)
+    choices = [item for item in found if item.type == "plain"]
+    lines = [f"{item.value}\t{item.help}" if item.help else str(item.value) for item in choices]
+    return "".join(f"{line}\n" for line in (*lines, f":{4 if choices else 0}"))
 
 
 def questions(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:

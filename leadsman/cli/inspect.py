@@ -10,7 +10,7 @@ from ingest.files.inspect import inspect, render
 from ingest.files.progress import progress_bar
 from leadsman.cli import options
 from leadsman.cli.console import WIDE, wide
-from leadsman.cli.exits import EXIT_BAD_INPUT
+from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_SOURCE, fail
 from leadsman.cli.piped import on_disk
 from leadsman.cli.present.inspection import counted, document
 from leadsman.cli.present.tables import show, show_document
@@ -33,5 +33,7 @@ def command(paths: tuple[Path, ...], cluster: str, node: str, at: datetime | Non
             show(counted(inspection), form)
         case _:
             (Console(width=WIDE) if form == "wide" else wide).print(render(inspection))
+    if inspection.refused:
+        fail(inspection.refused, EXIT_NO_SOURCE)
     if inspection.unreadable:
         click.get_current_context().exit(EXIT_BAD_INPUT)

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from common.errors import WrongUsage
 from common.nearest import nearest
@@ -47,6 +48,12 @@ class LazyGroup(click.Group):
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}. {nearest(args[0], self.list_commands(ctx))}".strip())
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands with their lines, none of which is imported for it, and options."""
+        lines = [item for commands in self._sections.values() for item in commands.items()]
+        found = [CompletionItem(name, help=line) for name, line in lines if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, self.list_commands(ctx)))

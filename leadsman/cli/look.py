@@ -36,13 +36,17 @@ SELECT error FROM source_errors
 WHERE resource = 'stats/summary' AND (SELECT count() FROM node_samples) = 0 ORDER BY node LIMIT 1
 """
 _ALLOW: Final = "Give the account `get` of nodes/proxy (deploy/), try --kubelet direct, or leave it at --kubelet off"
-STORY: Final = "SELECT * FROM story ORDER BY cluster, ts, node, kind, what"
+STORY: Final = """
+SELECT * FROM story
+WHERE {namespace:String} = '' OR empty(namespaces) OR has(namespaces, {namespace:String})
+ORDER BY cluster, ts, node, kind, what
+"""
 
 
 @click.command(
     "look",
     epilog="Examples: leadsman look; leadsman look examples/troubled-cluster.json; "
-    "leadsman look --context prod --for 5m --open; "
+    "leadsman look --context prod -n shop --for 5m --open; "
     "kubectl get pods,nodes,events -A -o json | leadsman look -",
 )
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=options.FILE)
@@ -54,8 +58,9 @@ STORY: Final = "SELECT * FROM story ORDER BY cluster, ts, node, kind, what"
     metavar="TIME",
     help="How long a live cluster is watched.",
 )
+@options.namespace
 @options.output
-@click.option("--report", type=options.FILE, metavar="FILE", help="Write the report there too.")
+@click.option("--report", type=options.FILE, metavar="FILE", help="Write the report there too; of all namespaces.")
 @click.option("--open", "open_", is_flag=True, help="Open the report in a browser.  [default file: report.html]")
 @options.config
 @options.live
@@ -63,6 +68,7 @@ def command(
     *,
     paths: tuple[Path, ...],
     seconds: float,
+    namespace: str,
     form: str,
     report: Path | None,
     open_: bool,
@@ -74,7 +80,7 @@ def command(
     with _temporary(settings) as (settings, dsn):
         refused = _read(settings, dsn, paths) if paths else _watch(settings, seconds)
         with connect(dsn, read_only=True) as database:
-            _print(database, form)
+            _print(database, form, namespace)
             if report or open_:
                 _write(database, report or Path("report.html"), open_=open_)
             blind = "" if paths else _blind(database)
@@ -123,12 +129,12 @@ def _blind(database: Database) -> str:
     return f"no kubelet could be read: {errors[0][0]}. {_ALLOW}" if errors else ""
 
 
-def _print(database: Database, form: str) -> None:
+def _print(database: Database, form: str, namespace: str) -> None:
     if form in options.FOR_PEOPLE:
         lines = LINES if form == "table" else EVERY_LINE
-        print_story(database, [span.cluster for span in read_spans(database)], out, None, lines)
+        print_story(database, [span.cluster for span in read_spans(database)], out, None, lines, namespace)
     else:
-        show(database.query(STORY), form)
+        show(database.query(STORY, {"namespace": namespace}), form)
 
 
 def _write(database: Database, file: Path, *, open_: bool) -> None:

@@ -66,6 +66,14 @@ def _all(*options: Decorator) -> Decorator:
 
 FORMS: Final = ("table", "wide", "json", "yaml", "csv")
 FOR_PEOPLE: Final = frozenset({"table", "wide"})
+namespace = click.option(
+    "--namespace",
+    "-n",
+    default="",
+    show_default=False,
+    metavar="NAME",
+    help="Of pods, only those of this namespace; nodes, and what concerns the whole cluster, stay.  [default: all]",
+)
 output = click.option(
     "--output",
     "-o",

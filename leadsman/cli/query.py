@@ -17,7 +17,7 @@ from sql.questions.queries import run, saved_query
 
 @click.command(
     "query",
-    epilog="Examples: leadsman query; leadsman query eviction_causes -o json; "
+    epilog="Examples: leadsman query; leadsman query story -n shop -o json; "
     "leadsman query --sql 'SELECT node, max(ts) FROM node_samples GROUP BY node'",
 )
 @click.argument("name", required=False, shell_complete=completion.questions)
@@ -32,6 +32,7 @@ from sql.questions.queries import run, saved_query
     shell_complete=completion.parameters,
     help="A value for {k:Type} in the query.",
 )
+@click.option("--namespace", "-n", metavar="NAME", help="As --param namespace=NAME, for questions about pods.")
 @options.output
 @click.option("--write", is_flag=True, help="Let --sql change the database, and reach files and other servers.")
 @options.db
@@ -39,6 +40,7 @@ def command(
     name: str | None,
     sql: str | None,
     parameters: Sequence[tuple[str, str]],
+    namespace: str | None,
     form: str,
     db: str,
     *,
@@ -53,7 +55,7 @@ def command(
     if list_ or (name is None and sql is None):
         show_questions(form)
         return
-    given = dict(parameters)
+    given = dict(parameters) | ({} if namespace is None else {"namespace": namespace})
     if sql is not None:
         with existing_database(db, write=write) as database:
             result = _own(database, sql, given, write=write)

@@ -35,7 +35,23 @@ FRESH: Final = timedelta(minutes=10)
 DISK_FREE: Final = 0.1
 _HELD: Final = "Ask it on its page, or end it first"
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
-_CLUSTERS: Final = "SELECT cluster, max(last_at) FROM node_evidence GROUP BY cluster ORDER BY cluster"
+_STREAMS: Final = """
+SELECT cluster, groupArray((stream, last)) AS streams
+FROM
+(
+    SELECT 'nodes' AS stream, cluster, max(ts) AS last FROM nodes GROUP BY cluster
+    UNION ALL SELECT 'pods' AS stream, cluster, max(ts) AS last FROM pod_bindings GROUP BY cluster
+    UNION ALL SELECT 'Events' AS stream, cluster, max(observed_at) AS last FROM node_events GROUP BY cluster
+    UNION ALL SELECT 'statistics' AS stream, cluster, max(last_at) AS last FROM node_samples_5m GROUP BY cluster
+    UNION ALL SELECT 'NUMA' AS stream, cluster, max(ts) AS last FROM numa_allocations GROUP BY cluster
+)
+GROUP BY cluster ORDER BY cluster
+SETTINGS final = 0
+"""
+_SILENT: Final = """
+SELECT cluster, count() AS nodes, countIf(silent_seconds > 600) AS silent
+FROM node_evidence GROUP BY cluster HAVING silent > 0 ORDER BY cluster
+"""
 _SOURCES: Final = """
 SELECT cluster, resource, kind, uniqExactIf(node, node != '') AS nodes, argMax(error, (ts, error)) AS last
 FROM source_errors FINAL
@@ -147,15 +163,7 @@ def _stored(database: Database) -> Iterator[Diagnosis]:
         state: State = "ok" if free >= DISK_FREE else "wrong"
         mend = "" if state == "ok" else "leadsman migrate --keep-samples-days 3"
         yield Diagnosis(f"disk {plain(name)}", state, f"{100 * free:.0f} % free", mend)
-    clusters = database.query(_CLUSTERS).rows
-    if not clusters:
-        yield Diagnosis("streams", "wrong", "nothing was stored yet", "leadsman up")
-    for cluster, last_at in clusters:
-        age = now - last_at
-        state = "ok" if age <= FRESH else "wrong"
-        detail = f"last observed {in_words(max(age.total_seconds(), 0.0))} ago"
-        mend = "" if state == "ok" else "leadsman up, or see whether watch, work and land run"
-        yield Diagnosis(f"streams of {plain(cluster, 60)}", state, detail, mend)
+    yield from _streams(database, now)
     for cluster, resource, kind, nodes, last in database.query(_SOURCES).rows:
         where = f" on {nodes} nodes" if nodes > 1 else ""
         detail = f"{kind}{where} within the last hour: {plain(last, 200)}"
@@ -166,6 +174,24 @@ def _stored(database: Database) -> Iterator[Diagnosis]:
     if letters:
         detail = f"{letters} within the last day could not be decoded"
         yield Diagnosis("dead letters", "wrong", detail, "leadsman query dead_letters")
+
+
+def _streams(database: Database, now: datetime) -> Iterator[Diagnosis]:
+    """How fresh each is. Of a cluster that changes little, some are quiet for long; not all of them are."""
+    found = database.query(_STREAMS).rows
+    if not found:
+        yield Diagnosis("streams", "wrong", "nothing was stored yet", "leadsman up")
+    for cluster, streams in found:
+        ages = sorted((max(now - last, timedelta()), stream) for stream, last in streams)
+        fresh = ages[0][0] <= FRESH
+        detail = ", ".join(f"{stream} {in_words(age.total_seconds())}" for age, stream in ages)
+        mend = "" if fresh else "leadsman up, or see whether watch, work and land run"
+        yield Diagnosis(
+            f"streams of {plain(cluster, 60)}", "ok" if fresh else "wrong", f"last observed: {detail} ago", mend
+        )
+    for cluster, nodes, silent in database.query(_SILENT).rows:
+        detail = f"none of {silent} of {nodes} nodes for over 10 min"
+        yield Diagnosis(f"{plain(cluster, 60)}: statistics", "wrong", detail, "leadsman query source_errors")
 
 
 class _Ready(msgspec.Struct, frozen=True):

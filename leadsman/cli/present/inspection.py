@@ -26,4 +26,5 @@ def document(inspection: Inspection) -> dict[str, Any]:
         **{name: [each._asdict() for each in getattr(inspection, name)] for name in ("gaps", "errors", "unreadable")},
         "largest": inspection.largest._asdict() if inspection.largest else None,
         "skipped": inspection.skipped,
+        "refused": inspection.refused,
     }

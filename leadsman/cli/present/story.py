@@ -1,6 +1,6 @@
 """What happened, in a form that a person likes to read: printed after a replay."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Console
@@ -49,14 +49,13 @@ FROM nodes WHERE cluster = {cluster:String} AND NOT deleted
 _SAMPLES: Final = """
 SELECT count(), min(ts), max(ts) FROM node_samples WHERE cluster = {cluster:String}
 """
-_TIMELINE: Final = """
-SELECT ts, node, kind, what FROM story
-WHERE cluster = {cluster:String} AND kind NOT IN ('pending', 'warning', 'unknown') ORDER BY ts, node, kind, what
-LIMIT {lines:UInt32}
+_STORY: Final = """
+FROM story
+WHERE cluster = {cluster:String} AND kind NOT IN ('pending', 'warning', 'unknown')
+    AND ({namespace:String} = '' OR empty(namespaces) OR has(namespaces, {namespace:String}))
 """
-_COUNT: Final = """
-SELECT count() FROM story WHERE cluster = {cluster:String} AND kind NOT IN ('pending', 'warning', 'unknown')
-"""
+_TIMELINE: Final = f"SELECT ts, node, kind, what {_STORY} ORDER BY ts, node, kind, what LIMIT {{lines:UInt32}}"
+_COUNT: Final = f"SELECT count() {_STORY}"
 """Without what a card has already."""
 _UNKNOWN: Final = (
     (lower_bounds, "SELECT countIf(occurrences_lower_bound) FROM node_events WHERE cluster = {cluster:String}"),
@@ -75,7 +74,8 @@ _UNKNOWN: Final = (
         without_rank,
         """
         SELECT countIf(cause = 'pressure' AND predicted_rank IS NULL)
-        FROM pod_evictions WHERE cluster = {cluster:String}
+        FROM pod_evictions
+        WHERE cluster = {cluster:String} AND ({namespace:String} = '' OR namespace = {namespace:String})
         """,
     ),
     (
@@ -97,27 +97,39 @@ NEXT: Final = (
 
 
 def print_story(
-    database: Database, clusters: Iterable[str], console: Console, command: str | None, lines: int = LINES
+    database: Database,
+    clusters: Iterable[str],
+    console: Console,
+    command: str | None,
+    lines: int = LINES,
+    namespace: str = "",
 ) -> None:
     """Print the story of each cluster: where, what in order of time, what is not known; then what to ask next.
 
-    `command` is how the reader calls this program on this database; None where the database will be gone.
+    `command` is how the reader calls this program on this database; None where the database will be gone. With a
+    `namespace`, what is about pods and objects of others is left out.
     """
     for cluster in clusters:
-        _print_cluster(database, cluster, console, command, lines)
+        _print_cluster(database, cluster, console, command, lines, namespace)
     if command is not None:
         _next(console, command)
 
 
-def _print_cluster(database: Database, cluster: str, console: Console, command: str | None, lines: int) -> None:
-    parameters = {"cluster": cluster}
+def _print_cluster(
+    database: Database, cluster: str, console: Console, command: str | None, lines: int, namespace: str
+) -> None:
+    parameters = {"cluster": cluster, "namespace": namespace}
     _heading(database, cluster, console)
     span = next((each for each in read_spans(database) if each.cluster == cluster), None)
     if span is None:
         console.print("  Nothing is known: no node, sample, Event or pod of this cluster was seen.")
         return
-    view = read_overview(database, choose([span], Asked(last=ALL)), [span])
+    scope = choose([span], Asked(last=ALL))._replace(namespace=namespace)
+    view = read_overview(database, scope, [span])
     items = attention(view)
+    if namespace:
+        what = "Pods" if view.evidence.pods or view.evidence.events else "No pods were seen"
+        console.print(f"  {what} of namespace {plain(namespace)}; nodes and the cluster as a whole.", markup=False)
     for now, heading in ((True, f"At the end, {moment(view.scope.until)} UTC"), (False, "Earlier")):
         of_then = [_readable(item, command) for item in items if item.now is now]
         _section(heading, of_then, len(view.nodes), console)
@@ -129,7 +141,7 @@ def _print_cluster(database: Database, cluster: str, console: Console, command: 
     if total > lines:
         more = "leadsman look -o wide" if command is None else f"{command} query story"
         console.print(f"  ... and {total - lines} more: {more}")
-    _unknown(database, cluster, console)
+    _unknown(database, parameters, console)
 
 
 def _readable(item: Item, command: str | None) -> Item:
@@ -187,8 +199,8 @@ def _heading(database: Database, cluster: str, console: Console) -> None:
     console.print(Text(where + ".", style="bold"))
 
 
-def _unknown(database: Database, cluster: str, console: Console) -> None:
-    counts = [(sentence, database.query(sql, {"cluster": cluster}).rows[0][0]) for sentence, sql in _UNKNOWN]
+def _unknown(database: Database, parameters: Mapping[str, str], console: Console) -> None:
+    counts = [(sentence, database.query(sql, parameters).rows[0][0]) for sentence, sql in _UNKNOWN]
     found = [sentence(count) for sentence, count in counts if count]
     if found:
         console.print(Text("Uncertain", style="bold"))

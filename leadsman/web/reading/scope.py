@@ -54,6 +54,8 @@ class Scope(NamedTuple):
     """What leads here again: what was left open there stays open, and moves with what is observed."""
     now: datetime | None = None
     """When the reader asks, where the range has no end of its own; else None."""
+    namespace: str = ""
+    """Pods, and objects of a namespace, only of this one; empty is all. Nodes and what concerns the cluster stay."""
 
     @property
     def judged_at(self) -> datetime:
@@ -66,7 +68,8 @@ class Scope(NamedTuple):
 
     def parameters(self) -> dict[str, object]:
         """As queries bind them."""
-        return {"cluster": self.cluster, "since": sql_time(self.since), "until": sql_time(self.until)}
+        times = {"since": sql_time(self.since), "until": sql_time(self.until)}
+        return {"cluster": self.cluster, "namespace": self.namespace, **times}
 
     def address(self) -> dict[str, str]:
         """As an address carries it."""

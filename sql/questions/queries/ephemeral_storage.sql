@@ -2,6 +2,7 @@
 -- group Pods
 -- needs samples
 -- param limit UInt32 20: how many pods
+-- param namespace String '': only this namespace; empty is all
 SELECT
     cluster,
     node,
@@ -15,5 +16,6 @@ SELECT
     ts
 FROM pod_samples
 WHERE (cluster, node, ts) IN (SELECT cluster, node, max(ts) FROM node_samples GROUP BY cluster, node)
+    AND ({namespace:String} = '' OR namespace = {namespace:String})
 ORDER BY ephemeral_used_bytes DESC NULLS LAST, cluster, node, namespace, pod
 LIMIT {limit:UInt32}

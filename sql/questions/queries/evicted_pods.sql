@@ -1,6 +1,7 @@
 -- Which running pods were evicted, for what, and whether any pod explains it
 -- group Evictions and pressure
 -- needs pods or events
+-- param namespace String '': only this namespace; empty is all
 SELECT
     cluster,
     ts,
@@ -23,5 +24,5 @@ SELECT
         '') AS remark,
     evidence
 FROM pod_evictions
-WHERE cause != 'admission'
+WHERE cause != 'admission' AND ({namespace:String} = '' OR namespace = {namespace:String})
 ORDER BY ts, cluster, node, pod

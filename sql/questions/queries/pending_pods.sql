@@ -1,6 +1,7 @@
 -- Why pods are pending: the scheduler's last words about each that was not bound or deleted since
 -- group Pods
 -- needs pods or events
+-- param namespace String '': only this namespace; empty is all
 SELECT
     f.cluster AS cluster,
     f.namespace AS namespace,
@@ -18,6 +19,7 @@ FROM
 (
     SELECT *
     FROM scheduling_failures
+    WHERE ({namespace:String} = '' OR namespace = {namespace:String})
     ORDER BY text_source = 'condition' DESC, ts DESC
     LIMIT 1 BY cluster, namespace, pod, uid
 ) AS f

@@ -1,7 +1,9 @@
 -- What was concluded, in words and in the order of time
 -- group What happened
 -- param node String '': only this node; empty is all
+-- param namespace String '': of pods, only those of this namespace; empty is all
 SELECT ts, cluster, node, kind, what
 FROM story
-WHERE {node:String} = '' OR node = {node:String}
+WHERE ({node:String} = '' OR node = {node:String})
+    AND ({namespace:String} = '' OR empty(namespaces) OR has(namespaces, {namespace:String}))
 ORDER BY ts, cluster, node, kind, what

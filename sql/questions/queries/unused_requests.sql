@@ -2,6 +2,7 @@
 -- group Pods
 -- needs samples, pods
 -- param ratio Float64 2: requested at least so many times the highest use
+-- param namespace String '': only this namespace; empty is all
 SELECT
     b.cluster AS cluster,
     b.node AS node,
@@ -24,4 +25,5 @@ INNER JOIN
     GROUP BY cluster, uid
 ) AS u ON u.cluster = b.cluster AND u.uid = b.uid
 WHERE b.change NOT IN ('finished', 'deleted') AND b.memory_request_bytes >= {ratio:Float64} * u.highest_bytes AND b.memory_request_bytes > 0
+    AND ({namespace:String} = '' OR b.namespace = {namespace:String})
 ORDER BY unused_bytes DESC, cluster, node, namespace, pod

@@ -1,6 +1,7 @@
 -- Which living pods request no memory or no CPU
 -- group Pods
 -- needs pods
+-- param namespace String '': only this namespace; empty is all
 SELECT
     cluster,
     node,
@@ -19,4 +20,5 @@ FROM
     LIMIT 1 BY cluster, namespace, pod, uid
 )
 WHERE change NOT IN ('finished', 'deleted') AND (cpu_request_millicores = 0 OR memory_request_bytes = 0)
+    AND ({namespace:String} = '' OR namespace = {namespace:String})
 ORDER BY cluster, node, namespace, pod

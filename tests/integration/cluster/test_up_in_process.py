@@ -1,6 +1,7 @@
 """`leadsman up` without Kafka: one process that watches a real cluster, kept through kills, and its page."""
 
 import os
+import re
 import signal
 import time
 import urllib.request
@@ -8,14 +9,18 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 
+from components.clickhouse import ClickHouseHttp
 from components.cluster.kubelet import RealNode
 from components.cluster.kubernetes import Cluster
 from components.command import leadsman, leadsman_process, succeeds
+from components.kafka import Kafka
+from components.pipeline import Pipeline
 from components.processes import HOST, Process, free_port
+from ingest.files.sources import read_sources
 from integration.cluster.node_story import (
     GROWER,
     await_eviction,
@@ -26,13 +31,16 @@ from integration.cluster.node_story import (
     watch_flags,
 )
 from sql.database.open import connect
+from sql.questions.digest import digest
 from waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("cluster")
 
 KILLS: Final = int(os.environ.get("LEADSMAN_KILLS", "3"))
+FIRST_SECONDS: Final = 30.0
 SHOWN_SECONDS: Final = 15.0
-"""Between an eviction and its place on the page."""
+BROKEN: Final = "not-ready-before-up"
+NOT_READY: Final = re.compile(r"\d+ of \d+ nodes not Ready")
 
 
 def _up(folder: Path, *flags: str) -> Process:
@@ -71,22 +79,69 @@ def _is_replayed(folder: Path) -> None:
     assert succeeds("digest", db=folder / "db") == succeeds("digest", db=folder / "again")
 
 
-def test_the_page_has_an_eviction_of_a_real_node_soon_after_it(real_node: RealNode, tmp_path: Path) -> None:
-    port = free_port()
-    up = _up(tmp_path, f"--port={port}", *watch_flags(real_node))
-    with restored(real_node):
+class Evicted(NamedTuple):
+    """What was seen of `up` while a pod was evicted from a real node; it has ended."""
+
+    folder: Path
+    first_seconds: float
+    """From its start to a finding on its page."""
+    shown_seconds: float
+    """From the eviction to its place on the page."""
+    threshold: int
+
+
+@pytest.fixture(scope="module")
+def evicted(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Evicted:
+    folder, port = tmp_path_factory.mktemp("evicted"), free_port()
+    up = _up(folder, f"--port={port}", *watch_flags(real_node))
+    with restored(real_node), _a_node_that_is_not_ready(real_node.cluster):
+        started_at = time.monotonic()
         with _running(up):
+            eventually("the node that is not Ready is on the page", lambda: NOT_READY.search(_page(port)))
+            first_seconds = time.monotonic() - started_at
             pin(real_node)
             threshold = start_growing(real_node)
             real_node.await_phase(GROWER, "Failed", timeout_seconds=300)
             evicted_at = time.monotonic()
-            eventually("the eviction is on the page", lambda: "vict" in _page(port) and GROWER in _page(port))
-            assert time.monotonic() - evicted_at < SHOWN_SECONDS
+            eventually("the eviction is on the page", lambda: "1 pod evicted for memory" in _page(port))
+            shown_seconds = time.monotonic() - evicted_at
             await_eviction(real_node)
             eventually("the alert was reported", lambda: "PodsEvicted firing" in up.log.read_text())
-        with connect(f"chdb://{tmp_path / 'db'}", read_only=True) as db:
-            check_story(db, real_node, threshold)
-    _is_replayed(tmp_path)
+    return Evicted(folder, first_seconds, shown_seconds, threshold)
+
+
+@contextmanager
+def _a_node_that_is_not_ready(cluster: Cluster) -> Iterator[None]:
+    conditions = [{"type": "Ready", "status": "False", "reason": "KubeletNotReady"}]
+    cluster.request("POST", "/api/v1/nodes", {"metadata": {"name": BROKEN}})
+    try:
+        cluster.request("PATCH", f"/api/v1/nodes/{BROKEN}/status", {"status": {"conditions": conditions}})
+        yield
+    finally:
+        cluster.request("DELETE", f"/api/v1/nodes/{BROKEN}")
+
+
+def test_the_page_has_a_finding_soon_after_the_start_and_an_eviction_soon_after_it(evicted: Evicted) -> None:
+    assert evicted.first_seconds < FIRST_SECONDS
+    assert evicted.shown_seconds < SHOWN_SECONDS
+
+
+def test_sql_has_the_story_of_the_real_node(evicted: Evicted, real_node: RealNode) -> None:
+    with connect(f"chdb://{evicted.folder / 'db'}", read_only=True) as db:
+        check_story(db, real_node, evicted.threshold)
+    _is_replayed(evicted.folder)
+
+
+def test_kafka_s_pipeline_makes_the_same_rows_of_what_it_observed(
+    evicted: Evicted, kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path
+) -> None:
+    with Pipeline(kafka, clickhouse.dsn("kept"), tmp_path) as pipeline:
+        pipeline.part("land", "0").start()
+        pipeline.part("work", "0").start()
+        pipeline.replay(read_sources([evicted.folder / "kept"]))
+        pipeline.settle()
+        with connect(f"chdb://{evicted.folder / 'db'}", read_only=True) as db:
+            assert pipeline.digest() == digest(db)
 
 
 def test_killed_again_and_again_it_has_what_a_replay_of_its_capture_gives(cluster: Cluster, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`leadsman doctor`: what it finds in a cluster, a database and a part, and how it is shown."""
 
 import json
+import re
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -9,19 +10,20 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from aiohttp import web
 
 from components.command import dsn, leadsman
-from components.rows import row, store
+from components.rows import row, store, store_samples, summary
 from fakes.serving import serving
 from leadsman.cli.doctor import WIDTH, shown, status
 from leadsman.cli.exits import EXIT_NOT_SEEN
 from leadsman.run.doctor import Diagnosis, diagnose
 from leadsman.run.settings import Settings, load
 from sql.database.open import connect
-from streams.fold.findings import NodeRow, SourceError
+from streams.fold.findings import NodeRow, PodBinding, SourceError
 
 REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
@@ -123,10 +125,30 @@ async def test_streams_that_are_old_or_cannot_be_read_are_named(tmp_path: Path, 
         store(database, row(NodeRow, cluster="old", node="n", ts=now - timedelta(hours=3)))
     found = await found_in(Api(), tmp_path, db)
     assert found["streams of lab"].state == "ok"
-    assert (found["streams of old"].state, found["streams of old"].detail[:13]) == ("wrong", "last observed")
+    old = found["streams of old"]
+    assert (old.state, old.detail) == ("wrong", "last observed: nodes 3 h ago")
     unreadable = found["lab: stats/summary"]
     assert unreadable.detail == "unreadable within the last hour: 403"
     assert unreadable.mend == "leadsman query source_errors"
+
+
+@pytest.mark.asyncio
+async def test_each_stream_has_its_age_and_silent_kubelets_are_counted(tmp_path: Path, db: Path) -> None:
+    now = datetime.now(UTC)
+    pod = row(PodBinding, cluster="lab", node="n", uid="p", ts=now - timedelta(hours=2), change="bound")
+    seen(db, row(NodeRow, cluster="lab", node="silent", ts=now), pod)
+    with connect(dsn(db)) as database:
+        for node, minutes in (("n", 0), ("silent", 20)):
+            sample = summary(now - timedelta(minutes=minutes), node, memory_available_bytes=1)
+            store_samples(database, msgspec.structs.replace(sample, cluster="lab"))
+    found = await found_in(Api(), tmp_path, db)
+    streams = found["streams of lab"]
+    assert streams.state == "ok"
+    assert re.fullmatch(
+        r"last observed: (nodes|statistics) \S+ s, (nodes|statistics) \S+ s, pods 2 h ago", streams.detail
+    )
+    silent = found["lab: statistics"]
+    assert (silent.state, silent.detail) == ("wrong", "none of 1 of 2 nodes for over 10 min")
 
 
 @pytest.mark.asyncio

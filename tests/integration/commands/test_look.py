@@ -3,6 +3,7 @@
 import gzip
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 from components.captures import jsonl, observation
@@ -75,6 +76,24 @@ def test_kubectl_runs_it_as_its_plugin(tmp_path: Path) -> None:
     missing = ["--kubeconfig", str(tmp_path / "missing"), "--context", "none"]
     refused = subprocess.run([program, *missing], capture_output=True, text=True, check=False, env=ENVIRONMENT)
     assert (refused.returncode, "does not exist" in refused.stderr) == (10, True)
+
+
+def _completed(*words: str) -> list[str]:
+    """What kubectl takes from its helper for a line that ends with the last word."""
+    program = [sys.executable, "-c", "from leadsman.__main__ import kubectl_complete; kubectl_complete()"]
+    done = subprocess.run([*program, *words], capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    return done.stdout.splitlines()
+
+
+def test_kubectl_completes_its_commands_questions_and_flags() -> None:
+    """The last line is cobra's directive: 0 offers files, 4 does not."""
+    *commands, directive = _completed("")
+    assert ({"look", "query", "up"} <= {each.split("\t")[0] for each in commands}, directive) == (True, ":4")
+    assert _completed("query", "eviction_c")[0].startswith("eviction_causes\t")
+    assert {"--namespace", "--no-color"} <= {each.split("\t")[0] for each in _completed("--n")}
+    assert _completed("-n", "shop", "--kubec")[0].startswith("--kubeconfig\t")
+    assert _completed("./dump") == [":0"]
+    assert _completed("replay", "./dump") == [":0"]
 
 
 def test_a_cluster_without_kubelet_access_is_shown_and_named_as_such(tmp_path: Path) -> None:

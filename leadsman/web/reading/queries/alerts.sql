@@ -11,6 +11,7 @@ FROM
         argMax((a.status, a.ends_at, a.annotations, a.reason), (a.ts, a.status = 'resolved')) AS latest
     FROM alerts AS a
     WHERE a.cluster = {cluster:String} AND a.ts < {until:DateTime64(6)} AND ({node:String} = '' OR a.node = {node:String})
+        AND ({namespace:String} = '' OR a.labels['namespace'] IN ('', {namespace:String}))
     GROUP BY a.alertname, a.severity, a.node, a.fingerprint, a.starts_at
 )
 WHERE status = 'firing' OR coalesce(ends_at, starts_at) >= {since:DateTime64(6)}

@@ -13,11 +13,13 @@ SELECT
         SELECT uniqExact(uid)
         FROM pod_bindings
         WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+            AND ({namespace:String} = '' OR namespace = {namespace:String})
     ) AS pods,
     (
         SELECT uniqExact(namespace, name)
         FROM node_events
         WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+            AND ({namespace:String} = '' OR namespace = {namespace:String})
     ) AS events,
     (
         SELECT nullIf(max(last_at), toDateTime64(0, 6, 'UTC'))

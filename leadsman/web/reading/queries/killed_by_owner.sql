@@ -14,6 +14,7 @@ SELECT
 FROM pod_ends
 WHERE cluster = {cluster:String} AND cause IN ('oom_kill', 'admission')
     AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND ({namespace:String} = '' OR namespace = {namespace:String})
 GROUP BY cause, reason, conditions, node, namespace, owner, container
 ORDER BY times DESC, first_at, node, namespace, owner, container
 LIMIT 1000

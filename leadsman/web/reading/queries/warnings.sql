@@ -13,6 +13,7 @@ SELECT
     argMax(e.message, (e.ts, e.message)) AS last_message
 FROM node_events AS e
 WHERE e.cluster = {cluster:String} AND e.ts >= {since:DateTime64(6)} AND e.ts < {until:DateTime64(6)}
+    AND ({namespace:String} = '' OR e.object_kind = 'Node' OR e.namespace IN ('', {namespace:String}))
     AND e.type = 'Warning' AND e.reason NOT IN (
         'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing', 'NodeNotReady',
         'TopologyAffinityError', 'SMTAlignmentError', 'UnexpectedAdmissionError')

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ingest.files.lines import SourceError
 from ingest.files.sources import read_sources
@@ -88,3 +89,54 @@ def test_each_file_that_cannot_be_used_is_named(bundle: Path) -> None:
     assert found["pods"] == 3
     assert refused.count("is unknown") == 5
     assert refused.endswith("and 2 more files")
+
+
+def listed(kind: str, *items: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "kind": "List",
+        "apiVersion": "v1",
+        "items": [{"kind": kind, "apiVersion": "v1", **item} for item in items],
+    }
+
+
+@pytest.fixture
+def sosreport(tmp_path: Path) -> Path:
+    """As the plugin `kubernetes` of sos 4.8 names the output of its commands, with what else lies beside it."""
+    folder = tmp_path / "sosreport-control-1-2026-11-21-abcdefg"
+    info = folder / "sos_commands/kubernetes/cluster-info"
+    kubectl = "kubectl_--kubeconfig_.etc.kubernetes.admin.conf_get"
+    write(info / f"{kubectl}_-o_json_nodes", listed("Node", named("n1")))
+    (info / f"{kubectl}_nodes").write_text("NAME STATUS\nn1 Ready\n")
+    (info / f"{kubectl}_--raw_.metrics").write_text("# HELP up API server\nup 1\n")
+    (info / f"{kubectl}_pv").write_text("No resources found\n")
+    journal = folder / "sos_commands/kubernetes/journalctl_--no-pager_--unit_kubelet"
+    journal.write_text("Nov 21 04:11:12 n1 kubelet[1]: Starting\n")
+    return folder
+
+
+def test_a_sosreport_with_all_namespaces_is_read(sosreport: Path) -> None:
+    shop = sosreport / "sos_commands/kubernetes/cluster-info/shop"
+    write(shop / "kubectl_get_-o_json_--namespace_shop_pods", listed("Pod", named("a"), named("b")))
+    write(shop / "kubectl_get_-o_json_--namespace_shop_events", listed("Event", named("e", reason="Evicted")))
+    write(shop / "kubectl_get_-o_json_--namespace_shop_secrets", listed("Secret", named("s")))
+    assert read(sosreport) == ({"nodes": 1, "pods": 2, "events": 1}, [], "")
+
+
+def test_tables_of_a_sosreport_are_named_with_the_option_that_gives_objects(sosreport: Path) -> None:
+    table = sosreport / "sos_commands/kubernetes/cluster-info/kubectl_get_--all-namespaces_true_pods"
+    table.write_text("NAMESPACE NAME\nshop web\n")
+    found, _, refused = read(sosreport)
+    assert found == {"nodes": 1}
+    assert refused == f"{table}: a table without objects; sos needs -k kubernetes.all=on"
+
+
+def test_pods_and_events_of_a_sosreport_of_openshift_are_read(tmp_path: Path) -> None:
+    of_namespace = tmp_path / "sos_commands/openshift/namespaces/kube-system"
+    for kind, file in (
+        ("Pod", "pods/etcd-0.yaml"),
+        ("Event", "events/etcd-0.17c.yaml"),
+        ("Secret", "secrets/s.yaml"),
+    ):
+        (of_namespace / file).parent.mkdir(parents=True)
+        (of_namespace / file).write_text(yaml.safe_dump({"apiVersion": "v1", "kind": kind, **named(file)}))
+    assert read(tmp_path)[0] == {"pods": 1, "events": 1}

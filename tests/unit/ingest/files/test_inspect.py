@@ -169,6 +169,16 @@ def test_path_that_is_no_source_is_refused(tmp_path: Path) -> None:
         inspect([tmp_path / "none"])
 
 
+def test_what_cannot_be_read_is_named_beside_what_can(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("nothing\n")
+    inspection = inspect([NODE_PRESSURE, bad])
+    assert inspection.observations > 0
+    assert inspection.refused.startswith(f"{bad}: nothing in it is an observation")
+    with pytest.raises(SourceError, match="nothing in it is an observation"):
+        inspect([bad])
+
+
 def test_rendering_tells_everything_that_was_found(tmp_path: Path) -> None:
     lines = [line(each) for each in (0, 10, 20, 90)]
     text = shown(inspected(tmp_path, *lines, line(95, type="ERROR", object={"error": "refused"}), "x"))

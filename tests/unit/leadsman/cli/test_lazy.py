@@ -98,3 +98,8 @@ main()"""
 def test_a_package_that_no_extra_brings_is_a_defect_and_not_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "leadsman.cli.digest", None)
     assert isinstance(CliRunner().invoke(app, ["digest"]).exception, ModuleNotFoundError)
+
+
+def test_commands_are_completed_without_any_of_them() -> None:
+    code = "from leadsman.cli.main import app; from leadsman.cli.completion import for_kubectl"
+    assert heavy_after(f"{code}; assert 'simulate-scheduler' in for_kubectl(app, 'x', [], 'si')") == set()

@@ -1,0 +1,93 @@
+"""`-n`: what is about pods and objects of other namespaces is left out; nodes and the cluster stay."""
+
+import io
+from datetime import timedelta
+
+import pytest
+from rich.console import Console
+
+from components.rows import T0, row, store
+from leadsman.cli.present.story import print_story
+from sql.database.open import Database
+from sql.questions.queries import run, saved_query
+from streams.fold.findings import Alert, Eviction, NodeEvent, NodeRow, PodBinding, PodEnd
+
+OURS, OTHERS = "shop", "bank"
+
+
+@pytest.fixture
+def two(database: Database) -> Database:
+    """On one node that is not Ready, the same happens to a pod of each of two namespaces."""
+    store(database, row(NodeRow, node="n", uid="n", ready=False))
+    warning = {"type": "Warning", "node": "n", "occurrences": 1, "count": 1}
+    store(database, row(NodeEvent, reason="Rebooted", object_kind="Node", object_name="n", **warning))
+    for namespace in (OURS, OTHERS):
+        pod = {"namespace": namespace, "pod": f"{namespace}-0", "uid": namespace, "node": "n"}
+        alert = {"alertname": "ContainersOOMKilled", "status": "firing", "fingerprint": namespace, "starts_at": T0}
+        store(
+            database,
+            row(PodEnd, cause="oom_kill", container="app", **pod),
+            row(PodBinding, change="pending", phase="Pending", reason="Unschedulable", **pod | {"node": ""}),
+            row(Eviction, cause="limit", time_known=True, **pod),
+            row(
+                NodeEvent,
+                reason=f"Failed-{namespace}",
+                object_kind="Pod",
+                namespace=namespace,
+                object_name=pod["pod"],
+                **warning,
+            ),
+            row(
+                Alert,
+                labels={"namespace": namespace},
+                annotations={"summary": f"in {namespace}"},
+                severity="warning",
+                **alert,
+            ),
+        )
+    return database
+
+
+def _story(database: Database, namespace: str) -> str:
+    out = io.StringIO()
+    print_story(database, ["c"], Console(file=out, width=400), None, namespace=namespace)
+    return out.getvalue()
+
+
+def test_a_story_of_a_namespace_has_its_pods_and_the_nodes(two: Database) -> None:
+    assert OTHERS in _story(two, "")
+    told = _story(two, OURS)
+    assert OTHERS not in told
+    assert "not Ready" in told
+    assert "Rebooted" in told
+    for words in ("OOM kill", "1 pod Pending", "evicted for its own limit", "Failed-shop", "Pods of namespace shop;"):
+        assert words in told
+
+
+def test_a_namespace_without_pods_is_named_as_such(two: Database) -> None:
+    told = _story(two, "shpo")
+    assert "No pods were seen of namespace shpo; nodes and the cluster as a whole." in told
+    assert "not Ready" in told
+    assert not {OURS, OTHERS} & set(told.replace("/", " ").split())
+
+
+def test_the_saved_story_narrows_the_same(two: Database) -> None:
+    kinds = {namespace: _kinds(two, namespace) for namespace in ("", OURS, "shpo")}
+    assert kinds[""] == {"node", "pod_end", "limit", "pending", "warning", "unknown"}
+    assert kinds[OURS] == kinds[""]
+    assert kinds["shpo"] == {"node", "warning", "unknown"}
+    assert not any(OTHERS in line[-1] for line in run(two, saved_query("story"), {"namespace": OURS}).rows)
+
+
+def _kinds(database: Database, namespace: str) -> set[str]:
+    return {line[3] for line in run(database, saved_query("story"), {"namespace": namespace}).rows}
+
+
+def test_a_line_about_several_namespaces_is_in_the_story_of_each(database: Database) -> None:
+    for nth, namespace in enumerate((OURS, OTHERS)):
+        at = T0 + timedelta(seconds=nth)
+        store(
+            database, row(PodEnd, ts=at, cause="taint_manager", namespace=namespace, pod="p", uid=namespace, node="n")
+        )
+    for namespace, lines in ((OURS, 1), (OTHERS, 1), ("shpo", 0)):
+        assert len(run(database, saved_query("story"), {"namespace": namespace}).rows) == lines
