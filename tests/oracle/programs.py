@@ -5,6 +5,7 @@ It is built with the modules of the Kubernetes component, so that nothing more i
 
 import json
 import subprocess
+from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -41,6 +42,8 @@ class Oracles:
     """The running program, which answers a line of JSON with a line of JSON. Close it."""
 
     def __init__(self) -> None:
+        self.asked = Counter[str]()
+        """How often, by oracle."""
         self._process = subprocess.Popen(
             [program()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
@@ -51,6 +54,7 @@ class Oracles:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"oracle": oracle, "question": question}) + "\n")
         self._process.stdin.flush()
+        self.asked[oracle] += 1
         line = self._process.stdout.readline()
         assert line, f"the program ended with status {self._process.wait(10)}"
         return json.loads(line)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ingest.model.objects.pod import Pod
 from oracle.programs import Oracles
-from oracle.test_eviction_order import optional
+from oracle.test_eviction_order import Objects, optional
 from streams.rules.pods.requests import effective_requests
 from streams.rules.scheduling.fit_reasons import fit_reasons
 from streams.rules.values.quantity import in_base_units
@@ -31,15 +31,22 @@ RESOURCES: Final[dict[str, st.SearchStrategy[Any]]] = {
 amounts = optional(RESOURCES)
 of_pods = optional({name: RESOURCES[name] for name in ("cpu", "memory", "hugepages-2Mi")})
 resources = amounts.map(lambda requests: {"requests": requests})
-names = st.sampled_from(["a", "b"])
-containers = st.fixed_dictionaries({"name": names, "resources": resources})
-init_containers = st.fixed_dictionaries(
-    {"name": st.sampled_from(["i", "j"]), "resources": resources}, optional={"restartPolicy": st.just("Always")}
-)
+sidecar = optional({"restartPolicy": st.just("Always")})
+
+
+@st.composite
+def named(draw: st.DrawFn, names: str, parts: st.SearchStrategy[dict[str, Any]], least: int = 0) -> Objects:
+    """Objects, each with a name of its own out of these letters."""
+    found = draw(st.lists(st.sampled_from(names), unique=True, min_size=least))
+    return [{"name": name, **draw(parts)} for name in found]
+
+
+containers = resources.map(lambda each: {"resources": each})
+init_containers = st.tuples(containers, sidecar).map(lambda parts: {**parts[0], **parts[1]})
 specs = st.fixed_dictionaries(
-    {"containers": st.lists(containers, min_size=1, max_size=2, unique_by=lambda each: each["name"])},
+    {"containers": named("ab", containers, least=1)},
     optional={
-        "initContainers": st.lists(init_containers, max_size=2, unique_by=lambda each: each["name"]),
+        "initContainers": named("ij", init_containers),
         "overhead": optional({"cpu": CPU, "memory": BYTES}),
         "resources": of_pods.map(lambda requests: {"requests": requests}),
     },
@@ -49,18 +56,15 @@ of_container = optional({"allocatedResources": asked_for, "resources": resources
 own_status = optional(
     {"allocatedResources": of_pods.filter(bool), "resources": of_pods.map(lambda requests: {"requests": requests})}
 )
-statuses = st.lists(names, max_size=2, unique=True).flatmap(
-    lambda found: st.tuples(*(of_container.map(lambda each, name=name: {"name": name, **each}) for name in found))
-)
 resizes = st.sampled_from(["", "Deferred", "Infeasible"])
 
 
 @st.composite
 def running(draw: st.DrawFn) -> dict[str, Any]:
     """A pod on the node, which may be being resized."""
-    status: dict[str, Any] = {"containerStatuses": draw(statuses), "phase": "Running", **draw(own_status)}
-    of_init = draw(st.lists(st.sampled_from(["i", "j"]), unique=True))
-    status["initContainerStatuses"] = [{"name": name, **draw(of_container)} for name in of_init]
+    status: dict[str, Any] = {"phase": "Running", **draw(own_status)}
+    status["containerStatuses"] = draw(named("ab", of_container))
+    status["initContainerStatuses"] = draw(named("ij", of_container))
     if reason := draw(resizes):
         status["conditions"] = [{"type": "PodResizePending", "status": "True", "reason": reason}]
     return {"metadata": {"name": "p", "namespace": "ns"}, "spec": draw(specs), "status": status}

@@ -8,7 +8,7 @@ Amounts come out in base units, cpu in millicores, each rounded up once from the
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
-from ingest.model.objects.base import ResourceList
+from ingest.model.objects.base import ResourceList, Resources
 from ingest.model.objects.pod import Container, ContainerStatus, Pod
 from streams.rules.pods.alike import alike
 from streams.rules.pods.containers import all_containers, declared_limits, declared_requests, is_sidecar
@@ -42,20 +42,23 @@ def effective_limits(pod: Pod) -> dict[str, int]:
 
     A container without a limit counts as zero here; `cpu_limit` and `memory_limit` show whether the pod has one.
     """
-    limits = _limits_without_overhead(pod)
+    reported = _reported(pod)
+    limits = _effective(pod, lambda container: _container_limits(container, reported))
+    limits |= _pod_level(declared_limits(pod.spec.resources))
     return _in_units(_sum(limits, _where_present(_nanos(pod.spec.overhead), limits)))
 
 
 @alike
 def eviction_requests(pod: Pod) -> dict[str, int]:
     """Return the requests that the eviction ranking compares usage with, as the kubelet allocated them: overhead only
-    where one is asked, and ephemeral storage not of a pod with resources of its own (rules: eviction-order).
+    where one is asked, and of a pod with resources of its own these alone (rules: eviction-order).
     """
     reported = _reported(pod)
     allocated = _pod_level(pod.status.allocated_resources) or None
     requests = _requests(pod, lambda container: _allocated_requests(container, reported), allocated)
     if _has_pod_level_resources(pod):
-        requests = {name: amount for name, amount in requests.items() if _is_pod_level(name)}
+        own = _own_names(pod)
+        requests = {name: amount for name, amount in requests.items() if name in own}
     return _in_units(_sum(requests, _where_present(_nanos(pod.spec.overhead), requests)))
 
 
@@ -118,10 +121,13 @@ def _own_requests(pod: Pod) -> _Amounts | None:
     return {name: resized.get(name, 0) for name in _pod_level(spec)}
 
 
-def _limits_without_overhead(pod: Pod) -> _Amounts:
-    reported = _reported(pod)
-    limits = _effective(pod, lambda container: _container_limits(container, reported))
-    return limits | _pod_level(declared_limits(pod.spec.resources))
+def _own_names(pod: Pod) -> set[str]:
+    """What the pod itself asks for: where it has limits, the API server fills in what is missing."""
+    resources = pod.spec.resources or Resources()
+    names = set(_pod_level(resources.requests)) | set(_pod_level(resources.limits))
+    if resources.limits:
+        names |= {name for each in all_containers(pod) for name in _pod_level(declared_requests(each.resources))}
+    return names
 
 
 def _effective(pod: Pod, amounts_of: Callable[[Container], _Amounts]) -> _Amounts:

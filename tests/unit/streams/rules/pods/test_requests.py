@@ -197,12 +197,13 @@ def test_the_ranking_compares_with_what_is_allocated() -> None:
     assert eviction_requests(pod_of(spec, {"containerStatuses": [status]})) == {"memory": MI}
 
 
-def test_the_ranking_has_no_storage_requests_of_a_pod_with_resources_of_its_own() -> None:
-    spec = {
-        "containers": [container(memory="1Mi", **{"ephemeral-storage": "1Gi"})],
-        "resources": {"requests": {"memory": "3Mi"}},
-    }
-    assert eviction_requests(pod_of(spec)) == {"memory": 3 * MI}
+def test_the_ranking_has_only_the_requests_of_a_pod_with_resources_of_its_own() -> None:
+    """Kubernetes: SkipContainerLevelResources in pkg/api/v1/resource, defaultPodRequests in pkg/apis/core/v1."""
+    containers = [container(memory="1Mi", cpu="1", **{"ephemeral-storage": "1Gi"})]
+    asked = {"containers": containers, "resources": {"requests": {"memory": "3Mi"}}}
+    assert eviction_requests(pod_of(asked)) == {"memory": 3 * MI}
+    limited = {"containers": containers, "resources": {"limits": {"memory": "4Mi"}}}
+    assert eviction_requests(pod_of(limited)) == {"memory": MI, "cpu": 1000}
 
 
 def test_a_pod_has_a_limit_only_where_every_container_has_one() -> None:
