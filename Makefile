@@ -61,8 +61,8 @@ image: ## build the image; ENGINE="podman" or "buildah" where there is no Docker
 wheel: $(VENV)/.dev ## build the wheel, install it into empty environments, and replay an example from it
 	$(PYTHON) -m pytest tests/wheel
 
-oracle: $(VENV)/.dev ## 10,000 cases of each oracle: our rules against Kubernetes' own packages
-	LEADSMAN_ORACLE_CASES=10000 $(PYTHON) -m pytest tests/oracle
+oracle: $(VENV)/.dev ## 10,000 cases of each oracle: our rules against Kubernetes' own packages; writes into docs/accuracy.md
+	LEADSMAN_ORACLE_CASES=10000 LEADSMAN_ORACLE_PAGE=docs/accuracy.md $(PYTHON) -m pytest tests/oracle
 
 faults: $(VENV)/.dev ## the long form of tests/faults: half an hour of outages, pauses and kills; writes tests/faults/REPORT.md
 	@rm -f $(VENV)/faults.jsonl

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from components.cluster.kubernetes import VERSION
+from components.cluster.kubernetes import NEWEST
 from components.programs.extras import helm_program
 from paths import ROOT
 
@@ -26,7 +26,7 @@ def template(*settings: str, release: str = RELEASE) -> dict[str, str]:
     """The chart's manifests by the name of their template; `settings` are `VALUE=...`."""
     with tempfile.TemporaryDirectory() as folder:
         flags = [flag for setting in settings for flag in ("--set", setting)]
-        where = [f"--namespace={release}", f"--kube-version={VERSION}", f"--output-dir={folder}"]
+        where = [f"--namespace={release}", f"--kube-version={NEWEST}", f"--output-dir={folder}"]
         helm("template", release, str(CHART), *where, *flags)
         return {file.name: file.read_text() for file in sorted(Path(folder).rglob("*.yaml"))}
 

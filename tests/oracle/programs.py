@@ -1,55 +1,62 @@
-"""Programs around the kubelet's own packages: what they answer is what Kubernetes does.
+"""A program around Kubernetes' own packages: what it answers is what Kubernetes does.
 
-They are built with the modules of the Kubernetes component, so that nothing more is fetched than its programs need.
+It is built with the modules of the Kubernetes component, so that nothing more is fetched than that needs.
 """
 
 import json
 import subprocess
+from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from components.cluster.kubernetes import VERSION
+from components.cluster.kubernetes import NEWEST
 from components.programs.cache import ComponentMissing, cache_folder, cached, run_step
 
-HERE: Final = Path(__file__).parent
+SOURCES: Final = Path(__file__).parent / "kubernetes"
 _ENVIRONMENT: Final = {"GOFLAGS": "-mod=mod -buildvcs=false", "GOPROXY": "off"}
 
 
-def program(name: str) -> Path:
-    """The program of the folder `name`; ComponentMissing where Kubernetes' modules were not fetched before."""
-    modules = cache_folder() / f"kubernetes-{VERSION}" / "source"
+def program() -> Path:
+    """The program of SOURCES; ComponentMissing where Kubernetes' modules were not fetched before."""
+    modules = cache_folder() / f"kubernetes-{NEWEST}" / "source"
     if not modules.is_dir():
-        raise ComponentMissing(f"Kubernetes {VERSION} is not built: PYTHONPATH=tests python -m components prepare")
-    source = (HERE / name / "main.go").read_bytes()
+        raise ComponentMissing(f"Kubernetes {NEWEST} is not built: PYTHONPATH=tests python -m components prepare")
+    sources = {file.name: file.read_bytes() for file in sorted(SOURCES.glob("*.go"))}
 
     def build(folder: Path) -> None:
         for file in ("go.mod", "go.sum"):
             (folder / file).write_bytes((modules / file).read_bytes())
-        (folder / "main.go").write_bytes(source)
+        for name, source in sources.items():
+            (folder / name).write_bytes(source)
         # A function without a body, which go:linkname takes from Kubernetes, needs a file of assembly beside it.
         (folder / "linked.s").touch()
         command = ["go", "build", "-o", "program", "-ldflags", "-s -w -checklinkname=0", "."]
-        run_step(f"oracle {name}: building", command, folder, _ENVIRONMENT)
+        run_step("oracles: building", command, folder, _ENVIRONMENT)
 
-    return cached(f"oracle-{name}", f"{VERSION}-{sha256(source).hexdigest()[:12]}", build) / "program"
+    version = sha256(b"".join(sources.values())).hexdigest()[:12]
+    return cached("oracle", f"{NEWEST}-{version}", build) / "program"
 
 
-class Oracle:
-    """A running program that answers a line of JSON with a line of JSON. Close it."""
+class Oracles:
+    """The running program, which answers a line of JSON with a line of JSON. Close it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self) -> None:
+        self.asked = Counter[str]()
+        """How often, by oracle."""
         self._process = subprocess.Popen(
-            [program(name)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            [program()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
 
-    def ask(self, question: Any) -> Any:
+    def ask(self, oracle: str, question: Any) -> Any:
+        """What the oracle of that name answers (`oracles` in main.go)."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.write(json.dumps({"oracle": oracle, "question": question}) + "\n")
         self._process.stdin.flush()
+        self.asked[oracle] += 1
         line = self._process.stdout.readline()
-        assert line, f"the oracle ended with status {self._process.wait(10)}"
+        assert line, f"the program ended with status {self._process.wait(10)}"
         return json.loads(line)
 
     def close(self) -> None:

@@ -1,20 +1,17 @@
 """Our order of eviction against the kubelet's own comparators (rules: eviction-order)."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.programs.cache import ComponentMissing, refuse
 from ingest.model.objects.pod import Pod
 from ingest.model.records import SummaryRecord
 from ingest.model.summary import Summary
 from ingest.resources.stats_summary import node_sample, pod_columns
-from oracle.programs import Oracle
+from oracle.programs import Oracles
 from streams.analytics.eviction.prediction import ranked_pods, sample_of, specs_of
 from streams.rules.eviction.order import rank
 from streams.rules.eviction.signals import SIGNALS, Layout
@@ -46,6 +43,7 @@ containers = st.fixed_dictionaries(
     {"name": st.sampled_from("abc"), "resources": st.fixed_dictionaries({"requests": amounts})},
     optional={"restartPolicy": st.just("Always")},
 )
+own_requests = optional({"memory": FEW.map(str), "cpu": FEW.map(str)}).map(lambda requests: {"requests": requests})
 usage = optional({"usedBytes": FEW, "inodesUsed": FEW})
 
 
@@ -79,6 +77,7 @@ def pods(draw: st.DrawFn) -> tuple[Objects, Objects]:
                 optional={
                     "initContainers": st.lists(containers, max_size=2),
                     "overhead": amounts,
+                    "resources": own_requests,
                     "priority": st.sampled_from([-1, 0, 1000]),
                 },
             )
@@ -99,16 +98,6 @@ def pods(draw: st.DrawFn) -> tuple[Objects, Objects]:
     return specs, measured
 
 
-@pytest.fixture(scope="module")
-def kubelet() -> Iterator[Oracle]:
-    try:
-        oracle = Oracle("eviction_order")
-    except ComponentMissing as missing:
-        refuse(str(missing))
-    yield oracle
-    oracle.close()
-
-
 def ours(signal: str, layout: Layout, specs: Objects, measured: Objects, answer: list[str]) -> list[str]:
     """Our order; of pods that compare equal the kubelet may take any first, so here the one that it did."""
     known = {each.metadata.uid: specs_of(each) for each in msgspec.convert(specs, list[Pod])}
@@ -126,10 +115,10 @@ def ours(signal: str, layout: Layout, specs: Objects, measured: Objects, answer:
 @settings(settings.get_profile("oracle"))
 @given(st.sampled_from(SIGNALS), st.sampled_from(list(LAYOUTS)), pods())
 def test_the_order_of_eviction_is_the_kubelets(
-    kubelet: Oracle, signal: str, layout: Layout, case: tuple[Objects, Objects]
+    kubernetes: Oracles, signal: str, layout: Layout, case: tuple[Objects, Objects]
 ) -> None:
     specs, measured = case
     with_imagefs, is_split = LAYOUTS[layout]
     question = {"signal": signal, "imageFs": with_imagefs, "split": is_split, "pods": specs, "stats": measured}
-    answer = kubelet.ask(question)
+    answer = kubernetes.ask("eviction_order", question)
     assert ours(signal, layout, specs, measured, answer) == answer

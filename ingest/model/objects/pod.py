@@ -116,6 +116,9 @@ class PodStatus(KeptObject, frozen=True):
     conditions: list[Condition] | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
+    resources: Resources | None = None
+    """Of the pod itself (1.36 and later by default)."""
+    allocated_resources: ResourceList | None = None
 
 
 class OwnerReference(KeptObject, frozen=True):

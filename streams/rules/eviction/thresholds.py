@@ -3,6 +3,7 @@
 import re
 import struct
 from collections.abc import Mapping
+from math import isinf
 from typing import Final
 
 import msgspec
@@ -19,7 +20,10 @@ DEFAULT_PRESSURE_TRANSITION_SECONDS: Final = 300.0
 
 _IGNORED: Final = ("0%", "100%")
 _SHOWN: Final = 64
-_PERCENT: Final = re.compile(r"[+-]?(?:[0-9]{1,32}(?:\.[0-9]{0,32})?|\.[0-9]{1,32})(?:[eE][+-]?[0-9]{1,3})?%")
+_PERCENT: Final = re.compile(
+    r"[+-]?(?:[0-9](?:_?[0-9]){0,31}(?:\.[0-9]{0,32})?|\.[0-9]{1,32})(?:[eE][+-]?[0-9]{1,3})?"
+)
+"""Numbers as Go parses them, but for hexadecimal ones, infinity and NaN."""
 
 
 class BadThreshold(BadValue):
@@ -101,14 +105,9 @@ def percent_of(capacity: int, text: str) -> int:
     """Return a percentage of a capacity, of which the kubelet keeps the fraction in 32 bits only
     (rules: eviction-thresholds).
 
-    Raises InvalidQuantity for what is no percentage of 0 to 100.
+    Raises InvalidQuantity for what is no percentage.
     """
-    if _PERCENT.fullmatch(text) is None:
-        raise InvalidQuantity(text)
-    percent = _float32(float(text[:-1]), text)
-    if not 0 <= percent <= 100:  # noqa: PLR2004 - a percentage
-        raise InvalidQuantity(text)
-    return int(float(capacity) * _float32(percent / 100, text))
+    return int(float(capacity) * _fraction(text))
 
 
 def _configured(settings: KubeletConfiguration, defaults: Mapping[str, str]) -> dict[str, SignalThresholds]:
@@ -119,10 +118,15 @@ def _configured(settings: KubeletConfiguration, defaults: Mapping[str, str]) -> 
     }
     reclaim = settings.eviction_minimum_reclaim or {}
     for signal, text in reclaim.items():
-        _check_not_negative(signal, text)
+        amount = _amount(signal, text)
+        if amount < 0 or (amount == 0 and text.endswith("%")):
+            raise _bad(signal, f"a minimum reclaim of {text[:_SHOWN]!r} must be positive")
     for signal in soft:
         if signal not in grace:
             raise _bad(signal, "a soft threshold needs a period in evictionSoftGracePeriod")
+    # Without a grace period it is a hard one.
+    hard = {signal: text for signal, text in soft.items() if not grace[signal]} | hard
+    soft = {signal: text for signal, text in soft.items() if grace[signal] or hard[signal] != text}
     return {
         signal: SignalThresholds(
             hard=hard.get(signal),
@@ -145,30 +149,27 @@ def _merged(settings: KubeletConfiguration, defaults: Mapping[str, str]) -> Mapp
 def _checked_thresholds(texts: Mapping[str, str]) -> dict[str, str]:
     """All but those that mean ignore."""
     for signal, text in texts.items():
-        value_of_hundred = _check_not_negative(signal, text)
-        if value_of_hundred == 0 and not text.endswith("%"):
-            raise _bad(signal, f"{text[:_SHOWN]!r} must be positive")
+        amount = _amount(signal, text)
+        if not (0 <= amount <= 1 if text.endswith("%") else amount > 0):
+            raise _bad(signal, f"{text[:_SHOWN]!r} must be positive, or 0 to 100 percent")
     return {signal: text for signal, text in texts.items() if text not in _IGNORED}
 
 
-def _check_not_negative(signal: str, text: str) -> int:
-    """The value for a capacity of 100."""
+def _amount(signal: str, text: str) -> float:
+    """A percentage as its fraction, a quantity in base units."""
     if signal not in signals.CONDITIONS:
         raise _bad(signal, "no such signal")
     try:
-        value = threshold_value(text, 100)
-    except BadThreshold as error:
+        return _fraction(text) if text.endswith("%") else base_units(text)
+    except InvalidQuantity as error:
         raise _bad(signal, str(error)) from error
-    if value < 0:
-        raise _bad(signal, f"{text[:_SHOWN]!r} must not be negative")
-    return value
 
 
 def _grace_seconds(signal: str, text: str) -> float:
     if signal not in signals.CONDITIONS:
         raise _bad(signal, "no such signal")
     try:
-        seconds = parse_duration(text)
+        seconds = parse_duration(text or "nothing")
     except InvalidDuration as error:
         raise _bad(signal, str(error)) from error
     if seconds < 0:
@@ -208,9 +209,19 @@ def _with_containerfs(
     return others | {signal: by_signal[source] for signal, source in sources.items() if source in by_signal}
 
 
+def _fraction(text: str) -> float:
+    """What the kubelet keeps of a percentage: the text and its hundredth, each rounded to 32 bits."""
+    number = text.rstrip("%")
+    if not text.endswith("%") or _PERCENT.fullmatch(number) is None:
+        raise InvalidQuantity(text)
+    return _float32(_float32(float(number), text) / 100, text)
+
+
 def _float32(value: float, text: str) -> float:
     try:
         (rounded,) = struct.unpack("<f", struct.pack("<f", value))
     except OverflowError:
         raise InvalidQuantity(text) from None
+    if isinf(rounded):
+        raise InvalidQuantity(text)
     return float(rounded)

@@ -133,13 +133,18 @@ def _rank(hint: Hint, needed: int, distances: Mapping[int, Mapping[int, int]] | 
     of the most demanding resource, is best; then come the wider ones, narrow before wide.
     """
     affinity = hint.affinity or frozenset()
-    mask = sum(1 << numa for numa in affinity)
+    bits = mask(affinity)
     distance = _mean_distance(affinity, distances) if distances else 0.0
     if hint.preferred:
-        return (0, len(affinity), distance, mask)
+        return (0, len(affinity), distance, bits)
     if len(affinity) <= needed:
-        return (1, -len(affinity), distance, mask)
-    return (2, len(affinity), distance, mask)
+        return (1, -len(affinity), distance, bits)
+    return (2, len(affinity), distance, bits)
+
+
+def mask(numa_nodes: Iterable[int]) -> int:
+    """A bit for each NUMA node: by this the kubelet orders sets of equally many."""
+    return sum(1 << numa for numa in numa_nodes)
 
 
 def _mean_distance(affinity: Affinity, distances: Mapping[int, Mapping[int, int]]) -> float:

@@ -54,6 +54,8 @@ def _what_is_asked(pod: Pod) -> bytes:
             spec.overhead,
             spec.resources,
             status.qos_class,
+            status.resources,
+            status.allocated_resources,
             [(each.name, each.allocated_resources, each.resources) for each in statuses],
             resizes,
         )

@@ -8,7 +8,7 @@ Amounts come out in base units, cpu in millicores, each rounded up once from the
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
-from ingest.model.objects.base import ResourceList
+from ingest.model.objects.base import ResourceList, Resources
 from ingest.model.objects.pod import Container, ContainerStatus, Pod
 from streams.rules.pods.alike import alike
 from streams.rules.pods.containers import all_containers, declared_limits, declared_requests, is_sidecar
@@ -31,7 +31,9 @@ class _Reported(NamedTuple):
 @alike
 def effective_requests(pod: Pod) -> dict[str, int]:
     """Return what the scheduler reserves for a pod, overhead included, sorted by resource (rules: pod-requests)."""
-    return _in_units(_sum(_requests_without_overhead(pod), _nanos(pod.spec.overhead)))
+    reported = _reported(pod)
+    requests = _requests(pod, lambda container: _container_requests(container, reported), _own_requests(pod))
+    return _in_units(_sum(requests, _nanos(pod.spec.overhead)))
 
 
 @alike
@@ -40,16 +42,23 @@ def effective_limits(pod: Pod) -> dict[str, int]:
 
     A container without a limit counts as zero here; `cpu_limit` and `memory_limit` show whether the pod has one.
     """
-    limits = _limits_without_overhead(pod)
+    reported = _reported(pod)
+    limits = _effective(pod, lambda container: _container_limits(container, reported))
+    limits |= _pod_level(declared_limits(pod.spec.resources))
     return _in_units(_sum(limits, _where_present(_nanos(pod.spec.overhead), limits)))
 
 
 @alike
 def eviction_requests(pod: Pod) -> dict[str, int]:
-    """Return the requests that the eviction ranking compares usage with: overhead only where one is asked
-    (rules: eviction-order).
+    """Return the requests that the eviction ranking compares usage with, as the kubelet allocated them: overhead only
+    where one is asked, and of a pod with resources of its own these alone (rules: eviction-order).
     """
-    requests = _requests_without_overhead(pod)
+    reported = _reported(pod)
+    allocated = _pod_level(pod.status.allocated_resources) or None
+    requests = _requests(pod, lambda container: _allocated_requests(container, reported), allocated)
+    if _has_pod_level_resources(pod):
+        own = _own_names(pod)
+        requests = {name: amount for name, amount in requests.items() if name in own}
     return _in_units(_sum(requests, _where_present(_nanos(pod.spec.overhead), requests)))
 
 
@@ -92,21 +101,33 @@ def is_critical(pod: Pod) -> bool:
     return pod.spec.priority is not None and pod.spec.priority >= CRITICAL_PRIORITY
 
 
-def _requests_without_overhead(pod: Pod) -> _Amounts:
-    reported = _reported(pod)
-    requests = _effective(pod, lambda container: _container_requests(container, reported))
+def _requests(pod: Pod, amounts_of: Callable[[Container], _Amounts], own: _Amounts | None) -> _Amounts:
+    """Without overhead. `own` are those of the pod itself; None for what its spec has."""
+    requests = _effective(pod, amounts_of)
     if pod.spec.resources is None:
         return requests
-    own_requests = _pod_level(pod.spec.resources.requests)
     own_limits = _pod_level(pod.spec.resources.limits)
     # The API server fills in a pod's missing request from its containers before it looks at the pod's limit.
-    return own_limits | requests | own_requests
+    return own_limits | requests | (_pod_level(pod.spec.resources.requests) if own is None else own)
 
 
-def _limits_without_overhead(pod: Pod) -> _Amounts:
-    reported = _reported(pod)
-    limits = _effective(pod, lambda container: _container_limits(container, reported))
-    return limits | _pod_level(declared_limits(pod.spec.resources))
+def _own_requests(pod: Pod) -> _Amounts | None:
+    """Those of a pod that is resized itself (1.36 and later)."""
+    if pod.spec.resources is None or pod.status.resources is None:
+        return None
+    spec = pod.spec.resources.requests
+    seen = [pod.status.allocated_resources, pod.status.resources.requests]
+    resized = _resized(spec or {}, seen, infeasible=_is_infeasible(pod))
+    return {name: resized.get(name, 0) for name in _pod_level(spec)}
+
+
+def _own_names(pod: Pod) -> set[str]:
+    """What the pod itself asks for: where it has limits, the API server fills in what is missing."""
+    resources = pod.spec.resources or Resources()
+    names = set(_pod_level(resources.requests)) | set(_pod_level(resources.limits))
+    if resources.limits:
+        names |= {name for each in all_containers(pod) for name in _pod_level(declared_requests(each.resources))}
+    return names
 
 
 def _effective(pod: Pod, amounts_of: Callable[[Container], _Amounts]) -> _Amounts:
@@ -123,21 +144,31 @@ def _effective(pod: Pod, amounts_of: Callable[[Container], _Amounts]) -> _Amount
 
 
 def _reported(pod: Pod) -> _Reported:
-    statuses = (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
+    """Of init containers those that are sidecars: no other is resized."""
+    sidecars = {container.name for container in pod.spec.init_containers or () if is_sidecar(container)}
+    starting = (status for status in pod.status.init_container_statuses or () if status.name in sidecars)
+    statuses = (*starting, *(pod.status.container_statuses or ()))
+    return _Reported({status.name: status for status in statuses}, _is_infeasible(pod))
+
+
+def _is_infeasible(pod: Pod) -> bool:
     pending = [each for each in pod.status.conditions or () if each.type == "PodResizePending"]
-    return _Reported(
-        containers={status.name: status for status in statuses},
-        resize_infeasible=bool(pending) and pending[0].reason == "Infeasible",
-    )
+    return bool(pending) and pending[0].reason == "Infeasible"
 
 
 def _container_requests(container: Container, reported: _Reported) -> _Amounts:
     status = reported.containers.get(container.name)
     spec = declared_requests(container.resources)
-    if status is None:
+    if status is None or status.resources is None:
         return _nanos(spec)
-    actual = status.resources.requests if status.resources else None
-    return _resized(spec, [status.allocated_resources, actual], infeasible=reported.resize_infeasible)
+    seen = [status.allocated_resources, status.resources.requests]
+    return _resized(spec, seen, infeasible=reported.resize_infeasible)
+
+
+def _allocated_requests(container: Container, reported: _Reported) -> _Amounts:
+    status = reported.containers.get(container.name)
+    allocated = status.allocated_resources if status else None
+    return _nanos(declared_requests(container.resources) if allocated is None else allocated)
 
 
 def _container_limits(container: Container, reported: _Reported) -> _Amounts:
@@ -151,7 +182,7 @@ def _container_limits(container: Container, reported: _Reported) -> _Amounts:
 def _resized(spec: ResourceList, seen: list[ResourceList | None], *, infeasible: bool) -> _Amounts:
     """While a resize is under way the larger amount counts; one that cannot happen does not count."""
     known = [_nanos(each) for each in seen if each is not None]
-    return _max(*known) if known and infeasible else _max(_nanos(spec), *known)
+    return _max(*known) if infeasible else _max(_nanos(spec), *known)
 
 
 def _whole_cpus(container: Container, reported: _Reported) -> _Amounts:
@@ -178,11 +209,12 @@ def _has_pod_level_resources(pod: Pod) -> bool:
 
 
 def _pod_level(resources: ResourceList | None) -> _Amounts:
-    return {
-        name: amount
-        for name, amount in _nanos(resources).items()
-        if name in {"cpu", "memory"} or name.startswith("hugepages-")
-    }
+    return {name: amount for name, amount in _nanos(resources).items() if _is_pod_level(name)}
+
+
+def _is_pod_level(name: str) -> bool:
+    """Whether a pod can ask for the resource itself."""
+    return name in {"cpu", "memory"} or name.startswith("hugepages-")
 
 
 def _nanos(resources: ResourceList | None) -> _Amounts:

@@ -1,6 +1,7 @@
 """A Kubernetes control plane: etcd, kube-apiserver, kube-scheduler and kube-controller-manager on loopback ports."""
 
 import json
+import os
 import secrets
 import ssl
 import subprocess
@@ -16,7 +17,9 @@ from components.programs.cache import cached, tool
 from components.programs.debian import unpacked
 from components.programs.golang import build_programs
 
-VERSION: Final = "1.36.3"
+NEWEST: Final = "1.36.3"
+VERSION: Final = os.environ.get("COMPONENTS_KUBERNETES", NEWEST)
+"""What is built and run; `COMPONENTS_KUBERNETES=1.33.13` asks for another."""
 PROGRAMS: Final = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet")
 VERSION_FLAG: Final = f"-s -w -X k8s.io/component-base/version.gitVersion=v{VERSION}"
 

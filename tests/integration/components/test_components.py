@@ -17,7 +17,7 @@ from components.cluster import cgroups
 from components.cluster.containerd import containerd_programs
 from components.cluster.image import worker_archive
 from components.cluster.kubelet import NODE, OWNER, PREFIX, RealNode, clear_abandoned, why_no_kubelet
-from components.cluster.kubernetes import ApiError, Cluster, etcd_program, kubernetes_programs
+from components.cluster.kubernetes import VERSION, ApiError, Cluster, etcd_program, kubernetes_programs
 from components.kafka import Kafka, kafka_libraries
 from components.processes import HOST, Process, free_port, is_alive
 from components.programs.cache import require, tool
@@ -132,7 +132,7 @@ def test_the_control_plane_answers_as_each_user_and_leaves_no_process(tmp_path: 
     try:
         cluster.start()
         pids = [cluster.api_server.pid, cluster.etcd.pid]
-        assert cluster.request("GET", "/version")["gitVersion"] == "v1.36.3"
+        assert cluster.request("GET", "/version")["gitVersion"] == f"v{VERSION}"
         assert "default" in cluster.kubectl("get", "namespaces", "-o", "name")
         with pytest.raises(ApiError, match=r"nobody.* cannot list resource") as refused:
             cluster.request("GET", "/api/v1/nodes", user="nobody")

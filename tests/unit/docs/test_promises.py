@@ -2,36 +2,14 @@
 
 import ast
 import re
-from collections.abc import Iterator
-from functools import cache
-from typing import Final, TypeAlias
+from typing import Final
 
+from named import functions, is_on, known
 from paths import ROOT, TESTS
 
 _PAGE: Final = (ROOT / "docs/delivery.md").read_text("utf-8")
 _SECTION: Final = _PAGE.split("### What is promised\n")[1].split("\n## ")[0]
 _HOLDS: Final = {"always", "effectively once", "at least once", "reported"}
-_OFF: Final = re.compile(r"\b(?:skip|xfail)\b")
-"""Not `skipif`: what no machine of a kind can do is tried on the others."""
-
-_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-@cache
-def known() -> dict[str, list[_Function]]:
-    found: dict[str, list[_Function]] = {}
-    for path in TESTS.rglob("test_*.py"):
-        for function in _functions(ast.parse(path.read_text("utf-8"))):
-            found.setdefault(function.name, []).append(function)
-    return found
-
-
-def _functions(tree: ast.Module) -> Iterator[_Function]:
-    yield from (each for each in tree.body if isinstance(each, _Function))
-
-
-def is_on(function: _Function) -> bool:
-    return not any(_OFF.search(ast.unparse(decorator)) for decorator in function.decorator_list)
 
 
 def test_every_named_test_exists_and_is_not_skipped() -> None:
@@ -53,4 +31,4 @@ def test_every_promise_has_how_often_it_holds_and_a_test() -> None:
 def test_a_test_that_is_off_is_recognised() -> None:
     off = "@pytest.mark.skip(reason='x')\ndef test_a(): ...\n@pytest.mark.xfail\ndef test_b(): ...\n"
     on = "@pytest.mark.skipif(True, reason='x')\ndef test_c(): ...\ndef test_d(): ...\n"
-    assert [is_on(each) for each in _functions(ast.parse(off + on))] == [False, False, True, True]
+    assert [is_on(each) for each in functions(ast.parse(off + on))] == [False, False, True, True]

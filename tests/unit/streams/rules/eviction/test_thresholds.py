@@ -124,6 +124,25 @@ def test_a_soft_threshold_comes_with_its_grace_and_reclaim() -> None:
     )
 
 
+def test_a_soft_threshold_without_any_grace_is_a_hard_one() -> None:
+    config = KubeletConfiguration(
+        eviction_hard={},
+        eviction_soft={"memory.available": "1Gi"},
+        eviction_soft_grace_period={"memory.available": "0s"},
+    )
+    by_signal = effective_thresholds(config, "v1.36.3").by_signal
+    assert by_signal == dict.fromkeys(
+        ("memory.available", "allocatableMemory.available"), SignalThresholds(hard="1Gi")
+    )
+
+
+def test_a_minimum_reclaim_may_be_more_than_everything() -> None:
+    config = KubeletConfiguration(
+        eviction_hard={"pid.available": "10%"}, eviction_minimum_reclaim={"pid.available": "150%"}
+    )
+    assert effective_thresholds(config, "v1.36.3").by_signal["pid.available"].minimum_reclaim == "150%"
+
+
 def test_a_grace_period_without_a_soft_threshold_is_of_no_effect() -> None:
     config = KubeletConfiguration(
         eviction_hard={"nodefs.available": "5%"}, eviction_soft_grace_period={"nodefs.available": "30s"}
@@ -221,7 +240,12 @@ def test_signals_are_in_the_kubelets_order() -> None:
         KubeletConfiguration(
             eviction_soft={"memory.available": "1Gi"}, eviction_soft_grace_period={"memory.available": "-1m"}
         ),
+        KubeletConfiguration(
+            eviction_soft={"memory.available": "1Gi"}, eviction_soft_grace_period={"memory.available": ""}
+        ),
         KubeletConfiguration(eviction_minimum_reclaim={"memory.available": "-1Gi"}),
+        KubeletConfiguration(eviction_minimum_reclaim={"memory.available": "-5%"}),
+        KubeletConfiguration(eviction_minimum_reclaim={"memory.available": "0%"}),
         KubeletConfiguration(eviction_minimum_reclaim={"memory.available": "lots"}),
         KubeletConfiguration(eviction_minimum_reclaim={"disk.available": "1Gi"}),
     ],
@@ -279,6 +303,8 @@ def test_any_configuration_gives_thresholds_or_one_kind_of_error(hard: dict[str,
         (1000, "50%", 500),
         (1000, "100%", 1000),
         (1000, "12.5%", 125),
+        (1000, "150%", 1500),
+        (1000, "5%%", 50),
         (0, "10%", 0),
     ],
 )
@@ -288,7 +314,7 @@ def test_percentages_of_a_capacity(capacity: int, text: str, expected: int) -> N
 
 @pytest.mark.parametrize(
     "text",
-    ["", "%", "5", "-5%", "101%", "5%%", " 5%", "5 %", "nan%", "inf%", "1e999%", "5%\n", "1_0%", "9" * 99 + "%"],
+    ["", "%", "5", "x%%", " 5%", "5 %", "nan%", "inf%", "1e999%", "5%\n", "1__0%", "_1%", "9" * 99 + "%"],
 )
 def test_what_is_no_percentage_is_refused(text: str) -> None:
     with pytest.raises(InvalidQuantity):

@@ -29,6 +29,12 @@ def test_without_a_hint_the_narrowest_own_one_is_taken() -> None:
     assert memory_affinity({0: node(20), 1: node(80)}, {MEMORY: 30}, Hint(None, preferred=False)) == B
 
 
+def test_of_groups_of_equally_many_numa_nodes_the_least_as_a_bit_mask_is_taken() -> None:
+    """The kubelet compares masks, 0110 before 1001 (pkg/kubelet/cm/topologymanager/bitmask, IsNarrowerThan)."""
+    machine = {0: node(40), 1: node(10, 1, 1, 2), 2: node(50, 1, 1, 2), 3: node(40)}
+    assert memory_affinity(machine, {MEMORY: 60}, Hint(None, preferred=False)) == {1, 2}
+
+
 def test_a_hint_that_is_too_small_is_widened() -> None:
     assert memory_affinity({0: node(80), 1: node(80)}, {MEMORY: 130}, Hint(A, preferred=False)) == BOTH
 

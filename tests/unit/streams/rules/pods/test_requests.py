@@ -166,12 +166,44 @@ def test_limits_follow_a_resize_too() -> None:
     assert effective_limits(pod) == {"cpu": 3000, "memory": MI}
 
 
-def test_a_sidecar_is_resized_by_its_own_status() -> None:
-    pod = pod_of(
-        {"containers": [container(cpu="1")], "initContainers": [sidecar(cpu="1")]},
-        {"initContainerStatuses": [{"name": "s", "allocatedResources": {"cpu": "2"}}]},
-    )
-    assert effective_requests(pod) == {"cpu": 3000}
+def test_a_sidecar_is_resized_by_its_own_status_and_no_other_init_container() -> None:
+    status = {"name": "s", "allocatedResources": {"cpu": "2"}, "resources": {}}
+    spec = {"containers": [container(cpu="1")], "initContainers": [sidecar(cpu="1")]}
+    assert effective_requests(pod_of(spec, {"initContainerStatuses": [status]})) == {"cpu": 3000}
+    starting = {**spec, "initContainers": [container("s", cpu="1")]}
+    assert effective_requests(pod_of(starting, {"initContainerStatuses": [status]})) == {"cpu": 1000}
+
+
+def test_what_is_allocated_counts_only_beside_what_is_actual() -> None:
+    """Kubernetes: `cs.Resources != nil` in k8s.io/component-helpers/resource."""
+    assert effective_requests(resizing("1", {"allocatedResources": {"cpu": "2"}})) == {"cpu": 1000}
+    assert effective_requests(resizing("1", {"allocatedResources": {"cpu": "2"}, "resources": {}})) == {"cpu": 2000}
+
+
+def test_a_pod_that_is_resized_itself_counts_with_the_largest_of_its_own_amounts() -> None:
+    spec = {"containers": [container(cpu="1")], "resources": {"requests": {"cpu": "2"}}}
+    status = {"allocatedResources": {"cpu": "3"}, "resources": {"requests": {"cpu": "1"}}}
+    assert effective_requests(pod_of(spec, status)) == {"cpu": 3000}
+    assert effective_requests(pod_of(spec, {"allocatedResources": {"cpu": "3"}})) == {"cpu": 2000}
+    infeasible = {**status, "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]}
+    larger = {**spec, "resources": {"requests": {"cpu": "64"}}}
+    assert effective_requests(pod_of(larger, infeasible)) == {"cpu": 3000}
+
+
+def test_the_ranking_compares_with_what_is_allocated() -> None:
+    """The kubelet ranks pods as it allocated them (pkg/kubelet/kubelet_pods.go, getAllocatedPods)."""
+    spec = {"containers": [container(memory="4Mi")]}
+    status = {"name": "c", "allocatedResources": {"memory": "1Mi"}, "resources": {"requests": {"memory": "2Mi"}}}
+    assert eviction_requests(pod_of(spec, {"containerStatuses": [status]})) == {"memory": MI}
+
+
+def test_the_ranking_has_only_the_requests_of_a_pod_with_resources_of_its_own() -> None:
+    """Kubernetes: SkipContainerLevelResources in pkg/api/v1/resource, defaultPodRequests in pkg/apis/core/v1."""
+    containers = [container(memory="1Mi", cpu="1", **{"ephemeral-storage": "1Gi"})]
+    asked = {"containers": containers, "resources": {"requests": {"memory": "3Mi"}}}
+    assert eviction_requests(pod_of(asked)) == {"memory": 3 * MI}
+    limited = {"containers": containers, "resources": {"limits": {"memory": "4Mi"}}}
+    assert eviction_requests(pod_of(limited)) == {"memory": MI, "cpu": 1000}
 
 
 def test_a_pod_has_a_limit_only_where_every_container_has_one() -> None:

@@ -1,12 +1,7 @@
-// The kubelet's own order of eviction. A line of JSON in: a signal, how the node's file systems are laid out, pods and
-// their statistics, as the API and /stats/summary have them. A line out: the names of the pods, first to go first.
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"os"
 	_ "unsafe" // for go:linkname
 
 	v1 "k8s.io/api/core/v1"
@@ -20,7 +15,8 @@ type statsFunc = func(pod *v1.Pod) (stats.PodStats, bool)
 //go:linkname buildSignalToRankFunc k8s.io/kubernetes/pkg/kubelet/eviction.buildSignalToRankFunc
 func buildSignalToRankFunc(withImageFs, imageContainerSplitFs bool) map[eviction.Signal]func([]*v1.Pod, statsFunc)
 
-type question struct {
+// Pods and their statistics are as the API and /stats/summary have them.
+type evictionOrderQuestion struct {
 	Signal  eviction.Signal  `json:"signal"`
 	ImageFs bool             `json:"imageFs"`
 	Split   bool             `json:"split"`
@@ -28,24 +24,8 @@ type question struct {
 	Stats   []stats.PodStats `json:"stats"`
 }
 
-func main() {
-	lines := bufio.NewScanner(os.Stdin)
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
-		names, err := ordered(lines.Bytes())
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		fmt.Println(string(names))
-	}
-}
-
-func ordered(line []byte) ([]byte, error) {
-	var asked question
-	if err := json.Unmarshal(line, &asked); err != nil {
-		return nil, err
-	}
+// evictionOrder answers with the names of the pods, first to go first.
+func evictionOrder(asked evictionOrderQuestion) ([]string, error) {
 	measured := map[string]stats.PodStats{}
 	for _, each := range asked.Stats {
 		measured[each.PodRef.UID] = each
@@ -62,5 +42,5 @@ func ordered(line []byte) ([]byte, error) {
 	for _, pod := range asked.Pods {
 		names = append(names, pod.Name)
 	}
-	return json.Marshal(names)
+	return names, nil
 }
