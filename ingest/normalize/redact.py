@@ -13,14 +13,15 @@ from ingest.resources.table import BY_NAME, TABLE
 _clean: Final = Cleaner(lambda annotation: any(resource.annotations(annotation) for resource in TABLE))
 
 _PLACES: Final = re.compile(
-    r'("value"\s*:\s*")(?:[^"\\]|\\.)*'
+    r'("(?:value|message|note)"\s*:\s*"|"reason"\s*:\s*"(?=[^"]* ))(?:[^"\\]|\\.)*'
     r'|("(?:command|args|httpHeaders|annotations|volumeAttributes|options)"\s*:\s*)'
     r'[\[{](?:"(?:[^"\\]|\\.)*"?|[^\]}"])*[\]}]?'
-    r"|(^(?P<indent>[ \t]*)(?:- )?value:[ \t]*)(?:[^\r\n]|\r?\n(?=(?P=indent)[ \t]|[ \t]*\r?\n))+",
+    r"|(^(?P<indent>[ \t]*)(?:- )?(?:value|message|note|reason(?=: *\S+ +\S)):[ \t]*)"
+    r"(?:[^\r\n]|\r?\n(?=(?P=indent)[ \t]|[ \t]*\r?\n))+",
     re.MULTILINE | re.DOTALL,
 )
-"""Where secrets stand in a piece of JSON or YAML: the value of a variable with the lines that belong to it, commands,
-headers, annotations."""
+"""Where secrets stand in a piece of JSON or YAML: the value of a variable with the lines that belong to it, messages,
+commands, headers, annotations."""
 
 
 def redact(observation: Observation) -> Observation:

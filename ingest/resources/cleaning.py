@@ -7,11 +7,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from common.scrub import REDACTED, is_secret, scrub
+from ingest.messages.allowed import allowed, allowed_reason
 
 _DROPPED_LISTS: Final = frozenset({"command", "args", "httpHeaders", "managedFields"})
 """Commands, also of probes and hooks, and the headers that a probe sends."""
 _DROPPED_MAPS: Final = frozenset({"volumeAttributes", "options", "staticPodURLHeader"})
 """What a volume's driver is given, and the headers with which a kubelet asks for static pods."""
+_MESSAGES: Final = frozenset({"message", "note"})
+"""Of Events, conditions and statuses, where the reason stands beside them."""
 
 
 class Cleaner:
@@ -23,6 +26,7 @@ class Cleaner:
             "env": self._env,
             "annotations": self._annotations,
             "terminated": self._terminated,
+            **dict.fromkeys(("labels", "matchLabels", "nodeSelector"), self._labels),
         }
 
     def __call__(self, value: Any) -> Any:
@@ -31,12 +35,28 @@ class Cleaner:
         if isinstance(value, list):
             return [self(each) for each in value]
         if isinstance(value, dict):
+            reason = value.get("reason")
             return {
-                name: REDACTED if isinstance(each, str) and is_secret(name) else self._cleaners.get(name, self)(each)
+                name: self._text(name, each, reason if isinstance(reason, str) else "")
+                if isinstance(each, str)
+                else self._cleaners.get(name, self)(each)
                 for name, each in value.items()
                 if not _is_dropped(name, each)
             }
         return value
+
+    def _text(self, name: str, text: str, reason: str) -> Any:
+        if name in _MESSAGES:
+            return allowed(reason, text)
+        if name == "reason":
+            return allowed_reason(text)
+        return REDACTED if is_secret(name) else self._cleaners.get(name, self)(text)
+
+    def _labels(self, value: Any) -> Any:
+        """Names and values are names, whatever they are called."""
+        if not isinstance(value, dict):
+            return self(value)
+        return {name: self(each) for name, each in value.items()}
 
     def _env(self, value: Any) -> Any:
         """Names of variables stay, and where their values come from."""

@@ -13,15 +13,16 @@ T = TypeVar("T")
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def kept(of: type[T]) -> Callable[[bytes | msgspec.Raw], T]:
-    """Decodes JSON to a type of `ingest.model`, which drops all other fields; no text in it has a credential.
+def kept(of: type[T], allow: Callable[[T], T] = lambda thing: thing) -> Callable[[bytes | msgspec.Raw], T]:
+    """Decodes JSON to a type of `ingest.model`, which drops all other fields; no text in it has a credential, and
+    messages have what `allow` leaves of them.
 
     Raises UNDECODABLE.
     """
     decode = msgspec.json.Decoder(of).decode
 
     def decoded(data: bytes | msgspec.Raw) -> T:
-        thing = decode(data)
+        thing = allow(decode(data))
         # almost none has one, and what is kept is little: looking through its JSON takes a tenth of visiting it
         return scrubbed(thing) if is_suspicious(_encode(thing).decode()) else thing
 

@@ -2,6 +2,9 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
+from ingest.messages.allowed import allowed, allowed_reason
 from ingest.model.objects.event import Event, EventAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import EventRecord, Record
@@ -24,6 +27,12 @@ def event_node(event: Event) -> str:
     return ""
 
 
+def _allowed(event: Event) -> Event:
+    texts = event.reason, event.message, event.note
+    passing = allowed_reason(event.reason), *(text and allowed(event.reason, text) for text in texts[1:])
+    return event if passing == texts else replace(event, reason=passing[0], message=passing[1], note=passing[2])
+
+
 def _records(observation: Observation, event: Event) -> list[Record]:
     return [
         EventRecord(
@@ -42,7 +51,7 @@ def _version(event: Event) -> bytes:
 
 EVENTS: Final = ApiResource(
     name="events",
-    decode=kept(Event),
+    decode=kept(Event, _allowed),
     records=_records,
     annotations=names_of(EventAnnotations),
     word="event",

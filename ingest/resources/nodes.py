@@ -2,11 +2,21 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
+from ingest.messages.allowed import allowed_conditions
 from ingest.model.objects.node import Node, NodeAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import NodeRecord, Record
 from ingest.resources.decoding import kept, names_of, without_version
 from ingest.resources.resource import ApiResource, change_of, on_cluster
+
+
+def _allowed(node: Node) -> Node:
+    conditions = allowed_conditions(node.status.conditions)
+    if conditions is node.status.conditions:
+        return node
+    return replace(node, status=replace(node.status, conditions=conditions))
 
 
 def _records(observation: Observation, node: Node) -> list[Record]:
@@ -19,7 +29,7 @@ def _records(observation: Observation, node: Node) -> list[Record]:
 
 NODES: Final = ApiResource(
     name="nodes",
-    decode=kept(Node),
+    decode=kept(Node, _allowed),
     records=_records,
     annotations=names_of(NodeAnnotations),
     kinds={"Node": r"v1"},

@@ -2,11 +2,22 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
+from ingest.messages.allowed import allowed, allowed_conditions, allowed_reason
 from ingest.model.objects.pod import Pod, PodAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import PodPlacement, PodRecord, Record
 from ingest.resources.decoding import kept, names_of, without_version
 from ingest.resources.resource import ApiResource, change_of
+
+
+def _allowed(pod: Pod) -> Pod:
+    status, conditions = pod.status, allowed_conditions(pod.status.conditions)
+    reason, message = allowed_reason(status.reason), allowed(status.reason, status.message)
+    if conditions is status.conditions and (reason, message) == (status.reason, status.message):
+        return pod
+    return replace(pod, status=replace(status, reason=reason, message=message, conditions=conditions))
 
 
 def _records(observation: Observation, pod: Pod) -> list[Record]:
@@ -35,7 +46,7 @@ def _records(observation: Observation, pod: Pod) -> list[Record]:
 
 PODS: Final = ApiResource(
     name="pods",
-    decode=kept(Pod),
+    decode=kept(Pod, _allowed),
     records=_records,
     annotations=names_of(PodAnnotations),
     kinds={"Pod": r"v1"},

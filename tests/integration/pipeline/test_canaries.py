@@ -1,6 +1,7 @@
 """Secrets of a cluster are found nowhere behind a source: no log, topic, capture, dead letter or table.
 
-They stand where people put them: in variables, arguments, probes, annotations, URLs and termination messages.
+They stand where people put them: in variables, arguments, probes, annotations, URLs, termination messages, and in
+sentences that look like any other.
 """
 
 import json
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.xdist_group("cluster")
 
 CANARY: Final = "canary-93d1b7"
 SOUND: Final = "a-name-that-is-to-be-found"
+SENTENCE: Final = f"the vault code is {CANARY}"
 INCOMPLETE: Final = 3
 
 
@@ -44,6 +46,15 @@ def spec(**more: object) -> dict[str, Any]:
     }
 
 
+CONDITION: Final = {"type": "example.com/Vault", "status": "False", "reason": "Sealed", "message": SENTENCE}
+FREE_TEXTS: Final = (
+    ("VaultSealed", SENTENCE),
+    ("Unhealthy", f"Liveness probe failed: {SENTENCE}"),
+    ("Failed", f'Failed to pull image "registry.example/x": {SENTENCE}'),
+    ("FailedScheduling", f"0/3 nodes are available: 3 {SENTENCE}."),
+    (SENTENCE, "it happened"),
+)
+"""Reasons and messages."""
 ANNOTATIONS: Final = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"x":"{CANARY}"}}', "note": CANARY}
 
 
@@ -53,14 +64,20 @@ def capture(folder: Path) -> Path:
     good["object"]["metadata"]["annotations"] = ANNOTATIONS
     good["object"]["spec"]["containers"] = [spec()]
     good["object"]["status"]["containerStatuses"] = [
-        {"name": "c", "state": {"terminated": {"exitCode": 1, "message": CANARY}}, "lastState": {}}
+        {"name": "c", "state": {"terminated": {"exitCode": 1, "message": CANARY}}, "lastState": {}},
+        {"name": "d", "state": {"waiting": {"reason": "Stuck", "message": SENTENCE}}, "lastState": {}},
     ]
+    good["object"]["status"] |= {"reason": "Stuck", "message": SENTENCE}
+    good["object"]["status"]["conditions"] = [CONDITION]
     wrong = json.loads(json.dumps(good))
     wrong["object"]["metadata"]["name"] = 7
     unknown = good | {"resource": "secrets"}
     told = event("12:00:02", "e1", "Failed", f"cannot pull https://user:{CANARY}@registry.example/x: token={CANARY}")
     failed = observation("12:00:03", "pods", {"error": f"GET https://u:{CANARY}@host/api failed"}, type_="ERROR")
-    lines = [json.dumps(each) for each in (good, wrong, unknown, told, failed)]
+    free = (
+        event(f"12:00:04.{i}", f"free{i}", *texts, node="n", kind="Warning") for i, texts in enumerate(FREE_TEXTS)
+    )
+    lines = [json.dumps(each) for each in (good, wrong, unknown, told, failed, *free)]
     cut = json.dumps(wrong | {"ts": "2026-07-01T12:00:09Z"})
     file = folder / "capture.jsonl"
     file.write_text("\n".join([*lines, cut[: cut.index('"livenessProbe"') - 30]]))
@@ -93,7 +110,12 @@ def test_a_replay_leaves_no_secret_in_the_database_nor_in_what_it_prints(tmp_pat
     dsn = f"chdb://{tmp_path / 'db'}"
     assert "pod_bindings" in tables_with(dsn, SOUND)
     assert "dead_letters" in tables_with(dsn, SOUND)
+    assert "node_events" in tables_with(dsn, "Liveness probe failed: [withheld: ")
     assert tables_with(dsn, CANARY) == set()
+    page = tmp_path / "page.html"
+    assert leadsman("report", f"--output={page}", db=tmp_path / "db").returncode == 0
+    assert "Liveness probe failed: " in page.read_text()
+    assert CANARY not in page.read_text()
 
 
 def test_a_replay_leaves_no_secret_in_any_topic(kafka: Kafka, tmp_path: Path) -> None:
@@ -135,6 +157,11 @@ def test_what_is_watched_leaves_no_secret_anywhere(
         "type": "Warning",
     }
     cluster.request("POST", f"/api/v1/namespaces/{namespace}/events", told)
+    for i, (reason, message) in enumerate(FREE_TEXTS):
+        free = told | {"metadata": {"name": f"{SOUND}.free{i}"}, "reason": reason, "message": message}
+        cluster.request("POST", f"/api/v1/namespaces/{namespace}/events", free)
+    status = {"status": {"conditions": [CONDITION], "reason": "Stuck", "message": SENTENCE}}
+    cluster.request("PATCH", f"/api/v1/namespaces/{namespace}/pods/{SOUND}/status", status)
     prefix, port, dsn = f"c{uuid.uuid4().hex[:8]}", free_port(), f"chdb://{tmp_path / 'db'}"
     environment = {
         "LEADSMAN_KAFKA__TOPIC_PREFIX": prefix,

@@ -126,6 +126,37 @@ def test_what_a_container_wrote_as_it_ended_never_leaves() -> None:
     }
 
 
+SENTENCE = "the vault code is swordfish"
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        {"reason": "BackupDone", "message": SENTENCE},
+        {"reason": "BackupDone", "note": SENTENCE},
+        {"message": SENTENCE},
+        {"reason": SENTENCE},
+        {"status": {"message": SENTENCE}},
+        {"status": {"conditions": [{"type": "Custom", "reason": "Custom", "message": SENTENCE}]}},
+        {"status": {"containerStatuses": [{"state": {"waiting": {"reason": "Custom", "message": SENTENCE}}}]}},
+    ],
+)
+def test_free_text_that_no_shape_catches_never_leaves(thing: dict[str, Any]) -> None:
+    kept = json.dumps(_redacted({"metadata": {"name": "e"}, **thing}, "events"))
+    assert "swordfish" not in kept
+    assert "[withheld: 27 characters]" in kept
+    for cut in (0, 1, 2, 3):
+        raw = json.dumps(thing).encode()
+        assert b"vault" not in without_secrets(raw[: len(raw) - cut])
+
+
+def test_labels_are_names_whatever_they_are_called() -> None:
+    labels = {"message": "a", "note": "b", "reason": "c"}
+    pod = _pod(_container(), labels=labels)
+    pod["spec"]["nodeSelector"] = labels
+    assert _redacted(pod) == pod
+
+
 def test_what_a_volumes_driver_is_given_never_leaves() -> None:
     pod = _pod(_container())
     pod["spec"]["volumes"] = [
@@ -154,8 +185,8 @@ def test_the_headers_with_which_a_kubelet_asks_for_static_pods_never_leave() -> 
 )
 def test_a_credential_in_a_message_is_replaced(text: str, safe: str) -> None:
     assert scrub(text) == safe
-    event = {"metadata": {"name": "e"}, "message": text, "note": text}
-    assert _redacted(event, "events") == {"metadata": {"name": "e"}, "message": safe, "note": safe}
+    pull = {"reason": "Failed", "message": f'Failed to pull image "a": {text}'}
+    assert CANARY not in json.dumps(_redacted({"metadata": {"name": "e"}, **pull}, "events"))
     assert _redacted({"error": text}, "stats/summary", "ERROR") == {"error": safe}
 
 
@@ -193,7 +224,7 @@ def test_every_shape_of_a_credential_is_replaced(text: str, around: str) -> None
     message = around.format(text)
     assert CANARY not in scrub(message)
     assert is_suspicious(msgspec.json.encode({"key": message}).decode())
-    assert CANARY not in json.dumps(_redacted({"metadata": {"name": "e"}, "message": message}, "events"))
+    assert CANARY not in json.dumps(_redacted({"metadata": {"name": "e"}, "error": message}, "events"))
     assert CANARY.encode() not in without_secrets(message.encode())
 
 
@@ -339,6 +370,8 @@ def test_bytes_that_were_received_are_kept_without_secrets_also_when_they_are_cu
         f'- name: A\n  value: "one\n    {CANARY}',
         f"  - value: |\n      {CANARY}\n",
         f"see https://u:{CANARY}@h",
+        f"- message: |\n    first\n    {CANARY}\n  bad: [",
+        f"reason: it is {CANARY}\nbad: [",
     ],
 )
 def test_a_piece_of_json_or_yaml_loses_what_stands_where_secrets_stand(raw: str) -> None:
