@@ -11,6 +11,7 @@ from streams.analytics import (
     nodes,
     pod_bindings,
     pod_ends,
+    settings_warnings,
     source_errors,
 )
 from streams.analytics.eviction import eviction_trend, evictions, pressure_changes
@@ -35,6 +36,7 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     image_gc.REDUCER,
     node_fit.REDUCER,
     pod_ends.REDUCER,
+    settings_warnings.REDUCER,
     scheduling.REDUCER,
     numa_skew.REDUCER,
     numa_cluster.REDUCER,

@@ -1,7 +1,7 @@
 -- Everything that was concluded, in words, in the order of time: for the report and the story after a replay.
 -- column ts: When it happened or began
 -- column node: The node that it concerns; empty where it concerns the cluster
--- column kind: kubelet, node, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, silence, pending, warning or unknown
+-- column kind: kubelet, node, settings, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, silence, pending, warning or unknown
 -- column what: A sentence about it
 CREATE OR REPLACE VIEW story AS
 WITH
@@ -200,6 +200,13 @@ FROM
         FROM nodes FINAL
     )
     WHERE unschedulable != before AND NOT deleted
+    UNION ALL
+    SELECT
+        cluster, min(since) AS ts, if(uniqExact(place) = 1, any(place), '') AS node, 'settings' AS kind,
+        concat(
+            if(uniqExact(place) = 1, '', concat('On ', toString(uniqExact(place)), ' nodes: ')), problem, ' ', advice) AS what
+    FROM (SELECT cluster, ts AS since, node AS place, rule, subject, problem, advice FROM settings_warnings FINAL WHERE holds)
+    GROUP BY cluster, rule, subject, problem, advice, toStartOfHour(since)
     UNION ALL
     SELECT
         c.cluster AS cluster, s.starts_at AS ts, '' AS node, 'silence' AS kind,

@@ -8,7 +8,7 @@ a finding grows while it is watched, `updated_at` marks its last version.
 from streams.fold.findings.alerts import Alert
 from streams.fold.findings.eviction import Eviction, EvictionSignal, PressureChange
 from streams.fold.findings.image_gc import ImageGc
-from streams.fold.findings.nodes import KubeletSetting, NodeEvent, NodeFit, NodeRow
+from streams.fold.findings.nodes import KubeletSetting, NodeEvent, NodeFit, NodeRow, SettingsWarning
 from streams.fold.findings.numa import (
     LateJoiners,
     NumaAdmissionFailure,
@@ -51,5 +51,6 @@ __all__ = [
     "Row",
     "SchedulerBlindSpot",
     "SchedulingFailure",
+    "SettingsWarning",
     "SourceError",
 ]

@@ -91,3 +91,18 @@ class KubeletSetting(NamedTuple):
     kube_reserved: dict[str, str]
     cpu_manager_policy_options: dict[str, str]
     topology_manager_policy_options: dict[str, str]
+
+
+@row(table="settings_warnings")
+class SettingsWarning(NamedTuple):
+    cluster: str
+    ts: datetime
+    """When it was first concluded, or, where it no longer holds, when that was seen."""
+    node: str
+    rule: str
+    """What is wrong in one word, as `nothing_reserved` (rules: kubelet-warnings)."""
+    subject: str
+    """A resource, signal, setting, condition or DaemonSet."""
+    holds: bool
+    problem: str
+    advice: str
