@@ -19,6 +19,7 @@ KINDS: Final = {
     "numa": "NUMA",
     "scheduler": "Scheduler",
     "node": "Node",
+    "stall": "Stall",
     "settings": "Settings",
     "pending": "Pending",
     "warning": "Warning",

@@ -106,3 +106,21 @@ class SettingsWarning(NamedTuple):
     holds: bool
     problem: str
     advice: str
+
+
+@row(table="node_stalls", high_rate=True, replaced=False)
+class NodeStall(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    memory_some_percent: float | None
+    """Of the time of the window in which some task waited for memory; None where the sample does not show it."""
+    memory_full_percent: float | None
+    """In which all did."""
+    io_some_percent: float | None
+    io_full_percent: float | None
+    swap_usage_bytes: int | None
+    swap_available_bytes: int | None
+    major_faults_per_second: float | None
+    """Pages that were read from disk, from swap too."""
+    window_seconds: float
