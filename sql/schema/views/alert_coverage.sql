@@ -1,6 +1,6 @@
 -- Which alerts can fire at all. `make generate` writes what each needs from streams/alerting/alerts.
 -- column alertname: Name of the alert
--- column input: What it needs: samples, configz, thresholds of every signal, nodes, numa, requests, pods or events; empty where it needs nothing
+-- column input: What it needs: samples, configz, thresholds of every signal, nodes, numa, requests, pods or events, or one of two of these; empty where it needs nothing
 -- column required: 1 where it cannot fire without it
 -- column nodes: Nodes that are known
 -- column nodes_without: Nodes of which this input was not seen
@@ -28,6 +28,10 @@ WITH
         SELECT DISTINCT cluster, '*' AS node, 'pods' AS input FROM pod_bindings
         UNION ALL
         SELECT DISTINCT cluster, '*' AS node, 'events' AS input FROM node_events
+        UNION ALL
+        SELECT DISTINCT cluster, '*' AS node, 'events or samples' AS input FROM node_events
+        UNION ALL
+        SELECT DISTINCT cluster, node, 'events or samples' AS input FROM node_samples_5m
         UNION ALL
         SELECT DISTINCT cluster, '*' AS node, 'pods or events' AS input FROM pod_bindings
         UNION ALL
@@ -64,8 +68,9 @@ WITH
                 ('NodePressureLasting', 'nodes', 1, 'no condition is known: it cannot fire'),
                 ('PressureOscillation', 'nodes', 1, 'no condition is known: it cannot fire'),
                 ('ImageGCInvalidCapacity', 'events', 1, 'only events show it: it cannot fire'),
-                ('ImageGCInsufficientFreed', 'events', 1, 'only events show it: it cannot fire'),
-                ('ImageGCInsufficientFreed', 'configz', 0, 'the thresholds are assumed to be 85 and 80 percent'),
+                ('ImageGCInsufficientFreed', 'events or samples', 1, 'neither a failure nor usage is seen: it cannot fire'),
+                ('ImageGCInsufficientFreed', 'events', 0, 'it fires late: only 16 min above the threshold show it'),
+                ('ImageGCInsufficientFreed', 'configz', 0, 'thresholds of 85 and 80 percent are assumed, and usage alone shows nothing'),
                 ('ImageGCRestartLoop', 'events', 1, 'only events show it: it cannot fire'),
                 ('ContainerGCFailed', 'events', 1, 'only events show it: it cannot fire'),
                 ('NUMASkewHigh', 'numa', 1, 'no source reports its NUMA nodes: it cannot fire'),
