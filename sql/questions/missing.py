@@ -15,6 +15,7 @@ INPUTS: Final[Mapping[str, str]] = {
     "pods": "pods",
     "events": "Events",
     "pods or events": "pods and Events",
+    "events or samples": "Events and statistics",
 }
 """Of `alert_coverage`, in words."""
 _LACKING: Final = """

@@ -35,6 +35,7 @@ STANDING: Final = {
     "numa_skew": _Standing("cluster, scope, node"),
     "pod_bindings": _Standing("cluster, namespace, pod, uid", f"{_LAST_CHANGE} NOT IN ('finished', 'deleted')"),
     "pressure_changes": _Standing("cluster, node, condition"),
+    "settings_warnings": _Standing("cluster, node, rule, subject", "argMax(holds, ts)"),
 }
 
 

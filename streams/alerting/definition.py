@@ -13,7 +13,16 @@ from streams.alerting.rule_settings import RuleSettings
 from streams.fold.findings import Row
 
 Input: TypeAlias = Literal[
-    "samples", "configz", "thresholds", "nodes", "numa", "requests", "pods", "events", "pods or events"
+    "samples",
+    "configz",
+    "thresholds",
+    "nodes",
+    "numa",
+    "requests",
+    "pods",
+    "events",
+    "pods or events",
+    "events or samples",
 ]
 """What the view `alert_coverage` knows to have been seen of a node."""
 

@@ -8,10 +8,13 @@ from streams.analytics import (
     kubelet_settings,
     node_events,
     node_fit,
+    node_stalls,
     nodes,
     pod_bindings,
     pod_ends,
+    settings_warnings,
     source_errors,
+    storage_limits,
 )
 from streams.analytics.eviction import eviction_trend, evictions, pressure_changes
 from streams.analytics.image_gc import image_gc
@@ -34,7 +37,10 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     pressure_changes.REDUCER,
     image_gc.REDUCER,
     node_fit.REDUCER,
+    node_stalls.REDUCER,
     pod_ends.REDUCER,
+    settings_warnings.REDUCER,
+    storage_limits.REDUCER,
     scheduling.REDUCER,
     numa_skew.REDUCER,
     numa_cluster.REDUCER,

@@ -31,4 +31,6 @@ class KubeletConfiguration(KeptObject, frozen=True):
     enforce_node_allocatable: list[str] | None = None
     max_pods: int | None = None
     cgroup_driver: str = ""
+    container_log_max_size: str = ""
+    container_log_max_files: int | None = None
     feature_gates: dict[str, bool] | None = None

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import msgspec
 
-from ingest.model.objects.base import Condition, KeptObject, ResourceList, Resources
+from ingest.model.objects.base import Condition, KeptObject, Quantity, ResourceList, Resources
 
 
 class Container(KeptObject, frozen=True):
@@ -52,6 +52,7 @@ class Present(KeptObject, frozen=True):
 
 class EmptyDir(KeptObject, frozen=True):
     medium: str = ""
+    size_limit: Quantity | None = None
 
 
 class PodVolume(KeptObject, frozen=True):

@@ -41,6 +41,8 @@ class Detail(NamedTuple):
     settings: RowDict | None
     """None where no /configz was seen."""
     usage: tuple[Usage, ...]
+    growers: tuple[RowDict, ...]
+    """What fills its disk at the end of the range: the fastest first."""
 
 
 def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[Detail]:
@@ -66,12 +68,13 @@ def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[
             tuple(by_node["evicted"].get(node.name, ())),
             next(iter(by_node["settings"].get(node.name, ())), None),
             tuple(usage.get(node.name, ())),
+            tuple(by_node["growers"].get(node.name, ())),
         )
         for node in nodes
     ]
 
 
-_QUESTIONS: Final = ("numa_nodes", "numa_pods", "evicted", "settings")
+_QUESTIONS: Final = ("numa_nodes", "numa_pods", "evicted", "settings", "growers")
 _ORDERING: Final = ("last_sample", "order_pods")
 _ROLLUP: Final = timedelta(minutes=5)
 _GROWING: Final = timedelta(minutes=10)

@@ -19,6 +19,8 @@ KINDS: Final = {
     "numa": "NUMA",
     "scheduler": "Scheduler",
     "node": "Node",
+    "stall": "Stall",
+    "settings": "Settings",
     "pending": "Pending",
     "warning": "Warning",
     "kubelet": "Kubelet",

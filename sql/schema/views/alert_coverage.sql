@@ -1,6 +1,6 @@
 -- Which alerts can fire at all. `make generate` writes what each needs from streams/alerting/alerts.
 -- column alertname: Name of the alert
--- column input: What it needs: samples, configz, thresholds of every signal, nodes, numa, requests, pods or events; empty where it needs nothing
+-- column input: What it needs: samples, configz, thresholds of every signal, nodes, numa, requests, pods or events, or one of two of these; empty where it needs nothing
 -- column required: 1 where it cannot fire without it
 -- column nodes: Nodes that are known
 -- column nodes_without: Nodes of which this input was not seen
@@ -29,6 +29,10 @@ WITH
         UNION ALL
         SELECT DISTINCT cluster, '*' AS node, 'events' AS input FROM node_events
         UNION ALL
+        SELECT DISTINCT cluster, '*' AS node, 'events or samples' AS input FROM node_events
+        UNION ALL
+        SELECT DISTINCT cluster, node, 'events or samples' AS input FROM node_samples_5m
+        UNION ALL
         SELECT DISTINCT cluster, '*' AS node, 'pods or events' AS input FROM pod_bindings
         UNION ALL
         SELECT DISTINCT cluster, '*' AS node, 'pods or events' AS input FROM node_events
@@ -50,6 +54,10 @@ WITH
                 ('EvictionThresholdNear', 'samples', 1, 'no signal is known: it cannot fire'),
                 ('EvictionThresholdNear', 'configz', 0, 'the thresholds are assumed to be the defaults of that kubelet'),
                 ('EvictionThresholdNear', 'thresholds', 0, 'a signal has no threshold: it fires only when little is left'),
+                ('EvictionTooLate', 'samples', 1, 'how fast memory falls is not known: it cannot fire'),
+                ('EvictionTooLate', 'configz', 0, 'the threshold is assumed to be the default of that kubelet'),
+                ('NodeStalls', 'samples', 1, 'only statistics with PSI (1.34 and later) show it: it cannot fire'),
+                ('SwapThrashing', 'samples', 1, 'only statistics show swap and page faults: it cannot fire'),
                 ('PodsEvicted', 'pods or events', 1, 'there is no witness: it cannot fire'),
                 ('PodsEvicted', 'pods', 0, 'an eviction whose event is lost is not seen'),
                 ('PodsEvicted', 'events', 0, 'threshold and cause of an eviction can be missing'),
@@ -60,8 +68,9 @@ WITH
                 ('NodePressureLasting', 'nodes', 1, 'no condition is known: it cannot fire'),
                 ('PressureOscillation', 'nodes', 1, 'no condition is known: it cannot fire'),
                 ('ImageGCInvalidCapacity', 'events', 1, 'only events show it: it cannot fire'),
-                ('ImageGCInsufficientFreed', 'events', 1, 'only events show it: it cannot fire'),
-                ('ImageGCInsufficientFreed', 'configz', 0, 'the thresholds are assumed to be 85 and 80 percent'),
+                ('ImageGCInsufficientFreed', 'events or samples', 1, 'neither a failure nor usage is seen: it cannot fire'),
+                ('ImageGCInsufficientFreed', 'events', 0, 'it fires late: only 16 min above the threshold show it'),
+                ('ImageGCInsufficientFreed', 'configz', 0, 'thresholds of 85 and 80 percent are assumed, and usage alone shows nothing'),
                 ('ImageGCRestartLoop', 'events', 1, 'only events show it: it cannot fire'),
                 ('ContainerGCFailed', 'events', 1, 'only events show it: it cannot fire'),
                 ('NUMASkewHigh', 'numa', 1, 'no source reports its NUMA nodes: it cannot fire'),

@@ -1,7 +1,7 @@
 -- Everything that was concluded, in words, in the order of time: for the report and the story after a replay.
 -- column ts: When it happened or began
 -- column node: The node that it concerns; empty where it concerns the cluster
--- column kind: kubelet, node, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, silence, pending, warning or unknown
+-- column kind: kubelet, node, settings, stall, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, silence, pending, warning or unknown
 -- column what: A sentence about it
 -- column namespaces: Of the pods and objects that it is about; empty where it is about none
 CREATE OR REPLACE VIEW story AS
@@ -211,6 +211,48 @@ FROM
         FROM nodes FINAL
     )
     WHERE unschedulable != before AND NOT deleted
+    UNION ALL
+    SELECT
+        cluster, min(at) AS ts, place AS node, 'stall' AS kind,
+        concat(
+            'Work stood still for ', if(memory >= io, 'memory', 'I/O'), ', for up to ', toString(round(greatest(memory, io))), ' % of a minute, for ',
+            toString(dateDiff('second', min(at), max(at)) + toUInt32(max(window_seconds))), ' s',
+            if(swapped > 0, concat('; ', formatReadableSize(swapped), ' of swap was in use'), ''), '.') AS what,
+        CAST([], 'Array(String)') AS namespaces
+    FROM
+    (
+        SELECT *,
+            max(ifNull(memory_full_percent, 0)) OVER (PARTITION BY cluster, place, episode) AS memory,
+            max(ifNull(io_full_percent, 0)) OVER (PARTITION BY cluster, place, episode) AS io,
+            max(ifNull(swap_usage_bytes, 0)) OVER (PARTITION BY cluster, place, episode) AS swapped
+        FROM
+        (
+            SELECT *,
+                sum(toUInt64(before IS NULL OR at > before + toIntervalMinute(2))) OVER (
+                    PARTITION BY cluster, place ORDER BY at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                ) AS episode
+            FROM
+            (
+                SELECT
+                    s.cluster AS cluster, s.ts AS at, s.node AS place, s.memory_full_percent AS memory_full_percent,
+                    s.io_full_percent AS io_full_percent, s.swap_usage_bytes AS swap_usage_bytes, s.window_seconds AS window_seconds,
+                    lagInFrame(toNullable(s.ts)) OVER (
+                        PARTITION BY s.cluster, s.node ORDER BY s.ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                    ) AS before
+                FROM node_stalls AS s FINAL
+            )
+        )
+    )
+    GROUP BY cluster, place, episode, memory, io, swapped
+    HAVING memory >= 10 OR io >= 40
+    UNION ALL
+    SELECT
+        cluster, min(since) AS ts, if(uniqExact(place) = 1, any(place), '') AS node, 'settings' AS kind,
+        concat(
+            if(uniqExact(place) = 1, '', concat('On ', toString(uniqExact(place)), ' nodes: ')), problem, ' ', advice) AS what,
+        CAST([], 'Array(String)') AS namespaces
+    FROM (SELECT cluster, ts AS since, node AS place, rule, subject, problem, advice FROM settings_warnings FINAL WHERE holds)
+    GROUP BY cluster, rule, subject, problem, advice, toStartOfHour(since)
     UNION ALL
     SELECT
         c.cluster AS cluster, s.starts_at AS ts, '' AS node, 'silence' AS kind,

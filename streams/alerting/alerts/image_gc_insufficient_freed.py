@@ -72,8 +72,9 @@ ALERT: Final = AlertDefinition(
     name="ImageGCInsufficientFreed",
     settings=RuleSettings,
     needs=(
-        Need("events", "only events show it: it cannot fire"),
-        Need("configz", "the thresholds are assumed to be 85 and 80 percent", required=False),
+        Need("events or samples", "neither a failure nor usage is seen: it cannot fire"),
+        Need("events", "it fires late: only 16 min above the threshold show it", required=False),
+        Need("configz", "thresholds of 85 and 80 percent are assumed, and usage alone shows nothing", required=False),
     ),
     node_rows=(ImageGc, KubeletSetting, EvictionSignal),
     state=State,

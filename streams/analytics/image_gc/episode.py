@@ -68,6 +68,8 @@ class Episode(msgspec.Struct, frozen=True):
     capacity_seen_at: datetime | None = None
     """The first later sample with a real capacity."""
     sandbox_image_lost_at: datetime | None = None
+    unreported: str = ""
+    """Why it is concluded although no Event reports it; empty from the first Event on."""
     verdict: str = ""
     """As last written; empty while it is undecided."""
 
@@ -108,6 +110,7 @@ def extend(episode: Episode, failure: Failure, settings: Settings, decision: Ima
         settings=settings,
         decision=decision,
         capacity_seen_at=None,
+        unreported="",
     )
 
 

@@ -107,8 +107,8 @@ def _insufficient(episode: Episode) -> str:
     result = "freed too little" if freed is None else f"freed only {size(freed)}" if freed else "freed nothing"
     return (
         f"{used}. Image GC starts at {settings.high_percent} % and targets {settings.low_percent} %{assumed}, but "
-        f"{result} ({_times(episode)}). Unused images do not fill the disk: check images in use, logs, volumes and "
-        "host paths."
+        f"{result} ({_times(episode)}).{episode.unreported} Unused images do not fill the disk: check images in use, "
+        "logs, volumes and host paths."
     )
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from ingest.model.objects.event import Event
 from ingest.model.objects.kubelet import KubeletConfiguration
-from ingest.model.records import EventRecord, Record, SampleRecord, SettingsRecord
+from ingest.model.records import EventRecord, MetricsRecord, Record, SampleRecord, SettingsRecord
 from streams.analytics.image_gc.episode import (
     LOOP,
     NEXT_RUN,
@@ -28,6 +28,7 @@ from streams.analytics.image_gc.episode import (
     verdict,
 )
 from streams.analytics.image_gc.explain import row_of
+from streams.analytics.image_gc.unreported import Above, failure_of, follow, images_collected, in_words
 from streams.fold.findings import ImageGc
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import Counted, Occurrences, event_count, event_time, message, occurrences
@@ -36,6 +37,7 @@ from streams.rules.image_gc.messages import parse_image_gc
 from streams.rules.image_gc.thresholds import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT, ImageGcDecision, decide
 
 MAX_NAMES: Final = 32
+SERIOUS: Final = frozenset({"restart_loop", "persistent", "insufficient_freed"})
 
 
 class State(msgspec.Struct, frozen=True):
@@ -52,6 +54,10 @@ class State(msgspec.Struct, frozen=True):
     """Those not known to have ended, by reason."""
     failed_at: datetime | None = None
     """The last failure for whatever reason."""
+    above: Above | None = None
+    """By samples, and by settings that were seen; None while usage is below the high threshold."""
+    collected: float | None = None
+    """Images that the kubelet deleted since its start, by its metrics."""
 
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
@@ -67,6 +73,9 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             if capacity != state.capacity:
                 state = msgspec.structs.replace(state, capacity=capacity)
             return _sample(state, record.ts)
+        case MetricsRecord(metrics=metrics):
+            collected = images_collected(metrics)
+            return state if collected == state.collected else msgspec.structs.replace(state, collected=collected), ()
         case _:
             return state, ()
 
@@ -120,11 +129,11 @@ def _count(state: State, event: Event, at: datetime, *, added: bool) -> tuple[St
     return msgspec.structs.replace(state, counted=counted), found, since
 
 
-def _failed(state: State, failure: Failure, now: datetime) -> tuple[State, Sequence[Output]]:
+def _failed(state: State, failure: Failure, now: datetime, unreported: str = "") -> tuple[State, Sequence[Output]]:
     settings, decision = _percents(state), _decision(state)
     before = state.episodes.get(failure.reported.reason)
     if before is None or is_over(before, failure):
-        episode = begin(failure, settings, decision)
+        episode = msgspec.structs.replace(begin(failure, settings, decision), unreported=unreported)
     else:
         episode = extend(before, failure, settings, decision)
     state = msgspec.structs.replace(state, failed_at=max(failure.at, state.failed_at or failure.at))
@@ -152,15 +161,35 @@ def _sample(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
         if now > episode.last_at:
             state, written = _evidence(state, reason, episode, now)
             rows += written
-    return state, rows
+    state, unreported = _unreported(state, now)
+    return state, [*rows, *unreported]
+
+
+def _unreported(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
+    """After a sample: image GC that must have failed, though nothing reports it. Without settings nobody knows."""
+    assumed = _percents(state).assumed
+    above = None if assumed else follow(state.above, _decision(state), now, state.collected)
+    if above != state.above:
+        state = msgspec.structs.replace(state, above=above)
+    if above is None or any(each.verdict in SERIOUS for each in state.episodes.values()):
+        return state, ()
+    failure = failure_of(above, state.collected)
+    if failure is None:
+        return state, ()
+    return _failed(state, failure, now, in_words(above, state.collected))
 
 
 def _evidence(state: State, reason: str, episode: Episode, now: datetime) -> tuple[State, Sequence[Output]]:
     """An episode after a sample that follows its last failure."""
     decision = _decision(state)
     works = decision is not None and decision.verdict in {"below_high", "disabled"}
-    serious = episode.verdict not in {"", "benign_startup", "recovered"}
-    if serious and decision and works and state.failed_at is not None and now - state.failed_at >= NEXT_RUN:
+    if (
+        episode.verdict in SERIOUS
+        and decision
+        and works
+        and state.failed_at is not None
+        and now - state.failed_at >= NEXT_RUN
+    ):
         row = row_of(state.cluster, state.node, episode, "recovered", now)._replace(
             ts=now, result="success", usage_percent=decision.usage_percent, wanted_bytes=None, freed_bytes=None
         )
@@ -221,9 +250,9 @@ def _write(state: State, reason: str, episode: Episode, found: str, now: datetim
 
 REDUCER: Final = Reducer(
     name="image_gc",
-    version=1,
+    version=2,
     log="node",
-    takes=(EventRecord, SettingsRecord, SampleRecord),
+    takes=(EventRecord, SettingsRecord, SampleRecord, MetricsRecord),
     state=State,
     step=step,
     expire=expire,

@@ -8,7 +8,7 @@ a finding grows while it is watched, `updated_at` marks its last version.
 from streams.fold.findings.alerts import Alert
 from streams.fold.findings.eviction import Eviction, EvictionSignal, PressureChange
 from streams.fold.findings.image_gc import ImageGc
-from streams.fold.findings.nodes import KubeletSetting, NodeEvent, NodeFit, NodeRow
+from streams.fold.findings.nodes import KubeletSetting, NodeEvent, NodeFit, NodeRow, NodeStall, SettingsWarning
 from streams.fold.findings.numa import (
     LateJoiners,
     NumaAdmissionFailure,
@@ -19,7 +19,7 @@ from streams.fold.findings.numa import (
     NumaSkew,
     NumaWhatif,
 )
-from streams.fold.findings.pods import PodBinding, PodEnd
+from streams.fold.findings.pods import PodBinding, PodEnd, StorageLimit
 from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row
 from streams.fold.findings.scheduling import SchedulerBlindSpot, SchedulingFailure
 from streams.fold.findings.sources import DeadLetter, SourceError
@@ -38,6 +38,7 @@ __all__ = [
     "NodeEvent",
     "NodeFit",
     "NodeRow",
+    "NodeStall",
     "NumaAdmissionFailure",
     "NumaAllocation",
     "NumaDisagreement",
@@ -51,5 +52,7 @@ __all__ = [
     "Row",
     "SchedulerBlindSpot",
     "SchedulingFailure",
+    "SettingsWarning",
     "SourceError",
+    "StorageLimit",
 ]

@@ -91,3 +91,36 @@ class KubeletSetting(NamedTuple):
     kube_reserved: dict[str, str]
     cpu_manager_policy_options: dict[str, str]
     topology_manager_policy_options: dict[str, str]
+
+
+@row(table="settings_warnings")
+class SettingsWarning(NamedTuple):
+    cluster: str
+    ts: datetime
+    """When it was first concluded, or, where it no longer holds, when that was seen."""
+    node: str
+    rule: str
+    """What is wrong in one word, as `nothing_reserved` (rules: kubelet-warnings)."""
+    subject: str
+    """A resource, signal, setting, condition or DaemonSet."""
+    holds: bool
+    problem: str
+    advice: str
+
+
+@row(table="node_stalls", high_rate=True, replaced=False)
+class NodeStall(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    memory_some_percent: float | None
+    """Of the time of the window in which some task waited for memory; None where the sample does not show it."""
+    memory_full_percent: float | None
+    """In which all did."""
+    io_some_percent: float | None
+    io_full_percent: float | None
+    swap_usage_bytes: int | None
+    swap_available_bytes: int | None
+    major_faults_per_second: float | None
+    """Pages that were read from disk, from swap too."""
+    window_seconds: float

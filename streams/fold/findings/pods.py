@@ -71,3 +71,20 @@ class PodEnd(NamedTuple):
     """What recreates it; empty where an Event is the only witness."""
     owner_name: str
     updated_at: datetime
+
+
+@row(table="storage_limits")
+class StorageLimit(NamedTuple):
+    cluster: str
+    ts: datetime
+    """When they were first seen."""
+    node: str
+    namespace: str
+    pod: str
+    uid: str
+    ephemeral_limit_bytes: int | None
+    """Of its containers together; over it the pod is evicted. None where no container has one."""
+    log_limit_bytes: int | None
+    """What rotation leaves of the logs of its containers, and of their attempts before; None without /configz."""
+    volume_limits: dict[str, int]
+    """The `sizeLimit` in bytes of each emptyDir on disk; over it the pod is evicted."""

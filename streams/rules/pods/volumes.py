@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from ingest.model.objects.pod import Pod
+from streams.rules.values.quantity import base_units
 
 
 class Used(NamedTuple):
@@ -24,6 +25,15 @@ def local_volumes(pod: Pod) -> tuple[str, ...]:
         or volume.config_map
         or (volume.empty_dir and not volume.empty_dir.medium)
     )
+
+
+def volume_limits(pod: Pod) -> dict[str, int]:
+    """The `sizeLimit` in bytes of each emptyDir on disk that has one; over it, the pod is evicted."""
+    return {
+        volume.name: base_units(volume.empty_dir.size_limit)
+        for volume in pod.spec.volumes or ()
+        if volume.empty_dir and not volume.empty_dir.medium and volume.empty_dir.size_limit is not None
+    }
 
 
 def used_by(names: Collection[str], volumes: str) -> Used:

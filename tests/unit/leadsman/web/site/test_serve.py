@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,7 +16,7 @@ import pytest_asyncio
 from aiohttp.test_utils import TestClient, TestServer
 from click.testing import CliRunner
 
-from components.rows import T0, row, store
+from components.rows import T0, row, store, store_samples, summary
 from leadsman.cli.main import app
 from leadsman.web.site.access import FREE_GUESSES
 from leadsman.web.site.answers import HEADERS
@@ -338,6 +339,28 @@ async def test_an_empty_database_gets_a_page_that_says_so(database: Database) ->
         answer = await client.get(path)
         assert (answer.status, "Nothing observed yet" in await answer.text()) == (200, True)
     await client.close()
+
+
+@pytest.mark.asyncio
+async def test_a_node_shows_what_fills_its_disk(database: Database) -> None:
+    filled(database)
+    growing = [
+        summary(
+            T0 + timedelta(minutes=minute),
+            NODE,
+            [{"namespace": "ns", "pod": "<b>p", "uid": "u", "logs_used_bytes": minute * 60 << 20}],
+            nodefs_used_bytes=(1 << 33) + (minute * 60 << 20),
+        )
+        for minute in range(5)
+    ]
+    store_samples(database, *growing)
+    client = await client_of(database)
+    text = await (await client.get("/node?node=" + quote(NODE))).text()
+    await client.close()
+    found = re.search('<section id="disk".*?</section>', text, re.DOTALL)
+    assert found is not None
+    # 1 MiB a second; and nothing of images, so nothing of everything else
+    assert re.findall(r"<td[^>]*>([^<]+)</td>", found[0]) == ["ns/&lt;b&gt;p", "240 MiB", "3.52 GiB"]
 
 
 def test_a_database_that_is_opened_to_read_takes_no_write(read_only: Database) -> None:

@@ -1,6 +1,6 @@
 """What the image-GC analytic says beyond its verdicts, which the scenario `image_gc` shows."""
 
-from components.captures import GIB, Json, about_pod, configz, event, filesystem, records, summary
+from components.captures import GIB, Json, about_pod, configz, event, filesystem, observation, records, summary
 from streams.analytics.image_gc import image_gc
 from streams.fold.findings import ImageGc
 from streams.fold.fold import Fold, LogState
@@ -106,3 +106,60 @@ def test_no_recovery_is_claimed_before_the_next_run_has_been_or_while_there_is_s
     soon = summary("12:05:00", "n", image_fs=filesystem(50 * GIB, 100 * GIB))
     full = summary("12:10:00", "n", image_fs=filesystem(10 * GIB, 100 * GIB))
     assert len(rows(failure, soon, full)) == 1
+
+
+def at_minute(minute: int) -> str:
+    return f"12:{minute:02}:00"
+
+
+def used(minute: int, percent: int = 90) -> Json:
+    return summary(at_minute(minute), "n", image_fs=filesystem((100 - percent) * GIB, 100 * GIB))
+
+
+SEEN = configz("11:59:00", "n", imageGCHighThresholdPercent=85, imageGCLowThresholdPercent=80)
+
+
+def metrics(minute: int, collected: int) -> Json:
+    text = f'kubelet_image_garbage_collected_total{{reason="space"}} {collected}\n'
+    return observation(at_minute(minute), "metrics", {"text": text}, type_="SNAPSHOT", source="kubelet", node="n")
+
+
+def test_sixteen_minutes_above_the_threshold_are_three_runs_that_failed_without_an_event() -> None:
+    samples = [used(minute) for minute in range(0, 20, 4)]
+    (found,) = rows(SEEN, metrics(0, 7), *samples[:4], metrics(15, 7), samples[4])
+    assert (found.verdict, found.result, found.reason) == ("insufficient_freed", "noop", "insufficient_freed")
+    assert (found.usage_percent, found.high_percent, found.wanted_bytes) == (90, 85, 10 * GIB)
+    assert (found.occurrences, found.occurrences_lower_bound, found.freed_bytes) == (3, True, None)
+    assert found.ts.strftime("%H:%M") == "12:00"
+    assert "count 0 images deleted since then" in found.explanation
+
+
+def test_what_metrics_do_not_count_is_not_said() -> None:
+    (found,) = rows(SEEN, *[used(minute) for minute in range(0, 20, 4)])
+    assert found.result == "error"
+    assert "metrics" not in found.explanation
+
+
+def test_without_settings_without_samples_or_below_meanwhile_nothing_is_concluded() -> None:
+    samples = [used(minute) for minute in range(0, 20, 4)]
+    assert rows(*samples) == []
+    assert rows(SEEN, *samples[:4]) == []
+    assert rows(SEEN, samples[0], samples[1], samples[3], samples[4], used(20)) == []  # 8 min without a sample
+    assert rows(SEEN, *samples[:2], used(8, percent=84), *samples[3:]) == []
+
+
+def test_an_event_that_reports_it_goes_first_and_a_later_one_goes_on_with_it() -> None:
+    event_first = failed("12:02:00", "FreeDiskSpaceFailed", TOO_LITTLE)
+    samples = [used(minute) for minute in range(0, 24, 4)]
+    assert [each.occurrences for each in rows(SEEN, samples[0], event_first, *samples[1:])] == [1]
+    late = failed("12:18:00", "FreeDiskSpaceFailed", TOO_LITTLE)
+    concluded, reported = rows(SEEN, *samples[:5], late)
+    assert (concluded.ts, concluded.occurrences) == (reported.ts, 3)
+    assert (reported.occurrences, reported.wanted_bytes, reported.freed_bytes) == (4, 1000, 0)
+    assert "No Event reports it" not in reported.explanation
+
+
+def test_it_recovers_once_usage_is_below_again() -> None:
+    samples = [used(minute) for minute in range(0, 20, 4)]
+    _, recovered = rows(SEEN, *samples, used(19, percent=70), used(22, percent=70))
+    assert (recovered.verdict, recovered.usage_percent) == ("recovered", 70)

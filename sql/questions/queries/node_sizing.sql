@@ -1,0 +1,10 @@
+-- What each node should reserve for the system, and where its hard thresholds should be, with the arithmetic
+-- group Nodes
+-- needs samples
+-- param node String '': only this node; empty is all
+SELECT
+    cluster, node, resource, verdict, reserved, advised_reserved, hard_threshold, advised_threshold, outside_pods, fastest_fall,
+    round(measured_seconds / 3600, 1) AS measured_hours, arithmetic
+FROM node_sizing
+WHERE ({node:String} = '' OR node = {node:String})
+ORDER BY indexOf(['too_little', 'generous', 'enough', 'unknown'], verdict), cluster, node, resource

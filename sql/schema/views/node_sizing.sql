@@ -1,0 +1,128 @@
+-- What each node should reserve and where its hard threshold should be, from what was measured in the last day
+-- (rules: node-sizing).
+-- column ts: The last sample
+-- column resource: memory, cpu or ephemeral-storage
+-- column capacity: Of the node, in base units, cpu in millicores
+-- column reserved: Kept from pods now, less the hard threshold; null where the Node object or a threshold is not known
+-- column outside_pods: The most that was used outside of pods; null where it cannot be known
+-- column advised_reserved: A quarter more than that, rounded up to 64 MiB or 50 millicores; null where it cannot be known
+-- column hard_threshold: In force; null where there is none or none is known
+-- column fastest_fall: The most by which what is available fell, for 10 s; null where it cannot be known
+-- column advised_threshold: Twice that, at least 100 MiB, rounded up to 16 MiB; null where it cannot be known
+-- column measured_seconds: From the first sample of that day to the last
+-- column verdict: too_little, enough, generous or unknown: of reserved against what is used outside of pods
+-- column arithmetic: How the advice was reckoned
+CREATE OR REPLACE VIEW node_sizing AS
+WITH
+    measured AS
+    (
+        SELECT
+            cluster, node, max(ts) AS last_at, dateDiff('second', min(ts), max(ts)) AS seconds,
+            max(memory_working_set_bytes - pods_memory_working_set_bytes) AS memory_outside,
+            maxIf((memory_before - memory_available_bytes) * 10 / elapsed, elapsed BETWEEN 1 AND 60) AS memory_fall,
+            maxIf((nodefs_before - nodefs_available_bytes) * 10 / elapsed, elapsed BETWEEN 1 AND 60) AS nodefs_fall
+        FROM
+        (
+            SELECT
+                cluster, node, ts, memory_working_set_bytes, pods_memory_working_set_bytes, memory_available_bytes, nodefs_available_bytes,
+                lagInFrame(memory_available_bytes) OVER w AS memory_before,
+                lagInFrame(nodefs_available_bytes) OVER w AS nodefs_before,
+                dateDiff('millisecond', lagInFrame(ts) OVER w, ts) / 1000 AS elapsed
+            FROM node_samples FINAL
+            WHERE ts >= (SELECT max(ts) FROM node_samples) - toIntervalDay(1)
+            WINDOW w AS (PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)
+        )
+        GROUP BY cluster, node
+    ),
+    cpu AS
+    (
+        SELECT cluster, node, max(outside) AS cpu_outside
+        FROM
+        (
+            SELECT n.cluster AS cluster, n.node AS node, (n.cpu_nanoseconds - p.cpu_nanoseconds) / n.seconds / 1000000 AS outside
+            FROM
+            (
+                SELECT
+                    cluster, ts, node, cpu_usage_core_nanoseconds_max - cpu_usage_core_nanoseconds_min AS cpu_nanoseconds,
+                    dateDiff('second', first_at, last_at) AS seconds
+                FROM node_samples_5m FINAL
+                WHERE ts >= (SELECT max(ts) FROM node_samples_5m) - toIntervalDay(1)
+            ) AS n
+            INNER JOIN
+            (
+                SELECT cluster, ts, node, sum(cpu_usage_core_nanoseconds_max - cpu_usage_core_nanoseconds_min) AS cpu_nanoseconds
+                FROM pod_samples_5m FINAL
+                WHERE ts >= (SELECT max(ts) FROM node_samples_5m) - toIntervalDay(1)
+                GROUP BY cluster, ts, node
+            ) AS p ON p.cluster = n.cluster AND p.node = n.node AND p.ts = n.ts
+            WHERE n.seconds >= 60
+        )
+        GROUP BY cluster, node
+    ),
+    resources AS
+    (
+        SELECT
+            m.cluster AS cluster, m.node AS node, m.last_at AS ts, m.seconds AS measured_seconds, each.1 AS resource, each.2 AS signal,
+            each.3 AS outside, each.4 AS fall, each.5 AS step
+        FROM measured AS m
+        LEFT JOIN cpu AS c ON c.cluster = m.cluster AND c.node = m.node
+        ARRAY JOIN
+        [
+            ('memory', 'memory.available', toFloat64(m.memory_outside), toFloat64(m.memory_fall), 67108864),
+            ('cpu', '', if(c.node = '', NULL, toFloat64(c.cpu_outside)), CAST(NULL, 'Nullable(Float64)'), 50),
+            ('ephemeral-storage', 'nodefs.available', CAST(NULL, 'Nullable(Float64)'), toFloat64(m.nodefs_fall), 1)
+        ] AS each
+    ),
+    known AS
+    (
+        SELECT
+            r.cluster AS cluster,
+            r.ts AS ts,
+            r.node AS node,
+            r.resource AS resource,
+            r.step AS step,
+            r.measured_seconds AS measured_seconds,
+            nullIf(n.capacity[r.resource], 0) AS capacity,
+            n.allocatable[r.resource] AS allocatable,
+            arraySum(arrayFilter((value, name) -> startsWith(name, 'hugepages-'), mapValues(n.capacity), mapKeys(n.capacity))) AS hugepages,
+            h.hard_threshold AS hard_threshold,
+            if(r.measured_seconds < 3600 OR r.outside IS NULL, NULL, greatest(0, r.outside)) AS outside_pods,
+            if(r.measured_seconds < 3600 OR r.fall IS NULL, NULL, greatest(0, r.fall)) AS fastest_fall
+        FROM resources AS r
+        LEFT JOIN
+        (
+            SELECT cluster, node, argMax(capacity, ts) AS capacity, argMax(allocatable, ts) AS allocatable FROM nodes GROUP BY cluster, node
+        ) AS n ON n.cluster = r.cluster AND n.node = r.node
+        LEFT JOIN
+        (
+            SELECT cluster, node, signal, last_at, hard_threshold FROM signal_history ORDER BY ts DESC LIMIT 1 BY cluster, node, signal
+        ) AS h ON h.cluster = r.cluster AND h.node = r.node AND h.signal = r.signal
+    )
+SELECT
+    cluster,
+    ts,
+    node,
+    resource,
+    capacity,
+    if(capacity IS NULL OR (resource != 'cpu' AND hard_threshold IS NULL), NULL,
+        greatest(0, capacity - allocatable - ifNull(hard_threshold, 0) - if(resource = 'memory', hugepages, 0))) AS reserved,
+    toInt64(outside_pods) AS outside_pods,
+    toInt64(ceil(outside_pods * 1.25 / step) * step) AS advised_reserved,
+    hard_threshold,
+    toInt64(fastest_fall) AS fastest_fall,
+    if(fastest_fall IS NULL, NULL, toInt64(greatest(104857600, ceil(fastest_fall * 2 / 16777216) * 16777216))) AS advised_threshold,
+    measured_seconds,
+    multiIf(
+        outside_pods IS NULL OR reserved IS NULL, 'unknown',
+        reserved < outside_pods, 'too_little',
+        reserved > advised_reserved * 2, 'generous', 'enough') AS verdict,
+    if(outside_pods IS NULL AND fastest_fall IS NULL,
+        if(measured_seconds < 3600, concat('Unknown: measured for ', toString(measured_seconds), ' s, which is less than an hour.'),
+            'Unknown: what pods use together was not measured.'),
+        concat(
+            if(outside_pods IS NULL, '', concat('reserve ', toString(toInt64(outside_pods)), ' used outside of pods at most, times 1.25, up to a multiple of ',
+                toString(step), ' = ', toString(advised_reserved), '. ')),
+            if(fastest_fall IS NULL, '', concat('threshold: fell by ', toString(toInt64(fastest_fall)),
+                ' in 10 s at most, times 2, up to a multiple of 16777216, at least 104857600 = ', toString(advised_threshold), '. ')))) AS arithmetic
+FROM known
+COMMENT 'What each node should reserve for the system and where its hard thresholds should be, by what was measured, with the arithmetic'

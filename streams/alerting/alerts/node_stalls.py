@@ -1,0 +1,72 @@
+"""NodeStalls: work on a node stands still for memory or for I/O."""
+
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
+
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
+from streams.alerting.rule_settings import Percent, RuleSettings
+from streams.alerting.words import name
+from streams.fold.findings import NodeStall
+
+
+class Settings(RuleSettings):
+    memory_full_percent: Percent
+    io_full_percent: Percent
+
+
+class _Words(NamedTuple):
+    what: str
+    advice: str
+
+
+_WORDS: Final[dict[Literal["memory", "io"], _Words]] = {
+    "memory": _Words(
+        "memory",
+        "The kernel reclaims pages that are soon needed again. No eviction follows from it: the kubelet looks at "
+        "memory.available alone, and is slow itself by now. Find the pods that stall (leadsman query pod_stalls), "
+        "and give them more memory or move one.",
+    ),
+    "io": _Words(
+        "I/O",
+        "The disk does not keep up: with what pods write or pull, or because memory is reclaimed into it. Probes and "
+        "the container runtime can time out. Find the pods that stall (leadsman query pod_stalls) and what writes "
+        "(leadsman query disk_growth).",
+    ),
+}
+
+
+def step(
+    settings: Settings, state: Nothing, rows: Sequence[NodeStall], _now: Now
+) -> tuple[Nothing, Sequence[Change]]:
+    return state, [
+        change
+        for row in rows
+        for change in (
+            _of("memory", row, row.memory_full_percent, row.memory_some_percent, settings.memory_full_percent),
+            _of("io", row, row.io_full_percent, row.io_some_percent, settings.io_full_percent),
+        )
+    ]
+
+
+def _of(
+    resource: Literal["memory", "io"], row: NodeStall, full: float | None, some: float | None, least: float
+) -> Change:
+    labels = {"resource": resource}
+    if full is None or full < least:
+        return Ends(labels)
+    what, advice = _WORDS[resource]
+    others = "" if some is None else f" (some of it: {some:.0f} %)"
+    return Holds(
+        labels,
+        f"Node {name(row.node)}: all work stood still for {what} for {full:.0f} % of the last minute{others}",
+        advice,
+    )
+
+
+ALERT: Final = AlertDefinition(
+    name="NodeStalls",
+    settings=Settings,
+    needs=(Need("samples", "only statistics with PSI (1.34 and later) show it: it cannot fire"),),
+    node_rows=(NodeStall,),
+    step=step,
+)

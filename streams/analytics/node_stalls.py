@@ -1,0 +1,92 @@
+"""How much of the time work on each node stands still for memory or I/O, and whether it swaps: table `node_stalls`
+(rules: psi-and-swap).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from ingest.model.records import SampleRecord
+from ingest.model.samples import NodeSample
+from streams.fold.findings import NodeStall
+from streams.fold.reducer import Output, Reducer
+
+WINDOW_SECONDS: Final = 60.0
+"""Shares are of the last minute, as far as samples reach back; a longer gap begins anew."""
+QUIET_PERCENT: Final = 1.0
+"""Below it, and without swapping, there is no row but the one that ends it."""
+_NANOSECONDS: Final = 1_000_000_000
+
+
+class Reading(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The counters of a sample, since boot; None where it has none."""
+
+    seconds: float
+    memory_some: int | None
+    memory_full: int | None
+    io_some: int | None
+    io_full: int | None
+    major_faults: int | None
+
+
+class State(msgspec.Struct, frozen=True, omit_defaults=True):
+    readings: tuple[Reading, ...] = ()
+    """Of the last minute."""
+    stalls: bool = False
+    """The last row had something to report."""
+
+
+def step(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]]:
+    sample = record.sample
+    now = Reading(
+        record.ts.timestamp(),
+        sample.memory_psi_some_total_nanoseconds,
+        sample.memory_psi_full_total_nanoseconds,
+        sample.io_psi_some_total_nanoseconds,
+        sample.io_psi_full_total_nanoseconds,
+        sample.memory_major_page_faults,
+    )
+    begin = now.seconds - WINDOW_SECONDS
+    kept = tuple(each for each in state.readings if begin <= each.seconds < now.seconds)
+    readings = (*kept, now)
+    row = _row(record, sample, kept[0] if kept else now, now)
+    stalls = _is_news(row)
+    return State(readings, stalls), (row,) if stalls or state.stalls else ()
+
+
+def _is_news(row: NodeStall) -> bool:
+    shares = (row.memory_some_percent, row.memory_full_percent, row.io_some_percent, row.io_full_percent)
+    return any(each is not None and each >= QUIET_PERCENT for each in shares) or (
+        bool(row.swap_usage_bytes) and (row.major_faults_per_second or 0.0) >= 1.0
+    )
+
+
+def _row(record: SampleRecord, sample: NodeSample, begin: Reading, now: Reading) -> NodeStall:
+    seconds = now.seconds - begin.seconds
+    return NodeStall(
+        record.cluster,
+        record.ts,
+        record.node,
+        _percent(begin.memory_some, now.memory_some, seconds),
+        _percent(begin.memory_full, now.memory_full, seconds),
+        _percent(begin.io_some, now.io_some, seconds),
+        _percent(begin.io_full, now.io_full, seconds),
+        sample.swap_usage_bytes,
+        sample.swap_available_bytes,
+        _rate(begin.major_faults, now.major_faults, seconds),
+        seconds,
+    )
+
+
+def _percent(before: int | None, after: int | None, seconds: float) -> float | None:
+    rate = _rate(before, after, seconds)
+    return None if rate is None else min(100.0, rate * 100 / _NANOSECONDS)
+
+
+def _rate(before: int | None, after: int | None, seconds: float) -> float | None:
+    """None where either is missing, and where the counter began anew, as after a boot."""
+    return None if before is None or after is None or after < before or seconds <= 0 else (after - before) / seconds
+
+
+REDUCER: Final = Reducer(name="node_stalls", version=1, log="node", takes=(SampleRecord,), state=State, step=step)

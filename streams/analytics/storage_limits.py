@@ -1,0 +1,97 @@
+"""What each pod may use of its node's disk, when it was first seen and when it changed: table `storage_limits`
+(rules: disk-growth).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from ingest.model.objects.pod import Pod
+from ingest.model.records import PodRecord, Record, SettingsRecord
+from streams.fold.findings import StorageLimit
+from streams.fold.reducer import Output, Reducer
+from streams.rules.pods.phase import has_ended
+from streams.rules.pods.requests import effective_limits
+from streams.rules.pods.volumes import volume_limits
+from streams.rules.values.quantity import base_units
+
+
+class Limits(msgspec.Struct, frozen=True, array_like=True):
+    """Of a pod; what its node's kubelet makes of its logs is not in it."""
+
+    namespace: str
+    pod: str
+    ephemeral_bytes: int | None = None
+    logs: int = 0
+    """Directories of logs: one a container, and one more for its attempt before."""
+    volumes: dict[str, int] = {}
+
+
+class State(msgspec.Struct, frozen=True, omit_defaults=True):
+    log_bytes: int | None = None
+    """What rotation leaves of one container's log; None where no `/configz` has it."""
+    pods: dict[str, Limits] = {}
+    """By uid."""
+
+
+def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
+    match record:
+        case PodRecord():
+            return _pod(state, record)
+        case SettingsRecord(config=config) if config.container_log_max_size and config.container_log_max_files:
+            log_bytes = base_units(config.container_log_max_size) * config.container_log_max_files
+            if log_bytes == state.log_bytes:
+                return state, ()
+            return State(log_bytes, state.pods), _rows(record, state.pods, log_bytes)
+        case _:
+            return state, ()
+
+
+def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:
+    uid, before = record.object.metadata.uid, state.pods.get(record.object.metadata.uid)
+    after = None if has_ended(record) else _limits(record.object)
+    if after == before:
+        return state, ()
+    pods = {key: each for key, each in state.pods.items() if key != uid}
+    if after is None:
+        return State(state.log_bytes, pods), ()
+    return State(state.log_bytes, pods | {uid: after}), _rows(record, {uid: after}, state.log_bytes)
+
+
+def _limits(pod: Pod) -> Limits:
+    statuses = (*(pod.status.container_statuses or ()), *(pod.status.init_container_statuses or ()))
+    return Limits(
+        pod.metadata.namespace,
+        pod.metadata.name,
+        effective_limits(pod).get("ephemeral-storage"),
+        sum(2 if each.restart_count else 1 for each in statuses),
+        volume_limits(pod),
+    )
+
+
+def _rows(record: Record, pods: Mapping[str, Limits], log_bytes: int | None) -> list[Output]:
+    """Of those that have any limit."""
+    rows: list[Output] = []
+    for uid, each in pods.items():
+        logs = log_bytes * each.logs if log_bytes and each.logs else None
+        if each.ephemeral_bytes or logs or each.volumes:
+            rows.append(
+                StorageLimit(
+                    record.cluster,
+                    record.ts,
+                    record.node,
+                    each.namespace,
+                    each.pod,
+                    uid,
+                    each.ephemeral_bytes,
+                    logs,
+                    each.volumes,
+                )
+            )
+    return rows
+
+
+REDUCER: Final = Reducer(
+    name="storage_limits", version=1, log="node", takes=(PodRecord, SettingsRecord), state=State, step=step
+)

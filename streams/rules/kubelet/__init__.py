@@ -1,0 +1,1 @@
+"""What a kubelet's settings make of its node."""

@@ -1,0 +1,241 @@
+"""Settings of a kubelet that deserve a warning: one table of rules (rules: kubelet-warnings).
+
+Each concludes from what `/configz`, the Node, its pods and Events show, and is silent where that is not known.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple, TypeAlias
+
+from common.amounts import size
+from common.durations import in_words, parse_duration
+from ingest.model.objects.kubelet import KubeletConfiguration
+from streams.rules.eviction.signals import CONDITIONS, IMAGEFS_AVAILABLE, MEMORY_AVAILABLE
+from streams.rules.eviction.thresholds import effective_thresholds, threshold_value
+from streams.rules.image_gc.thresholds import DEFAULT_HIGH_PERCENT, gc_threshold_available_bytes, is_disabled
+from streams.rules.kubelet.allocatable import allocatable, hard_thresholds, reserved
+
+SWINGS: Final = 3
+"""As often a condition begins within SWINGS_WITHIN, it swings."""
+SWINGS_WITHIN: Final = timedelta(hours=1)
+_REMEMBERED: Final = timedelta(days=1)
+_WHOLE: Final = 100 * 1024**4
+"""A capacity by which percentages and percentages are compared."""
+
+
+class Kubelet(NamedTuple):
+    """What is known of a kubelet whose `/configz` was seen whole."""
+
+    now: datetime
+    config: KubeletConfiguration
+    version: str
+    capacity: Mapping[str, int]
+    """Of the Node, in base units, cpu in millicores; empty where it was not seen."""
+    allocatable: Mapping[str, int]
+    settled: bool
+    """Settings and Node were seen long enough after the last change of either: they belong together."""
+    amplified: bool
+    """Something beside the kubelet sets the Node's cpu or memory (rules: koordinator)."""
+    pressures: Mapping[str, tuple[datetime, ...]]
+    """When each condition last began, at most SWINGS times."""
+    daemon_sets: frozenset[str]
+    """Those that eviction of memory ends again and again, as namespace/name."""
+    events: Mapping[str, str]
+    """Messages since the kubelet started, by the rule that they support."""
+
+
+class Concern(NamedTuple):
+    subject: str
+    """A resource, signal, condition or DaemonSet."""
+    problem: str
+    advice: str
+
+
+Rule: TypeAlias = Callable[[Kubelet], Iterator[Concern]]
+
+
+def _nothing_reserved(kubelet: Kubelet) -> Iterator[Concern]:
+    kept = reserved(kubelet.config)
+    for resource in ("cpu", "memory"):
+        if resource not in kept:
+            yield Concern(
+                resource,
+                f"No {resource} is reserved for the kubelet, the container runtime and the system.",
+                f"Set {resource} in systemReserved or kubeReserved; how much they use: leadsman query node_sizing.",
+            )
+
+
+def _nothing_left(kubelet: Kubelet) -> Iterator[Concern]:
+    capacity = kubelet.capacity
+    kept, hard = reserved(kubelet.config), hard_thresholds(kubelet.config, kubelet.version, capacity)
+    for resource, left in allocatable(kubelet.config, kubelet.version, capacity).items():
+        if left == 0 and capacity[resource]:
+            parts = [f"reserved {_amount(kept.get(resource, 0), resource)}"]
+            if resource in hard:
+                parts.append(f"hard threshold {_amount(hard[resource], resource)}")
+            yield Concern(
+                resource,
+                f"Nothing is left for pods: {' and '.join(parts)}, of {_amount(capacity[resource], resource)}.",
+                "Reserve less: the sum must stay below the node's capacity.",
+            )
+
+
+def _allocatable_differs(kubelet: Kubelet) -> Iterator[Concern]:
+    if not kubelet.settled:
+        return
+    for resource, expected in allocatable(kubelet.config, kubelet.version, kubelet.capacity).items():
+        actual = kubelet.allocatable.get(resource)
+        if actual is None or actual == expected or (kubelet.amplified and resource != "ephemeral-storage"):
+            continue
+        offered, due = _amount(actual, resource), _amount(expected, resource)
+        yield Concern(
+            resource,
+            f"The node offers {offered}; by its settings it would be {due}.",
+            "Find what else changes the Node's allocatable, or whether the kubelet still reports its status.",
+        )
+
+
+def _pods_not_enforced(kubelet: Kubelet) -> Iterator[Concern]:
+    if "pods" not in (kubelet.config.enforce_node_allocatable or ()):
+        yield Concern(
+            "pods",
+            "enforceNodeAllocatable lacks pods: pods together may use what is reserved, and no eviction guards it.",
+            "Add pods, which is the default, to enforceNodeAllocatable.",
+        )
+
+
+def _reservation_is_limit(kubelet: Kubelet) -> Iterator[Concern]:
+    kept = {"system-reserved": kubelet.config.system_reserved, "kube-reserved": kubelet.config.kube_reserved}
+    for each, amounts in kept.items():
+        if each in (kubelet.config.enforce_node_allocatable or ()) and "memory" in (amounts or {}):
+            yield Concern(
+                each,
+                f"enforceNodeAllocatable has {each}: what is reserved is a limit too, and beyond it the kernel kills "
+                "system processes.",
+                f"Remove {each} unless its cgroup was measured for long; the reservation counts without it.",
+            )
+
+
+def _reservation_failed(kubelet: Kubelet) -> Iterator[Concern]:
+    if text := kubelet.events.get("reservation_failed"):
+        yield Concern(
+            "enforceNodeAllocatable",
+            f"The kubelet could not enforce a reservation: {text}",
+            "Create the cgroup before the kubelet starts, or take it out of enforceNodeAllocatable.",
+        )
+
+
+def _cgroup_driver(kubelet: Kubelet) -> Iterator[Concern]:
+    if (text := kubelet.events.get("cgroup_driver")) and kubelet.config.cgroup_driver != "systemd":
+        yield Concern(
+            "cgroupDriver",
+            f"The container runtime expects systemd cgroups, the kubelet makes others: no pod starts. {text}",
+            "Set cgroupDriver to systemd, or SystemdCgroup to false in the runtime; then drain and restart.",
+        )
+
+
+def _daemon_sets(kubelet: Kubelet) -> Iterator[Concern]:
+    for name in sorted(kubelet.daemon_sets):
+        yield Concern(
+            f"DaemonSet {name}",
+            "Its pods request no memory and are not critical: under memory pressure they go first, and a new one "
+            "comes to the same node at once.",
+            "Give it a memory request that it stays below, or priorityClassName system-node-critical.",
+        )
+
+
+def _soft_thresholds(kubelet: Kubelet) -> Iterator[Concern]:
+    by_signal = effective_thresholds(kubelet.config, kubelet.version).by_signal
+    for signal in kubelet.config.eviction_soft or ():
+        each = by_signal.get(signal)
+        if each is None or each.soft is None:
+            continue
+        if not each.soft_grace_seconds:
+            problem = "The soft threshold has a grace period of 0 s: it acts at once, as a hard one."
+            yield Concern(f"evictionSoftGracePeriod {signal}", problem, "Set a longer period, as 1m30s.")
+        if not kubelet.config.eviction_max_pod_grace_period:
+            yield Concern(
+                "evictionMaxPodGracePeriod",
+                "evictionMaxPodGracePeriod is 0: a soft eviction kills pods at once, whatever grace they ask for.",
+                "Set evictionMaxPodGracePeriod to the seconds that pods need to stop.",
+            )
+        if each.hard is not None and _below(each.soft, each.hard, kubelet.capacity.get("memory"), signal):
+            yield Concern(
+                signal,
+                f"The soft threshold {each.soft} is not above the hard one {each.hard}: the hard one acts first.",
+                "Raise the soft threshold above the hard one.",
+            )
+
+
+def _below(soft: str, hard: str, memory: int | None, signal: str) -> bool:
+    """Whether the soft threshold is met no sooner; False where a percentage and an amount cannot be compared."""
+    if soft.endswith("%") == hard.endswith("%"):
+        return threshold_value(soft, _WHOLE) <= threshold_value(hard, _WHOLE)
+    if signal != MEMORY_AVAILABLE or not memory:
+        return False
+    return threshold_value(soft, memory) <= threshold_value(hard, memory)
+
+
+def _swings(kubelet: Kubelet) -> Iterator[Concern]:
+    for condition, began in kubelet.pressures.items():
+        if len(began) < SWINGS or began[-1] - began[0] > SWINGS_WITHIN or kubelet.now - began[-1] > _REMEMBERED:
+            continue
+        signals = [signal for signal, each in CONDITIONS.items() if each == condition]
+        reclaim = {signal for signal in signals if signal in (kubelet.config.eviction_minimum_reclaim or {})}
+        what = (
+            "what evictionMinimumReclaim asks for is soon used again"
+            if reclaim
+            else "evictionMinimumReclaim has none of its signals, so eviction stops right above the threshold"
+        )
+        yield Concern(
+            condition,
+            f"{condition} began {SWINGS} times within {in_words((began[-1] - began[0]).total_seconds())}; {what}.",
+            "Set evictionMinimumReclaim above what the pod that comes back uses, or move that pod.",
+        )
+
+
+def _image_gc(kubelet: Kubelet) -> Iterator[Concern]:
+    config = kubelet.config
+    high = config.image_gc_high_threshold_percent
+    high = DEFAULT_HIGH_PERCENT if high is None else high
+    age = parse_duration(config.image_maximum_gc_age) if config.image_maximum_gc_age else 0.0
+    if is_disabled(high, age):
+        problem = "imageGCHighThresholdPercent is 100: image GC never runs, and images stay until pods are evicted."
+        yield Concern("imageGCHighThresholdPercent", problem, "Set it below 100 less imagefs.available, as 85.")
+        return
+    each = effective_thresholds(config, kubelet.version).by_signal.get(IMAGEFS_AVAILABLE)
+    text = (each.hard if each is not None else None) or ""
+    if text.endswith("%") and threshold_value(text, _WHOLE) > gc_threshold_available_bytes(_WHOLE, high):
+        yield Concern(
+            "imageGCHighThresholdPercent",
+            f"Image GC begins at {high} % used, after eviction at {text} available: pods are at risk first.",
+            "Lower imageGCHighThresholdPercent below 100 less imagefs.available.",
+        )
+
+
+def _amount(value: int, resource: str) -> str:
+    return f"{value / 1000:g} CPUs" if resource == "cpu" else f"{value} bytes ({size(value)})"
+
+
+RULES: Final[Mapping[str, Rule]] = {
+    "nothing_reserved": _nothing_reserved,
+    "nothing_left": _nothing_left,
+    "allocatable_differs": _allocatable_differs,
+    "pods_not_enforced": _pods_not_enforced,
+    "reservation_is_limit": _reservation_is_limit,
+    "reservation_failed": _reservation_failed,
+    "cgroup_driver": _cgroup_driver,
+    "daemon_set_evicted_again": _daemon_sets,
+    "soft_threshold": _soft_thresholds,
+    "oscillation": _swings,
+    "image_gc_late": _image_gc,
+}
+
+
+def concerns(kubelet: Kubelet) -> dict[tuple[str, str], Concern]:
+    """Every one, by rule and subject. Of two on the same subject by one rule, the first."""
+    found: dict[tuple[str, str], Concern] = {}
+    for name, rule in RULES.items():
+        for each in rule(kubelet):
+            found.setdefault((name, each.subject), each)
+    return found

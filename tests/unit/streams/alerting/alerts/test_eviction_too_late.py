@@ -1,0 +1,61 @@
+"""EvictionTooLate: from the threshold to nothing in less time than the kubelet needs."""
+
+from typing import Any
+
+import pytest
+
+from components.alert_log import AlertLog
+from components.rows import row
+from streams.fold.findings import EvictionSignal
+
+MIB = 1 << 20
+
+
+def signal(**values: Any) -> EvictionSignal:
+    """100 MiB are used up in 5 s, where the kubelet needs 12."""
+    given = {
+        "signal": "memory.available",
+        "available": 2100 * MIB,
+        "capacity": 16384 * MIB,
+        "hard_threshold": 100 * MIB,
+        "slope_per_second": -20.0 * MIB,
+        "seconds_to_hard": 100.0,
+    }
+    return row(EvictionSignal, node="n", **(given | values))
+
+
+def too_late(alerts: list[str]) -> list[str]:
+    return [each for each in alerts if each.endswith("EvictionTooLate")]
+
+
+def test_a_fall_that_outruns_the_kubelet_raises_it_at_once() -> None:
+    log = AlertLog()
+    assert too_late(log(0, signal())) == ["firing EvictionTooLate"]
+    (summary,) = [each for each in log.summaries if "used up" in each]
+    assert summary == "Node n: memory is used up 5 s after eviction is due, and the kubelet needs up to 12 s"
+    # twice what falls in 12 s
+    assert any("a hard threshold of 480 MiB would" in each for each in log.descriptions)
+    log(10, signal(slope_per_second=None, seconds_to_hard=None))
+    assert too_late(log(130)) == ["resolved EvictionTooLate"]
+
+
+def test_below_the_threshold_what_is_left_counts() -> None:
+    log = AlertLog()
+    # 240 MiB of a threshold of 1 GiB last 12 s, 239 do not
+    assert too_late(log(0, signal(available=240 * MIB, hard_threshold=1024 * MIB, seconds_to_hard=0.0))) == []
+    assert too_late(log(10, signal(available=239 * MIB, hard_threshold=1024 * MIB, seconds_to_hard=0.0)))
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        {"slope_per_second": -8.0 * MIB},
+        {"slope_per_second": None},
+        {"seconds_to_hard": None},
+        {"seconds_to_hard": 301.0},
+        {"hard_threshold": None},
+        {"signal": "nodefs.available"},
+    ],
+)
+def test_it_is_silent_where_the_kubelet_is_in_time_or_nobody_can_know(quiet: dict[str, Any]) -> None:
+    assert too_late(AlertLog()(0, signal(**quiet))) == []
