@@ -95,7 +95,7 @@ def unanswered(error: Exception) -> str:
         return f"its certificate is not trusted ({plain(why)})"
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     number = cause.errno if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) else None
-    if number in errno.errorcode:
+    if number is not None and number in errno.errorcode:
         return os.strerror(number).lower()
     if isinstance(cause, TimeoutError):
         return "no answer in time"
