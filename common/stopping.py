@@ -25,17 +25,6 @@ def stop_on_signals() -> Iterator[asyncio.Event]:
             loop.remove_signal_handler(number)
 
 
-@contextmanager
-def stop_after(seconds: float) -> Iterator[asyncio.Event]:
-    """As `stop_on_signals`; the event is also set when the time is up."""
-    with stop_on_signals() as stop:
-        timer = asyncio.get_running_loop().call_later(seconds, stop.set)
-        try:
-            yield stop
-        finally:
-            timer.cancel()
-
-
 async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, None], *, seconds: float | None = None) -> None:
     """Run the work until it ends, `stop` is set, or the time is up; it has ended, or was cancelled, on return.
 

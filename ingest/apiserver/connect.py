@@ -5,7 +5,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import yaml
 from kubernetes_asyncio.client.configuration import Configuration
+from kubernetes_asyncio.config.config_exception import ConfigException
 from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMerger, load_kube_config
 
 from common.errors import ContextUnknown, KubeconfigUnusable
@@ -50,24 +52,38 @@ async def _load(kubeconfig: Path | None, context: str | None, into: Configuratio
         return await load_kube_config(path, context, into, persist_config=False)
     except Exception as error:
         # the loader raises whatever it meets in the file
-        if context is not None and (known := _contexts(path)) and context not in known:
+        chosen, known = _contexts(path)
+        wanted = context or chosen
+        if known and wanted not in known:
+            lacks = f"no context {plain(repr(wanted))}" if wanted else "no current context: name one with --context"
             raise UnknownContextError(
-                f"kubeconfig {plain(path)} has no context {plain(repr(context))}: it has {plain(', '.join(known))}"
+                f"kubeconfig {plain(path)} has {lacks}: it has {plain(', '.join(known))}"
             ) from error
-        raise KubeconfigError(f"kubeconfig {plain(path)}: {plain(error) or 'is none'}: check the file") from error
+        raise KubeconfigError(f"kubeconfig {plain(path)} {_why(error)}: check the file") from error
 
 
-def _contexts(path: str) -> list[str]:
-    """Names of a file's contexts; none where it cannot be read."""
+def _why(error: Exception) -> str:
+    if isinstance(error, yaml.MarkedYAMLError):
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        return f"is not YAML: {plain(error.problem)}{line}"
+    return f"cannot be used: {plain(error)}" if isinstance(error, ConfigException | OSError) else "is no kubeconfig"
+
+
+def _contexts(path: str) -> tuple[str, list[str]]:
+    """A file's current context, empty where it names none, and the names of all; none where it cannot be read."""
     with suppress(Exception):  # as above
-        merged = KubeConfigMerger(path).config
-        return [str(each["name"]) for each in merged.value["contexts"]] if merged else []
-    return []
+        if merged := KubeConfigMerger(path).config:
+            return str(merged.value.get("current-context") or ""), [
+                str(each["name"]) for each in merged.value["contexts"]
+            ]
+    return "", []
 
 
 def _existing(path: str) -> str:
-    if not any(Path(part).expanduser().is_file() for part in path.split(os.pathsep)):
-        raise KubeconfigError(f"kubeconfig {plain(path)} does not exist: set kubeconfig or KUBECONFIG to a file")
+    parts = [Path(part).expanduser() for part in path.split(os.pathsep)]
+    if not any(part.is_file() for part in parts):
+        what = "is no file" if any(part.exists() for part in parts) else "does not exist"
+        raise KubeconfigError(f"kubeconfig {plain(path)} {what}: set kubeconfig or KUBECONFIG to a file")
     return path
 
 

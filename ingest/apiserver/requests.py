@@ -1,6 +1,9 @@
 """Requests to the API server: kubernetes-asyncio's client, unparsed answers, errors with what the server asks."""
 
+import errno
+import os
 import socket
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
@@ -83,6 +86,20 @@ class ApiError(Exception):
 
 class TooLargeError(Exception):
     """An answer is larger than what is read."""
+
+
+def unanswered(error: Exception) -> str:
+    """One of `TRANSPORT_ERRORS` in words, as connection refused: the libraries' own have Python's in them."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        why = getattr(error.certificate_error, "verify_message", "") or error.certificate_error
+        return f"its certificate is not trusted ({plain(why)})"
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    number = cause.errno if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) else None
+    if number is not None and number in errno.errorcode:
+        return os.strerror(number).lower()
+    if isinstance(cause, TimeoutError):
+        return "no answer in time"
+    return plain(getattr(cause, "strerror", "") or cause) or type(cause).__name__
 
 
 @asynccontextmanager

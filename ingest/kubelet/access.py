@@ -13,7 +13,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from common.text import plain
-from ingest.apiserver.requests import OK, api_error, get, read_body
+from ingest.apiserver.requests import OK, api_error, get, read_body, unanswered
 from ingest.model.observation import UNDECODABLE
 
 TIMEOUT: Final = aiohttp.ClientTimeout(total=9, sock_connect=5)
@@ -115,7 +115,8 @@ class DirectAccess:
             raise KubeletUnreachable(_untrusted(error)) from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise KubeletUnreachable(
-                f"{plain(host)}:{address.port} cannot be reached from here ({plain(error)}): open it, or {OTHERWISE}"
+                f"{plain(host)}:{address.port} cannot be reached from here "
+                f"({unanswered(error)}): open it, or {OTHERWISE}"
             ) from error
 
     async def _get_as_named(self, node: str, url: str) -> bytes:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -12,13 +13,12 @@ from typing import Any, Final
 import click
 import pydantic
 
-from common.stopping import stop_after
 from ingest.files.ahead import read_ahead
 from ingest.files.progress import progress_bar
 from leadsman.cli import options
 from leadsman.cli.console import out
-from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_KUBELETS, fail, note
-from leadsman.cli.live import live_settings, run_served, watch_flags
+from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_KUBELETS, EXIT_NO_SOURCE, fail, note
+from leadsman.cli.live import live_settings, run_served, until_signal, watch_flags
 from leadsman.cli.piped import files_in_part, on_disk
 from leadsman.cli.present.report_file import save_report
 from leadsman.cli.present.story import EVERY_LINE, LINES, print_story
@@ -84,8 +84,13 @@ def command(
             if report or open_:
                 _write(database, report or Path("report.html"), open_=open_)
             blind = "" if paths else _blind(database)
+            unseen = not read_spans(database)
     if refused:
         fail(refused, EXIT_BAD_INPUT)
+    if unseen:
+        note("nothing was observed: no node, pod, Event or sample")
+    if unseen and not paths:
+        fail("watch it longer (--for 5m), or see what is wrong: leadsman doctor", EXIT_NO_SOURCE)
     if blind:
         fail(blind, EXIT_NO_KUBELETS)
 
@@ -99,12 +104,8 @@ def _temporary(settings: Settings) -> Iterator[tuple[Settings, str]]:
 
 
 def _watch(settings: Settings, seconds: float) -> str:
-    async def watching() -> None:
-        with stop_after(seconds) as stop:
-            await run_in_process(settings, None, None, note, stop)
-
-    note(f"watching for {timedelta(seconds=round(seconds))}; Ctrl-C ends it earlier")
-    run_served(settings, "look", watching())
+    length = timedelta(seconds=seconds)
+    run_served(settings, "look", until_signal(partial(run_in_process, settings, length, None, note)))
     return ""
 
 

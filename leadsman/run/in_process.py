@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import closing
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
@@ -10,6 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from common.clock import SYSTEM, Clock
+from common.durations import in_words
 from common.errors import CredentialsRefused, SourceUnusable
 from common.private import FOLDER
 from common.scrub import scrub
@@ -214,9 +216,9 @@ class Announcing:
 
 
 async def run_in_process(
-    settings: Settings, page: Page | None, capture: Path | None, report: Report, stop: asyncio.Event
+    settings: Settings, page: Page | timedelta, capture: Path | None, report: Report, stop: asyncio.Event
 ) -> None:
-    """Watch, analyse and land the cluster of these settings until `stop`, and serve the page where one is given.
+    """Watch, analyse and land the cluster of these settings until `stop`, and serve the page; or watch for this time.
 
     Where `capture` is given, everything that is observed is kept there as capture files. Raises KubeconfigError,
     ClusterUnusable, JournalHeld, DatabaseError, CannotListen, BadRules, and OSError where the journal cannot be
@@ -250,7 +252,10 @@ async def run_in_process(
             await process.resume()
             async with silences.served(dsn), Tasks() as begin:
                 begin(silences.run())
-                if page is None:
+                if isinstance(page, timedelta):
+                    length = in_words(page.total_seconds())
+                    report(f"watching cluster {plain(watch.cluster)} for {length}; Ctrl-C ends it earlier")
+                    asyncio.get_running_loop().call_later(page.total_seconds(), stop.set)
                     await process.run(stop)
                     return
                 async with listening(reader, page.host, page.port, page.token) as at:

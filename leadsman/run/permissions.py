@@ -7,10 +7,9 @@ import aiohttp
 import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
-from common.text import plain
 from ingest.apiserver.connect import KubeconfigError, configuration
 from ingest.apiserver.leader import LeaseName
-from ingest.apiserver.requests import TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, read_body, request
+from ingest.apiserver.requests import TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, read_body, request, unanswered
 from ingest.kubelet.fleet import PROXY_RISK
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.settings import LiveSettings
@@ -153,7 +152,9 @@ def _unanswered(client: ApiClient, error: Exception) -> str:
         if error.code == UNAUTHORIZED:
             return f"{error}. The token or certificate expired, or is another cluster's: log in again"
         return f"{error}. Check the credentials of watch.kubeconfig and watch.context"
-    return f"{client.configuration.host} does not answer: {plain(error)}. Check watch.kubeconfig and watch.context"
+    return (
+        f"{client.configuration.host} does not answer: {unanswered(error)}. Check watch.kubeconfig and watch.context"
+    )
 
 
 def _groups(resource: ApiResource[Any]) -> list[str]:

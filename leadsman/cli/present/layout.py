@@ -15,6 +15,8 @@ from sql.questions.cells import Column
 GAP: Final = "  "
 NARROW: Final = 20
 """A text is not cut below this: what names a thing is still known by it."""
+OF_SENTENCES: Final = 3
+"""What is longer than a line is not cut below this part of it: less of a sentence says nothing."""
 INDENT: Final = 12
 """The least that is left to values of a record."""
 
@@ -64,7 +66,9 @@ def _fitted(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
         return list(map(_Set, columns, widths))
     room = width - len(GAP) * (len(columns) - 1)
     least = [
-        wide if each.whole or each.right else min(wide, max(cell_len(each.heading), NARROW))
+        wide
+        if each.whole or each.right
+        else min(wide, max(cell_len(each.heading), NARROW, width // OF_SENTENCES if wide > width else 0))
         for each, wide in zip(columns, widths, strict=True)
     ]
     if sum(least) > room:

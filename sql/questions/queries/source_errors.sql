@@ -5,7 +5,7 @@ SELECT
     node,
     resource,
     kind,
-    count() AS told,
+    count() AS times,
     min(ts) AS first_at,
     max(ts) AS last_at,
     max(silent_seconds) AS longest_silence_seconds,

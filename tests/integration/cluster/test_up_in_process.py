@@ -40,7 +40,7 @@ KILLS: Final = int(os.environ.get("LEADSMAN_KILLS", "3"))
 FIRST_SECONDS: Final = 30.0
 SHOWN_SECONDS: Final = 15.0
 BROKEN: Final = "not-ready-before-up"
-NOT_READY: Final = re.compile(r"\d+ of \d+ nodes not Ready")
+NOT_READY: Final = re.compile(r"\d+ of \d+ nodes? not Ready")
 
 
 def _up(folder: Path, *flags: str) -> Process:

@@ -52,6 +52,12 @@ def test_the_output_of_kubectl_from_standard_input(tmp_path: Path) -> None:
     assert ("n1", "node") in {(line["node"], line["kind"]) for line in json.loads(done.stdout)}
 
 
+def test_nothing_is_named_as_such(tmp_path: Path) -> None:
+    done = _look(b'{"kind": "List", "apiVersion": "v1", "items": []}', tmp_path, "-", "-o", "csv")
+    assert done.returncode == 0
+    assert done.stderr == "nothing was observed: no node, pod, Event or sample\n"
+
+
 def test_the_report_is_written_where_it_is_wanted(tmp_path: Path) -> None:
     done = leadsman("look", CAPTURE, f"--report={tmp_path / 'r.html'}")
     assert done.returncode == 0

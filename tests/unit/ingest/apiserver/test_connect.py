@@ -1,5 +1,6 @@
 """Kubeconfig and service account; tokens are read again for each request (delivery.md#watching)."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import msgspec
 import pytest
 
 from ingest.apiserver.client_fixes import CredentialsError
-from ingest.apiserver.connect import KubeconfigError, configuration, in_cluster
+from ingest.apiserver.connect import KubeconfigError, UnknownContextError, configuration, in_cluster
 
 pytestmark = pytest.mark.asyncio
 
@@ -98,6 +99,33 @@ async def test_a_kubeconfig_that_is_none_is_a_clear_error(tmp_path: Path, conten
     path = tmp_path / "config"
     path.write_text(content)
     with pytest.raises(KubeconfigError, match="check the file"):
+        await configuration(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "is no kubeconfig"),
+        ("a: b\nnot: [yaml", "is not YAML: expected ',' or ']', but got '<stream end>', line 2"),
+        ("current-context: x", "cannot be used: "),
+    ],
+)
+async def test_a_kubeconfig_that_is_none_is_described_without_python_s_words(
+    tmp_path: Path, content: str, words: str
+) -> None:
+    path = tmp_path / "config"
+    path.write_text(content)
+    with pytest.raises(KubeconfigError, match=re.escape(words)) as failure:
+        await configuration(path)
+    assert "NoneType" not in str(failure.value)
+    with pytest.raises(KubeconfigError, match="is no file: set kubeconfig"):
+        await configuration(tmp_path)
+
+
+async def test_without_a_current_context_the_contexts_are_named(tmp_path: Path) -> None:
+    path = _kubeconfig(tmp_path / "config", {"token": "one"})
+    path.write_text(path.read_text().replace('"current-context":"c",', ""))
+    with pytest.raises(UnknownContextError, match="has no current context: name one with --context: it has "):
         await configuration(path)
 
 

@@ -4,9 +4,19 @@ import socket
 
 import aiohttp
 import pytest
+from kubernetes_asyncio.client.api_client import ApiClient
+from kubernetes_asyncio.client.configuration import Configuration
 
 from fakes.apiserver import Answer, FakeApiServer, refusal, watching
-from ingest.apiserver.requests import RETRY_AFTER_LIMIT_SECONDS, ApiError, TooLargeError, get, keep_alive, read_body
+from ingest.apiserver.requests import (
+    RETRY_AFTER_LIMIT_SECONDS,
+    ApiError,
+    TooLargeError,
+    get,
+    keep_alive,
+    read_body,
+    unanswered,
+)
 
 pytestmark = pytest.mark.asyncio
 
@@ -51,6 +61,16 @@ async def test_an_answer_past_the_limit_is_not_read() -> None:
     assert await _ask(Answer(b"x" * 1000)) == b"x" * 1000
     with pytest.raises(TooLargeError, match="/x"):
         await _ask(Answer(b"x" * 1001))
+
+
+async def test_a_server_that_does_not_answer_is_described_without_python_s_words() -> None:
+    async with ApiClient(Configuration(host="http://127.0.0.1:1")) as client:
+        with pytest.raises(aiohttp.ClientConnectorError) as failure:
+            async with get(client, "/x", {}, TIMEOUTS):
+                pass
+    assert unanswered(failure.value) == "connection refused"
+    assert unanswered(aiohttp.ServerTimeoutError()) == "no answer in time"
+    assert unanswered(aiohttp.ServerDisconnectedError()) == "Server disconnected"
 
 
 async def test_the_kernel_looks_after_a_peer_of_a_long_request() -> None:

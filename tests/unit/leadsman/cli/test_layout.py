@@ -23,6 +23,13 @@ def test_a_wide_text_is_cut_with_an_ellipsis_and_nothing_is_without_a_width() ->
     assert "word " * 19 + "word" in list(lines([NODE, PODS, WHAT], None))[1]
 
 
+def test_what_is_longer_than_a_line_keeps_a_third_of_it_or_each_row_is_a_record() -> None:
+    name, sentence = Column("name", ["a" * 20]), Column("what", ["b" * 70])
+    (_, cells) = lines([name, name, sentence], 66)
+    assert cells.split()[-1] == "b" * 21 + "…"
+    assert next(iter(lines([name, name, sentence], 64))) == "[1]"
+
+
 def test_the_widest_text_is_cut_first() -> None:
     one, two = Column("one", ["a" * 30]), Column("two", ["b" * 50])
     (_, cells) = lines([one, two], 72)

@@ -1,6 +1,7 @@
 """An API server that does not know who asks, and one that answers nothing: each is another sentence."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -35,5 +36,5 @@ async def test_where_nothing_can_be_asked_the_error_is_about_the_account_or_the_
         )
         settings = Settings(watch=LiveSettings(kubeconfig=file))
         with pytest.raises(ClusterUnusable, match=advice) as failure:
-            await run_in_process(settings, None, None, lambda _line: None, asyncio.Event())
+            await run_in_process(settings, timedelta(seconds=60), None, lambda _line: None, asyncio.Event())
     assert type(failure.value) is kind
