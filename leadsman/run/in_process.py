@@ -253,7 +253,7 @@ async def run_in_process(
                 if page is None:
                     await process.run(stop)
                     return
-                async with listening(reader, page.host, page.port, page.token) as at:
+                async with listening(reader, page.host, page.port, page.token, settings.page) as at:
                     report(f"cluster {plain(watch.cluster)} is at {at} ; Ctrl-C ends it")
                     await process.run(stop)
     report("all that was observed is stored")
