@@ -28,6 +28,7 @@ from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
 from leadsman.web.reading.overview import read_spans
 from leadsman.web.reading.scope import Asked
+from leadsman.web.reading.settings import PageSettings
 from sql.database.open import Database, connect
 from sql.schema.migrate import migrate
 
@@ -82,7 +83,7 @@ def command(
         with connect(dsn, read_only=True) as database:
             _print(database, form, namespace)
             if report or open_:
-                _write(database, report or Path("report.html"), open_=open_)
+                _write(database, report or Path("report.html"), settings.page, open_=open_)
             blind = "" if paths else _blind(database)
             unseen = not read_spans(database)
     if refused:
@@ -138,8 +139,8 @@ def _print(database: Database, form: str, namespace: str) -> None:
         show(database.query(STORY, {"namespace": namespace}), form)
 
 
-def _write(database: Database, file: Path, *, open_: bool) -> None:
-    save_report(database, file, Asked())
+def _write(database: Database, file: Path, settings: PageSettings, *, open_: bool) -> None:
+    save_report(database, file, Asked(), settings)
     note(f"{file}: the report")
     if open_ and not webbrowser.open(file.absolute().as_uri()):
         note("no browser was found; open it yourself")

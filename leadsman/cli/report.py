@@ -8,6 +8,7 @@ from leadsman.cli import completion, options
 from leadsman.cli.console import out
 from leadsman.cli.database import readable_database
 from leadsman.cli.present.report_file import NODES, save_report
+from leadsman.run.settings import load
 from leadsman.web.reading.overview import read_spans
 from leadsman.web.reading.scope import Asked, address_time, choose
 
@@ -47,17 +48,21 @@ from leadsman.web.reading.scope import Asked, address_time, choose
     default=NODES,
     help="Nodes in detail, those with the worst findings first.",
 )
-@options.db
-def command(*, output: Path, since: str, until: str, cluster: str, nodes: int, db: str) -> None:
+@options.config
+@options.live_db
+def command(
+    *, output: Path, since: str, until: str, cluster: str, nodes: int, config: Path | None, db: str | None
+) -> None:
     """Write one HTML file about a cluster and a time range, which any browser shows without a network."""
+    settings = load(config, db=db)
     asked = Asked(cluster, until=_address(until))
-    with readable_database(db) as database:
+    with readable_database(settings.db.get_secret_value()) as database:
         before, spans = options.ago(since), read_spans(database)
         start = (
             _address(since) if before is None else address_time(choose(spans, asked).until - before) if spans else ""
         )
         asked = asked._replace(since=start)
-        size_bytes = save_report(database, output, asked, nodes)
+        size_bytes = save_report(database, output, asked, settings.page, nodes)
     out.print(f"{output}: {size_bytes / 1e6:.1f} MB", soft_wrap=True)
 
 

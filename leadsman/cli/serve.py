@@ -7,6 +7,7 @@ import click
 from leadsman.cli import options
 from leadsman.cli.database import readable_database
 from leadsman.cli.exits import note
+from leadsman.run.settings import load
 from leadsman.web.site.access import read_token
 from leadsman.web.site.running import run_site
 
@@ -17,12 +18,14 @@ from leadsman.web.site.running import run_site
     "leadsman serve --host 0.0.0.0 --token-file token --db http://leadsman@clickhouse:8123/leadsman",
 )
 @options.page
-@options.db
-def command(*, host: str, port: int, token_file: Path | None, db: str) -> None:
+@options.config
+@options.live_db
+def command(*, host: str, port: int, token_file: Path | None, config: Path | None, db: str | None) -> None:
     """Show what report writes as a live page until Ctrl-C; nothing is ever written.
 
     An embedded database belongs to one process: while the page is open, no replay or landing can use it.
     """
     token = read_token(token_file, host)
-    with readable_database(db) as database:
-        run_site(database, host, port, token, note)
+    settings = load(config, db=db)
+    with readable_database(settings.db.get_secret_value()) as database:
+        run_site(database, host, port, token, settings.page, note)

@@ -258,7 +258,7 @@ async def run_in_process(
                     asyncio.get_running_loop().call_later(page.total_seconds(), stop.set)
                     await process.run(stop)
                     return
-                async with listening(reader, page.host, page.port, page.token) as at:
+                async with listening(reader, page.host, page.port, page.token, settings.page) as at:
                     report(f"cluster {plain(watch.cluster)} is at {at} ; Ctrl-C ends it")
                     await process.run(stop)
     report("all that was observed is stored")

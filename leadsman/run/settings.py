@@ -16,6 +16,7 @@ from common.text import plain
 from ingest.kafka.settings import KafkaSettings
 from ingest.live.settings import LiveSettings
 from leadsman.run.setting_names import check_variables, hint
+from leadsman.web.reading.settings import PageSettings
 from sql.database.dsn import parse_dsn
 from sql.database.errors import BadDsn
 from streams.alerting.settings import AlertSettings
@@ -39,6 +40,7 @@ class Settings(BaseSettings):
     work: WorkSettings = WorkSettings()
     land: LandSettings = LandSettings()
     alerts: AlertSettings = AlertSettings()
+    page: PageSettings = PageSettings()
     log: Literal["text", "json"] = "text"
     """How running parts log."""
     telemetry: TelemetrySettings = TelemetrySettings()

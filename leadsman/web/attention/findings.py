@@ -1,14 +1,16 @@
 """What needs attention by what Leadsman concluded: pure, from an overview."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from leadsman.web.attention.badges import OFTEN, SOON_SECONDS, Severity, is_uneven
 from leadsman.web.attention.item import Item, distinct
 from leadsman.web.attention.pods import evicted, rejected
-from leadsman.web.reading.nodes import NodeLine
+from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import BLIND_VERDICTS, duration, sentence, some
+from streams.rules.eviction.signals import RESOURCES
 
 
 def findings(view: Overview) -> Iterator[Item]:
@@ -32,27 +34,43 @@ NEXT_EVICTION: Final = "See which pods go first: leadsman query next_eviction."
 
 
 def _thresholds_met(view: Overview) -> Iterator[Item]:
-    for hard, severity in ((True, Severity.CRITICAL), (False, Severity.WARNING)):
-        which = "hard" if hard else "soft"
-        met: dict[str, list[NodeLine]] = {}
-        for node in view.nodes:
-            for margin in node.margins:
-                if margin.hard_met if hard else (margin.soft_met and not margin.hard_met):
-                    met.setdefault(margin.signal, []).append(node)
-        for signal, nodes in met.items():
-            first = next(margin for margin in nodes[0].margins if margin.signal == signal)
-            yield Item(
-                severity,
-                f"{signal} is below its {which} threshold",
-                f"{nodes[0].name}: {first.words}." if len(nodes) == 1 else f"On {len(nodes)} nodes.",
-                tuple(node.name for node in nodes),
-                "nodes",
-                now=not all(node.stale for node in nodes),
-                step=NEXT_EVICTION,
-                about=(("EvictionThresholdNear", signal),),
-            )
+    """A card for each resource, since signals of one file system are met together; a soft one only of other nodes."""
+    hard: dict[str, dict[str, list[Margin]]] = {}
+    soft: dict[str, dict[str, list[Margin]]] = {}
+    met_now = {node.name for node in view.nodes if not node.stale}
+    for node in view.nodes:
+        for margin in (each for each in node.margins if each.met):
+            found = hard if margin.hard_met else soft
+            found.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, []).append(margin)
+    for resource, nodes in hard.items():
+        yield _met(resource, "hard", nodes, Severity.CRITICAL, met_now)
+    for resource, nodes in soft.items():
+        left = {name: margins for name, margins in nodes.items() if name not in hard.get(resource, {})}
+        if left:
+            yield _met(resource, "soft", left, Severity.WARNING, met_now)
 
 
+def _met(
+    resource: str, which: str, nodes: Mapping[str, Sequence[Margin]], severity: Severity, met_now: AbstractSet[str]
+) -> Item:
+    signals = distinct(margin.signal for margins in nodes.values() for margin in margins)
+    name, margins = next(iter(nodes.items()))
+    words = "; ".join(f"{margin.signal}, {margin.words}" for margin in margins)
+    return Item(
+        severity,
+        f"{signals[0]} is below its {which} threshold"
+        if len(signals) == 1
+        else f"{_BELOW[resource]} below {which} thresholds",
+        f"{name}: {words}." if len(nodes) == 1 else f"{', '.join(signals)}, on {len(nodes)} nodes.",
+        tuple(nodes),
+        "nodes",
+        now=not met_now.isdisjoint(nodes),
+        step=NEXT_EVICTION,
+        about=tuple(("EvictionThresholdNear", signal) for signal in signals),
+    )
+
+
+_BELOW: Final = {"memory": "Memory is", "ephemeral-storage": "Disks are", "inodes": "Inodes are", "pids": "PIDs are"}
 _IMAGE_GC_ALERTS: Final = {
     "persistent": ("ImageGCInvalidCapacity", "ImageGCInsufficientFreed"),
     "restart_loop": ("ImageGCRestartLoop",),

@@ -1,9 +1,10 @@
 """The map of a fleet: each node a cell, by the least room that it has left."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import NodeLine
@@ -45,15 +46,9 @@ class Level(IntEnum):
     PLENTY = 5
 
 
-_STEPS: Final = ((0.0, Level.BELOW), (0.05, Level.SCARCE), (0.15, Level.LOW), (0.30, Level.SOME))
-_TEXTS: Final = {
-    Level.UNKNOWN: "no evidence",
-    Level.BELOW: "below threshold",
-    Level.SCARCE: "under 5 %",
-    Level.LOW: "5 to 15 %",
-    Level.SOME: "15 to 30 %",
-    Level.PLENTY: "over 30 %",
-}
+Steps: TypeAlias = tuple[float, float, float]
+"""Parts of the room below which a node is scarce, low, and has some; rising."""
+STEPS: Final[Steps] = (0.05, 0.15, 0.30)
 
 
 class Choice(NamedTuple):
@@ -64,16 +59,21 @@ class Choice(NamedTuple):
     order: str = ""
     level: str = ""
     """The only one that is not dimmed."""
+    steps: Steps = STEPS
 
     @classmethod
-    def of(cls, values: Mapping[str, str]) -> "Choice":
+    def of(cls, values: Mapping[str, str], steps: Steps = STEPS) -> "Choice":
         """Raises BadScope where a value has no meaning."""
         levels = ("", *(str(level.value) for level in Level))
         for name, known in {"room": ROOMS, "by": ("", *GROUPS), "order": ORDERS, "level": levels}.items():
             if values[name] not in known:
                 allowed = ", ".join(each for each in known if each)
                 raise BadScope(f"{name} cannot be {values[name][:40]!r}: it is one of {allowed}")
-        return cls(*(values[name] for name in cls._fields))
+        return cls(values["room"], values["by"], values["order"], values["level"], steps)
+
+
+CHOSEN: Final = ("room", "by", "order", "level")
+"""What an address has of a choice."""
 
 
 class Cell(NamedTuple):
@@ -126,7 +126,7 @@ def fleet(nodes: Sequence[NodeLine], choice: Choice = Choice()) -> Fleet:  # noq
             Group(name, tuple(cell for _, cell in sorted(cells, key=lambda each: (each[0], each[1].node))))
             for name, cells in sorted(grouped.items())
         ),
-        tuple((level, _text(level, choice.room), counts[level]) for level in Level),
+        tuple((level, _text(level, choice), counts[level]) for level in Level),
     )
 
 
@@ -139,12 +139,12 @@ def room_of(node: NodeLine, room: str) -> float | None:
     return None if nearest is None else nearest.room
 
 
-def level_of(node: NodeLine, room: str = "") -> Level:
+def level_of(node: NodeLine, choice: Choice = Choice()) -> Level:  # noqa: B008 - it cannot be changed
     """Never well without evidence: unknown where the node is not Ready or its statistics are old."""
-    left = room_of(node, room)
+    left = room_of(node, choice.room)
     if left is None or node.stale or not _is_ready(node):
         return Level.UNKNOWN
-    return next((level for step, level in _STEPS if left < step), Level.PLENTY)
+    return Level(Level.BELOW + bisect_right((0.0, *choice.steps), left))
 
 
 def _is_ready(node: NodeLine) -> bool:
@@ -159,7 +159,7 @@ def _nearest(node: NodeLine, room: str) -> Margin | None:
 
 
 def _cell(node: NodeLine, choice: Choice) -> tuple[Cell, float]:
-    level, left = level_of(node, choice.room), room_of(node, choice.room)
+    level, left = level_of(node, choice), room_of(node, choice.room)
     dim = choice.level not in {"", str(level.value)}
     evicted = node.evicted.pressure > 0
     cell = Cell(node.name, level, evicted, _is_ready(node), _words(node, level, left, choice.room), dim)
@@ -187,8 +187,16 @@ def _words(node: NodeLine, level: Level, left: float | None, room: str) -> str:
     return ", ".join(parts)
 
 
-def _text(level: Level, room: str) -> str:
-    return "more than all" if room == "cpu" and level is Level.BELOW else _TEXTS[level]
+def _text(level: Level, choice: Choice) -> str:
+    scarce, low, some = (f"{step * 100:g}" for step in choice.steps)
+    return {
+        Level.UNKNOWN: "no evidence",
+        Level.BELOW: "more than all" if choice.room == "cpu" else "below threshold",
+        Level.SCARCE: f"under {scarce} %",
+        Level.LOW: f"{scarce} to {low} %",
+        Level.SOME: f"{low} to {some} %",
+        Level.PLENTY: f"over {some} %",
+    }[level]
 
 
 def _by(nodes: Sequence[NodeLine]) -> str:

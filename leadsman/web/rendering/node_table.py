@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from leadsman.web.attention.badges import Badge, Severity
-from leadsman.web.reading.fleet import level_of, room_of
+from leadsman.web.reading.fleet import Choice, level_of, room_of
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.scope import BadScope
 
@@ -54,9 +54,6 @@ class Narrowing(NamedTuple):
     show: str = ""
     sort: str = ""
     page: str = ""
-    level: str = ""
-    room: str = ""
-    """Of the map: its filter narrows the table, too."""
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> "Narrowing":
@@ -68,10 +65,14 @@ class Narrowing(NamedTuple):
         return cls(*(values[name] for name in cls._fields))
 
 
-def node_table(lines: Sequence[Line], asked: Narrowing = Narrowing()) -> Table:  # noqa: B008 - it cannot be changed
+def node_table(
+    lines: Sequence[Line],
+    asked: Narrowing = Narrowing(),  # noqa: B008 - it cannot be changed
+    choice: Choice = Choice(),  # noqa: B008 - it cannot be changed
+) -> Table:
     """Lines in their order, or as they are sorted: all of a small fleet, a page of a large one."""
     ordered = sorted(lines, key=SORTS[asked.sort]) if asked.sort else list(lines)
-    fitting = narrowed(ordered, asked)
+    fitting = narrowed(ordered, asked, choice)
     whole = len(lines) <= WHOLE
     pages = 1 if whole else max(1, -(-len(fitting) // PAGE))
     page = min(max(1, int(asked.page or 1)), pages)
@@ -82,10 +83,14 @@ def node_table(lines: Sequence[Line], asked: Narrowing = Narrowing()) -> Table: 
     return Table(rows, suffix, len(lines), len(fitting), page, pages, whole, asked.sort)
 
 
-def narrowed(lines: Iterable[Line], asked: Narrowing) -> list[Line]:
-    """Those that an address asks for, of all pages, in the order in which they are."""
+def narrowed(lines: Iterable[Line], asked: Narrowing, choice: Choice) -> list[Line]:
+    """Those that an address asks for, of the table and of the map, in the order in which they are."""
     words = asked.q.lower().split()
-    return [line for line in lines if _fits(line, words, asked)]
+    return [
+        line
+        for line in lines
+        if choice.level in {"", str(level_of(line.node, choice).value)} and _fits(line, words, asked)
+    ]
 
 
 def common_suffix(names: Sequence[str]) -> str:
@@ -99,8 +104,6 @@ def common_suffix(names: Sequence[str]) -> str:
 
 def _fits(line: Line, words: Iterable[str], asked: Narrowing) -> bool:
     if asked.show == "attention" and not line.urgent:
-        return False
-    if asked.level and str(level_of(line.node, asked.room).value) != asked.level:
         return False
     node = line.node
     text = " ".join((node.name, node.kubelet_version, node.zone, node.pool, *(b.text for b in line.badges))).lower()

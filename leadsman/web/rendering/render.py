@@ -100,6 +100,7 @@ def report_file(
     story: Timeline,
     details: Sequence[Detail],
     written: datetime,
+    choice: Choice,
 ) -> str:
     """One file that needs no server."""
     parts: list[dict[str, Any]] = []
@@ -110,7 +111,7 @@ def report_file(
         parts.append({"detail": each, "badges": badges(each.node), "plots": plots})
         data += [plot.data for plot in plots]
     values = {
-        **_cluster(view, story),
+        **_cluster(view, story, choice),
         "details": parts,
         "written": written.astimezone(UTC),
         "runbooks": [(each, runbook_html(runbooks()[each], links, 2)) for each in links.runbooks_within],
@@ -246,7 +247,7 @@ def _cluster(
 ) -> dict[str, Any]:
     items = attention(view)
     lines = lines_of(view, items)
-    table = node_table(lines, narrowing)
+    table = node_table(lines, narrowing, choice)
     return {
         "view": view,
         "evidence": view.evidence,
@@ -259,7 +260,7 @@ def _cluster(
         "unknowns": unknowns(view),
         "asked_q": narrowing.q,
         "asked_show": narrowing.show,
-        "asked_level": narrowing.level,
+        "asked_level": choice.level,
         "figures": {
             "not_ready": sum(node.known and not node.ready for node in view.nodes),
             "urgent": sum(line.urgent for line in lines),

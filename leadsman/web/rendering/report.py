@@ -7,6 +7,7 @@ from leadsman.web.attention.badges import by_urgency
 from leadsman.web.attention.episodes import timeline
 from leadsman.web.reading.asked import has_table
 from leadsman.web.reading.detail import read_details
+from leadsman.web.reading.fleet import STEPS, Choice, Steps
 from leadsman.web.reading.overview import read_dead_letters, read_overview, read_spans
 from leadsman.web.reading.scope import Asked, choose
 from leadsman.web.reading.timeline import read_timeline
@@ -23,7 +24,9 @@ HOW: Final = (
 )
 
 
-def write_report(db: Database, asked: Asked, written: datetime, detailed: int = DETAILED) -> str:
+def write_report(
+    db: Database, asked: Asked, written: datetime, detailed: int = DETAILED, steps: Steps = STEPS
+) -> str:
     """The file's text; a page with what to do where the database is empty. Raises BadScope, DatabaseError."""
     spans = read_spans(db)
     if not spans:
@@ -35,7 +38,7 @@ def write_report(db: Database, asked: Asked, written: datetime, detailed: int = 
     happened = read_timeline(db, scope, view.alerts or (), view.image_gc)
     story = timeline(happened, scope, EPISODES)
     links = ReportLinks([node.name for node in chosen], [alert.name for alert in view.alerts or ()])
-    return report_file(links, view, happened, story, details, written)
+    return report_file(links, view, happened, story, details, written, Choice(steps=steps))
 
 
 def empty_texts(db: Database) -> list[str]:

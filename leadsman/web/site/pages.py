@@ -11,7 +11,7 @@ from leadsman.web.attention.episodes import kinds_of, timeline
 from leadsman.web.reading.alerts import read_alerts
 from leadsman.web.reading.detail import read_details
 from leadsman.web.reading.evidence import of_node, read_evidence
-from leadsman.web.reading.fleet import Choice
+from leadsman.web.reading.fleet import CHOSEN, STEPS, Choice, Steps
 from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet
 from leadsman.web.reading.overview import read_image_gc, read_node, read_overview, read_spans
 from leadsman.web.reading.scope import Asked, BadScope, choose
@@ -30,7 +30,7 @@ from streams.alerting.runbook import runbooks
 EPISODES: Final = 200
 LONGEST: Final = 500
 """Characters of one value of an address."""
-_SHOWN: Final = tuple(dict.fromkeys((*Choice._fields, *Narrowing._fields, *Filter._fields, "numa")))
+_SHOWN: Final = tuple(dict.fromkeys((*CHOSEN, *Narrowing._fields, *Filter._fields, "numa")))
 
 
 class NoSuchNode(LookupError):
@@ -59,7 +59,7 @@ class Request(NamedTuple):
     """Which of its tables it asks for as a file; empty for the page."""
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> "Request":
+    def of(cls, query: Mapping[str, str], steps: Steps = STEPS) -> "Request":
         """Raises BadScope where a value is too long or of no meaning."""
         values = {name: query.get(name, "") for name in (*Asked._fields, "node", "live", "csv", *_SHOWN)}
         for name, value in values.items():
@@ -73,7 +73,7 @@ class Request(NamedTuple):
             values["node"],
             {name: values[name] for name in _SHOWN},
             Filter.of(values),
-            Choice.of(values),
+            Choice.of(values, steps),
             Narrowing.of(values),
             values["numa"],
             values["live"] == "1" and not asked.until,
@@ -97,7 +97,7 @@ def overview_of(db: Database, request: Request, now: Callable[[], datetime] = SY
     happened = read_timeline(db, view.scope, view.alerts or (), view.image_gc, wanted=wanted, kinds=kinds_of(wanted))
     story = timeline(happened, view.scope, csvs.EPISODES if request.csv else EPISODES, wanted)
     if request.csv:
-        lines = narrowed(lines_of(view, attention(view)), request.narrowing)
+        lines = narrowed(lines_of(view, attention(view)), request.narrowing, request.choice)
         return request.table(
             {
                 "nodes": partial(csvs.nodes, lines),

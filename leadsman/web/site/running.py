@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from common.errors import AddressTaken
 from common.stopping import stop_on_signals
 from common.text import plain
+from leadsman.web.reading.settings import PageSettings
 from leadsman.web.site.access import is_loopback
 from leadsman.web.site.door import listening_at
 from leadsman.web.site.serve import Site
@@ -21,22 +22,26 @@ class CannotListen(AddressTaken):
         super().__init__(f"{host} port {port} cannot be listened on: {reason}. Name another --port")
 
 
-def run_site(db: Database, host: str, port: int, token: str, report: Callable[[str], None]) -> None:
+def run_site(
+    db: Database, host: str, port: int, token: str, settings: PageSettings, report: Callable[[str], None]
+) -> None:
     """Serve until SIGINT or SIGTERM; `report` gets a line with the address. Raises CannotListen."""
-    asyncio.run(_run(db, host, port, token, report))
+    asyncio.run(_run(db, host, port, token, settings, report))
 
 
-async def _run(db: Database, host: str, port: int, token: str, report: Callable[[str], None]) -> None:
+async def _run(
+    db: Database, host: str, port: int, token: str, settings: PageSettings, report: Callable[[str], None]
+) -> None:
     with stop_on_signals() as stop:
-        async with listening(db, host, port, token) as at:
+        async with listening(db, host, port, token, settings) as at:
             report(f"the page is at {at} ; Ctrl-C ends it")
             await stop.wait()
 
 
 @asynccontextmanager
-async def listening(db: Database, host: str, port: int, token: str) -> AsyncIterator[str]:
+async def listening(db: Database, host: str, port: int, token: str, settings: PageSettings) -> AsyncIterator[str]:
     """Serve during the block; gives the address. Raises CannotListen."""
-    site = Site(db, token, guard_host=is_loopback(host))
+    site = Site(db, token, guard_host=is_loopback(host), steps=settings.steps)
     async with AsyncExitStack() as stack:
         try:
             _, listened = await stack.enter_async_context(listening_at(site.application(), host, port, site.busy))

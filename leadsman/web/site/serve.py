@@ -10,6 +10,7 @@ from aiohttp import web
 from common import telemetry
 from common.tasks import apart
 from common.telemetry import Figure
+from leadsman.web.reading.fleet import STEPS, Steps
 from leadsman.web.reading.scope import BadScope
 from leadsman.web.rendering.links import ASK, EVENTS, HOME, NODE, NUMA, RUNBOOKS
 from leadsman.web.rendering.render import SCRIPTS, STATIC, STYLES
@@ -65,7 +66,8 @@ FAILURES: Final[Mapping[type[Exception], tuple[int, str]]] = {
 class Site:
     """The handlers."""
 
-    def __init__(self, db: Database, token: str, *, guard_host: bool) -> None:
+    def __init__(self, db: Database, token: str, *, guard_host: bool, steps: Steps = STEPS) -> None:
+        self._steps = steps
         self._token = token
         self._guard_host = guard_host and not token
         self._works = Works(db)
@@ -215,7 +217,7 @@ class Site:
             return None
 
     async def _page(self, make: _Make, request: web.Request) -> web.StreamResponse:
-        asked = Request.of(dict(request.query))
+        asked = Request.of(dict(request.query), self._steps)
         act = partial(_made, make, asked)
         body = await self._shared(request, partial(self._works.run, _encoded, act))
         if not asked.csv:

@@ -91,6 +91,21 @@ def test_what_is_harmless_is_not_told(quiet: NodeLine) -> None:
     assert titles(view(quiet)) == []
 
 
+def test_signals_of_one_resource_are_one_card() -> None:
+    """Two disks' signals of one node, both hard; another node soft; inodes are a resource of their own."""
+    disk = [margin(signal=signal, hard_met=True) for signal in ("nodefs.available", "imagefs.available")]
+    inodes = margin(signal="nodefs.inodesFree", hard_met=True)
+    seen = view(
+        node("a", margins=(*disk, inodes, margin(signal="containerfs.available", soft=2 * GIB, soft_met=True))),
+        node("b", margins=(margin(signal="imagefs.available", soft=2 * GIB, soft_met=True),)),
+    )
+    assert [(item.title, item.nodes) for item in attention(seen)] == [
+        ("Disks are below hard thresholds", ("a",)),
+        ("nodefs.inodesFree is below its hard threshold", ("a",)),
+        ("imagefs.available is below its soft threshold", ("b",)),
+    ]
+
+
 def test_image_gc_that_fails_is_told_in_its_own_words() -> None:
     text = "What fills the disk is not unused images."
     row = {"node": "n", "verdict": "insufficient_freed", "explanation": text, "ts": T0}

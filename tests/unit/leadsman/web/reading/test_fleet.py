@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pydantic
 import pytest
 
 from components.node_lines import node_line
@@ -10,6 +11,7 @@ from leadsman.web.reading.fleet import Choice, Level, fleet, level_of, room_of
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import Fit, NodeLine
 from leadsman.web.reading.scope import BadScope, Scope
+from leadsman.web.reading.settings import PageSettings
 from leadsman.web.reading.soon import soonest
 
 SCOPE = Scope("c", T0 - timedelta(hours=1), T0)
@@ -123,3 +125,18 @@ def test_what_is_next_is_soonest_first_and_leaves_out_what_is_met_or_old() -> No
 def test_a_choice_without_meaning_is_refused(name: str) -> None:
     with pytest.raises(BadScope, match=f"{name} cannot be '<b>'"):
         Choice.of({"room": "", "by": "", "order": "", "level": "", name: "<b>"})
+
+
+def test_the_steps_of_the_scale_are_a_setting() -> None:
+    choice = Choice(steps=PageSettings(room_steps_percent=(10, 20, 50)).steps)
+    found = fleet([node("n", margin(MEMORY, 22))], choice)
+    assert [(level, text) for level, text, count in found.legend if count] == [(Level.SOME, "20 to 50 %")]
+    assert [text for _, text, _ in found.legend] == [
+        "no evidence", "below threshold", "under 10 %", "10 to 20 %", "20 to 50 %", "over 50 %",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("steps", [(5, 5, 30), (30, 15, 5), (0, 15, 30), (5, 15, 100)])
+def test_steps_that_do_not_rise_within_the_room_are_refused(steps: tuple[float, float, float]) -> None:
+    with pytest.raises(pydantic.ValidationError):
+        PageSettings(room_steps_percent=steps)

@@ -1,0 +1,30 @@
+"""Settings of the page and the report."""
+
+from typing import Annotated
+
+import pydantic
+
+from common.settings import Section
+from leadsman.web.reading.fleet import Steps
+
+Percent = Annotated[float, pydantic.Field(gt=0, lt=100)]
+
+
+class PageSettings(Section):
+    """What pages and reports show."""
+
+    room_steps_percent: tuple[Percent, Percent, Percent] = (5, 15, 30)
+    """The colours of the map: below which parts of the room above a threshold a node is scarce, low, has some."""
+
+    @pydantic.field_validator("room_steps_percent")
+    @classmethod
+    def _rising(cls, steps: tuple[float, float, float]) -> tuple[float, float, float]:
+        if not steps[0] < steps[1] < steps[2]:
+            raise ValueError("the three steps rise, as [5, 15, 30]")
+        return steps
+
+    @property
+    def steps(self) -> Steps:
+        """As parts of 1."""
+        scarce, low, some = self.room_steps_percent
+        return scarce / 100, low / 100, some / 100
