@@ -39,11 +39,13 @@ def optional(values: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dic
 
 
 amounts = optional({"memory": FEW.map(str), "ephemeral-storage": FEW.map(str), "cpu": FEW.map(str)})
-containers = st.fixed_dictionaries(
-    {"name": st.sampled_from("abc"), "resources": st.fixed_dictionaries({"requests": amounts})},
-    optional={"restartPolicy": st.just("Always")},
+containers = st.fixed_dictionaries({"resources": st.fixed_dictionaries({"requests": amounts})})
+sidecars = st.fixed_dictionaries(
+    {"resources": st.fixed_dictionaries({"requests": amounts})}, optional={"restartPolicy": st.just("Always")}
 )
-own_requests = optional({"memory": FEW.map(str), "cpu": FEW.map(str)}).map(lambda requests: {"requests": requests})
+own_requests = (
+    optional({"memory": FEW.map(str), "cpu": FEW.map(str)}).filter(bool).map(lambda requests: {"requests": requests})
+)
 usage = optional({"usedBytes": FEW, "inodesUsed": FEW})
 
 
@@ -64,6 +66,23 @@ def volumes(draw: st.DrawFn) -> tuple[Objects, Objects]:
 
 
 @st.composite
+def allocations(draw: st.DrawFn, spec: dict[str, Any]) -> dict[str, Any]:
+    """Names the containers, and what the kubelet allocated to some of them and to the pod."""
+    status: dict[str, Any] = {}
+    for kind, letter in (("containers", "c"), ("initContainers", "i")):
+        statuses = status[f"{kind[:-1]}Statuses"] = []
+        for number, container in enumerate(spec.get(kind, [])):
+            container["name"] = f"{letter}{number}"
+            # What is empty is left out by the API server; only sidecars are resized while others start.
+            resized = kind == "containers" or "restartPolicy" in container
+            if resized and (given := draw(amounts)):
+                statuses.append({"name": container["name"], "allocatedResources": given})
+    if "resources" in spec and draw(st.booleans()):
+        status["allocatedResources"] = {name: str(draw(FEW)) for name in spec["resources"]["requests"]}
+    return status
+
+
+@st.composite
 def pods(draw: st.DrawFn) -> tuple[Objects, Objects]:
     """Pods as the API has them, and the statistics of most of them."""
     specs: Objects = []
@@ -75,16 +94,14 @@ def pods(draw: st.DrawFn) -> tuple[Objects, Objects]:
             st.fixed_dictionaries(
                 {"containers": st.lists(containers, min_size=1, max_size=2), "volumes": st.just(of_spec)},
                 optional={
-                    "initContainers": st.lists(containers, max_size=2),
+                    "initContainers": st.lists(sidecars, max_size=2),
                     "overhead": amounts,
                     "resources": own_requests,
                     "priority": st.sampled_from([-1, 0, 1000]),
                 },
             )
         )
-        for container in spec["containers"]:
-            container.pop("restartPolicy", None)
-        specs.append({"metadata": reference, "spec": spec, "status": {}})
+        specs.append({"metadata": reference, "spec": spec, "status": draw(allocations(spec))})
         if draw(st.integers(0, 5)):
             of_containers = st.lists(st.fixed_dictionaries({"rootfs": usage, "logs": usage}), max_size=2)
             parts = optional(

@@ -18,7 +18,7 @@ from streams.rules.values.quantity import in_base_units
 
 MINOR: Final = 36
 CPU: Final = st.sampled_from(["0", "1m", "100m", "0.5", "1", "1500m", "2", "8", "0.0001", "1n", "1e-2", "3k"])
-BYTES: Final = st.sampled_from(["0", "1", "1k", "1Ki", "100Mi", "1.5Gi", "2G", "1e9", "1500m", "8Gi", "0.1"])
+BYTES: Final = st.sampled_from(["0", "1", "1k", "1Ki", "100Mi", "1536Mi", "2G", "1e9", "1500m", "8Gi", "0.1"])
 COUNT: Final = st.sampled_from(["0", "1", "2", "3"])
 RESOURCES: Final[dict[str, st.SearchStrategy[Any]]] = {
     "cpu": CPU,

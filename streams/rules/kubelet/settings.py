@@ -146,9 +146,9 @@ def _daemon_sets(kubelet: Kubelet) -> Iterator[Concern]:
 
 def _soft_thresholds(kubelet: Kubelet) -> Iterator[Concern]:
     by_signal = effective_thresholds(kubelet.config, kubelet.version).by_signal
-    for signal in kubelet.config.eviction_soft or ():
+    for signal, text in (kubelet.config.eviction_soft or {}).items():
         each = by_signal.get(signal)
-        if each is None or each.soft is None:
+        if each is None or text not in {each.soft, each.hard}:
             continue
         if not each.soft_grace_seconds:
             problem = "The soft threshold has a grace period of 0 s: it acts at once, as a hard one."
@@ -159,7 +159,8 @@ def _soft_thresholds(kubelet: Kubelet) -> Iterator[Concern]:
                 "evictionMaxPodGracePeriod is 0: a soft eviction kills pods at once, whatever grace they ask for.",
                 "Set evictionMaxPodGracePeriod to the seconds that pods need to stop.",
             )
-        if each.hard is not None and _below(each.soft, each.hard, kubelet.capacity.get("memory"), signal):
+        below = each.soft and each.hard and _below(each.soft, each.hard, kubelet.capacity.get("memory"), signal)
+        if below:
             yield Concern(
                 signal,
                 f"The soft threshold {each.soft} is not above the hard one {each.hard}: the hard one acts first.",

@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+	_ "k8s.io/kubernetes/pkg/kubelet/allocation"
+	allocation "k8s.io/kubernetes/pkg/kubelet/allocation/state"
 	_ "k8s.io/kubernetes/pkg/kubelet/eviction"
 	eviction "k8s.io/kubernetes/pkg/kubelet/eviction/api"
 )
@@ -14,6 +16,9 @@ type statsFunc = func(pod *v1.Pod) (stats.PodStats, bool)
 
 //go:linkname buildSignalToRankFunc k8s.io/kubernetes/pkg/kubelet/eviction.buildSignalToRankFunc
 func buildSignalToRankFunc(withImageFs, imageContainerSplitFs bool) map[eviction.Signal]func([]*v1.Pod, statsFunc)
+
+//go:linkname updatePodFromAllocation k8s.io/kubernetes/pkg/kubelet/allocation.updatePodFromAllocation
+func updatePodFromAllocation(pod *v1.Pod, allocated allocation.PodResourceInfo) (*v1.Pod, bool)
 
 // Pods and their statistics are as the API and /stats/summary have them.
 type evictionOrderQuestion struct {
@@ -34,6 +39,9 @@ func evictionOrder(asked evictionOrderQuestion) ([]string, error) {
 	if !known {
 		return nil, fmt.Errorf("no ranking for %q", asked.Signal)
 	}
+	for index, pod := range asked.Pods {
+		asked.Pods[index], _ = updatePodFromAllocation(pod, allocated(pod))
+	}
 	rank(asked.Pods, func(pod *v1.Pod) (stats.PodStats, bool) {
 		found, ok := measured[string(pod.UID)]
 		return found, ok
@@ -43,4 +51,20 @@ func evictionOrder(asked evictionOrderQuestion) ([]string, error) {
 		names = append(names, pod.Name)
 	}
 	return names, nil
+}
+
+// allocated is what the kubelet keeps of a pod, of which the status shows the requests.
+func allocated(pod *v1.Pod) allocation.PodResourceInfo {
+	kept := allocation.PodResourceInfo{
+		ContainerResources: map[string]v1.ResourceRequirements{}, PodLevelResources: pod.Spec.Resources,
+	}
+	for _, status := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
+		if status.AllocatedResources != nil {
+			kept.ContainerResources[status.Name] = v1.ResourceRequirements{Requests: status.AllocatedResources}
+		}
+	}
+	if pod.Spec.Resources != nil && pod.Status.AllocatedResources != nil {
+		kept.PodLevelResources = &v1.ResourceRequirements{Requests: pod.Status.AllocatedResources}
+	}
+	return kept
 }

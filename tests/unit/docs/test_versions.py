@@ -10,7 +10,7 @@ from paths import ROOT
 
 _RULES: Final = (ROOT / "docs/kubernetes-rules.md").read_text("utf-8")
 _VERSIONS: Final = (ROOT / "docs/kubernetes-versions.md").read_text("utf-8")
-_OF_THE_RANGE: Final = re.compile(r"\b1\.(?:2[4-9]|3[0-6])\b")
+_OF_THE_RANGE: Final = re.compile(r"(?<!times )\b1\.(?:2[4-9]|3[0-6])\b(?!\.[0-9])")
 
 
 @pytest.mark.parametrize("page", ["kubernetes-versions.md", "accuracy.md"])
