@@ -11,7 +11,8 @@ import os
 import re
 import sys
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock
 
 SECRET = os.environ["WEBHOOK_SECRET"].encode()
 WINDOW_SECONDS = 300
@@ -29,6 +30,8 @@ def genuine(header: str, body: bytes, now: float) -> str:
 
 
 class Receiver(BaseHTTPRequestHandler):
+    timeout = 10  # seconds: a stranger who connects and sends nothing holds up no alert
+    lock = Lock()
     seen: dict[str, float] = {}  # noqa: RUF012 - digests of the window: within it a replay has a valid signature
     stands: dict[str, tuple[str, str]] = {}  # noqa: RUF012 - by fingerprint
 
@@ -40,10 +43,12 @@ class Receiver(BaseHTTPRequestHandler):
         digest = genuine(self.headers.get("X-Leadsman-Signature", ""), body, now)
         if not digest:
             return self.answer(401)
-        for old in [each for each, at in self.seen.items() if now - at > 2 * WINDOW_SECONDS]:
-            del self.seen[old]
-        if self.seen.setdefault(digest, now) == now:
-            self.act(json.loads(body))
+        with self.lock:
+            for old in [each for each, at in self.seen.items() if now - at > 2 * WINDOW_SECONDS]:
+                del self.seen[old]
+            if digest not in self.seen:
+                self.seen[digest] = now
+                self.act(json.loads(body))
         return self.answer(204)
 
     def act(self, alert: dict) -> None:
@@ -62,4 +67,4 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    HTTPServer(("127.0.0.1", int(sys.argv[1]) if sys.argv[1:] else 8000), Receiver).serve_forever()
+    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1]) if sys.argv[1:] else 8000), Receiver).serve_forever()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import ceil
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import Final, NamedTuple
 
 from common.errors import FilesUnusable, WrongUsage
 from common.private import check_secret
@@ -59,6 +59,14 @@ def read_token(file: Path | None, host: str) -> str:
     return token
 
 
+class Refusal(NamedTuple):
+    """What is answered to who may not read."""
+
+    status: int
+    text: str
+    headers: dict[str, str]
+
+
 class Guesses:
     """Wrong tokens, by the address that they came from: after a few it has to wait, each time twice as long.
 
@@ -70,6 +78,20 @@ class Guesses:
         self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
         """How many, and until when no other is looked at."""
         self.total = 0
+
+    def refusal(self, token: str, given: str, remote: str, challenge: str) -> Refusal | None:
+        """None for whoever gave the token in the header Authorization, and where none is needed."""
+        if not token:
+            return None
+        if given and (pause := self.pause(remote)):
+            text = f"Too many wrong tokens came from this address. Try again in {pause} s.\n"
+            return Refusal(429, text, {"Retry-After": str(pause)})
+        if may_read(token, given):
+            self.right(remote)
+            return None
+        if given:
+            self.wrong(remote)
+        return Refusal(401, "The token is needed.\n", {"WWW-Authenticate": challenge})
 
     def pause(self, remote: str) -> int:
         """Whole seconds that an address has to wait, 0 for none."""

@@ -14,7 +14,7 @@ from leadsman.web.reading.fleet import STEPS, Steps
 from leadsman.web.reading.scope import BadScope
 from leadsman.web.rendering.links import ASK, EVENTS, HOME, NODE, NUMA, RUNBOOKS
 from leadsman.web.rendering.render import SCRIPTS, STATIC, STYLES
-from leadsman.web.site.access import Guesses, is_own_name, may_read
+from leadsman.web.site.access import Guesses, is_own_name
 from leadsman.web.site.answers import CSV, note, sent, with_headers
 from leadsman.web.site.asking import Question, csv_of, page_of
 from leadsman.web.site.live import MOST_ID, Pulse, read_marks
@@ -43,6 +43,7 @@ FILES: Final = {
 READS: Final = frozenset({"GET", "HEAD"})
 OWN: Final = frozenset({"same-origin", "none", ""})
 """What a browser says in Sec-Fetch-Site of a request that no other site made; other programs say nothing."""
+CHALLENGE: Final = 'Basic realm="Leadsman: the token is the password", charset="UTF-8"'
 MOST_QUESTIONS: Final = 3
 """Requests that ask a question, which may take seconds; another is refused."""
 WAITING: Final = Figure("page_waiting", "gauge", "Requests of the page that wait for the database")
@@ -136,19 +137,9 @@ class Site:
 
     def _refused(self, request: web.Request) -> web.Response | None:
         """What is answered to who may not read."""
-        given, remote = request.headers.get("Authorization", ""), request.remote or ""
-        if not self._token:
-            return None
-        if given and (pause := self._guesses.pause(remote)):
-            text = f"Too many wrong tokens came from this address. Try again in {pause} s.\n"
-            return web.Response(status=429, text=text, headers={"Retry-After": str(pause)})
-        if may_read(self._token, given):
-            self._guesses.right(remote)
-            return None
-        if given:
-            self._guesses.wrong(remote)
-        headers = {"WWW-Authenticate": 'Basic realm="Leadsman: the token is the password", charset="UTF-8"'}
-        return web.Response(status=401, text="The token is needed.\n", headers=headers)
+        given = request.headers.get("Authorization", "")
+        refused = self._guesses.refusal(self._token, given, request.remote or "", CHALLENGE)
+        return refused and web.Response(status=refused.status, text=refused.text, headers=refused.headers)
 
     @web.middleware
     async def _failed(self, request: web.Request, handler: _Handler) -> web.StreamResponse:

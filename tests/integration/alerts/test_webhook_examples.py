@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import socket
 import subprocess
 import sys
 import time
@@ -143,3 +144,13 @@ def test_a_body_that_is_too_large_is_not_read(receiver: Receiver) -> None:
         pass  # it ended the connection while we sent
     finally:
         connection.close()
+
+
+def test_a_stranger_who_sends_nothing_holds_up_no_alert(receiver: Receiver) -> None:
+    with (
+        socket.create_connection((HOST, receiver.port)),
+        socket.create_connection((HOST, receiver.port)) as slow,
+    ):
+        slow.sendall(b"POST /hook HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n")
+        receiver.deliver(alert())
+        eventually("it acts", lambda: receiver.acted() == ["firing A"])

@@ -14,6 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent
 
 from components.command import leadsman, start, succeeds
+from leadsman.web.site.access import FREE_GUESSES
 from paths import LATE_JOINERS, NODE_PRESSURE
 
 TOKEN = "0123456789abcdef0123"  # noqa: S105 - of this test
@@ -136,6 +137,11 @@ async def test_over_http_only_whoever_has_the_token_is_answered(address: str) ->
         for header in ({}, {"Authorization": "Bearer wrong"}):
             answer = await http.post(address, json={}, headers=header)
             assert (answer.status_code, answer.headers["www-authenticate"]) == (401, 'Bearer realm="leadsman"')
+        statuses = set()
+        for nth in range(FREE_GUESSES):  # whatever address a header names, it is the same that guesses
+            guess = {"Authorization": f"Bearer {nth}", "X-Forwarded-For": f"192.0.2.{nth}"}
+            statuses.add((await http.post(address, json={}, headers=guess)).status_code)
+        assert statuses == {401, 429}
 
 
 def test_other_machines_are_answered_with_a_token_only(database: Path) -> None:

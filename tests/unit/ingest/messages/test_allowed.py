@@ -82,6 +82,18 @@ PASSES: Final = [
     ("FreeDiskSpaceFailed", "failed to garbage collect required amount of images. Wanted to free 47384, but freed 0"),
     ("ContainerGCFailed", "rpc error: code = DeadlineExceeded desc = context deadline exceeded"),
     ("KubeletNotReady", "[container runtime is down, PLEG is not healthy: pleg has yet to be successful]"),
+    (
+        "FailedCreatePodSandBox",
+        (
+            "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to create containerd task: OCI "
+            'runtime create failed: expected cgroupsPath to be of format "slice:prefix:name" for systemd cgroups, '
+            'got "/kubepods/besteffort/pod1/2" instead: unknown'
+        ),
+    ),
+    (
+        "FailedNodeAllocatableEnforcement",
+        'Failed to enforce System Reserved Cgroup Limits on "/system.slice": "/system.slice" cgroup does not exist',
+    ),
     ("NodeStatusUnknown", "Kubelet stopped posting node status."),
     ("Evicted", 'Usage of EmptyDir volume "cache" exceeds the limit "100Mi". '),
 ]
