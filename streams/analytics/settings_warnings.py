@@ -29,7 +29,8 @@ LONGEST_MESSAGE: Final = 300
 """Characters of an Event that are quoted."""
 _NO_CGROUP: Final = "FailedNodeAllocatableEnforcement"
 _NO_SANDBOX: Final = "FailedCreatePodSandBox"
-_RUNTIME_IS_SYSTEMD: Final = 'for systemd cgroups, got "/kubepods'
+_RUNTIME_IS_SYSTEMD: Final = ("for systemd cgroups", '"/kubepods')
+"""In its message; what stands between them is withheld."""
 _CONDITIONS: Final = frozenset(CONDITIONS.values())
 
 
@@ -174,7 +175,7 @@ def _event(state: State, record: EventRecord) -> State:
     text = message(event)[:LONGEST_MESSAGE]
     if event.reason == _NO_CGROUP:
         return _supported(state, "reservation_failed", text)
-    if event.reason == _NO_SANDBOX and _RUNTIME_IS_SYSTEMD in message(event):
+    if event.reason == _NO_SANDBOX and all(each in message(event) for each in _RUNTIME_IS_SYSTEMD):
         return _supported(state, "cgroup_driver", "A pod's sandbox could not be created.")
     return state
 

@@ -103,8 +103,11 @@ def test_what_cannot_fire_is_told_with_what_is_missing(database: Database) -> No
     # that capture holds no kubelet's statistics and no event
     assert cannot == {
         ("EvictionThresholdNear", "samples"),
+        ("EvictionTooLate", "samples"),
+        ("NodeStalls", "samples"),
+        ("SwapThrashing", "samples"),
         ("ImageGCInvalidCapacity", "events"),
-        ("ImageGCInsufficientFreed", "events"),
+        ("ImageGCInsufficientFreed", "events or samples"),
         ("ImageGCRestartLoop", "events"),
         ("ContainerGCFailed", "events"),
     }

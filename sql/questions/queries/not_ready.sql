@@ -1,0 +1,8 @@
+-- Which nodes are or were not Ready, since when, and what was under pressure before
+-- group Nodes
+-- needs nodes
+-- param node String '': only this node; empty is all
+SELECT cluster, node, state, since, until, before, message, last_sample_at, silent_seconds
+FROM not_ready
+WHERE ({node:String} = '' OR node = {node:String})
+ORDER BY until IS NULL DESC, since DESC, cluster, node
