@@ -53,7 +53,7 @@ class Logs:
     def nodes(self) -> dict[str, str]:
         """The uid of each node, as its own log and the cluster's know it."""
         states: list[Any] = [log.states for log in self._logs.values()]
-        last = [each["nodes"].last for each in states if "nodes" in each]
+        last = [each["nodes"].last for each in states if "nodes" in each and each["nodes"].last]
         of_cluster: Any = self._logs[LogKey("lab", "")].states["scheduling"]
         own = {row.node: row.uid for row in last if not row.deleted}
         shared = {name: node.uid for name, node in of_cluster.nodes.nodes.items()}

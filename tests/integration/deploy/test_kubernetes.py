@@ -183,10 +183,10 @@ def test_the_settings_of_the_config_maps_are_taken(tmp_path: Path) -> None:
 def test_probes_ask_what_the_part_serves(part: str) -> None:
     asked = container(workloads()[part])
     ports = {each["name"]: each["containerPort"] for each in asked["ports"]}
-    wanted = ("page", 8420, "/healthz") if part == "serve" else ("telemetry", 9300, "/readyz")
-    assert ports == {wanted[0]: wanted[1]}
-    assert asked["readinessProbe"]["httpGet"] == {"path": wanted[2], "port": wanted[0]}
-    assert asked["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": wanted[0]}
+    name, port = ("page", 8420) if part == "serve" else ("telemetry", 9300)
+    assert ports == {name: port}
+    assert asked["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": name}
+    assert asked["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": name}
 
 
 class Watching:

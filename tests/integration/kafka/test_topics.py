@@ -94,6 +94,11 @@ async def test_a_message_of_in_sync_replicas_that_there_are_not_is_a_difference(
 async def test_fewer_replicas_than_the_settings_say_are_a_difference(kafka: Kafka) -> None:
     await make_topics(settings := settings_of(kafka))
     more = settings.model_copy(update={"replication_factor": 3})
+
+    async def is_listed() -> bool:
+        return not (await make_topics(settings)).missing
+
+    await until(is_listed)
     found = (await make_topics(more)).differences
     assert {each.what for each in found} == {"it has 1 replicas, not 3"}
     assert {each.topic for each in found} == {topic.name for topic in settings.every_topic()}
