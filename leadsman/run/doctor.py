@@ -181,8 +181,8 @@ def _streams(database: Database, now: datetime) -> Iterator[Diagnosis]:
     found = database.query(_STREAMS).rows
     if not found:
         yield Diagnosis("streams", "wrong", "nothing was stored yet", "leadsman up")
-    for cluster, streams in found:
-        ages = sorted((max(now - last, timedelta()), stream) for stream, last in streams)
+    for cluster, newest in found:
+        ages = sorted((max(now - last, timedelta()), stream) for stream, last in newest)
         fresh = ages[0][0] <= FRESH
         detail = ", ".join(f"{stream} {in_words(age.total_seconds())}" for age, stream in ages)
         mend = "" if fresh else "leadsman up, or see whether watch, work and land run"

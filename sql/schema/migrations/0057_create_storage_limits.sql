@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS storage_limits
     uid String COMMENT 'UID of the pod',
     ephemeral_limit_bytes Nullable(Int64) COMMENT 'Limit in bytes of its containers together, over which it is evicted; null where none has one',
     log_limit_bytes Nullable(Int64) COMMENT 'What rotation leaves of its logs in bytes; null where no /configz was seen, or no container has run',
-    volume_limits Map(LowCardinality(String), Int64) COMMENT 'sizeLimit in bytes of each emptyDir on disk that has one, over which the pod is evicted',
+    volume_limits Map(String, Int64) COMMENT 'sizeLimit in bytes of each emptyDir on disk that has one, over which the pod is evicted',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree

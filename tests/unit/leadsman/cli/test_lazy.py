@@ -24,8 +24,8 @@ ALLOWED: Final = {
     "digest": {"numpy", "pyarrow", "rich"},
     "migrate": {"rich"},
     "inspect": {"rich"},
-    "report": {"jinja2", "rich"},
-    "serve": {"aiohttp", "jinja2", "rich"},
+    "report": {"jinja2", "pydantic", "rich"},
+    "serve": {"aiohttp", "jinja2", "pydantic", "rich"},
     "simulate-scheduler": {"rich"},
 }
 """Of those that a person waits for; the others run for long, or over much."""
