@@ -18,6 +18,8 @@ from aiokafka.partitioner import murmur2
 
 KEYS: Final = 100_000
 """Whose hash is kept."""
+STOP_SECONDS: Final = 10.0
+"""Of a consumer; it takes a tenth of a second where Kafka answers."""
 log = structlog.get_logger(__name__)
 
 Options: TypeAlias = Mapping[str, Any]
@@ -68,15 +70,16 @@ async def discard(producer: AIOKafkaProducer, within_seconds: float) -> None:
 
 
 async def stop(consumer: AIOKafkaConsumer) -> None:
-    """Stop a consumer, also a broken one.
+    """Stop a consumer, also a broken one, within STOP_SECONDS.
 
     aiokafka's `stop` raises again what ended a background task, in place of a cancellation that is on its way, and
-    leaves the connections open.
+    leaves the connections open; or it waits for ever for what a background task would have done.
 
     https://github.com/aio-libs/aiokafka/issues/983
     """
     try:
-        await consumer.stop()
+        async with asyncio.timeout(STOP_SECONDS):
+            await consumer.stop()
     except (Exception, asyncio.CancelledError) as error:
         log.warning("the broken consumer did not stop cleanly", error=repr(error))
         await _close(consumer._client)

@@ -10,7 +10,7 @@ import structlog
 from aiokafka import TopicPartition
 from faust.types import TP, StreamT
 
-from common.errors import KafkaUnusable
+from common.errors import FilesUnusable, KafkaUnusable
 from common.tasks import Tasks
 from common.telemetry import Figure, Values, registered
 from common.tls import check_files
@@ -31,6 +31,8 @@ SESSION_SECONDS: Final = 20.0
 NODE_BATCH_SECONDS: Final = 0.2
 CLUSTER_BATCH_SECONDS: Final = 0.5
 STATE_SECONDS: Final = 30.0
+FILES_SECONDS: Final = 5.0
+"""Between two looks at the files of certificates and passwords."""
 GRACE_SECONDS: Final = 20.0
 """For the batch that is folded when the worker is asked to stop; what is not acknowledged by then is folded again."""
 log = structlog.get_logger(__name__)
@@ -148,6 +150,7 @@ class Worker:
         """Return when `stop` is set; raise what failed before."""
         async with Tasks() as begin:
             begin(self._crash())
+            begin(self._unusable())
             begin(self._takeovers.gaps.publish(self._publisher, self._topics))
             begin(self._retention.run())
             for agent in self._agents.values():
@@ -160,6 +163,21 @@ class Worker:
         except faust_fixes.WorkerCrashed:
             check_files(self._client_options.values())  # Faust does not hand on why a connection failed
             raise
+
+    async def _unusable(self) -> None:
+        """Raise FilesUnusable when a file cannot be used for longer than it takes to replace one: a consumer whose
+        background tasks ended of it, while it took up partitions, waits for ever.
+        """
+        patient = True
+        while True:
+            await asyncio.sleep(FILES_SECONDS)
+            try:
+                check_files(self._client_options.values())
+                patient = True
+            except FilesUnusable:
+                if not patient:
+                    raise
+                patient = False
 
     async def _close(self) -> None:
         for agent in self._agents.values():

@@ -188,6 +188,8 @@ async def test_a_ca_file_that_is_empty_for_a_moment_ends_every_part_which_says_w
     running = asyncio.ensure_future(supervisor.run(stop))
     try:
         await asyncio.to_thread(eventually, "all are ready", lambda: all(is_ready(each.port) for each in parts))
+        folded = tmp_path / "work.log"  # the checkpoints' checksums are wrong
+        await asyncio.to_thread(eventually, "it folds", lambda: "a record makes no sense" in folded.read_text())
         before = supervisor.pids
         ca.write_text("")
         await asyncio.to_thread(secured.kafka.restart)  # no connection of before is left

@@ -53,3 +53,10 @@ async def test_a_cancellation_of_ours_goes_on() -> None:
     with pytest.raises(asyncio.CancelledError):
         await stopping
     assert consumer._client.closed
+
+
+async def test_a_consumer_that_never_stops_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aiokafka_fixes, "STOP_SECONDS", 0.01)
+    consumer: Any = Broken(None)
+    await aiokafka_fixes.stop(consumer)
+    assert consumer._client.closed
