@@ -159,7 +159,7 @@ def test_killed_again_and_again_it_has_what_a_replay_of_its_capture_gives(cluste
                 if made >= 10:
                     with suppress(
                         ApiError
-                    ):  # the pod garbage collector deletes those of a node that is not there, too
+                    ):  # the pod garbage collector deletes some, too
                         cluster.request("DELETE", f"{pods}/p{made - 10}", {"gracePeriodSeconds": 0})
                 made += 1
             os.kill(up.pid, signal.SIGKILL)
