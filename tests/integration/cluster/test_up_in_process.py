@@ -157,9 +157,7 @@ def test_killed_again_and_again_it_has_what_a_replay_of_its_capture_gives(cluste
                 spec = {"containers": [{"name": "c", "image": "none"}], "nodeName": "nowhere" if made % 2 else ""}
                 cluster.request("POST", pods, {"metadata": {"name": f"p{made}"}, "spec": spec})
                 if made >= 10:
-                    with suppress(
-                        ApiError
-                    ):  # the pod garbage collector deletes some, too
+                    with suppress(ApiError):  # the pod garbage collector deletes some, too
                         cluster.request("DELETE", f"{pods}/p{made - 10}", {"gracePeriodSeconds": 0})
                 made += 1
             os.kill(up.pid, signal.SIGKILL)
