@@ -27,3 +27,8 @@ def _scaled(value: float, scales: tuple[tuple[str, int], ...], base: str) -> str
             digits = 0 if abs(scaled) >= _HIGH else 1 if abs(scaled) >= _MIDDLE else 2
             return f"{scaled:,.{digits}f} {name}"
     return f"{value:,.0f}{base}"
+
+
+def some(number: int, one: str, many: str = "") -> str:
+    """A number with its word, as 1 pod, 2 pods."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

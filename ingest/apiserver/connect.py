@@ -14,6 +14,7 @@ from common.errors import ContextUnknown, KubeconfigUnusable
 from common.text import plain
 from ingest.apiserver.client_fixes import KubeconfigToken
 
+DEFAULT: Final = "~/.kube/config"
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -46,8 +47,13 @@ async def context_name(kubeconfig: Path | None = None, context: str | None = Non
     return str((loader.current_context or {}).get("name", ""))
 
 
+def contexts(kubeconfig: Path | None = None) -> list[str]:
+    """The names of a kubeconfig's contexts; none where it cannot be read."""
+    return _contexts(str(kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT))[1]
+
+
 async def _load(kubeconfig: Path | None, context: str | None, into: Configuration) -> KubeConfigLoader:
-    path = _existing(str(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"))
+    path = _existing(str(kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT))
     try:
         return await load_kube_config(path, context, into, persist_config=False)
     except Exception as error:

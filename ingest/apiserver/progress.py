@@ -20,9 +20,9 @@ class ListAt(NamedTuple):
 
 
 class Progress:
-    """`version` is where to go on, as it was persisted; empty to start with a list."""
+    """`version` is where to go on, as it was persisted; empty to start with a list. Of all namespaces, or of one."""
 
-    def __init__(self, resource: ApiResource[Any], version: str) -> None:
+    def __init__(self, resource: ApiResource[Any], version: str, namespace: str = "") -> None:
         self.version = version
         self.list_is_due = not version
         self.inventory_is_due = bool(version)
@@ -30,7 +30,8 @@ class Progress:
         self.gap = ""
         """Why versions may have been missed since the last one that was emitted; empty where none can have been."""
         self._resource = resource
-        self._paths = list(resource.paths)
+        self._namespace = namespace
+        self._paths = resource.served_at(namespace)
         self._paths_missing = 0
         self._version_is_unavailable = False
         self._is_whole = False
@@ -119,7 +120,8 @@ class Progress:
             self.lost(str(error))
             return ""
         if error.code == FORBIDDEN:
-            return f"{error}: allow list and watch on {self._resource.name} in the ClusterRole"
+            role = "Role" if self._namespace else "ClusterRole"
+            return f"{error}: allow list and watch on {self._resource.name} in the {role}"
         if error.code == UNAUTHORIZED:
             return f"{error}: check the credentials"
         return str(error)

@@ -58,7 +58,8 @@ _FAILURES: Final = (
 
 
 class Watch:
-    """One resource of one cluster. `version` is where to go on, as it was persisted; empty to start anew.
+    """One resource of one cluster. `version` is where to go on, as it was persisted; empty to start anew. With
+    `namespace` only its objects are listed.
 
     `contact` is called with the stream's name whenever the server is heard, `glance` with the name and the text of
     each object that exists, also those that are no news. The tally counts `unchanged`, `bookmark`, `oversized`,
@@ -74,6 +75,7 @@ class Watch:
         clock: Clock,
         tally: Tally,
         version: str = "",
+        namespace: str = "",
         contact: Callable[[str], None] = lambda _: None,
         glance: Callable[[str, msgspec.Raw], None] = lambda *_: None,
         silence_seconds: float = SILENCE_SECONDS,
@@ -88,7 +90,7 @@ class Watch:
         self._line_limit_bytes = line_limit_bytes
         self._backoff = Backoff(clock)
         self._changes = Changes(resource, cluster, clock, tally, glance)
-        self._progress = Progress(resource, version)
+        self._progress = Progress(resource, version, namespace)
 
     @property
     def absent(self) -> bool:

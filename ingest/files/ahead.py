@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import IO, Final, cast
 import msgspec
 
 from common.cycles import rare_cycle_searches
+from common.frames import read_frame, write_frame
 from ingest.files.lines import SourceError
 from ingest.files.sources import Progress, read_as
 from ingest.normalize.decoded import Decoded, decode
@@ -25,7 +26,6 @@ SMALL_BYTES: Final = 8 * 1024 * 1024
 """Size on disk below which starting a process costs more than it saves."""
 ITEMS_A_FRAME: Final = 32
 PIPE_BYTES: Final = 1024 * 1024
-_LENGTH_BYTES: Final = 4
 
 
 class _Asked(msgspec.Struct, frozen=True, array_like=True):
@@ -69,8 +69,8 @@ def read_ahead(
     Raises `SourceError` as that does, and where the process that reads ends before its time.
     """
     if _bytes_on_disk(paths) < SMALL_BYTES:
-        made = partial(decode, since=since, until=until)
-        yield from read_as(made, paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
+        read = _decoding(since, until)
+        yield from read(paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
         return
     asked = _Asked([os.fsencode(path) for path in paths], cluster, node, at, since, until)
     for frame in _frames(msgspec.msgpack.encode(asked)):
@@ -82,6 +82,11 @@ def read_ahead(
                 skipped.update(frame.end.skipped)
             if frame.end.refused is not None:
                 raise SourceError(frame.end.refused)
+
+
+def _decoding(since: datetime | None, until: datetime | None) -> Callable[..., Iterator[Decoded]]:
+    """`read_as` of what lies between; with neither, every summary is decoded, and so at once."""
+    return partial(read_as, partial(decode, since=since, until=until), summaries=since is None and until is None)
 
 
 def _bytes_on_disk(paths: Iterable[Path]) -> int:
@@ -105,11 +110,7 @@ def _frames(asked: bytes) -> Iterator[_Frame]:
             to, of = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
             with to:
                 to.write(asked)
-            while len(length := of.read(_LENGTH_BYTES)) == _LENGTH_BYTES:
-                size_bytes = int.from_bytes(length)
-                encoded = of.read(size_bytes)
-                if len(encoded) < size_bytes:
-                    break
+            while (encoded := read_frame(of)) is not None:
                 frame = decode(encoded)
                 yield frame
                 if frame.end is not None:
@@ -139,15 +140,13 @@ def _write_frames(asked: _Asked, into: IO[bytes]) -> None:
         reached = (figures[0], figures[1], figures[2])
 
     def write(items: list[Decoded], end: _End | None = None) -> None:
-        frame = encode(_Frame(items, reached, end))
-        into.write(len(frame).to_bytes(_LENGTH_BYTES) + frame)
-        into.flush()
+        write_frame(into, encode(_Frame(items, reached, end)))
 
     skipped = Counter[str]()
     refused = None
     paths = [Path(os.fsdecode(path)) for path in asked.paths]
-    made = partial(decode, since=asked.since, until=asked.until)
-    items = read_as(made, paths, cluster=asked.cluster, node=asked.node, at=asked.at, progress=note, skipped=skipped)
+    read = _decoding(asked.since, asked.until)
+    items = read(paths, cluster=asked.cluster, node=asked.node, at=asked.at, progress=note, skipped=skipped)
     held: list[Decoded] = []
     try:
         for item in items:

@@ -22,15 +22,16 @@ HELD_LINES: Final = 1000
 _ENVELOPE_ERRORS: Final = frozenset({"missing_field", "wrong_type", "wrong_value", "unknown_resource"})
 
 
-def read_capture(file: SourceFile) -> Iterator[Observed | Unreadable]:
-    """Yield what each line of a capture holds, in file order; a blank line is skipped.
+def read_capture(file: SourceFile, *, summaries: bool = False) -> Iterator[Observed | Unreadable]:
+    """Yield what each line of a capture holds, in file order, with `summaries` as `decode_line`; a blank line is
+    skipped.
 
     Memory is bounded by the longest line that is allowed. Raises `SourceError` where the file is empty or where
     nothing in it is an observation.
     """
     held: list[Unreadable] = []
     is_capture = False
-    for entry in _entries(file):
+    for entry in _entries(file, summaries=summaries):
         if isinstance(entry, Observed) or (entry.ts is not None and entry.error_type in _ENVELOPE_ERRORS):
             file.useful()
             is_capture = True
@@ -82,11 +83,11 @@ class CaptureWriter:
             self._file.close()
 
 
-def _entries(file: SourceFile) -> Iterator[Observed | Unreadable]:
+def _entries(file: SourceFile, *, summaries: bool) -> Iterator[Observed | Unreadable]:
     source = str(file.path)
     try:
         for line in file.lines():
-            yield _decode(line, Position(source, str(line.number)))
+            yield _decode(line, Position(source, str(line.number)), summaries=summaries)
     except DamagedError as error:
         position = Position(source, str(error.partial.number))
         partial = _decode(error.partial, position)
@@ -95,12 +96,12 @@ def _entries(file: SourceFile) -> Iterator[Observed | Unreadable]:
         yield unreadable(error.error_type, str(error), error.partial.data, position)
 
 
-def _decode(line: Line, position: Position) -> Observed | Unreadable:
+def _decode(line: Line, position: Position, *, summaries: bool = False) -> Observed | Unreadable:
     data = line.data.removeprefix(b"\xef\xbb\xbf") if line.number == 1 else line.data
     if line.too_long:
         limit = f"the line is longer than {LINE_LIMIT_BYTES >> 20} MiB"
         return unreadable("too_long", limit, data, position)
-    entry = decode_line(data, position)
+    entry = decode_line(data, position, summaries=summaries)
     if not line.ended and isinstance(entry, Unreadable) and entry.error_type == "not_utf8":
         # cut in the middle of a character, perhaps
         return decode_line(data.decode(errors="ignore").encode(), position)

@@ -18,6 +18,7 @@ from ingest.files.recognize import Thing, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.observation import Observation, Observed, Position, Unreadable
+from ingest.resources.scheduler_cache import about_the_cache
 from ingest.resources.table import TABLE
 
 DUMP_LIMIT_BYTES: Final = 512 * 1024 * 1024
@@ -136,7 +137,9 @@ class _Dump:
 
 
 def _parts(kind: FileKind, data: bytes, array_of: str) -> Iterable[Part]:
-    if kind is FileKind.METRICS:
+    if kind is FileKind.LOG:
+        data = about_the_cache(data)
+    if kind in {FileKind.METRICS, FileKind.LOG}:
         text = msgspec.Raw(msgspec.json.encode(data.decode(errors="replace")))
         fields = {"text": text}
         return (Found("1", msgspec.json.encode(fields), fields, "", "", None),)

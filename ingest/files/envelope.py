@@ -17,6 +17,8 @@ from ingest.model.observation import (
     Position,
     Unreadable,
 )
+from ingest.model.summary import Summary
+from ingest.resources.stats_summary import STATS_SUMMARY
 from ingest.resources.table import BY_NAME
 
 ErrorType: TypeAlias = Literal[
@@ -55,17 +57,35 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     object: msgspec.Raw
 
 
+_SUMMARY: Final = re.compile(
+    rb'\{"ts":"[^"\\]*","cluster":"[^"\\]*","source":"[^"\\]*","resource":"stats/summary","type":"SNAPSHOT",'
+    rb'(?:"node":"[^"\\]*",)?"object":(?=\{)'
+)
+"""How the line of a summary begins as `encode_line` writes it."""
 _RAW_DECODER: Final = msgspec.json.Decoder(msgspec.Raw)
 _ENCODER: Final = msgspec.json.Encoder()
 _FIELDS_DECODER: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def decode_line(line: bytes, position: Position) -> Observed | Unreadable:
-    """Decode one line of a capture; a line that is no observation becomes an `Unreadable`, never an exception."""
+def decode_line(line: bytes, position: Position, *, summaries: bool = False) -> Observed | Unreadable:
+    """Decode one line of a capture; a line that is no observation becomes an `Unreadable`, never an exception.
+
+    With `summaries`, what is kept of a summary is decoded with its line, as long as that is one that we wrote.
+    """
+    decoded: Summary | None = None
     try:
         if not line.isascii():
             line.decode()
-        observation = _DECODER.decode(line)
+        if (
+            summaries
+            and (begin := _SUMMARY.match(line))
+            and line.endswith(b"}}")
+            and (decoded := _summary(line, begin.end()))
+        ):
+            envelope = _DECODER.decode(b"%bnull}" % begin[0])
+            observation = msgspec.structs.replace(envelope, object=_object(line, begin.end()))
+        else:
+            observation = _DECODER.decode(line)
     except (RecursionError, UnicodeDecodeError, msgspec.DecodeError) as error:
         return unreadable(*explain(error, line), line, position)
     ts = observation.ts
@@ -78,7 +98,19 @@ def decode_line(line: bytes, position: Position) -> Observed | Unreadable:
         return unreadable("wrong_value", "the time is not in 1970 to 2199 - at `$.ts`", line, position)
     if ts.tzinfo is not UTC:
         observation = msgspec.structs.replace(observation, ts=ts.astimezone(UTC))
-    return Observed(observation, position, line)
+    return Observed(observation, position, line, decoded)
+
+
+def _summary(line: bytes, begin: int) -> Summary | None:
+    """What is kept of the object that begins there; None where it is not all of the rest."""
+    try:
+        return STATS_SUMMARY.decode(_object(line, begin))
+    except UNDECODABLE:
+        return None
+
+
+def _object(line: bytes, begin: int) -> msgspec.Raw:
+    return msgspec.Raw(memoryview(line)[begin:-1])
 
 
 def explain(error: RecursionError | UnicodeDecodeError | msgspec.DecodeError, line: bytes) -> tuple[ErrorType, str]:

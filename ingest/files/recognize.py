@@ -8,6 +8,7 @@ import msgspec
 
 from ingest.files.documents import FIELDS, Found, text_of
 from ingest.model.observation import UNDECODABLE, Change, Origin
+from ingest.resources.scheduler_cache import SCHEDULER_CACHE, is_about_a_cache
 from ingest.resources.table import OF_NODES, WATCHED
 
 
@@ -51,6 +52,8 @@ def recognize(found: Found) -> Thing | None:
         return _watched(found, change)
     if name := _api_resource(found):
         return _api_object("list", name, "ADDED", found)
+    if is_about_a_cache(bytes(found.fields.get("text", b""))):
+        return Thing("list", SCHEDULER_CACHE.name, "SNAPSHOT", found.raw)
     for resource in OF_NODES:
         if resource.fields(found.fields):
             node = resource.node(found.fields)

@@ -16,6 +16,8 @@ class FileKind(Enum):
     """Objects of the API, or the answer of a kubelet."""
     YAML = "yaml"
     METRICS = "metrics"
+    LOG = "log"
+    """Of a scheduler, as klog writes it, with or without what a container runtime puts before."""
 
 
 class Folder(NamedTuple):
@@ -42,6 +44,9 @@ _OF_SOS: Final = re.compile(
     rf"(?:{'|'.join(each.name for each in WATCHED)})$"
 )
 """How sos names what kubectl gave it, in `sos_commands/kubernetes`."""
+_JOURNAL: Final = re.compile(r"(?:^|/)journalctl_[^/]*_kubelet$")
+_LOG: Final = re.compile(rb"(?:\S+ std(?:out|err) [FP] )?[IWEF][0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ ")
+_SCHEDULER_NAME: Final = re.compile(r"scheduler[^/]*\.(?:log|txt|prom)$")
 _METRICS_NAME: Final = re.compile(r"(?:^|[._-])metrics(?:\.(?:txt|prom))?$")
 
 
@@ -71,6 +76,8 @@ def _kind_of(head: bytes) -> FileKind:
         return FileKind.JSON
     if _YAML.match(head):
         return FileKind.YAML
+    if _LOG.match(head):
+        return FileKind.LOG
     return FileKind.METRICS if _METRICS.match(head) else FileKind.CAPTURE
 
 
@@ -110,5 +117,12 @@ def wanted_kinds(path: PurePath) -> frozenset[FileKind]:
         return frozenset({FileKind.JSON})
     if _MUST_GATHER_YAML.search(path.as_posix()):
         return frozenset({FileKind.YAML})
+    if _SCHEDULER_NAME.search(name):
+        return frozenset({FileKind.METRICS, FileKind.LOG})
     of_kubelet = _METRICS_NAME.search(name) and "_get_--raw_" not in name  # that is how sos names the API server's
     return frozenset({FileKind.METRICS}) if of_kubelet else frozenset()
+
+
+def left_out(path: PurePath) -> str:
+    """What a file in a folder is, by its name, that readers may expect to be read and is not; empty for others."""
+    return "journal of a kubelet" if _JOURNAL.search(path.as_posix()) else ""

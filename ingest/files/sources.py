@@ -11,7 +11,7 @@ from ingest.files.capture import read_capture
 from ingest.files.dumps import Snapshot, read_dump
 from ingest.files.lines import Meter, SourceError, SourceFile
 from ingest.files.order import Entry, itself, merged
-from ingest.files.sniff import FileKind, file_kind, folder_files
+from ingest.files.sniff import FileKind, file_kind, folder_files, left_out
 from ingest.model.observation import Observed, Unreadable
 
 T = TypeVar("T")
@@ -32,13 +32,15 @@ def read_as(
     at: datetime | None = None,
     progress: Progress | None = None,
     skipped: Counter[str] | None = None,
+    summaries: bool = False,
 ) -> Iterator[T]:
     """Yield what is made of everything that the paths hold, in order of `ts`, ties in the order of the paths.
 
     A path is a capture file, a file of `kubectl get` or of a kubelet's answer, or a folder: a `kubectl cluster-info
     dump`, a support bundle, a must-gather, a sosreport, or one with any of these files. What a dump lacks is taken
     from `cluster`, `node` and `at` (aware); a capture needs none of them. `skipped` counts the kinds of a dump's
-    objects that Leadsman does not use. The same paths give the same sequence. Raises `SourceError` for a path that is
+    objects that Leadsman does not use; with `summaries` a capture's are decoded at once, for a `made` that takes what
+    is in them. The same paths give the same sequence. Raises `SourceError` for a path that is
     not there or a folder without anything known before anything is read; for files that hold no observation, or
     cannot be placed, after all the others.
     """
@@ -46,7 +48,11 @@ def read_as(
     refused: list[SourceError] = []
     counted: Counter[str] = Counter() if skipped is None else skipped
     snapshot = Snapshot(cluster=cluster, node=node, at=at, skipped=counted, refused=refused)
-    files = [noting(entries, refused) for path in paths for entries in _read_path(path, meter, snapshot)]
+    files = [
+        noting(entries, refused)
+        for path in paths
+        for entries in _read_path(path, meter, snapshot, summaries=summaries)
+    ]
     observations = 0
 
     def made_and_counted(entry: Entry) -> T:
@@ -77,21 +83,24 @@ def noting(entries: Iterator[Observed | Unreadable], refused: list[SourceError])
         refused.append(error)
 
 
-def _read_path(path: Path, meter: Meter, snapshot: Snapshot) -> Iterator[Iterator[Observed | Unreadable]]:
+def _read_path(
+    path: Path, meter: Meter, snapshot: Snapshot, *, summaries: bool
+) -> Iterator[Iterator[Observed | Unreadable]]:
     """Yield one sequence for each capture and one for all files of a dump together."""
     if path.is_dir():
         captures, dumps = folder_files(path, snapshot.refused)
+        snapshot.skipped.update(filter(None, map(left_out, path.rglob("*"))))
     elif file_kind(path) is FileKind.CAPTURE:
         captures, dumps = [path], []
     else:
         captures, dumps = [], [path]
     meter.total_bytes += sum(file.stat().st_size for file in (*captures, *dumps))
     for capture in captures:
-        yield _read_capture(capture, meter)
+        yield _read_capture(capture, meter, summaries=summaries)
     if dumps:
         yield read_dump(dumps, path, meter, snapshot)
 
 
-def _read_capture(path: Path, meter: Meter) -> Iterator[Observed | Unreadable]:
+def _read_capture(path: Path, meter: Meter, *, summaries: bool) -> Iterator[Observed | Unreadable]:
     with SourceFile(path, meter) as file:
-        yield from read_capture(file)
+        yield from read_capture(file, summaries=summaries)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import structlog
@@ -92,6 +93,32 @@ async def _make(admin: AIOKafkaAdminClient, topic: Topic, replication_factor: in
     new = NewTopic(topic.name, topic.partitions, replication_factor, topic_configs=topic.config())
     with suppress(TopicAlreadyExistsError):  # another process was faster
         await admin.create_topics([new])
+
+
+async def dated_after(
+    at: datetime, bootstrap_servers: str, names: Sequence[str], options: Mapping[str, Any] | None = None
+) -> Mapping[str, datetime]:
+    """Of each topic that has a message dated later than `at`, the date of one; only those that exist are looked at.
+
+    Raises TopicsUnusable.
+    """
+    settings = {"bootstrap_servers": bootstrap_servers, **(options or {})}
+    admin = AIOKafkaAdminClient(**settings)
+    consumer = AIOKafkaConsumer(**settings)
+    try:
+        await admin.start()
+        await consumer.start()
+        described = await admin.describe_topics(sorted({*names} & {*await admin.list_topics()}))
+        since_ms = int(at.timestamp() * 1000) + 1
+        partitions = [TopicPartition(t["topic"], p["partition"]) for t in described for p in t["partitions"]]
+        found = await consumer.offsets_for_times(dict.fromkeys(partitions, since_ms)) if partitions else {}
+    except (KafkaError, OSError, FilesUnusable) as error:
+        raise TopicsUnusable(f"Kafka at {bootstrap_servers} does not return its times: {explain(error)}") from None
+    finally:
+        await consumer.stop()
+        await admin.close()
+    dated = sorted((each.timestamp, tp.topic) for tp, each in found.items() if each is not None)
+    return {topic: datetime.fromtimestamp(milliseconds / 1000, UTC) for milliseconds, topic in dated}
 
 
 async def lag(

@@ -4,7 +4,7 @@ recorded-behaviour).
 
 import asyncio
 import zlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -39,8 +39,8 @@ class Kubelets:
     """Polls one kubelet in each task that runs `poll`; at most `in_flight` requests are out at a time.
 
     A quarter of them is for kubelets that failed last time, so that many that hang do not hold up the others.
-    `seconds` are those between two answers, by resource; the statistics are asked for in every round. `heard` is
-    called with the node's name for each of them. The tally counts `observation`, `failure` and `restart` under
+    `seconds` are those between two answers at most, by resource; the statistics are asked for in every round. `heard`
+    is called with the node's name for each of them. The tally counts `observation`, `failure` and `restart` under
     `kubelet`.
     """
 
@@ -111,10 +111,12 @@ class Kubelets:
             node=kubelet.node,
             object=msgspec.Raw(data),
         )
-        await self._emit(Received(observation, _decoded(resource, data)))
+        decoded = _decoded(resource, data)
+        await self._emit(Received(observation, decoded))
         self._tally["kubelet", "observation"] += 1
         if resource is STATS_SUMMARY:
             self._heard(kubelet.node)
+            kubelet.has_pods([pod.pod_ref.uid for pod in decoded.pods or ()] if decoded else [])
         if kubelet.has_restarted(resource.started_at(body)):
             self._tally["kubelet", "restart"] += 1
 
@@ -143,6 +145,8 @@ class _Kubelet:
         self._clock = clock
         self._due_at: dict[str, float] = {}
         self._started_at = b""
+        self._pods = 0
+        """A hash of their uids."""
 
     def is_due(self, resource: str) -> bool:
         due_at = self._due_at.get(resource)
@@ -151,6 +155,14 @@ class _Kubelet:
     def asked(self, resource: str, again_seconds: float) -> None:
         """It was, and is due again after so long."""
         self._due_at[resource] = self._clock.monotonic() + again_seconds
+
+    def has_pods(self, uids: Iterable[str]) -> None:
+        """They are these now, in any order; where they were others, what changes with them is due."""
+        before, self._pods = self._pods, hash(frozenset(uids))
+        if before != self._pods:
+            for resource in POLLED:
+                if resource.after_change:
+                    self._due_at.pop(resource.name, None)
 
     def forget(self) -> None:
         for resource in POLLED:

@@ -28,7 +28,6 @@ from ingest.normalize.received import Received
 from ingest.resources.nodes import NODES
 from ingest.resources.resource import ApiResource
 from ingest.resources.stats_summary import STATS_SUMMARY
-from ingest.resources.table import WATCHED
 
 WATCH_SILENCE_SECONDS: Final = 120.0
 """Bookmarks come about every minute; that a silent watch is made anew is no sign of life."""
@@ -84,7 +83,7 @@ class Live:
     async def connect(cls, settings: LiveSettings, *, clock: Clock = SYSTEM) -> "Live":
         """Read the credentials and the versions; raises KubeconfigError and VersionsError."""
         access = await configuration(settings.kubeconfig, settings.context)
-        store = VersionFile(settings.versions_file, settings.cluster) if settings.versions_file else None
+        store = VersionFile(settings.versions_file, settings.scope) if settings.versions_file else None
         return cls(settings, access, store, clock)
 
     def degraded(self) -> dict[str, str]:
@@ -116,8 +115,7 @@ class Live:
             await self._fleet.connect(self._access, stack)
             watches = [
                 self._watch(resource, await stack.enter_async_context(ApiClient(self._access)))
-                for resource in WATCHED
-                if resource.name in self._settings.resources
+                for resource in self._settings.watched
             ]
             self._begin = await stack.enter_async_context(Tasks())
             for work in (*map(self._follow, watches), self._check_freshness()):
@@ -172,6 +170,7 @@ class Live:
             clock=self._clock,
             tally=self.tally,
             version=self._saved.get(resource.name, ""),
+            namespace=self._settings.namespace,
             contact=lambda stream: self._freshness.heard(stream, self._clock.now()),
             glance=self._fleet.exists if resource is NODES else lambda *_: None,
         )

@@ -1,13 +1,14 @@
 """Which cluster is watched, and how."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pydantic
 from pydantic import PositiveInt
 
 from common.settings import Section
 from ingest.kubelet.settings import KubeletSettings
+from ingest.resources.resource import ApiResource
 from ingest.resources.table import WATCHED
 
 
@@ -33,6 +34,10 @@ class LiveSettings(Section):
     kubeconfig: Path | None = None
     """Where it is not given: the service account inside a pod, else $KUBECONFIG, else ~/.kube/config."""
     context: str | None = None
+    namespace: Annotated[str, pydantic.Field(pattern=r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$")] = ""
+    """Only the pods and Events of this namespace are watched, for accounts with rights there alone; neither nodes
+    nor kubelets are read then. Empty for the whole cluster.
+    """
     resources: tuple[str, ...] = tuple(resource.name for resource in WATCHED)
     versions_file: Path | None = None
     """Where the streams' versions are kept across restarts; without it each start lists again."""
@@ -48,3 +53,18 @@ class LiveSettings(Section):
         if unknown := set(names) - set(known):
             raise ValueError(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
         return names
+
+    @property
+    def watched(self) -> list[ApiResource[Any]]:
+        """What of the API server is listed and watched."""
+        given = [resource for resource in WATCHED if resource.name in self.resources]
+        return [resource for resource in given if resource.namespaced or not self.namespace]
+
+    def within(self, namespace: str) -> "LiveSettings":
+        """The same of one namespace."""
+        return self.model_copy(update={"namespace": namespace})
+
+    @property
+    def scope(self) -> str:
+        """What is watched, by name: a part of a cluster is another view than the whole."""
+        return f"{self.cluster}/{self.namespace}" if self.namespace else self.cluster

@@ -1,7 +1,7 @@
 """The observation: one thing as it was received, and when (capture-format.md)."""
 
 from datetime import datetime
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -43,6 +43,8 @@ class Observed(NamedTuple):
     observation: Observation
     position: Position
     raw: bytes
+    decoded: Any = None
+    """What is kept of its object, where that was decoded with the line."""
 
 
 class Unreadable(NamedTuple):

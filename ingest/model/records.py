@@ -127,6 +127,33 @@ class Cpu(msgspec.Struct, frozen=True, gc=False):
 
 class CpuTopologyRecord(Record, frozen=True, tag="cpu_topology"):
     cpus: list[Cpu]
+    distances: dict[int, dict[int, int]] = {}
+    """Of each NUMA node to all (SLIT, 10 is local); empty where they are not known."""
+    caches: list[str] = []
+    """CPU lists of those that share a level 3 cache; empty where they are not known."""
+
+
+class NumaNodeUsage(msgspec.Struct, frozen=True, gc=False):
+    numa_node: int
+    memory_total_bytes: int
+    memory_free_bytes: int
+    hugepages_total_bytes: int = 0
+    hugepages_free_bytes: int = 0
+    cpu_busy_ratio: float | None = None
+    """Since the sample before."""
+
+
+class NumaPodMemory(msgspec.Struct, frozen=True):
+    uid: str
+    numa_bytes: dict[int, int]
+    """Anonymous memory and page cache, by NUMA node."""
+
+
+class NumaUsageRecord(Record, frozen=True, tag="numa_usage"):
+    """Use of each NUMA node of a machine, and where the memory of its pods lies."""
+
+    nodes: list[NumaNodeUsage]
+    pods: list[NumaPodMemory] = []
 
 
 class PodResourcesRecord(Record, frozen=True, tag="podresources"):
@@ -255,6 +282,16 @@ class RejectionRecord(Record, frozen=True, tag="rejection"):
     owner_name: str = ""
 
 
+class SchedulerCacheRecord(Record, frozen=True, tag="scheduler_cache"):
+    """On the cluster's log: what a scheduler had in its cache."""
+
+    nodes: int
+    names: tuple[str, ...] | None = None
+    """Those whose Node it knows, sorted; None where only their number is known."""
+    missed: tuple[str, ...] = ()
+    """Nodes that its own comparison with its informer found missing."""
+
+
 class LogBeganRecord(Record, frozen=True, tag="log_began"):
     """On the cluster's log for the log of a node, which may not exist: until `ts` it had something to remember."""
 
@@ -281,6 +318,7 @@ _Record: TypeAlias = (
     | CpuManagerRecord
     | MemoryManagerRecord
     | CpuTopologyRecord
+    | NumaUsageRecord
     | PodResourcesRecord
     | NodeResourceTopologyRecord
     | NodeNumaRecord
@@ -288,6 +326,7 @@ _Record: TypeAlias = (
     | InventoryRecord
     | HeardRecord
     | RejectionRecord
+    | SchedulerCacheRecord
     | LogBeganRecord
     | ForgetRecord
     | DeadLetterRecord

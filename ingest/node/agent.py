@@ -22,10 +22,12 @@ from ingest.files.rotate import Rotation, open_capture
 from ingest.model.observation import Observation
 from ingest.model.reports import Failure, agent_bookmark, error_observation
 from ingest.node.host import CannotReadError, is_there, read_file
+from ingest.node.numa_usage import NumaUsage
 from ingest.node.podresources_api import read_podresources
-from ingest.node.sysfs import read_cpu_topology
+from ingest.node.sysfs import read_caches, read_cpu_topology, read_distances
 from ingest.normalize.redact import redact
 from ingest.resources.cpu_topology import CPU_TOPOLOGY
+from ingest.resources.numa_usage import NUMA_USAGE
 from ingest.resources.podresources import PODRESOURCES
 from ingest.resources.table import OF_NODES
 
@@ -58,7 +60,7 @@ class Agent:
     def __init__(self, settings: AgentSettings, clock: Clock = SYSTEM) -> None:
         self._settings = settings
         self._clock = clock
-        self._reads = _resources(settings.root)
+        self._reads = _resources(settings.root, clock)
         self._failures = {resource: Failure(clock) for resource in self._reads}
         self._emitted: dict[str, bytes] = {}
         self._full_at: float | None = None
@@ -161,16 +163,25 @@ def _write(observations: Iterable[Observation], write: Write) -> None:
         write(redact(observation))
 
 
-def _resources(root: Path) -> dict[str, Read]:
+def _resources(root: Path, clock: Clock) -> dict[str, Read]:
     return {
         CPU_TOPOLOGY.name: partial(_cpu_topology, root),
         **{each.name: partial(_json_file, root / each.file) for each in OF_NODES if each.file},
+        NUMA_USAGE.name: partial(_numa_usage, NumaUsage(root, clock)),
         PODRESOURCES.name: _PodResources(root / "var/lib/kubelet/pod-resources/kubelet.sock"),
     }
 
 
 def _cpu_topology(root: Path) -> bytes:
-    return msgspec.json.encode({"cpus": read_cpu_topology(root)})
+    beside = {"distances": read_distances(root), "caches": read_caches(root)}
+    return msgspec.json.encode(
+        {"cpus": read_cpu_topology(root), **{name: each for name, each in beside.items() if each}}
+    )
+
+
+def _numa_usage(read: NumaUsage) -> bytes | None:
+    sample = read()
+    return None if sample is None else msgspec.json.encode(sample)
 
 
 def _json_file(path: Path) -> bytes:

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Final
 
 from common.text import plain
-from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
+from ingest.model.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
 from ingest.model.records import Cpu
 from ingest.node.host import CannotReadError, is_there, read_file
 
 _NODE: Final = re.compile(r"node([0-9]{1,6})")
+_INDEX: Final = re.compile(r"index([0-9]{1,2})")
 _CPU: Final = re.compile(r"cpu([0-9]{1,6})")
 _ID: Final = re.compile(r"-?[0-9]{1,9}")
 
@@ -33,6 +34,39 @@ def read_cpu_topology(root: Path) -> list[Cpu]:
             raise CannotReadError(f"{plain(cpu_folder)}: CPU {cpu} is online and in no NUMA node")
         cpus.append(Cpu(cpu=cpu, core=_id(topology / "core_id"), socket=socket, numa=numa_of.get(cpu, socket)))
     return cpus
+
+
+def read_distances(root: Path) -> dict[int, dict[int, int]]:
+    """How far each NUMA node is from the others by the firmware (SLIT), 10 is local; empty where there is none."""
+    folder = root / "sys/devices/system/node"
+    numa_nodes = _ids(folder, _NODE)
+    distances = {}
+    for numa in numa_nodes:
+        path = folder / f"node{numa}" / "distance"
+        if not is_there(path):
+            return {}
+        row = [int(text) for text in read_file(path).split() if text.isdecimal()]
+        if len(row) != len(numa_nodes):
+            raise CannotReadError(f"{plain(path)}: has {len(row)} distances to {len(numa_nodes)} NUMA nodes")
+        distances[numa] = dict(zip(numa_nodes, row, strict=True))
+    return distances
+
+
+def read_caches(root: Path) -> list[str]:
+    """The CPUs that share each level 3 cache, as CPU lists; empty where the kernel shows none."""
+    folder = root / "sys/devices/system/cpu"
+    found = set[str]()
+    for cpu in _ids(folder, _CPU):
+        for index in _ids(folder / f"cpu{cpu}" / "cache", _INDEX):
+            cache = folder / f"cpu{cpu}" / "cache" / f"index{index}"
+            if is_there(cache / "level") and read_file(cache / "level").strip() == "3":
+                found.add(format_cpuset(_cpu_list(cache / "shared_cpu_list")))
+    return sorted(found, key=lambda text: min(parse_cpuset(text), default=0))
+
+
+def ids_in(folder: Path, name: str) -> list[int]:
+    """Of the entries `<name><id>`, in their order."""
+    return _ids(folder, re.compile(rf"{re.escape(name)}([0-9]{{1,6}})"))
 
 
 def _online(folder: Path) -> frozenset[int]:

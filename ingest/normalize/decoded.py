@@ -62,7 +62,7 @@ def decode(item: Observed | Unreadable, *, since: datetime | None = None, until:
     if (since and ts < since) or (until and ts >= until):
         return Decoded(item.position, cluster, ts, outside=True)
     try:
-        records = normalize(observation)
+        records = normalize(observation, item.decoded)
     except BadRecord as error:
         bad = Bad(error.error_type, str(error), item.raw)
         return Decoded(item.position, cluster, ts, digest(observation), bad=bad)

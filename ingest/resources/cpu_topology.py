@@ -11,11 +11,22 @@ from ingest.resources.resource import NodeResource, node_of
 
 class _Topology(msgspec.Struct, frozen=True):
     cpus: list[Cpu]
+    distances: dict[int, dict[int, int]] = {}
+    caches: list[str] = []
 
 
 def _records(observation: Observation, topology: _Topology) -> list[Record]:
     node = node_of(observation)
-    return [CpuTopologyRecord(ts=observation.ts, cluster=observation.cluster, node=node, cpus=topology.cpus)]
+    return [
+        CpuTopologyRecord(
+            ts=observation.ts,
+            cluster=observation.cluster,
+            node=node,
+            cpus=topology.cpus,
+            distances=topology.distances,
+            caches=topology.caches,
+        )
+    ]
 
 
 CPU_TOPOLOGY: Final = NodeResource(

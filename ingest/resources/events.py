@@ -60,5 +60,6 @@ EVENTS: Final = ApiResource(
     compared=_version,
     bookmarks=False,
     deletion_is_news=False,
+    namespaced=True,
     must_gather=r"namespaces/[^/]+/(?:core/events|events/[^/]+)",
 )

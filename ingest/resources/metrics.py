@@ -13,6 +13,7 @@ from common.errors import BadRecord
 from ingest.model.observation import Observation
 from ingest.model.records import Metric, MetricsRecord, Record
 from ingest.resources.resource import KubeletResource, node_of
+from ingest.resources.scheduler_cache import is_about_a_cache
 
 KEPT: Final = re.compile(
     r"kubelet_(?:cpu_manager|memory_manager|topology_manager|container_aligned|resource_manager|evictions|eviction_stats"
@@ -75,10 +76,12 @@ METRICS: Final = KubeletResource(
     decode=_text,
     records=_records,
     secrets=False,
-    fields=lambda fields: fields.keys() == {"text"},
-    seconds=10.0,
+    fields=lambda fields: fields.keys() == {"text"} and not is_about_a_cache(bytes(fields["text"])),
+    seconds=60.0,  # an answer has 160 KB, takes as long to read as the statistics, and changes with the pods
     permission="nodes/metrics",
     without="exclusive CPUs by NUMA node are unknown where no agent runs, and evictions are not counted by kubelets",
     read=_kept_lines,
     started_at=_started_at,
+    after_restart=True,
+    after_change=True,
 )

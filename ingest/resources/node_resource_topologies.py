@@ -1,4 +1,6 @@
-"""NodeResourceTopologies (v1alpha1, v1alpha2, crane's): kept as JSON, since only the rule that reads one knows it."""
+"""NodeResourceTopologies (v1alpha1, v1alpha2, crane's) and Volcano's Numatopologies: kept as JSON, since only the
+rule that reads one knows it.
+"""
 
 import re
 from typing import Any, Final, NamedTuple
@@ -71,6 +73,7 @@ NODE_RESOURCE_TOPOLOGIES: Final = ApiResource(
         "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
         "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies",
         "/apis/topology.crane.io/v1alpha1/noderesourcetopologies",
+        "/apis/nodeinfo.volcano.sh/v1alpha1/numatopologies",
     ),
     compared=_compared,
     log=lambda topology: topology.metadata.name,

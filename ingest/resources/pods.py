@@ -53,5 +53,6 @@ PODS: Final = ApiResource(
     paths=("/api/v1/pods",),
     compared=without_version,
     log=lambda pod: pod.spec.node_name,
+    namespaced=True,
     must_gather=r"namespaces/[^/]+/(?:core/pods|pods/(?:[^/]+/)?[^/]+)",
 )

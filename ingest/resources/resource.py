@@ -87,8 +87,22 @@ class ApiResource(Resource[Kept]):
     """The DELETED of an Event is its time to live."""
     optional: bool = False
     """A custom resource that a cluster need not have."""
+    namespaced: bool = False
+    """Its objects belong to namespaces, and can be listed in one alone."""
     must_gather: str = ""
     """A pattern of the YAML files that `oc adm must-gather`, and sos on OpenShift, write of it."""
+
+    def served_at(self, namespace: str) -> list[str]:
+        """Its paths, in one namespace, or for an empty one in all."""
+        if not namespace:
+            return [*self.paths]
+        parts = [path.rpartition("/") for path in self.paths]
+        return [f"{version}/namespaces/{namespace}/{plural}" for version, _, plural in parts]
+
+    def served_as(self) -> list[tuple[str, str]]:
+        """Of each path the API's group, empty for the core's, and the plural of its rights, once each."""
+        parts = [path.split("/") for path in self.paths]
+        return list(dict.fromkeys((each[2] if each[1] == "apis" else "", each[-1]) for each in parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +137,8 @@ class KubeletResource(NodeResource[T]):
     """When the kubelet's process began, by an answer; empty where it has none."""
     after_restart: bool = False
     """It is asked for at once after a restart or a failure."""
+    after_change: bool = False
+    """It is asked for at once when the node's pods are others than before."""
 
 
 def on_cluster(_: Object) -> str:

@@ -9,7 +9,6 @@ from ingest.model.observation import Observation
 from ingest.model.records import Record, SummaryRecord
 from ingest.model.samples import NodeSample, PodColumns
 from ingest.model.summary import (
-    ContainerStats,
     Filesystem,
     MemoryStats,
     NodeStats,
@@ -26,7 +25,10 @@ from ingest.resources.resource import Fields, KubeletResource, node_of
 _NO_FILESYSTEM: Final = Filesystem()
 _SERVICE_ACCOUNT_VOLUME: Final = "kube-api-access-"
 """How the API server names the projected volume of a service account's token."""
-_DNS_LABEL: Final = re.compile("[a-z0-9-]{1,63}")
+_DNS_LABEL: Final = re.compile("[a-z0-9-]{1,63}").fullmatch
+_POD_FIELDS: Final = PodColumns.__struct_fields__
+_PSI_FIELDS: Final = [name for name in _POD_FIELDS if "_psi_" in name]
+"""Of pods and nodes alike."""
 
 
 def node_sample(node: NodeStats) -> NodeSample:
@@ -88,50 +90,60 @@ def pod_columns(pods: list[PodStats]) -> PodColumns:
     (rules: eviction-order). A summary does not distinguish a Secret or a memory-backed emptyDir from a local volume,
     so these are counted.
     """
-    references = [pod.pod_ref for pod in pods]
-    cpus = [pod.cpu for pod in pods]
-    memories = [pod.memory for pod in pods]
-    ephemeral = [pod.ephemeral_storage for pod in pods]
-    written = [_written(pod.containers) for pod in pods]
-    volumes = [_in_volumes(pod.volume) for pod in pods]
-    return PodColumns(
-        volumes=[v[2] for v in volumes],
-        namespace=[r.namespace for r in references],
-        pod=[r.name for r in references],
-        uid=[r.uid for r in references],
-        cpu_usage_nanocores=[c.usage_nano_cores for c in cpus],
-        cpu_usage_core_nanoseconds=[c.usage_core_nano_seconds for c in cpus],
-        memory_usage_bytes=[m.usage_bytes for m in memories],
-        memory_working_set_bytes=[m.working_set_bytes for m in memories],
-        memory_rss_bytes=[m.rss_bytes for m in memories],
-        memory_page_faults=[m.page_faults for m in memories],
-        memory_major_page_faults=[m.major_page_faults for m in memories],
-        ephemeral_used_bytes=[e.used_bytes for e in ephemeral],
-        inodes_used=[e.inodes_used for e in ephemeral],
-        rootfs_used_bytes=[w[0] for w in written],
-        rootfs_inodes_used=[w[1] for w in written],
-        logs_used_bytes=[w[2] for w in written],
-        logs_inodes_used=[w[3] for w in written],
-        volumes_used_bytes=[v[0] for v in volumes],
-        volumes_inodes_used=[v[1] for v in volumes],
-        processes=[pod.process_stats.process_count for pod in pods],
-        swap_usage_bytes=[pod.swap.swap_usage_bytes for pod in pods],
-        **_psi_columns("cpu", [c.psi for c in cpus]),
-        **_psi_columns("memory", [m.psi for m in memories]),
-        **_psi_columns("io", [pod.io.psi for pod in pods]),
-    )
+    columns = map(list, zip(*map(_pod_row, pods), strict=True)) if pods else ([] for _ in _POD_FIELDS)
+    return PodColumns(**dict(zip(_POD_FIELDS, columns, strict=True)))
 
 
-def _written(containers: list[ContainerStats]) -> tuple[int, int, int, int]:
-    """Bytes and inodes of the writable layers, and of the logs."""
+def _pod_row(pod: PodStats) -> tuple[Any, ...]:
+    """In the order of `PodColumns`. This runs for every pod of every sample: one pass over each."""
+    reference, cpu, memory, ephemeral = pod.pod_ref, pod.cpu, pod.memory, pod.ephemeral_storage
+    cpu_psi, memory_psi, io_psi = cpu.psi, memory.psi, pod.io.psi
+    cpu_some, cpu_full = cpu_psi.some, cpu_psi.full
+    memory_some, memory_full = memory_psi.some, memory_psi.full
+    io_some, io_full = io_psi.some, io_psi.full
     rootfs_bytes = rootfs_inodes = logs_bytes = logs_inodes = 0
-    for container in containers:
+    for container in pod.containers:
         rootfs, logs = container.rootfs, container.logs
         rootfs_bytes += rootfs.used_bytes or 0
         rootfs_inodes += rootfs.inodes_used or 0
         logs_bytes += logs.used_bytes or 0
         logs_inodes += logs.inodes_used or 0
-    return rootfs_bytes, rootfs_inodes, logs_bytes, logs_inodes
+    volumes_bytes, volumes_inodes, volumes = _in_volumes(pod.volume)
+    return (
+        reference.namespace,
+        reference.name,
+        reference.uid,
+        cpu.usage_nano_cores,
+        cpu.usage_core_nano_seconds,
+        memory.usage_bytes,
+        memory.working_set_bytes,
+        memory.rss_bytes,
+        memory.page_faults,
+        memory.major_page_faults,
+        ephemeral.used_bytes,
+        ephemeral.inodes_used,
+        rootfs_bytes,
+        rootfs_inodes,
+        logs_bytes,
+        logs_inodes,
+        volumes_bytes,
+        volumes_inodes,
+        pod.process_stats.process_count,
+        pod.swap.swap_usage_bytes,
+        cpu_some.total,
+        cpu_some.avg10,
+        cpu_full.total,
+        cpu_full.avg10,
+        memory_some.total,
+        memory_some.avg10,
+        memory_full.total,
+        memory_full.avg10,
+        io_some.total,
+        io_some.avg10,
+        io_full.total,
+        io_full.avg10,
+        volumes,
+    )
 
 
 def _in_volumes(volumes: list[Volume]) -> tuple[int, int, str]:
@@ -141,22 +153,14 @@ def _in_volumes(volumes: list[Volume]) -> tuple[int, int, str]:
     used_bytes = inodes = 0
     each = []
     for volume in volumes:
-        if volume.pvc_ref is None and not volume.name.startswith(_SERVICE_ACCOUNT_VOLUME):
-            used_bytes += volume.used_bytes or 0
-            inodes += volume.inodes_used or 0
-            if _DNS_LABEL.fullmatch(volume.name):
-                each.append(f"{volume.name}:{volume.used_bytes or 0}:{volume.inodes_used or 0}")
+        name = volume.name
+        if volume.pvc_ref is None and not name.startswith(_SERVICE_ACCOUNT_VOLUME):
+            volume_bytes, volume_inodes = volume.used_bytes or 0, volume.inodes_used or 0
+            used_bytes += volume_bytes
+            inodes += volume_inodes
+            if _DNS_LABEL(name):
+                each.append(f"{name}:{volume_bytes}:{volume_inodes}")
     return used_bytes, inodes, ",".join(each)
-
-
-def _psi_columns(prefix: str, psis: list[Psi]) -> dict[str, Any]:
-    some, full = [p.some for p in psis], [p.full for p in psis]
-    return {
-        f"{prefix}_psi_some_total_nanoseconds": [p.total for p in some],
-        f"{prefix}_psi_some_avg10_percent": [p.avg10 for p in some],
-        f"{prefix}_psi_full_total_nanoseconds": [p.total for p in full],
-        f"{prefix}_psi_full_avg10_percent": [p.avg10 for p in full],
-    }
 
 
 class _Node(msgspec.Struct, frozen=True, rename="camel"):
@@ -173,14 +177,27 @@ def _named_node(fields: Fields) -> str:
         return ""
 
 
+def _known(summary: Summary) -> tuple[NodeSample, PodColumns]:
+    """Without the zeros that a kubelet has for PSI on a kernel that has none: tasks of any node have once waited for
+    CPU since boot (rules: psi-and-swap).
+    """
+    sample, pods = node_sample(summary.node), pod_columns(summary.pods or [])
+    if sample.cpu_psi_some_total_nanoseconds == 0:
+        nothing = [None] * len(pods.uid)
+        sample = msgspec.structs.replace(sample, **dict.fromkeys(_PSI_FIELDS))
+        pods = msgspec.structs.replace(pods, **dict.fromkeys(_PSI_FIELDS, nothing))
+    return sample, pods
+
+
 def _records(observation: Observation, summary: Summary) -> list[Record]:
+    sample, pods = _known(summary)
     return [
         SummaryRecord(
             ts=observation.ts,
             cluster=observation.cluster,
             node=observation.node or summary.node.node_name or node_of(observation),
-            sample=node_sample(summary.node),
-            pods=pod_columns(summary.pods or []),
+            sample=sample,
+            pods=pods,
         )
     ]
 

@@ -13,9 +13,11 @@ from ingest.resources.events import EVENTS
 from ingest.resources.metrics import METRICS
 from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES
 from ingest.resources.nodes import NODES
+from ingest.resources.numa_usage import NUMA_USAGE
 from ingest.resources.podresources import PODRESOURCES
 from ingest.resources.pods import PODS
 from ingest.resources.resource import ApiResource, KubeletResource, NodeResource, Resource
+from ingest.resources.scheduler_cache import SCHEDULER_CACHE
 from ingest.resources.stats_summary import STATS_SUMMARY
 
 TABLE: Final[tuple[Resource[Any], ...]] = (
@@ -30,6 +32,8 @@ TABLE: Final[tuple[Resource[Any], ...]] = (
     STATS_SUMMARY,
     METRICS,
     PODRESOURCES,
+    NUMA_USAGE,
+    SCHEDULER_CACHE,
 )
 
 BY_NAME: Final[Mapping[str, Resource[Any]]] = {resource.name: resource for resource in TABLE}

@@ -29,6 +29,7 @@ ROTATION: Final = Rotation()
 )
 @options.config
 @options.live
+@options.watched_namespace
 @click.option("--seconds", type=click.FloatRange(0), metavar="SECONDS", help="Stop after this time.")
 @click.option(
     "--rotate-mib",

@@ -3,8 +3,6 @@
 import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
-from leadsman.cli.options import DEFAULT_DSN
-
 SHELLS = ("bash", "zsh", "fish")
 PROGRAM = "leadsman"
 VARIABLE = "_LEADSMAN_COMPLETE"
@@ -73,9 +71,18 @@ def clusters(ctx: click.Context, param: click.Parameter, begun: str) -> list[Com
     return _named(ctx, "cluster", begun)
 
 
+def contexts(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Contexts of the kubeconfig."""
+    from ingest.apiserver.connect import contexts as known  # noqa: PLC0415
+
+    del param
+    return [CompletionItem(name) for name in known(ctx.params.get("kubeconfig")) if _fits(name, begun)]
+
+
 def _named(ctx: click.Context, column: str, begun: str) -> list[CompletionItem]:
     """Nothing where the database cannot be asked: an error would stand in the middle of the reader's line."""
     from leadsman.cli.database import existing_database  # noqa: PLC0415
+    from leadsman.cli.options import DEFAULT_DSN  # noqa: PLC0415 - it has these completions
     from sql.database.errors import DatabaseError  # noqa: PLC0415
 
     sql = f"SELECT DISTINCT {column} AS name FROM nodes WHERE startsWith(name, {{begun:String}}) ORDER BY 1 LIMIT 100"
@@ -84,4 +91,9 @@ def _named(ctx: click.Context, column: str, begun: str) -> list[CompletionItem]:
             found = [str(name) for (name,) in database.query(sql, {"begun": begun}).rows]
     except DatabaseError:
         return []
-    return [CompletionItem(name) for name in found if name.isprintable() and not set(name) & set(" '\"`$\\;&|<>()")]
+    return [CompletionItem(name) for name in found if _fits(name, begun)]
+
+
+def _fits(name: str, begun: str) -> bool:
+    """A name that continues what was typed, and that a shell takes as it is."""
+    return name.startswith(begun) and name.isprintable() and not set(name) & set(" '\"`$\\;&|<>()")

@@ -13,7 +13,8 @@ from leadsman.cli import options
 from leadsman.cli.exits import EXIT_NOT_SEEN, EXIT_WRONG, MESSAGE
 from leadsman.cli.live import live_settings
 from leadsman.cli.present.tables import raw_rows, show
-from leadsman.run.doctor import Diagnosis, diagnose
+from leadsman.run.diagnosis import Diagnosis
+from leadsman.run.doctor import diagnose
 
 WIDTH: Final = 80
 _MARKS: Final = {"ok": "ok      ", "wrong": "WRONG   ", "unknown": "unknown "}

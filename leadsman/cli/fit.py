@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import IO, Any
 
 import click
 import msgspec
+import yaml
 
 from common.errors import WrongUsage
 from common.text import plain_json
@@ -18,15 +19,26 @@ from leadsman.cli.present.layout import columns
 from leadsman.cli.present.tables import show, show_columns, show_document
 from sql.questions.fit import Known, fit_document, read_known
 from sql.questions.queries import BadParameter
-from streams.questions.fit import BadQuestion, answer, asked_line, line_id, question
+from streams.questions.asked import BadQuestion, asked_line, line_id, question
+from streams.questions.fit import answer
+from streams.questions.manifest import asked_by
 
 
 @click.command(
     "fit",
     epilog="Examples: leadsman fit --cpu 4 --exclusive --memory 4Gi --count 2 --cluster late-joiners; "
+    "leadsman fit -f examples/deployment.yaml --cluster late-joiners; "
     "leadsman fit --cpu 500m --cluster lab -o json",
 )
 @click.option("--cpu", metavar="QUANTITY", help="CPUs of each container, as 8 or 500m.")
+@click.option(
+    "-f",
+    "--filename",
+    "manifest",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="The pod of this manifest, or of the template in it; - reads standard input.",
+)
 @click.option("--memory", default="0", metavar="QUANTITY", help="Memory of each container, as 16Gi.")
 @click.option("--device", "devices", multiple=True, metavar="NAME=COUNT", help="Another resource of each container.")
 @click.option("--exclusive", is_flag=True, help="Guaranteed QoS, with whole CPUs that the CPU Manager pins.")
@@ -34,7 +46,10 @@ from streams.questions.fit import BadQuestion, answer, asked_line, line_id, ques
     "--containers", type=click.IntRange(1, 100), default=1, metavar="N", help="Number of such containers in the pod."
 )
 @click.option(
-    "--count", type=click.IntRange(1), default=1, metavar="N", help="Number of such pods, placed one after the other."
+    "--count",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of such pods, all at the same time; 1, or what the manifest wants.",
 )
 @click.option(
     "--node",
@@ -63,11 +78,12 @@ from streams.questions.fit import BadQuestion, answer, asked_line, line_id, ques
 def command(
     *,
     cpu: str | None,
+    manifest: IO[bytes] | None,
     memory: str,
     devices: Sequence[str],
     exclusive: bool,
     containers: int,
-    count: int,
+    count: int | None,
     node: str,
     cluster: str,
     questions: Iterable[bytes] | None,
@@ -76,15 +92,17 @@ def command(
 ) -> None:
     """Show which nodes and NUMA nodes can take such a pod now, in which placement, and why the others cannot.
 
-    The pod tolerates no taint and selects no node. Exit status 1 where it, or one of --count, does not fit; what is
-    not known for sure does not count as fitting.
+    A pod by --cpu tolerates no taint and selects no node. One by --filename is judged by its node selector and
+    affinity, tolerations, host ports, affinity and anti-affinity to other pods, and topology spread too; where its
+    volumes can be attached, and which devices its claims get, is not known. Exit status 1 where it, or one of
+    --count, does not fit; what is not known for sure does not count as fitting.
 
     With --questions, each line of JSON is a question with the keys id, cpu, memory, containers, exclusive, count,
     devices and node, all but cpu optional; each answer is a line of JSON with the same id, in the same order. A line
     that is not a question is answered with its error, and the exit status is 3.
     """
-    if (cpu is None) == (questions is None):
-        raise WrongUsage("give one pod with --cpu, or many with --questions")
+    if sum(each is not None for each in (cpu, manifest, questions)) != 1:
+        raise WrongUsage("give one pod with --cpu or --filename, or many with --questions")
     if questions is not None:
         with existing_database(db) as database:
             known = read_known(database, cluster)
@@ -95,10 +113,16 @@ def command(
         if bad:
             click.get_current_context().exit(EXIT_BAD_INPUT)
         return
-    asked = question(cpu or "", memory, devices, exclusive=exclusive, containers=containers, count=count)
+    pod = None
+    if manifest is not None:
+        asked, pod = asked_by(_read(manifest), count)
+    else:
+        asked = question(cpu or "", memory, devices, exclusive=exclusive, containers=containers, count=count or 1)
     with existing_database(db) as database:
-        known = read_known(database, cluster, node)
-    found = answer(asked, known.candidates, known.strategies, known.scheduler_minor)
+        known = read_known(database, cluster, node, with_pods=pod is not None)
+    found = answer(
+        asked, known.candidates, known.strategies, known.scheduler_minor, pod=pod, everywhere=known.everywhere
+    )
     match form:
         case "json" | "yaml":
             show_document(fit_document(known, asked, found), form)
@@ -110,6 +134,14 @@ def command(
             show_columns(fit_columns(found), form)
     if not found.fits:
         click.get_current_context().exit(EXIT_NO_FIT)
+
+
+def _read(manifest: IO[bytes]) -> Any:
+    """The first document of a YAML file. Raises BadQuestion."""
+    try:
+        return next(iter(yaml.safe_load_all(manifest)), None)
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise BadQuestion(f"not YAML: {' '.join(str(error).split())[:200]}") from None
 
 
 def _answers(lines: Iterable[bytes], known: Known, node: str) -> Iterator[dict[str, Any]]:

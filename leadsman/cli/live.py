@@ -28,6 +28,7 @@ def watch_flags(
     kubelet_ca: Path | None,
     kubelet_insecure: bool | None,
     every: float | None,
+    namespace: str | None = None,
     versions: Path | None = None,
     leader_election: bool | None = None,
 ) -> dict[str, Any]:
@@ -37,6 +38,7 @@ def watch_flags(
             "cluster": cluster,
             "kubeconfig": kubeconfig,
             "context": context,
+            "namespace": namespace,
             "versions_file": versions,
             "kubelet": _given(
                 {

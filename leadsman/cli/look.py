@@ -1,11 +1,11 @@
 """`leadsman look`: what is wrong, in one shot, of a cluster or of files; nothing is left behind."""
 
+import asyncio
 import webbrowser
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -19,11 +19,12 @@ from leadsman.cli import options
 from leadsman.cli.console import out
 from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_KUBELETS, EXIT_NO_SOURCE, fail, note
 from leadsman.cli.live import live_settings, run_served, until_signal, watch_flags
-from leadsman.cli.piped import files_in_part, on_disk
+from leadsman.cli.piped import files_in_part, kinds, on_disk
 from leadsman.cli.present.report_file import save_report
 from leadsman.cli.present.story import EVERY_LINE, LINES, print_story
 from leadsman.cli.present.tables import show
 from leadsman.run.in_process import run_in_process
+from leadsman.run.permissions import reachable
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
 from leadsman.web.reading.overview import read_spans
@@ -32,11 +33,16 @@ from leadsman.web.reading.settings import PageSettings
 from sql.database.open import Database, connect
 from sql.schema.migrate import migrate
 
-_REFUSED: Final = """
-SELECT error FROM source_errors
-WHERE resource = 'stats/summary' AND (SELECT count() FROM node_samples) = 0 ORDER BY node LIMIT 1
+_KUBELETS: Final = """
+SELECT
+    (SELECT count() FROM nodes),
+    (SELECT count() FROM node_samples),
+    (SELECT argMin(error, (ts, node)) FROM source_errors WHERE resource = 'stats/summary')
 """
-_ALLOW: Final = "Give the account `get` of nodes/proxy (deploy/), try --kubelet direct, or leave it at --kubelet off"
+_OTHERWISE: Final = {
+    "direct": "Ask them through the API server (--kubelet proxy), or not at all (--kubelet off)",
+    "proxy": "Give the account `get` of nodes/proxy (deploy/), or ask them at their own port (--kubelet direct)",
+}
 STORY: Final = """
 SELECT * FROM story
 WHERE {namespace:String} = '' OR empty(namespaces) OR has(namespaces, {namespace:String})
@@ -79,12 +85,12 @@ def command(
     """Print what is wrong, of the cluster of your kubeconfig, or of captures and dumps (`-` is standard input)."""
     settings = live_settings(config, watch=watch_flags(**flags))
     with _temporary(settings) as (settings, dsn):
-        refused = _read(settings, dsn, paths) if paths else _watch(settings, seconds)
+        refused = _read(settings, dsn, paths) if paths else _watch(settings, seconds, namespace)
         with connect(dsn, read_only=True) as database:
             _print(database, form, namespace)
             if report or open_:
                 _write(database, report or Path("report.html"), settings.page, open_=open_)
-            blind = "" if paths else _blind(database)
+            blind = "" if paths else _blind(database, settings.live().kubelet.access)
             unseen = not read_spans(database)
     if refused:
         fail(refused, EXIT_BAD_INPUT)
@@ -104,9 +110,14 @@ def _temporary(settings: Settings) -> Iterator[tuple[Settings, str]]:
         yield settings.model_copy(update={"db": pydantic.SecretStr(dsn)}), dsn
 
 
-def _watch(settings: Settings, seconds: float) -> str:
-    length = timedelta(seconds=seconds)
-    run_served(settings, "look", until_signal(partial(run_in_process, settings, length, None, note)))
+def _watch(settings: Settings, seconds: float, namespace: str) -> str:
+    async def look(stop: asyncio.Event) -> None:
+        watch = await reachable(settings.live(), namespace)
+        await run_in_process(
+            settings.model_copy(update={"watch": watch}), timedelta(seconds=seconds), None, note, stop
+        )
+
+    run_served(settings, "look", until_signal(look))
     return ""
 
 
@@ -114,21 +125,26 @@ def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> str:
     """Why some of the input could not be read."""
     with connect(dsn) as database:
         migrate(database)
+        skipped: Counter[str] = Counter()
         with on_disk(paths) as files, progress_bar(quiet=False) as progress:
-            items = read_ahead(files, cluster=settings.live().cluster, progress=progress, skipped=Counter())
+            items = read_ahead(files, cluster=settings.live().cluster, progress=progress, skipped=skipped)
             replayed, refused = replay(database, items, settings)
     if refused is not None and not replayed.read:
         raise refused
+    if skipped:
+        note(f"skipped kinds that Leadsman does not use: {kinds(skipped)}")
     bad = replayed.dead_letters.total()
     in_part = files_in_part(replayed.in_part)
     problems = [f"{bad} pieces of the input were bad and left out, of {in_part}"] if bad else []
     return "; ".join([*problems, *([str(refused)] if refused else [])])
 
 
-def _blind(database: Database) -> str:
-    """Why no kubelet could be read, where each that was asked refused."""
-    errors = database.query(_REFUSED).rows
-    return f"no kubelet could be read: {errors[0][0]}. {_ALLOW}" if errors else ""
+def _blind(database: Database, access: str) -> str:
+    """Why no kubelet could be read, where there are some and none answered."""
+    ((nodes, samples, error),) = database.query(_KUBELETS).rows
+    if samples or not (nodes or error) or access not in _OTHERWISE:
+        return ""
+    return f"no kubelet could be read: {error or 'none answered in this time'}. {_OTHERWISE[access]}"
 
 
 def _print(database: Database, form: str, namespace: str) -> None:

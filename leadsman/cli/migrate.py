@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from common.amounts import some
 from leadsman.cli import options
 from leadsman.cli.console import out
 from sql.database.open import connect
@@ -41,4 +42,5 @@ def command(db: str, **days: int | None) -> None:
     out.print("\n".join(f"applied {each}" for each in applied) or "nothing to apply")
     for kept, number in given:
         if number is not None:
-            out.print(f"{kept.what} are kept {f'{number} days after they landed' if number else 'for ever'}")
+            kept_for = f"{some(number, 'day')} after they landed" if number else "for ever"
+            out.print(f"{kept.what} are kept {kept_for}")

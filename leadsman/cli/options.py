@@ -11,6 +11,7 @@ import click
 
 from common.durations import parse_duration
 from common.errors import BadValue
+from leadsman.cli import completion
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -124,6 +125,12 @@ config = click.option(
 )
 kafka = click.option("--kafka", metavar="HOST:PORT", help="Kafka; several with commas.  [default: localhost:9092]")
 cluster = click.option("--cluster", metavar="NAME", help="Name of the cluster.  [default: default]")
+watched_namespace = click.option(
+    "--namespace",
+    "-n",
+    metavar="NAME",
+    help="Watch the pods and Events of this namespace only, as an account may with rights there alone.",
+)
 
 live = _all(
     cluster,
@@ -133,7 +140,9 @@ live = _all(
         metavar="FILE",
         help="By default the pod's service account, else $KUBECONFIG, else ~/.kube/config.",
     ),
-    click.option("--context", metavar="NAME", help="A context of the kubeconfig."),
+    click.option(
+        "--context", metavar="NAME", shell_complete=completion.contexts, help="A context of the kubeconfig."
+    ),
     click.option(
         "--kubelet",
         metavar="direct|proxy|off",
@@ -158,6 +167,7 @@ live = _all(
 """A live cluster; `leadsman.cli.live.watch_flags` takes them."""
 live_for_long = _all(
     live,
+    watched_namespace,
     click.option(
         "--versions",
         type=FILE,

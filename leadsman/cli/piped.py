@@ -16,7 +16,7 @@ from typing import Final
 from common.private import FOLDER, open_private
 from common.text import plain
 from ingest.files.lines import WORK_LIMIT_BYTES, WORK_RATIO, SourceError
-from ingest.files.sniff import wanted_kinds
+from ingest.files.sniff import left_out, wanted_kinds
 from leadsman.cli.exits import note
 
 PIPED: Final = Path("-")
@@ -31,6 +31,11 @@ def files_in_part(counts: Counter[str]) -> str:
     shown = [f"{plain(file)} ({count})" for file, count in counts.most_common(_FILES)]
     more = len(counts) - _FILES
     return ", ".join(shown) + (f" and {more} more files" if more > 0 else "")
+
+
+def kinds(counts: Counter[str]) -> str:
+    """How many of each kind."""
+    return ", ".join(f"{count} {plain(kind)}" for kind, count in sorted(counts.items()))
 
 
 @contextmanager
@@ -72,7 +77,11 @@ def _unpack(path: Path, into: Path) -> None:
         try:
             for member in archive:
                 name = PurePosixPath(member.name)
-                if not member.isfile() or name.is_absolute() or ".." in name.parts or not wanted_kinds(name):
+                if not member.isfile() or name.is_absolute() or ".." in name.parts:
+                    continue
+                if left_out(name):
+                    member.size = 0  # its name is enough to report it
+                elif not wanted_kinds(name):
                     continue
                 allowed -= member.size
                 if allowed < 0:

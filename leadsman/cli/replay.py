@@ -18,7 +18,7 @@ from leadsman.cli.console import out
 from leadsman.cli.database import called_as
 from leadsman.cli.exits import EXIT_BAD_INPUT, note
 from leadsman.cli.live import live_settings
-from leadsman.cli.piped import files_in_part, on_disk
+from leadsman.cli.piped import files_in_part, kinds, on_disk
 from leadsman.cli.present.story import print_story
 from leadsman.run.feed import feed
 from leadsman.run.replay import replay
@@ -61,6 +61,13 @@ def speed(text: str) -> float | None:
     default="max",
     help="Into Kafka: N times real time.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    metavar="N",
+    help="With more than one, so many processes share the nodes; the result is the same. For three cores and more.",
+)
 @options.config
 @options.kafka
 def command(
@@ -75,6 +82,7 @@ def command(
     quiet: bool,
     into: str,
     speed: float | None,
+    workers: int,
     config: Path | None,
     kafka: str | None,
 ) -> None:
@@ -106,7 +114,7 @@ def command(
                 progress=progress,
                 skipped=skipped,
             )
-            report, refused = replay(database, items, settings)
+            report, refused = replay(database, items, settings, workers=workers)
         if not quiet and (report.read or refused is None):
             _print_report(report, skipped)
             print_story(database, sorted(report.clusters), out, called_as(db))
@@ -125,7 +133,7 @@ def _print_published(published: Published, *, quiet: bool) -> None:
             f"{published.repeated} repeated ones and {published.outside} not between --since and --until left out."
         )
     if published.dead_letters:
-        note(f"leadsman: some input was bad: {_kinds(published.dead_letters)}. It is in the dead letters.")
+        note(f"leadsman: some input was bad: {kinds(published.dead_letters)}. It is in the dead letters.")
         click.get_current_context().exit(EXIT_BAD_INPUT)
 
 
@@ -140,17 +148,13 @@ def _print_report(report: ReplayReport, skipped: Counter[str]) -> None:
             "counts at the boundary may be low."
         )
     if skipped:
-        out.print(f"Skipped kinds that Leadsman does not use: {_kinds(skipped)}.")
+        out.print(f"Skipped kinds that Leadsman does not use: {kinds(skipped)}.")
 
 
 def _print_dead_letters(report: ReplayReport, dsn: str) -> None:
     first = report.first_dead_letter
     where = f"; the first at {plain(first.position)}: {plain(first.reason)}" if first else ""
     note(
-        f"leadsman: some input was bad, all else was replayed: {_kinds(report.dead_letters)}{where}. "
+        f"leadsman: some input was bad, all else was replayed: {kinds(report.dead_letters)}{where}. "
         f"Read in part: {files_in_part(report.in_part)}. To see what and where: {called_as(dsn)} query dead_letters"
     )
-
-
-def _kinds(counts: Counter[str]) -> str:
-    return ", ".join(f"{count} {plain(kind)}" for kind, count in sorted(counts.items()))

@@ -15,7 +15,15 @@ from ingest.normalize.normalize import normalize
 from leadsman.cli import options
 from leadsman.cli.console import out
 from leadsman.cli.exits import MESSAGE
-from streams.questions.simulate_scheduler import names_line, operations_of, parse_operations, report, simulate
+from leadsman.cli.present.tables import raw_rows, show, show_document
+from streams.questions.simulate_scheduler import (
+    Simulated,
+    names_line,
+    operations_of,
+    parse_operations,
+    report,
+    simulate,
+)
 
 
 @click.command(
@@ -31,7 +39,8 @@ from streams.questions.simulate_scheduler import names_line, operations_of, pars
     metavar="FILE",
     help='A JSON list of {"op": "add"|"remove", "node", "region", "zone"} and {"op": "snapshot"} instead.',
 )
-def command(paths: tuple[Path, ...], version: str, ops: Path | None) -> None:
+@options.output
+def command(paths: tuple[Path, ...], version: str, ops: Path | None, form: str) -> None:
     """Show which nodes each snapshot of a scheduler's node tree would have lost, and the same for the repaired one.
 
     PATH is a capture or a dump. With --ops it prints one JSON list of node names for each snapshot.
@@ -42,9 +51,19 @@ def command(paths: tuple[Path, ...], version: str, ops: Path | None) -> None:
         for each in simulate(parse_operations(_read(ops)), version):
             click.echo(names_line(each))
         return
-    for cluster, operations in operations_of(_node_records(paths)).items():
+    snapshots = {
+        cluster: simulate(operations, version) for cluster, operations in operations_of(_node_records(paths)).items()
+    }
+    if form not in options.FOR_PEOPLE:
+        found = [{"cluster": cluster, **each._asdict()} for cluster, results in snapshots.items() for each in results]
+        if form == "csv":
+            show(raw_rows(("cluster", *Simulated._fields), (tuple(each.values()) for each in found)), form)
+        else:
+            show_document(found, form)
+        return
+    for cluster, results in snapshots.items():
         out.print(f"Cluster {plain(cluster)}, scheduler {plain(version)}:")
-        for line in report(simulate(operations, version)):
+        for line in report(results):
             out.print(f"  {plain(line, MESSAGE)}", soft_wrap=True)
 
 

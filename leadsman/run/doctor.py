@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
 from importlib.metadata import version
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final
 
 import aiohttp
 import msgspec
@@ -18,6 +18,8 @@ from common.tasks import in_thread
 from common.text import plain
 from ingest.apiserver.connect import KubeconfigError, configuration
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, get, read_body
+from leadsman.run.clocks import compared, kafka_clocks
+from leadsman.run.diagnosis import Diagnosis, State
 from leadsman.run.permissions import Checked, check_cluster
 from leadsman.run.settings import Settings
 from leadsman.run.up import PARTS
@@ -27,9 +29,6 @@ from sql.database.errors import DatabaseError, DatabaseHeld
 from sql.database.open import Database, connect
 from sql.schema.migrate import check_migrated
 
-State: TypeAlias = Literal["ok", "wrong", "unknown"]
-SKEW: Final = timedelta(seconds=5)
-"""An HTTP date has whole seconds, and an answer takes its time."""
 FRESH: Final = timedelta(minutes=10)
 """Nodes report every 5 minutes at the latest."""
 DISK_FREE: Final = 0.1
@@ -62,17 +61,6 @@ _LETTERS: Final = "SELECT count() FROM dead_letters FINAL WHERE ts >= now64() - 
 _DISKS: Final = "SELECT name, free_space / total_space FROM system.disks WHERE total_space > 0 ORDER BY name"
 
 
-class Diagnosis(NamedTuple):
-    """One thing that was looked at."""
-
-    what: str
-    state: State
-    """`unknown` where it could not be looked at."""
-    detail: str
-    mend: str = ""
-    """A command, or what to do; empty where nothing is wrong."""
-
-
 class _Version(msgspec.Struct, frozen=True, rename="camel"):
     git_version: str = ""
 
@@ -83,6 +71,7 @@ async def diagnose(settings: Settings) -> list[Diagnosis]:
     found += [each async for each in _cluster(settings)]
     if settings.kafka.is_given:
         found += _judged([await check_kafka(settings)], "leadsman validate")
+        found += [each async for each in kafka_clocks(settings, SYSTEM.now())]
     found += await in_thread(partial(_database, settings))
     if settings.telemetry.port:
         found += await _parts(settings)
@@ -116,7 +105,7 @@ async def _cluster(settings: Settings) -> AsyncIterator[Diagnosis]:
         return
     yield Diagnosis("cluster", "ok", f"{plain(access.host)}, {_version(body)}")
     if dated:
-        yield _clock("clock of the API server", parsedate_to_datetime(dated), asked_at)
+        yield compared("clock of the API server", parsedate_to_datetime(dated), asked_at)
     lease = lease_name(settings.kafka, watch) if watch.election.enabled and settings.kafka.is_given else None
     checked = [each async for each in check_cluster(watch, lease)]
     for each in _judged(checked, "kubectl apply -f deploy/kubernetes"):
@@ -130,15 +119,6 @@ def _version(body: bytes) -> str:
         return plain(msgspec.json.decode(body, type=_Version).git_version)
     except msgspec.MsgspecError:
         return "of an unknown version"
-
-
-def _clock(what: str, there: datetime, here: datetime) -> Diagnosis:
-    skew = there - here
-    if abs(skew) <= SKEW:
-        return Diagnosis(what, "ok", "as this machine's")
-    direction = "ahead of" if skew > timedelta() else "behind"
-    detail = f"{in_words(abs(skew).total_seconds())} {direction} this machine's: times and silences are wrong by that"
-    return Diagnosis(what, "wrong", detail, "timedatectl status, and chronyc tracking, on both machines")
 
 
 def _database(settings: Settings) -> list[Diagnosis]:
@@ -158,7 +138,7 @@ def _stored(database: Database) -> Iterator[Diagnosis]:
     now = SYSTEM.now()
     yield Diagnosis(f"database {database}", "ok", f"ClickHouse {engine}")
     if not database.embedded:
-        yield _clock("clock of ClickHouse", there, now)
+        yield compared("clock of ClickHouse", there, now)
     for name, free in database.query(_DISKS).rows:
         state: State = "ok" if free >= DISK_FREE else "wrong"
         mend = "" if state == "ok" else "leadsman migrate --keep-samples-days 3"

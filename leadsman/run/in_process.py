@@ -268,20 +268,28 @@ async def _named(watch: LiveSettings) -> LiveSettings:
     """The cluster under its name of the settings, or else of the kubeconfig's context."""
     if "cluster" in watch.model_fields_set:
         return watch
-    name = await context_name(watch.kubeconfig, watch.context)
-    return watch.model_copy(update={"cluster": name[:253] or watch.cluster})
+    name = await context_name(watch.kubeconfig, watch.context) or watch.cluster
+    return watch.model_copy(update={"cluster": watch.model_copy(update={"cluster": name}).scope[:253]})
 
 
 async def _check(watch: LiveSettings, report: Report) -> None:
-    """Report what this account may not read. Raises ClusterUnusable where it is everything."""
+    """Report what this account may read and what not. Raises ClusterUnusable where it may read nothing."""
     checked = [each async for each in check_cluster(watch)]
+    refused = checked[0]
+    if refused.unknown_account:
+        raise AccountUnknown(f"{refused.what}: {refused.problem}")
     if not any(each.usable for each in checked):
-        refused = checked[0]
-        raise (AccountUnknown if refused.unknown_account else ClusterUnusable)(f"{refused.what}: {refused.problem}")
+        alone = "" if watch.namespace or not refused.resource else ", or watch one namespace: -n NAMESPACE"
+        raise ClusterUnusable(f"{refused.what}: {refused.problem}{alone}")
+    unreadable = {each.resource for each in checked if not each.usable}
+    readable = dict.fromkeys(each.resource for each in checked if each.resource not in unreadable)
+    report(f"may be read: {', '.join(readable)}" + (f" of namespace {watch.namespace}" if watch.namespace else ""))
     for each in checked:
         if each.needed and not each.usable:
             report(f"{each.what}: {plain(each.problem or each.note)}")
-    if watch.kubelet.access == "off":
+    if watch.namespace:
+        report(f"only namespace {watch.namespace} is watched: nodes and kubelets are not, so no forecasts")
+    elif watch.kubelet.access == "off":
         report("kubelets are not asked: no statistics, no forecasts")
 
 

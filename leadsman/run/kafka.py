@@ -1,5 +1,7 @@
 """Kafka as the settings describe it."""
 
+from typing import Any
+
 from ingest.kafka.admin import TopicsFound, ensure_topics
 from ingest.kafka.publish import Publisher
 from ingest.kafka.settings import KafkaSettings
@@ -15,6 +17,7 @@ async def make_topics(kafka: KafkaSettings) -> TopicsFound:
     )
 
 
-def publisher(kafka: KafkaSettings, name: str | None = None) -> Publisher:
-    """A publisher that is not open yet. Raises SettingsError."""
-    return Publisher(kafka.bootstrap_servers, kafka.client_options(), kafka.unacknowledged_messages, name)
+def publisher(kafka: KafkaSettings, name: str | None = None, **options: Any) -> Publisher:
+    """A publisher that is not open yet, with more options of aiokafka's. Raises SettingsError."""
+    options = kafka.client_options() | options
+    return Publisher(kafka.bootstrap_servers, options, kafka.unacknowledged_messages, name)

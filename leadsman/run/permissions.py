@@ -1,7 +1,8 @@
 """What this account may do in the cluster, as the API server's own review answers it, verb by verb."""
 
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, Final, NamedTuple
+from contextlib import suppress
+from typing import Final, NamedTuple
 
 import aiohttp
 import msgspec
@@ -14,8 +15,7 @@ from ingest.kubelet.fleet import PROXY_RISK
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import UNDECODABLE
-from ingest.resources.resource import ApiResource
-from ingest.resources.table import POLLED, WATCHED
+from ingest.resources.table import POLLED
 
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 TIMEOUT: Final = aiohttp.ClientTimeout(total=15)
@@ -33,6 +33,8 @@ class Checked(NamedTuple):
     """A reader wants to know when it is missing."""
     unknown_account: bool = False
     """The API server does not know who asks."""
+    resource: str = ""
+    """Of a permission, what it is for."""
 
     @property
     def usable(self) -> bool:
@@ -86,12 +88,13 @@ class _Review(msgspec.Struct, frozen=True):
 
 def of_resources(settings: LiveSettings) -> Iterator[Permission]:
     """What the watches need."""
-    for resource in WATCHED:
-        if resource.name in settings.resources:
-            for group in _groups(resource):
-                for verb in ("list", "watch"):
-                    without = "not read" if resource.optional else ""
-                    yield Permission(verb, resource.name, group, without=without, needed=not resource.optional)
+    for resource in settings.watched:
+        without = "not read" if resource.optional else ""
+        for group, plural in resource.served_as():
+            for verb in ("list", "watch"):
+                yield Permission(
+                    verb, plural, group, settings.namespace, without=without, needed=not resource.optional
+                )
 
 
 def of_kubelets(settings: KubeletSettings) -> Iterator[Permission]:
@@ -110,6 +113,19 @@ def of_lease(lease: LeaseName) -> Iterator[Permission]:
         yield Permission(verb, "leases", LEASES, lease.namespace, lease.name)
 
 
+async def reachable(settings: LiveSettings, namespace: str) -> LiveSettings:
+    """These settings, or for an account that may list the pods of `namespace` alone, those of that namespace.
+
+    Raises KubeconfigError.
+    """
+    access = await configuration(settings.kubeconfig, settings.context)
+    async with ApiClient(access) as client:
+        with suppress(ApiError, *TRANSPORT_ERRORS):  # what is wrong there, `check_cluster` reports
+            if namespace and not await _allowed(client, Permission("list", "pods")):
+                return settings.within(namespace)
+    return settings
+
+
 async def check_cluster(settings: LiveSettings, lease: LeaseName | None = None) -> AsyncIterator[Checked]:
     """Each permission that these settings need, and the one that they should not; one problem where none is known."""
     try:
@@ -117,7 +133,8 @@ async def check_cluster(settings: LiveSettings, lease: LeaseName | None = None) 
     except KubeconfigError as error:
         yield Checked("cluster", str(error))
         return
-    needed = [*of_resources(settings), *of_kubelets(settings.kubelet), *(of_lease(lease) if lease else ())]
+    kubelets = () if settings.namespace else of_kubelets(settings.kubelet)
+    needed = [*of_resources(settings), *kubelets, *(of_lease(lease) if lease else ())]
     async with ApiClient(access) as client:
         try:
             for permission in needed:
@@ -130,12 +147,12 @@ async def check_cluster(settings: LiveSettings, lease: LeaseName | None = None) 
 
 
 def _judged(permission: Permission, *, allowed: bool) -> Checked:
-    what = f"cluster: {permission}"
+    what, resource = f"cluster: {permission}", permission.resource
     if allowed:
-        return Checked(what, "")
+        return Checked(what, "", resource=resource)
     if permission.without:
-        return Checked(what, "", f"not allowed: {permission.without}", permission.needed)
-    return Checked(what, "not allowed: give the account this verb (deploy/)")
+        return Checked(what, "", f"not allowed: {permission.without}", permission.needed, resource=resource)
+    return Checked(what, "not allowed: give the account this verb (deploy/)", resource=resource)
 
 
 async def _allowed(client: ApiClient, permission: Permission) -> bool:
@@ -155,9 +172,3 @@ def _unanswered(client: ApiClient, error: Exception) -> str:
     return (
         f"{client.configuration.host} does not answer: {unanswered(error)}. Check watch.kubeconfig and watch.context"
     )
-
-
-def _groups(resource: ApiResource[Any]) -> list[str]:
-    """Of the API, of each path; empty for the core's."""
-    parts = [path.split("/") for path in resource.paths]
-    return list(dict.fromkeys(each[2] if each[1] == "apis" else "" for each in parts))

@@ -77,7 +77,7 @@ def check_database(settings: Settings) -> Checked:
 
 async def check_kubelet(settings: LiveSettings) -> AsyncIterator[Checked]:
     """Whether the kubelet of one node answers in the way that the settings name; nothing where no node is listed."""
-    if settings.kubelet.access == "off":
+    if settings.kubelet.access == "off" or settings.namespace:
         return
     async with AsyncExitStack() as stack:
         try:

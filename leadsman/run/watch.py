@@ -25,6 +25,8 @@ from ingest.normalize.received import Received
 from leadsman.run.kafka import make_topics, publisher
 
 _NAMESPACE: Final = SERVICE_ACCOUNT / "namespace"
+LINGER_MS: Final = 250
+"""That messages of a partition wait for others: a request costs the watcher and Kafka more than what is in it."""
 LEADS: Final = Figure("leads", "gauge", "1 for the watcher that has the Lease")
 log = structlog.get_logger(__name__)
 
@@ -37,7 +39,7 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
     """Watch until `stop`. Raises TopicsUnusable, KubeconfigError, VersionsError and ElectionRefusedError."""
     access = await configuration(watch.kubeconfig, watch.context)  # before Kafka: no retry fixes it
     await make_topics(kafka)
-    async with publisher(kafka) as opened:
+    async with publisher(kafka, linger_ms=LINGER_MS) as opened:
         publish = Feed(opened, kafka.topics()).publish
 
         async def work(publish: Publish = publish) -> None:

@@ -131,7 +131,8 @@ def _use(client: Client, target: Target, *, make: bool) -> None:
     if not known.result_rows[0][0]:
         if not make:
             raise DatabaseError(f"{target}: there is no such database yet. leadsman migrate makes it")
-        client.command(everywhere(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}", target))
+        for statement, _ in everywhere(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}", target):
+            client.command(statement)
     client.database = database
 
 

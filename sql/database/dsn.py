@@ -1,8 +1,8 @@
 """Where a database is: `chdb:///abs/dir`, `chdb://rel/dir`, or `http(s)://user:password@host:8123/database`.
 
 A server's password can stand in a file, `?password_file=PATH`, and so can the CA of its certificate, `&ca_file=PATH`.
-`?cluster=NAME` makes the tables replicated ones of that cluster; `insert_quorum` and `select_sequential_consistency`
-are ClickHouse's settings of these names.
+`?cluster=NAME` makes the tables replicated ones of that cluster, `&sharded=1` spreads their rows over its shards;
+`insert_quorum` and `select_sequential_consistency` are ClickHouse's settings of these names.
 """
 
 import re
@@ -21,7 +21,14 @@ DEFAULT_DATABASE: Final = "leadsman"
 EMBEDDED_DATABASE: Final = "default"
 """In a folder: what any client of the engine sees first."""
 FORMS: Final = "chdb:///path/to/dir or http://user:password@host:8123/leadsman"
-_OF_SERVERS: Final = ("database", "password_file", "cluster", "insert_quorum", "select_sequential_consistency")
+_OF_SERVERS: Final = (
+    "database",
+    "password_file",
+    "cluster",
+    "sharded",
+    "insert_quorum",
+    "select_sequential_consistency",
+)
 _CLUSTER: Final = re.compile(r"[\w.-]{1,100}")
 _QUORUM: Final = re.compile(r"auto|[2-9]|[1-9]\d")
 _SWITCH: Final = re.compile(r"[01]")
@@ -53,6 +60,8 @@ class Server:
     """What the server's certificate is checked against; the system's CAs where it is not given."""
     cluster: str = ""
     """The cluster of ClickHouse on whose replicas the tables are; empty where they are on this server alone."""
+    sharded: bool = False
+    """Whether rows are spread over the shards of that cluster."""
     insert_quorum: str = ""
     """So many replicas have a row before it counts as stored."""
     sequential: bool = False
@@ -64,6 +73,11 @@ class Server:
         return self.ca_file is not None or isinstance(self.password, RotatingPassword)
 
     @property
+    def holder(self) -> str:
+        """The database of the tables that hold the rows: another than people read where it is `sharded`."""
+        return f"{self.database}_shard" if self.sharded else self.database
+
+    @property
     def settings(self) -> Mapping[str, str | int]:
         """Of ClickHouse, for every statement."""
         settings: dict[str, str | int] = {}
@@ -71,6 +85,8 @@ class Server:
             settings |= {"insert_quorum": self.insert_quorum, "insert_quorum_parallel": 0}
         if self.sequential:
             settings["select_sequential_consistency"] = 1
+        if self.sharded:  # an insert that returned is on its shards; a join sees the rows of all of them
+            settings |= {"distributed_foreground_insert": 1, "distributed_product_mode": "global"}
         return settings
 
     def __str__(self) -> str:
@@ -120,6 +136,8 @@ def _server(parts: SplitResult) -> Server:
         raise BadDsn(f"{parts.scheme}:// lacks the host. Write http://user:password@host:8123/leadsman")
     options = _options(parts, *_OF_SERVERS, *(["ca_file"] if secure else []))
     ca_file = options.get("ca_file")
+    if options.get("sharded") == "1" and not options.get("cluster"):
+        raise BadDsn("the database's address has sharded without cluster: name the cluster of the shards")
     return Server(
         host=parts.hostname,
         port=parts.port or (8443 if secure else 8123),
@@ -129,6 +147,7 @@ def _server(parts: SplitResult) -> Server:
         password=_password(parts, options.get("password_file")),
         ca_file=Path(ca_file) if ca_file else None,
         cluster=_checked(options, "cluster", _CLUSTER, "the name of a cluster"),
+        sharded=_checked(options, "sharded", _SWITCH, "0 or 1") == "1",
         insert_quorum=_checked(options, "insert_quorum", _QUORUM, "auto, or a number of replicas from 2 on"),
         sequential=_checked(options, "select_sequential_consistency", _SWITCH, "0 or 1") == "1",
     )

@@ -57,6 +57,9 @@ class Database:
         self.name = target.database
         self.cluster = "" if isinstance(target, Embedded) else target.cluster
         """Of ClickHouse, on whose replicas the tables are."""
+        self.sharded = not isinstance(target, Embedded) and target.sharded
+        self.holder = target.database if isinstance(target, Embedded) else target.holder
+        """The database of the tables that hold the rows."""
 
     def __str__(self) -> str:
         return str(self._target)
@@ -88,8 +91,13 @@ class Database:
             self._client.command(sql, parameters=_bound(sql, parameters))
 
     def define(self, sql: str) -> None:
-        """Runs one CREATE, ALTER or other statement of the schema; on a cluster on every replica."""
-        self.command(everywhere(sql, self._target))
+        """Runs one CREATE, ALTER or other statement of the schema; on a cluster on every replica of every shard."""
+        for placed in everywhere(sql, self._target):
+            self._client.database = placed.database
+            try:
+                self.command(placed.sql)
+            finally:
+                self._client.database = self.name
 
     def query(
         self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None

@@ -6,9 +6,11 @@ plain statement makes replicated tables.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from sql.database.dsn import Server, Target
+from sql.database.sharded import Placed, spread
 
 WINDOW_SECONDS: Final = 7 * 86_400
 """For which a replicated table recognises a range that is inserted again, among its last 10,000 inserts."""
@@ -22,9 +24,12 @@ _ENGINE: Final = re.compile(r"^ENGINE = (Replacing|Aggregating)?MergeTree(?:\((\
 _WINDOW: Final = re.compile(r"\bnon_replicated_deduplication_window = (\d+)")
 
 
-def everywhere(statement: str, target: Target) -> str:
-    """The statement for that database: of a cluster it is for every replica."""
-    return replicated(statement, target.cluster) if isinstance(target, Server) and target.cluster else statement
+def everywhere(statement: str, target: Target) -> Sequence[Placed]:
+    """The statement for that database; of a cluster it is for every replica, and of shards it can be several."""
+    if not isinstance(target, Server) or not target.cluster:
+        return [Placed(statement, target.database)]
+    placed = spread(statement, target) if target.sharded else [Placed(statement, target.database)]
+    return [Placed(replicated(sql, target.cluster), database) for sql, database in placed]
 
 
 def replicated(statement: str, cluster: str) -> str:

@@ -1,7 +1,7 @@
 """Batches into tables: columns are made and inserted on one thread of their own, while the next batch is folded."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from queue import Queue
 from threading import Thread
 from typing import Final, Literal, Self
@@ -19,17 +19,18 @@ HELD_BYTES: Final = 8 * 1024 * 1024
 """Of columns that wait for more; beyond it those of the largest table are inserted."""
 UNMERGED: Final = 500
 """Inserts up to which the embedded engine puts off merging parts: most replays need none until their end."""
-_ALL: Final = Batch()
+_ALL: Final[Iterable[tuple[str, pa.Table]]] = iter(())
 """Asks for all that is held to be inserted."""
 
 
 def land(database: Database, batch: Batch, token: str | None = None) -> None:
     """Insert a batch, one insert a table; what was inserted under the same token is not inserted again."""
-    for table, columns in _tables(batch):
+    for table, columns in tables(batch):
         database.insert(table, columns, token)
 
 
-def _tables(batch: Batch) -> Iterator[tuple[str, pa.Table]]:
+def tables(batch: Batch) -> Iterator[tuple[str, pa.Table]]:
+    """The columns of each table that has rows in the batch."""
     for row_type, rows in batch.rows.items():
         yield TABLES[row_type], to_arrow(row_type, rows)
     if batch.keys:
@@ -48,7 +49,7 @@ class Lander:
         self._held: dict[str, list[pa.Table]] = {}
         self._sizes = Counter[str]()
         self._inserts = 0
-        self._waiting: Queue[Batch | None] = Queue(WAITING)
+        self._waiting: Queue[Iterable[tuple[str, pa.Table]] | None] = Queue(WAITING)
         self._failure: BaseException | None = None
         self._thread = Thread(target=self._land, name="lander", daemon=True)
         self._thread.start()
@@ -63,8 +64,12 @@ class Lander:
         self._merges("START")
 
     def write(self, batch: Batch) -> None:
+        self.write_columns(tables(batch))
+
+    def write_columns(self, columns: Iterable[tuple[str, pa.Table]]) -> None:
+        """What was a batch; it is iterated over on the lander's thread."""
         self._raise()
-        self._waiting.put(batch)
+        self._waiting.put(columns)
 
     def drain(self) -> None:
         self._waiting.put(_ALL)
@@ -72,20 +77,20 @@ class Lander:
         self._raise()
 
     def _land(self) -> None:
-        while (batch := self._waiting.get()) is not None:
+        while (waiting := self._waiting.get()) is not None:
             try:
                 if self._failure is None:
-                    self._hold(batch)
+                    self._hold(waiting)
             except BaseException as failure:  # noqa: BLE001  # it is raised where the runtime looks next
                 self._failure = failure
             finally:
                 self._waiting.task_done()
 
-    def _hold(self, batch: Batch) -> None:
-        for table, columns in _tables(batch):
+    def _hold(self, waiting: Iterable[tuple[str, pa.Table]]) -> None:
+        for table, columns in waiting:
             self._held.setdefault(table, []).append(columns)
             self._sizes[table] += columns.nbytes
-        while self._held and (batch is _ALL or self._sizes.total() > HELD_BYTES):
+        while self._held and (waiting is _ALL or self._sizes.total() > HELD_BYTES):
             ((table, _),) = self._sizes.most_common(1)
             del self._sizes[table]
             self._insert(table, pa.concat_tables(self._held.pop(table)))

@@ -26,7 +26,7 @@ _OF_ROW: Final = frozenset(
     {
         *("available", "capacity", "threshold", "hard_threshold", "soft_threshold", "room", "slope_per_second"),
         *("usage", "pod_usage", "request", "excess"),
-        *("allocatable", "requested", "used", "free"),
+        *("allocatable", "requested", "limits", "used", "free"),
     }
 )
 """Columns whose unit depends on the row's signal or resource."""

@@ -13,7 +13,9 @@ import msgspec
 from sql.database.open import Database
 from sql.questions.fit_rows import NodeRows, RowDict, candidate
 from sql.questions.queries import BadParameter
-from streams.questions.fit import Answer, Candidate, Question
+from streams.questions.asked import Question
+from streams.questions.fit import Answer, Candidate
+from streams.rules.scheduling.filters import NodeState
 from streams.rules.values.version import minor_version
 
 NEWEST_MINOR: Final = 99
@@ -23,7 +25,7 @@ _CLUSTERS: Final = "SELECT DISTINCT cluster FROM nodes ORDER BY cluster"
 _NODES: Final = """
 SELECT n.node AS node, n.ts AS ts, n.created_at AS created_at, n.kubelet_version AS kubelet_version,
     n.unschedulable AS unschedulable, n.ready AS ready, n.taints AS taints, n.allocatable AS allocatable,
-    f.requested AS requested, f.pods AS pods, nullIf(f.ts, toDateTime64(0, 6, 'UTC')) AS fit_ts
+    n.labels AS labels, f.requested AS requested, f.pods AS pods, nullIf(f.ts, toDateTime64(0, 6, 'UTC')) AS fit_ts
 FROM
 (
     SELECT * FROM nodes WHERE cluster = {cluster:String} ORDER BY ts DESC LIMIT 1 BY node
@@ -61,6 +63,14 @@ ORDER BY node, numa_node, resource, source, ts DESC LIMIT 1 BY node, numa_node, 
 _WHATIF: Final = """
 SELECT node, ts, scope, strategy, largest_fit_cpus FROM numa_whatif WHERE cluster = {cluster:String}
 """
+_PODS: Final = """
+SELECT node, ts, namespace, labels, constraints, terminating
+FROM
+(
+    SELECT * FROM pod_bindings WHERE cluster = {cluster:String} ORDER BY ts DESC LIMIT 1 BY namespace, pod, uid
+)
+WHERE node != '' AND change IN ('bound', 'updated')
+"""
 
 
 class Known(NamedTuple):
@@ -73,6 +83,8 @@ class Known(NamedTuple):
     strategies: dict[str, int]
     scheduler_minor: int
     """Taken to be that of the newest kubelet: no kubelet may be newer than the control plane."""
+    everywhere: tuple[NodeState, ...] = ()
+    """All nodes with their pods, where these were asked for."""
 
     @property
     def as_of(self) -> datetime | None:
@@ -99,8 +111,8 @@ def fit_document(known: Known, asked: Question, found: Answer) -> dict[str, Any]
     }
 
 
-def read_known(database: Database, cluster: str = "", node: str = "") -> Known:
-    """What is known of the nodes of a cluster, or of one of them.
+def read_known(database: Database, cluster: str = "", node: str = "", *, with_pods: bool = False) -> Known:
+    """What is known of the nodes of a cluster, or of one of them; `with_pods` where a pod heeds its neighbours.
 
     `cluster` may be empty where the database holds no more than one. Raises BadParameter for a cluster or node that
     it does not know, and DatabaseError.
@@ -113,13 +125,16 @@ def read_known(database: Database, cluster: str = "", node: str = "") -> Known:
         _by_node(rows, made_at)
         for rows in (*(_rows(database, sql, cluster) for sql in (_SETTINGS, _SKEW, _ALLOCATIONS, _RESOURCES)), whatif)
     ]
+    pods = _by_node(_rows(database, _PODS, cluster), {}.fromkeys(made_at)) if with_pods else {}
     found = [NodeRows(row, *(table.get(row["node"], []) for table in tables)) for row in nodes]
+    candidates = [candidate(rows, pods.get(rows.node["node"], ())) for rows in found]
     known = Known(
         cluster=cluster,
         read_at={rows.node["node"]: max(_times(rows)) for rows in found},
-        candidates=[candidate(rows) for rows in found],
+        candidates=candidates,
         strategies={row["strategy"]: row["largest_fit_cpus"] for row in whatif if row["scope"] == "cluster"},
         scheduler_minor=_scheduler_minor(nodes),
+        everywhere=tuple(each.state for each in candidates) if with_pods else (),
     )
     return known.of(node) if node else known
 

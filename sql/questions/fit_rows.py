@@ -9,8 +9,10 @@ from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.resolve import RESERVED_CPUS, SINGLE_NUMA_NODE
 from streams.rules.numa.sources import POD_SPEC, PODRESOURCES
 from streams.rules.numa.topology_manager import Devices, Machine
-from streams.rules.scheduling.fit import NodeState
+from streams.rules.scheduling.constraints import restored
+from streams.rules.scheduling.filters import NodeState
 from streams.rules.scheduling.fit_machine import NumaCpus, Policies, machine_of, options_not_followed, settings_of
+from streams.rules.scheduling.neighbours import Neighbour
 
 CHECKPOINT: Final = "memory_manager_state"
 MEMORY_TYPES: Final = ("memory", "hugepages-")
@@ -34,7 +36,8 @@ class NodeRows(NamedTuple):
     whatif: Sequence[RowDict]
 
 
-def candidate(rows: NodeRows) -> Candidate:
+def candidate(rows: NodeRows, pods: Sequence[RowDict] = ()) -> Candidate:
+    """`pods` are those bound to the node, where they were asked for."""
     configz, skew = next(iter(rows.settings), None), next(iter(rows.skew), None)
     known = _policies(configz, skew)
     state = NodeState(
@@ -48,6 +51,8 @@ def candidate(rows: NodeRows) -> Candidate:
         settings=settings_of(known),
         machine=_machine(skew, rows.allocations, rows.resources, configz),
         free_cpus=skew["free_cpus"] if skew else None,
+        labels=rows.node["labels"],
+        neighbours=tuple(map(_neighbour, pods)),
     )
     return Candidate(
         state=state,
@@ -56,6 +61,10 @@ def candidate(rows: NodeRows) -> Candidate:
         numa_doubts=(*options_not_followed(known), *_doubts(skew)),
         largest_fits={each["strategy"]: each["largest_fit_cpus"] for each in rows.whatif},
     )
+
+
+def _neighbour(row: RowDict) -> Neighbour:
+    return Neighbour(row["namespace"], row["labels"], restored(row["constraints"]), bool(row["terminating"]))
 
 
 def _policies(configz: RowDict | None, skew: RowDict | None) -> Policies:

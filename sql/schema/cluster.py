@@ -3,32 +3,54 @@
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
 
-_SHARDS = "SELECT cluster, toUInt32(uniqExact(shard_num)) FROM system.clusters GROUP BY cluster ORDER BY cluster"
-_ALONE = """
-SELECT name FROM system.tables
-WHERE database = currentDatabase() AND engine LIKE '%MergeTree' AND NOT match(engine, '^(Replicated|Shared)')
-ORDER BY name LIMIT 1
+_SHARDS = """
+SELECT cluster, toUInt32(uniqExact(shard_num)), max(replica_num > 1 AND NOT internal_replication)
+FROM system.clusters GROUP BY cluster ORDER BY cluster
 """
+_OTHERS = """
+SELECT name FROM system.tables
+WHERE database = currentDatabase() AND match(engine, {engines:String}) ORDER BY name LIMIT 1
+"""
+_ALONE = "^(Replacing|Aggregating)?MergeTree$"
+_NOT_SPREAD = "MergeTree$"
+_SPREAD = "^Distributed$"
 
 
 def check_cluster(db: Database) -> None:
-    """Raises DatabaseError where the cluster is unknown, or has several shards, or tables are there that no replica
-    gets: CREATE TABLE IF NOT EXISTS would leave them so.
+    """Raises DatabaseError where the cluster is unknown, or has several shards and the address does not spread rows
+    over them, or tables are there that are made otherwise: CREATE TABLE IF NOT EXISTS would leave them so.
     """
+    if db.embedded:
+        return
     name = db.cluster
+    if not db.sharded and (spread := _found(db, _SPREAD)):
+        raise DatabaseError(
+            f"{db}: the rows of the table {spread} are spread over shards. Add cluster=NAME&sharded=1 to the address"
+        )
     if not name:
         return
-    shards: dict[str, int] = dict(db.query(_SHARDS).rows)
+    shards = {cluster: (count, writes_each) for cluster, count, writes_each in db.query(_SHARDS).rows}
     if name not in shards:
         known = ", ".join(shards) or "none"
         raise DatabaseError(f"{db}: the server knows no cluster {name!r}. It knows: {known}")
-    if shards[name] > 1:
+    count, writes_each_replica = shards[name]
+    if db.sharded and writes_each_replica:
         raise DatabaseError(
-            f"{db}: the cluster {name!r} has {shards[name]} shards, and what is stored through one would be missing "
-            "from the others. Name a cluster that is the replicas of one shard"
+            f"{db}: a row would be written to each replica of a shard, besides being replicated. Give the shards of "
+            f"{name!r} <internal_replication>true</internal_replication>"
         )
-    if alone := db.query(_ALONE).rows:
+    if count > 1 and not db.sharded:
         raise DatabaseError(
-            f"{db}: the table {alone[0][0]} is there already and is not replicated. "
+            f"{db}: the cluster {name!r} has {count} shards, and what is stored through one would be missing "
+            "from the others. Add &sharded=1, or name a cluster that is the replicas of one shard"
+        )
+    if other := _found(db, _NOT_SPREAD if db.sharded else _ALONE):
+        raise DatabaseError(
+            f"{db}: the table {other} is there already and is not {'spread' if db.sharded else 'replicated'}. "
             "Name a new database, and copy the rows as docs/sql.md describes"
         )
+
+
+def _found(db: Database, engines: str) -> str:
+    found = db.query(_OTHERS, {"engines": engines}).rows
+    return str(found[0][0]) if found else ""

@@ -94,6 +94,7 @@ def check_migrated(db: Database, folder: Path = MIGRATIONS) -> None:
         "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations'"
     ).rows[0][0]:
         raise SchemaMissing(f"{db}: Leadsman has no tables there yet. Run leadsman replay or leadsman migrate")
+    check_cluster(db)
     applied = _applied(db)
     _check(ours, applied, str(db))
     missing = [migration.name for migration in ours if migration.version not in applied]

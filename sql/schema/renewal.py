@@ -29,6 +29,7 @@ STANDING: Final = {
     "image_gc": _Standing("cluster, node, reason"),
     "late_joiners": _Standing("cluster", of_nodes=False),
     "numa_allocations": _Standing("cluster, node, numa_node"),
+    "numa_alignment": _Standing("cluster, node, namespace, pod, container", "argMax(explanation, ts) != 'gone'"),
     "numa_disagreements": _Standing("cluster, node, numa_node, source_a, source_b"),
     "numa_pods": _Standing("cluster, node, namespace, pod, uid, container", "argMax(cpus, ts) > 0"),
     "numa_resources": _Standing("cluster, node, numa_node, resource, source"),

@@ -74,6 +74,6 @@ def retention_of(db: Database, table: str) -> int | None:
     found = db.query(
         "SELECT toUInt32OrZero(extract(create_table_query, 'TTL landed_at \\\\+ toIntervalDay\\\\(([0-9]+)\\\\)')) "
         "FROM system.tables WHERE database = {database:String} AND name = {table:String}",
-        {"database": db.name, "table": table},
+        {"database": db.holder, "table": table},
     )
     return int(found.rows[0][0]) or None

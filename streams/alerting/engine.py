@@ -163,9 +163,9 @@ class Engine:
 
     def _without_disabled(self, state: State, at: datetime) -> State:
         """What was active under other rules, and is not enabled under these, ends."""
-        disabled = state.active.keys() - self._enabled.keys()
-        if not disabled:
+        if state.active.keys() <= self._enabled.keys():
             return state
+        disabled = state.active.keys() - self._enabled.keys()
         ended = {name: {key: each.ended(at) for key, each in state.active[name].items()} for name in disabled}
         return msgspec.structs.replace(state, active={**state.active, **ended})
 

@@ -26,4 +26,5 @@ def is_too_little(row: ImageGc) -> bool:
 
 def times(row: ImageGc) -> str:
     """How often it failed."""
-    return f"{'at least ' if row.occurrences_lower_bound else ''}{row.occurrences} times"
+    often = "once" if row.occurrences == 1 else f"{row.occurrences} times"
+    return f"at least {often}" if row.occurrences_lower_bound else often

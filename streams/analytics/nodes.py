@@ -71,6 +71,7 @@ def _row(record: NodeRecord) -> NodeRow:
         ready_since=condition.last_transition_time,
         ready_message="" if condition.status == "True" else condition.message,
         pool=pool(node.metadata.labels),
+        labels=node.metadata.labels or {},
     )
 
 

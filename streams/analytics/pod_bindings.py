@@ -25,6 +25,7 @@ from streams.rules.pods.requests import (
     memory_limit,
 )
 from streams.rules.pods.volumes import local_volumes
+from streams.rules.scheduling.constraints import constraints_of, stored
 
 
 class State(msgspec.Struct, frozen=True):
@@ -106,13 +107,14 @@ def _change(record: PodRecord, last: PodBinding | None) -> str:
 def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
     pod = record.object
     metadata = pod.metadata
+    change = _change(record, last)
     owner = next((o for o in metadata.owner_references or () if o.controller), None)
     requests = effective_requests(pod)
     ranked = eviction_requests(pod)
     return PodBinding(
         cluster=record.cluster,
         ts=record.ts,
-        change=_change(record, last),
+        change=change,
         node=intern(record.node),
         namespace=intern(metadata.namespace),
         pod=metadata.name,
@@ -136,6 +138,9 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
         created_at=metadata.creation_timestamp,
         tolerations=_shared(tuple([_toleration(each) for each in pod.spec.tolerations or ()])),
         local_volumes=_shared(local_volumes(pod)),
+        labels=_shared_map(tuple(sorted((metadata.labels or {}).items()))),
+        constraints=intern(stored(constraints_of(pod))),
+        terminating=metadata.deletion_timestamp is not None and change not in {"finished", "deleted"},
     )
 
 
@@ -143,6 +148,11 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
 def _shared(texts: tuple[str, ...]) -> list[str]:
     """The same list for all pods that are alike: rows of tens of thousands of pods are kept."""
     return list(texts)
+
+
+@lru_cache(maxsize=4096)
+def _shared_map(labels: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    return dict(labels)
 
 
 def _toleration(each: Toleration) -> str:

@@ -45,7 +45,8 @@ class State(msgspec.Struct, frozen=True):
     ends: dict[str, PodEnd] = {}
     """The last row of each end, by UID, container and attempt."""
     finished: dict[str, bool] = {}
-    """UIDs of pods that ended by themselves and are still there."""
+    """UIDs of pods that ended by themselves, and whether they are still there: the last that went is forgotten with
+    the next record of another pod, since its own may be delivered twice."""
     restarts: dict[str, dict[str, Restarts]] = {}
     """Of each container that has any, by the pod's UID."""
     unhealthy: dict[str, datetime] = {}
@@ -135,9 +136,9 @@ def _remember(state: State, record: PodRecord) -> State:
     """What later records of the pod need: whether it ended by itself, and how often its containers were restarted."""
     pod, uid = record.object, record.object.metadata.uid
     is_gone = record.change == "DELETED"
-    finished = {each: True for each in state.finished if each != uid}
-    if not is_gone and pod.status.phase in FINISHED and _key(uid, "", 0) not in state.ends:
-        finished[uid] = True
+    finished: dict[str, bool] = {each: True for each, is_there in state.finished.items() if is_there and each != uid}
+    if pod.status.phase in FINISHED and (uid in state.finished or _key(uid, "", 0) not in state.ends):
+        finished[uid] = not is_gone
     restarts = {each: counts for each, counts in state.restarts.items() if each != uid}
     if not is_gone and (counts := restarts_of(pod)):
         restarts[uid] = counts

@@ -12,13 +12,14 @@ from streams.analytics import (
     nodes,
     pod_bindings,
     pod_ends,
+    resizes,
     settings_warnings,
     source_errors,
     storage_limits,
 )
 from streams.analytics.eviction import eviction_trend, evictions, pressure_changes
 from streams.analytics.image_gc import image_gc
-from streams.analytics.numa import numa_cluster, numa_skew
+from streams.analytics.numa import numa_alignment, numa_cluster, numa_skew, numa_usage
 from streams.analytics.scheduling import scheduling
 from streams.fold import forgetting
 from streams.fold.reducer import Reducer
@@ -39,11 +40,14 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     node_fit.REDUCER,
     node_stalls.REDUCER,
     pod_ends.REDUCER,
+    resizes.REDUCER,
     settings_warnings.REDUCER,
     storage_limits.REDUCER,
     scheduling.REDUCER,
     numa_skew.REDUCER,
     numa_cluster.REDUCER,
+    numa_alignment.REDUCER,
+    numa_usage.REDUCER,
     forgetting.REDUCER,
 )
 REDUCERS: Final[tuple[Reducer[Any], ...]] = (*ANALYTICS, *alert_reducers())

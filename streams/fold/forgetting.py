@@ -58,4 +58,5 @@ REDUCER: Final = Reducer(
     takes=(NodeRecord, LogBeganRecord, HeardRecord, InventoryRecord),
     state=State,
     step=step,
+    informs_nodes=True,
 )

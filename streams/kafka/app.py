@@ -28,7 +28,8 @@ from streams.kafka.worker import LogFolder
 
 SESSION_SECONDS: Final = 20.0
 """A worker that comes back under its own name within this time takes up its partitions at once."""
-NODE_BATCH_SECONDS: Final = 0.2
+NODE_BATCH_SECONDS: Final = 1.0
+"""What is concluded waits for seconds to be landed; each batch is acknowledged by Kafka, whatever is in it."""
 CLUSTER_BATCH_SECONDS: Final = 0.5
 STATE_SECONDS: Final = 30.0
 FILES_SECONDS: Final = 5.0

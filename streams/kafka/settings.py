@@ -29,9 +29,10 @@ class LandSettings(Section):
     instance: str | None = None
     """As of a worker."""
     batch_messages: PositiveInt = 20_000
-    """Of a partition."""
+    """Of a partition, and of the partitions of a topic that are stored together."""
     batch_bytes: PositiveInt = 16 * 1024 * 1024
-    batch_seconds: PositiveFloat = 2.0
+    """As well."""
+    batch_seconds: PositiveFloat = 4.0
     """A portion costs ClickHouse one insert a table, however few rows it has."""
     buffered_bytes: PositiveInt = 64 * 1024 * 1024
     """Of all partitions: nothing more is fetched before some of it is stored."""

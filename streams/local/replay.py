@@ -1,7 +1,7 @@
 """The runtime without Kafka: observations in, batches out, in one process."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -13,10 +13,11 @@ from ingest.model.topics import encode_record
 from ingest.normalize.dead_letters import Buried, kept
 from ingest.normalize.decoded import Decoded
 from streams.fold.batch import Batch, Sink
-from streams.fold.checkpoints import Checkpoints, Entry, Seen, StateCodec, packed, unpacked
+from streams.fold.checkpoints import Checkpoints, Entry, Seen
 from streams.fold.findings import Row
-from streams.fold.fold import Fold, LogKey, LogState, Rejected
-from streams.fold.reducer import Reducer, Withdrawal
+from streams.fold.fold import Rejected
+from streams.fold.reducer import Output, Reducer, Withdrawal
+from streams.local.logs import Logs
 
 BATCH_ROWS: Final = 4_000
 CHECKPOINT_EVERY: Final = 100_000
@@ -58,13 +59,10 @@ class Replay:
         """With `resumes`, all comes after what the database has, whatever its time: clocks are set back."""
         self.report = ReplayReport()
         self._resumes = resumes
-        self._fold = Fold(reducers)
-        self._codec = StateCodec(reducers)
+        self._logs = Logs(reducers)
         self._sink = sink
         self._checkpoints = checkpoints
         self._seen = Seen(checkpoints)
-        self._logs: dict[LogKey, LogState] = {}
-        self._changed: set[LogKey] = set()
         self._until: dict[str, datetime] = {}
         self._apart: dict[str, datetime] = {}
         """Of clusters that are folded by themselves: the end of what the database holds, where its states go on."""
@@ -92,20 +90,29 @@ class Replay:
 
     def take(self, item: Decoded) -> None:
         """Fold one observation; one that the database has changes nothing."""
+        if self._is_new(item):
+            for record in item.records:
+                if item.numbers is not None and isinstance(record, SampleRecord):
+                    self._batch.add_sample(record, item.numbers)
+            self._fold(item)
+
+    def _is_new(self, item: Decoded) -> bool:
+        """Whether it is to be folded; the time of its cluster is its own then."""
         self.report.read += 1
         if item.outside:
             self.report.outside += 1
-            return
+            return False
         if item.observed:
             self.report.clusters.add(item.cluster)
         if not self._seen.add(item.cluster, item.ts, item.digest):
             self.report.known += 1
-            return
+            return False
         if item.ts is not None:
             self._advance(item.cluster, item.ts)
+        return True
+
+    def _fold(self, item: Decoded) -> None:
         for record in item.records:
-            if item.numbers is not None and isinstance(record, SampleRecord):
-                self._batch.add_sample(record, item.numbers)
             self._fold_record(record, item)
         if item.bad is not None:
             error_type, reason, raw = item.bad
@@ -137,29 +144,24 @@ class Replay:
     def _resume(self, cluster: str, end: datetime) -> None:
         """Go on with the states that the database holds, which are those of `end`."""
         self._until[cluster] = end
-        self._changed = {key for key in self._changed if key.cluster != cluster}
-        self._logs = {key: log for key, log in self._logs.items() if key.cluster != cluster}
-        for node, value in self._checkpoints.load(cluster, "state").items():
-            if value:
-                self._logs[LogKey(cluster, node)] = self._codec.decode(unpacked(value))
+        self._have(cluster, self._checkpoints.load(cluster, "state"))
+
+    def _have(self, cluster: str, states: Mapping[str, bytes]) -> None:
+        self._logs.resume(cluster, states)
 
     def _fold_record(self, record: Record, item: Decoded) -> None:
-        key = LogKey(record.cluster, record.node)
-        log = self._logs.get(key)
-        if log is None:
-            log = self._logs[key] = LogState()
-        self._changed.add(key)
         rows: list[Row] = []
-        for output in self._fold.step(log, record):
+        for output in self._step(record):
             if isinstance(output, Record):
                 self._fold_record(output, item)
             elif isinstance(output, Rejected):
                 self._bury(record.cluster, record.ts, item, output.error, encode_record(item.published(record)))
             elif not isinstance(output, Withdrawal):
                 rows.append(output)
-        if not log.states:
-            self._logs.pop(key, None)
         self._batch.add(rows)
+
+    def _step(self, record: Record) -> Sequence[Output | Rejected]:
+        return self._logs.step(record)
 
     def _bury(self, cluster: str, ts: datetime | None, item: Decoded, error: BadRecord, raw: bytes) -> None:
         letter = Buried.of(cluster, ts, item.position, error, kept(raw))
@@ -194,16 +196,9 @@ class Replay:
         entries = [*entries, *self._seen.entries()]
         for cluster in sorted(self._until.keys() - self._apart.keys()):
             entries.append(Entry(cluster, "until", "", self._until[cluster].isoformat().encode()))
-        entries += [
-            Entry(key.cluster, "state", key.node, self._stored(key))
-            for key in sorted(self._changed)
-            if key.cluster not in self._apart
-        ]
-        self._changed.clear()
+        entries += self._states()
         if entries:
             self._checkpoints.save(entries)
 
-    def _stored(self, key: LogKey) -> bytes:
-        """The state of a log; empty for one that is forgotten."""
-        log = self._logs.get(key)
-        return b"" if log is None else packed(self._codec.encode(log))
+    def _states(self) -> Iterable[Entry]:
+        return self._logs.changed(self._apart)

@@ -2,35 +2,16 @@
 scheduler-fit).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
-from common.errors import WrongUsage
-from streams.rules.numa.topology_manager import Request
-from streams.rules.scheduling.fit import Judgement, NodeState, PodRequest, Verdict, rooms, take
-from streams.rules.values.quantity import InvalidQuantity, base_units, millicores
-
-MILLI: Final = 1000
-_NOT_DEVICES: Final = frozenset({"cpu", "memory", "pods"})
-_MEMORY_TYPES: Final = ("memory", "hugepages-")
-
-
-class BadQuestion(WrongUsage):
-    """An impossible pod; the message has what to write instead."""
-
-
-class Question(NamedTuple):
-    """`count` identical pods of `containers` identical containers each; amounts are those of one container."""
-
-    cpu_millicores: int
-    memory_bytes: int = 0
-    exclusive: bool = False
-    devices: dict[str, int] = {}  # noqa: RUF012  a NamedTuple's default; nobody mutates it
-    """Amounts of every other resource in base units; huge pages in bytes."""
-    containers: int = 1
-    count: int = 1  # type: ignore[assignment]  # the command's word; tuple.count is not used
+from streams.questions.asked import MEMORY_TYPES, Question, pod_of
+from streams.questions.gang import at_once, heeds_neighbours
+from streams.rules.scheduling.filters import NodeState, PodRequest, place_of
+from streams.rules.scheduling.fit import Judgement, Verdict, rooms, take
+from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place
 
 
 class Candidate(NamedTuple):
@@ -63,7 +44,8 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     node: str
     verdict: Verdict
     pods: int
-    """How many of the requested pods it takes."""
+    """How many of the requested pods it takes; of pods that heed their neighbours, of all that are placed at the same
+    time."""
     reasons: list[str]
     numa_nodes: list[int]
     """On which the pods would lie; empty where that is not known or any will do."""
@@ -103,93 +85,28 @@ class Answer(msgspec.Struct, frozen=True):
     """Of these on one NUMA node."""
 
 
-class AskedLine(msgspec.Struct, forbid_unknown_fields=True):
-    """A question as a line of JSON: quantities as in a manifest, as text or number."""
-
-    cpu: str | int | float
-    id: Any = None
-    """Whatever the asker finds the answer by."""
-    memory: str | int | float = "0"
-    containers: Annotated[int, msgspec.Meta(ge=1, le=100)] = 1
-    exclusive: bool = False
-    count: Annotated[int, msgspec.Meta(ge=1)] = 1
-    devices: dict[str, str | int] = {}
-    node: str = ""
-    """Empty asks all nodes."""
-
-    def question(self) -> Question:
-        """Raises BadQuestion."""
-        devices = [f"{name}={amount}" for name, amount in self.devices.items()]
-        return question(
-            str(self.cpu),
-            str(self.memory),
-            devices,
-            exclusive=self.exclusive,
-            containers=self.containers,
-            count=self.count,
-        )
-
-
-_read_line: Final = msgspec.json.Decoder(AskedLine).decode
-
-
-def asked_line(line: bytes | str) -> AskedLine:
-    """Raises BadQuestion for what is not a question."""
-    try:
-        return _read_line(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadQuestion(f"not a question: {error}") from None
-
-
-def line_id(line: bytes | str) -> Any:
-    """The id of a line that may not be a question; None where there is none."""
-    try:
-        found = msgspec.json.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    return found.get("id") if isinstance(found, dict) else None
-
-
-def question(
-    cpu: str, memory: str, devices: Iterable[str], *, exclusive: bool, containers: int = 1, count: int = 1
-) -> Question:
-    """Quantities as in a manifest, devices as `name=quantity`. Raises BadQuestion."""
-    asked = Question(_amount("cpu", cpu), _amount("memory", memory), exclusive, {}, containers, count)
-    for text in devices:
-        name, equals, quantity = text.partition("=")
-        if not equals or not name or name in _NOT_DEVICES or name in asked.devices:
-            raise BadQuestion(f"{text[:200]!r}: write each device once, as nvidia.com/gpu=1")
-        asked.devices[name] = _amount(name, quantity)
-    if exclusive and (asked.cpu_millicores % MILLI or not asked.cpu_millicores):
-        raise BadQuestion("exclusive CPUs are whole ones: write --cpu 8, not a part of a CPU")
-    return asked
-
-
-def pod_of(asked: Question) -> PodRequest:
-    """An exclusive pod is Guaranteed, so that the memory manager pins its memory too (rules: exclusive-cpus)."""
-    amounts = {"cpu": asked.cpu_millicores, "memory": asked.memory_bytes, **asked.devices}
-    pinned = {name: size for name, size in amounts.items() if name.startswith(_MEMORY_TYPES)}
-    container = Request(
-        cpus=asked.cpu_millicores // MILLI if asked.exclusive else 0,
-        memory_bytes=pinned if asked.exclusive else {},
-        devices={name: size for name, size in asked.devices.items() if name not in pinned},
-    )
-    requests = {name: size * asked.containers for name, size in amounts.items() if size}
-    return PodRequest((container,) * asked.containers, requests)
-
-
 def answer(
-    asked: Question, candidates: Sequence[Candidate], strategies: Mapping[str, int], scheduler_minor: int
+    asked: Question,
+    candidates: Sequence[Candidate],
+    strategies: Mapping[str, int],
+    scheduler_minor: int,
+    *,
+    pod: PodRequest | None = None,
+    everywhere: Sequence[NodeState] = (),
 ) -> Answer:
     """`strategies`: the largest fit in CPUs of the whole cluster's exclusive pods placed again.
 
-    The pods are identical and no node's judgement depends on another's, so what the nodes take adds up.
+    `pod` is what is asked for where a manifest has more to it than `asked`, `everywhere` all nodes, with their pods,
+    where it may heed them. The pods are identical; where none heeds another, what the nodes take adds up.
     """
-    pod = pod_of(asked)
+    pod = _with_doubts(pod or pod_of(asked), everywhere or [each.state for each in candidates])
     nodes = [_node_answer(asked, pod, each, scheduler_minor) for each in candidates]
+    places = [place_of(state, pod) for state in everywhere]
+    if heeds_neighbours(pod.itself, places):
+        nodes = _side_by_side(pod.itself, nodes, places, asked.count)
     takes = min(asked.count, sum(each.pods for each in nodes))
     free = [cpus for each in candidates for cpus in _free_exclusive(each.state)]
-    needed = max(container.cpus for container in pod.containers)
+    needed = _largest(pod)
     return Answer(
         pods=takes,
         fits=takes >= asked.count,
@@ -200,6 +117,37 @@ def answer(
         free_exclusive_cpus=sum(free),
         largest_free_cpus=max(free, default=0),
     )
+
+
+def _largest(pod: PodRequest) -> int:
+    return max((container.cpus for container in pod.containers), default=0)
+
+
+def _with_doubts(pod: PodRequest, nodes: Sequence[NodeState]) -> PodRequest:
+    """Extended resources that no node has may be of those that the scheduler is set to ignore."""
+    known = set().union(*(each.allocatable for each in nodes))
+    return pod._replace(ignored=frozenset(name for name in pod.requests if "/" in name and name not in known))
+
+
+def _side_by_side(
+    pod: Neighbour, nodes: Sequence[NodeAnswer], places: Sequence[Place], count: int
+) -> list[NodeAnswer]:
+    """The answers, less what the pods that are there, and those that are placed, have against it."""
+    where, around = {each.node: each for each in places}, Neighbourhood(pod, places)
+    judged = [_among(around, where[each.node], each) for each in nodes]
+    placed = at_once(pod, places, {each.node: each.pods for each in judged}, count)
+    return [msgspec.structs.replace(each, pods=placed[each.node]) for each in judged]
+
+
+def _among(around: Neighbourhood, place: Place, node: NodeAnswer) -> NodeAnswer:
+    reasons, missing = around.reasons(place), around.unknowns(place)
+    if reasons:
+        kept = node.reasons if node.verdict == "refused_by_scheduler" else []
+        return msgspec.structs.replace(node, verdict="refused_by_scheduler", pods=0, reasons=[*kept, *reasons])
+    if missing and node.verdict == "fits":
+        notes = [*node.notes, f"unknown: {'; '.join(missing)}"]
+        return msgspec.structs.replace(node, verdict="unknown", pods=0, notes=notes)
+    return node
 
 
 _ORDER: Final[tuple[Verdict, ...]] = (
@@ -214,7 +162,7 @@ _ORDER: Final[tuple[Verdict, ...]] = (
 def _node_answer(asked: Question, pod: PodRequest, each: Candidate, scheduler_minor: int) -> NodeAnswer:
     state = each.state
     judgement, pods, numa_nodes = take(state, pod, scheduler_minor, asked.count)
-    needed = max(container.cpus for container in pod.containers)
+    needed = _largest(pod)
     could = judgement.verdict in {"fits", "refused_by_kubelet", "unknown"}
     policies = {each.topology_policy for each in state.settings}
     return NodeAnswer(
@@ -241,7 +189,7 @@ def _notes(each: Candidate, asked: Question, judgement: Judgement) -> list[str]:
         notes += [
             f"no source reports the NUMA nodes of {name}: they give no hint"
             for name in sorted(asked.devices)
-            if name not in known and not name.startswith(_MEMORY_TYPES)
+            if name not in known and not name.startswith(MEMORY_TYPES)
         ]
         notes += each.numa_doubts
     return notes
@@ -259,13 +207,3 @@ def _free_exclusive(state: NodeState) -> list[int]:
     if state.machine is None or all(each.cpu_policy != "static" for each in state.settings):
         return []
     return [len(numa.cpus & state.machine.free) for numa in state.machine.topology.numa_nodes]
-
-
-def _amount(name: str, text: str) -> int:
-    try:
-        amount = millicores(text) if name == "cpu" else base_units(text)
-    except InvalidQuantity as error:
-        raise BadQuestion(f"{name}: {error}") from None
-    if amount < 0:
-        raise BadQuestion(f"{name}: {text[:80]} is below 0")
-    return amount

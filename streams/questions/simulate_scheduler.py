@@ -9,12 +9,11 @@ import msgspec
 
 from common.errors import WrongUsage
 from common.text import plain_json
-from ingest.model.objects.node import NodeLabels
 from ingest.model.records import NodeRecord
 from streams.rules.scheduling import node_tree
 from streams.rules.scheduling.node_tree import NodeTree
 from streams.rules.values.version import minor_version
-from streams.rules.values.zone import zone_key
+from streams.rules.values.zone import REGION, ZONE, zone_key
 
 TOGETHER: Final = timedelta(seconds=1)
 """Changes that are no further apart than this reach the scheduler before it takes its next snapshot."""
@@ -89,7 +88,7 @@ def _operation(index: int, item: msgspec.Raw) -> Operation:
         raise BadOperations(f'operation {index}: "{op.op}" needs a "node", the name of a node')
     if op.op == "remove":
         return Removal(op.node)
-    return Arrival(op.node, zone_key(NodeLabels(region=op.region, zone=op.zone)))
+    return Arrival(op.node, zone_key({REGION: op.region or "", ZONE: op.zone or ""}))
 
 
 def operations_of(records: Iterable[NodeRecord]) -> dict[str, list[Operation]]:

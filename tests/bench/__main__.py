@@ -10,7 +10,7 @@ from typing import Final
 
 from . import faust_path
 from .generate import write_capture
-from .measure import CLICKHOUSE_THREADS, Measured, apart
+from .measure import CLICKHOUSE_THREADS, WORKERS, Measured, apart
 
 MIB: Final = 1 << 20
 PAIRS: Final = 6
@@ -19,6 +19,8 @@ CPU time of the same work differs by a fifth.
 """
 ROUNDS: Final = 3
 """Of the replay and of bare decoding, in turn; the fastest of each counts."""
+WANTED_OF_DECODING: Final = 0.4
+WANTED_OF_EACH_FIELD: Final = 3.0
 SHORT: Final = 4
 """The short capture is so many times shorter than the long one."""
 
@@ -55,6 +57,9 @@ def _bench(folder: Path, nodes: int, pods: int, samples: int) -> None:
     _print_speed(replays["long"], decode, *extracts)
     _print_rounds(longs, decodes)
     _print_stages(replays["long"])
+    _print_shared(
+        {1: replays["long"], **{each: _measure(f"shared_{each}", long, folder) for each in WORKERS}}, decode
+    )
     _print_memory(replays, engine)
     long.unlink()
     numa = folder / "numa.jsonl"
@@ -78,17 +83,23 @@ def _measure(kind: str, capture: Path, folder: Path) -> Measured:
 
 
 def _print_speed(replay: Measured, decode: Measured, each_field: Measured, one_tuple: Measured) -> None:
-    print(f"\n{'summaries':54}{'a second':>8}{'CPU µs each':>14}   the replay's part   wanted")
+    """Ratios first: figures of one run say little on another day."""
     rows = (
-        ("replay: read, decode, analytics, every table stored", replay, None),
-        ("(a) bare typed decoding by msgspec, one core", decode, 0.25),
-        (f"(b) a JSONExtract a pod's field, one table, {CLICKHOUSE_THREADS} threads", each_field, 0.7),
+        ("(a) bare typed decoding by msgspec, one core", decode, WANTED_OF_DECODING),
+        (
+            f"(b) a JSONExtract a pod's field, one table, {CLICKHOUSE_THREADS} threads",
+            each_field,
+            WANTED_OF_EACH_FIELD,
+        ),
         (f"    one JSONExtract of a tuple a line, {CLICKHOUSE_THREADS} threads", one_tuple, None),
     )
+    print(f"\n{'the replay, with every table stored, to':54}{'speed':>8}{'CPU time':>10}   wanted speed")
     for name, each, wanted in rows:
-        part = "" if each is replay else f"{_rate(replay) / _rate(each):20.2f}"
-        part += f"   >= {wanted}" if wanted else ""
-        print(f"  {name:52}{_rate(each):8,.0f}{_micros(each.cpu_seconds, each):14.0f}{part}")
+        cpu = replay.cpu_seconds / replay.summaries / (each.cpu_seconds / each.summaries)
+        print(f"  {name:52}{_rate(replay) / _rate(each):8.2f}{cpu:10.1f}{f'   >= {wanted}' if wanted else ''}")
+    print(f"\n{'summaries':54}{'a second':>8}{'CPU µs each':>14}")
+    for name, each, _ in (("replay: read, decode, analytics, every table stored", replay, None), *rows):
+        print(f"  {name:52}{_rate(each):8,.0f}{_micros(each.cpu_seconds, each):14.0f}")
     print(
         f"  The replay stored {replay.rows:,} rows; {replay.listing_seconds:.1f} of its {replay.wall_seconds:.1f} s"
         " went to the listing of nodes, pods and settings before the first summary."
@@ -112,6 +123,19 @@ def _print_stages(replay: Measured) -> None:
     print(f"\n{'CPU time of the replay':54}{'seconds':>8}{'µs a summary':>14}")
     for name, seconds in (*replay.stages.items(), ("all", replay.cpu_seconds)):
         print(f"  {name:52}{seconds:8.2f}{_micros(seconds, replay):14.0f}")
+
+
+def _print_shared(by_workers: dict[int, Measured], decode: Measured) -> None:
+    """Speed on this machine, and CPU time by process: with cores enough, the busiest is what bounds it."""
+    bare = _micros(decode.cpu_seconds, decode)
+    print(f"\n{'--workers: speed, and CPU time of a summary, to (a)':54}{'speed':>8}{'all':>8}  each process")
+    for workers, each in by_workers.items():
+        reads, owns, columns, inserts, *folds = (_micros(cpu, each) / bare for cpu in each.stages.values())
+        shown = ", ".join(f"a worker {cpu:.1f}" for cpu in folds)
+        print(
+            f"  {workers:<52}{_rate(each) / _rate(decode):8.2f}{_micros(each.cpu_seconds, each) / bare:8.1f}"
+            f"  reads {reads:.1f}, its own {owns + columns:.1f} and inserts {inserts:.1f}{shown and ', '}{shown}"
+        )
 
 
 def _print_memory(replays: dict[str, Measured], engine: Measured) -> None:

@@ -14,6 +14,7 @@ from components.kafka import kafka_libraries
 from components.page.browser import browser_modules, chromium_program
 from components.programs.cache import ComponentMissing, say
 from components.programs.extras import (
+    actionlint_program,
     alertmanager_program,
     helm_program,
     kubeconform_program,
@@ -34,6 +35,7 @@ NEEDED: Final[Mapping[str, Callable[[], Path]]] = {
     "alertmanager": alertmanager_program,
     "helm": helm_program,
     "kubeconform": kubeconform_program,
+    "actionlint": actionlint_program,
     "kubernetes": kubernetes_programs,
 }
 """What `make test` provides; the ones that take long are last."""

@@ -28,6 +28,7 @@ from urllib.parse import parse_qsl, urlsplit
 import chdb
 from backports import zstd
 
+from components import native
 from components.processes import ends_with_parent
 from paths import IMPORTS
 from waiting import NotReady
@@ -112,6 +113,9 @@ class Engine:
         parameters = {name[6:]: value for name, value in query.items() if name.startswith("param_")}
         default = query.get("default_format", "TabSeparated")
         found = _FORMAT.search(statement)
+        if not found and default == "Native" and int(query.get("client_protocol_version", 0)) >= native.FLAGGED:
+            answer = _success(handle.query(statement.decode(), "JSONCompact", params=parameters), default)
+            return answer._replace(body=answer.body and native.block(answer.body))
         result = handle.query(statement.decode(), default, params=parameters)
         return _success(result, found.group(1).decode() if found else default)
 
@@ -281,6 +285,11 @@ class ClickHouseHttp:
         assert self._process is not None
         self._process.kill()
         self._process.communicate()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def dsn(self, database: str = "leadsman") -> str:
         user = f"default:{self._password}@" if self._password else ""

@@ -1,6 +1,10 @@
 """What Linux tells of a running process."""
 
+import os
 from pathlib import Path
+from typing import Final
+
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 def peak_bytes(pid: int) -> int:
@@ -14,3 +18,9 @@ def peak_bytes(pid: int) -> int:
 def children(pid: int) -> set[int]:
     """Those that its main thread started and that have not been waited for; OSError where it has ended."""
     return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+def cpu_seconds(pid: int) -> float:
+    """What it has taken so far, with the children that it waited for; OSError where it has ended."""
+    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, stat[11:15])) / _TICKS

@@ -39,7 +39,7 @@ from ingest.normalize.redact import redact
 from ingest.resources.stats_summary import STATS_SUMMARY
 from paths import CAPTURES
 from sql.landing.arrow import SCHEMAS, from_columns, to_arrow
-from sql.landing.batches import Lander, _tables
+from sql.landing.batches import Lander, tables
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry
@@ -224,7 +224,7 @@ def test_samples_become_the_same_columns_whether_they_land_at_once_or_come_throu
         for name, texts in batch.texts.items():
             at_once.texts[name] += texts
     assert len(at_once.keys) > 0
-    assert dict(_tables(at_once)) == dict(_tables(through_kafka))
+    assert dict(tables(at_once)) == dict(tables(through_kafka))
 
 
 def test_a_lander_inserts_every_row_of_every_table(batches: list[Batch]) -> None:

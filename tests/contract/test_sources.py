@@ -131,7 +131,7 @@ def test_an_object_in_a_dump_is_recognised_as_this_resource_and_no_other(resourc
         assert thing is not None
         assert thing.resource == resource.name
         claiming = [each.name for each in TABLE if isinstance(each, NodeResource) and each.fields(found.fields)]
-        assert claiming == ([] if isinstance(resource, ApiResource) else [resource.name])
+        assert claiming == ([resource.name] if isinstance(resource, NodeResource) else [])
 
 
 @every_resource

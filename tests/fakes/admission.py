@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from streams.rules.scheduling.fit import Judgement, NodeState, PodRequest, _kubelets
+from streams.rules.scheduling.filters import NodeState, PodRequest
+from streams.rules.scheduling.fit import Judgement, _kubelets
 
 
 def kubelet_judgement(node: NodeState, pod: PodRequest) -> Judgement:

@@ -45,7 +45,9 @@ def _node(row: dict[str, Any]) -> Row:
 
 
 def _pod(row: dict[str, Any]) -> Row:
-    return Row(Thing("pods", row["pod"]), row["at"], int(row["reason"] or 0), row["change"] == "deleted", row["node"])
+    """Its deletion is seen before it has ended, as another state."""
+    value = f"{row['node']}{' terminating' if row['terminating'] else ''}"
+    return Row(Thing("pods", row["pod"]), row["at"], int(row["reason"] or 0), row["change"] == "deleted", value)
 
 
 def _event(row: dict[str, Any]) -> Row:

@@ -9,6 +9,7 @@ from generate.alert_list import alert_list
 from generate.chart import CHART, chart_values
 from generate.churn import churn
 from generate.commands import commands
+from generate.growth import growth
 from generate.pictures import floors, observation
 from generate.schemas import MODELS, schema
 from generate.tables import tables
@@ -23,6 +24,7 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     f"{CHART}/README.md": chart_values,
     "docs/churn.svg": churn,
     "docs/floors.svg": floors,
+    "docs/growth.svg": growth,
     "docs/observation.svg": observation,
 }
 """The text of each generated file by its path; each may read those before it."""

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.model.objects.node import NodeLabels
 from oracle.programs import Oracles
 from streams.rules.scheduling.node_tree import NodeTree, add, listed, remove, update
 from streams.rules.values.zone import zone_key
@@ -28,14 +26,10 @@ changes = st.one_of(
 )
 
 
-def zone(text: dict[str, str]) -> str:
-    return zone_key(msgspec.convert(text, NodeLabels))
-
-
 def changed(tree: NodeTree, change: dict[str, Any]) -> NodeTree:
-    name, key = change["name"], zone(change["labels"])
+    name, key = change["name"], zone_key(change["labels"])
     if change["change"] == "update":
-        return update(tree, name, zone(change["old"]), key)
+        return update(tree, name, zone_key(change["old"]), key)
     return (add if change["change"] == "add" else remove)(tree, name, key)
 
 

@@ -33,4 +33,5 @@ class KubeletConfiguration(KeptObject, frozen=True):
     cgroup_driver: str = ""
     container_log_max_size: str = ""
     container_log_max_files: int | None = None
+    memory_throttling_factor: float | None = None
     feature_gates: dict[str, bool] | None = None

@@ -7,11 +7,19 @@ import msgspec
 from ingest.model.objects.base import Condition, KeptObject, Quantity, ResourceList, Resources
 
 
+class ContainerPort(KeptObject, frozen=True):
+    container_port: int = 0
+    host_port: int = 0
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    protocol: str = ""
+
+
 class Container(KeptObject, frozen=True):
     name: str
     restart_policy: str | None = None
     """`Always` on an init container makes it a sidecar."""
     resources: Resources | None = None
+    ports: list[ContainerPort] | None = None
 
 
 class MatchExpression(KeptObject, frozen=True):
@@ -35,8 +43,47 @@ class NodeAffinity(KeptObject, frozen=True):
     )
 
 
+class LabelSelector(KeptObject, frozen=True):
+    match_labels: dict[str, str] | None = None
+    match_expressions: list[MatchExpression] | None = None
+
+
+class PodAffinityTerm(KeptObject, frozen=True):
+    topology_key: str
+    label_selector: LabelSelector | None = None
+    namespaces: list[str] | None = None
+    namespace_selector: LabelSelector | None = None
+
+
+class PodAffinity(KeptObject, frozen=True):
+    """Of pods to pods, also that which keeps them apart."""
+
+    required: list[PodAffinityTerm] | None = msgspec.field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
 class Affinity(KeptObject, frozen=True):
     node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpreadConstraint(KeptObject, frozen=True):
+    topology_key: str
+    max_skew: int = 1
+    when_unsatisfiable: str = "DoNotSchedule"
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: list[str] | None = None
+
+
+class Named(KeptObject, frozen=True):
+    """A scheduling gate, or a claim of devices."""
+
+    name: str
 
 
 class Toleration(KeptObject, frozen=True):
@@ -55,14 +102,29 @@ class EmptyDir(KeptObject, frozen=True):
     size_limit: Quantity | None = None
 
 
+class VolumeClaim(KeptObject, frozen=True):
+    claim_name: str = ""
+
+
 class PodVolume(KeptObject, frozen=True):
-    """Of what kind a volume is, as far as the eviction manager counts it (rules: eviction-order)."""
+    """Of what kind a volume is, as far as the eviction manager counts it (rules: eviction-order), or the scheduler
+    looks at where it is (rules: scheduler-fit).
+    """
 
     name: str
     host_path: Present | None = None
     empty_dir: EmptyDir | None = None
     config_map: Present | None = None
     git_repo: Present | None = None
+    persistent_volume_claim: VolumeClaim | None = None
+    ephemeral: Present | None = None
+    gce_persistent_disk: Present | None = None
+    aws_elastic_block_store: Present | None = None
+    azure_disk: Present | None = None
+    cinder: Present | None = None
+    vsphere_volume: Present | None = None
+    iscsi: Present | None = None
+    rbd: Present | None = None
 
 
 class PodSpec(KeptObject, frozen=True):
@@ -80,6 +142,11 @@ class PodSpec(KeptObject, frozen=True):
     tolerations: list[Toleration] | None = None
     termination_grace_period_seconds: int | None = None
     volumes: list[PodVolume] | None = None
+    topology_spread_constraints: list[TopologySpreadConstraint] | None = None
+    scheduling_gates: list[Named] | None = None
+    resource_claims: list[Named] | None = None
+    host_network: bool = False
+    runtime_class_name: str = ""
 
 
 class ContainerTerminated(KeptObject, frozen=True):
@@ -142,13 +209,6 @@ class PodAnnotations(KeptObject, frozen=True, rename=None):
     crane_topology_result: str = msgspec.field(default="", name="topology.crane.io/topology-result")
 
 
-class PodLabels(KeptObject, frozen=True, rename=None):
-    """The labels that keep pod groups together (gang scheduling)."""
-
-    pod_group: str = msgspec.field(default="", name="pod-group.scheduling.sigs.k8s.io")
-    koordinator_gang: str = msgspec.field(default="", name="gang.scheduling.koordinator.sh/name")
-
-
 class PodMetadata(KeptObject, frozen=True):
     name: str
     namespace: str = "default"
@@ -158,7 +218,7 @@ class PodMetadata(KeptObject, frozen=True):
     deletion_timestamp: datetime | None = None
     owner_references: list[OwnerReference] | None = None
     annotations: PodAnnotations | None = None
-    labels: PodLabels | None = None
+    labels: dict[str, str] | None = None
 
 
 class Pod(KeptObject, frozen=True):

@@ -5,13 +5,15 @@ from typing import Final
 
 import msgspec
 
+from common.amounts import some
 from common.text import plain
 from leadsman.cli.present.tables import of_text, raw_rows
 from sql.database.open import Result
 from sql.questions.answers import CELL
 from sql.questions.cells import Column
 from sql.questions.fit import Known
-from streams.questions.fit import MILLI, Answer, NodeAnswer, Question
+from streams.questions.asked import MILLI, Question
+from streams.questions.fit import Answer, NodeAnswer
 from streams.rules.values.quantity import format_quantity
 
 SURE: Final = {
@@ -39,7 +41,7 @@ def fit_lines(known: Known, asked: Question, found: Answer) -> Iterator[str]:
         would = "one would fit" if each.takes else "none would"
         yield (
             f"The same pods placed again by {plain(each.strategy)}: {would}, "
-            f"{each.largest_fit_cpus} CPUs would be free on one NUMA node."
+            f"{some(each.largest_fit_cpus, 'CPU')} would be free on one NUMA node."
         )
 
 

@@ -1,6 +1,7 @@
 """What happened, in a form that a person likes to read: printed after a replay."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from rich.console import Console
@@ -14,7 +15,7 @@ from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import assumed_thresholds, lower_bounds, partial, without_rank
 from leadsman.web.reading.evidence import nothing_found
-from leadsman.web.reading.overview import read_overview, read_spans
+from leadsman.web.reading.overview import Overview, read_overview, read_spans
 from leadsman.web.reading.scope import ALL, Asked, choose
 from leadsman.web.reading.words import clock, moment
 from sql.database.open import Database
@@ -132,7 +133,7 @@ def _print_cluster(
         console.print(f"  {what} of namespace {plain(namespace)}; nodes and the cluster as a whole.", markup=False)
     for now, heading in ((True, f"At the end, {moment(view.scope.until)} UTC"), (False, "Earlier")):
         of_then = [_readable(item, command) for item in items if item.now is now]
-        _section(heading, of_then, len(view.nodes), console)
+        _section(heading, of_then, view, console)
     rows = database.query(_TIMELINE, {**parameters, "lines": lines}).rows
     if not rows and not items:
         console.print(f"  {nothing_found(view.evidence)}")
@@ -151,13 +152,13 @@ def _readable(item: Item, command: str | None) -> Item:
     return item._replace(step=f"{item.step.partition(': leadsman query')[0].rstrip('.')}." if item.step else "")
 
 
-def _section(heading: str, items: Sequence[Item], nodes: int, console: Console) -> None:
+def _section(heading: str, items: Sequence[Item], view: Overview, console: Console) -> None:
     """The page's cards, in the same words."""
     if not items:
         return
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for item in items:
-        table.add_row(Text(item.severity.label, style=_SEVERITIES[item.severity]), Text(_words(item, nodes)))
+        table.add_row(Text(item.severity.label, style=_SEVERITIES[item.severity]), Text(_words(item, view)))
     console.print(Text(heading, style="bold"))
     console.print(Padding(table, (0, 0, 0, 2)))
 
@@ -176,14 +177,20 @@ def _timeline(rows: Sequence[Sequence[Any]], console: Console) -> None:
     console.print(Padding(table, (0, 0, 0, 2)))
 
 
-def _words(item: Item, nodes: int) -> str:
+def _words(item: Item, view: Overview) -> str:
     """A card in one paragraph: what, since when, whose, why, where, and what to do next."""
-    times = "" if item.since is None else f", {'since ' if item.now else ''}{clock(item.since)}"
+    times = "" if item.since is None else f", {'since ' if item.now else ''}{_when(item.since, view)}"
     if item.since and item.until and not item.now and item.until > item.since:
         times += f" to {clock(item.until)}"
-    where = f"On {some(item.nodes)}." if item.nodes and nodes > 1 else ""
+    times += " or earlier" if item.or_earlier else ""
+    where = f"On {some(item.nodes)}." if item.nodes and len(view.nodes) > 1 else ""
     parts = (f"{item.title}{times}.", item.who and f"{item.who}.", item.text, where, item.step)
     return " ".join(plain(part, MOST) for part in parts if part)
+
+
+def _when(at: datetime, view: Overview) -> str:
+    """With its day where that is not the day of the end."""
+    return clock(at) if at.date() == view.scope.until.date() else moment(at)
 
 
 def _heading(database: Database, cluster: str, console: Console) -> None:

@@ -15,7 +15,8 @@ from sql.questions.ask import ask
 from sql.questions.fit import fit_document, read_known
 from sql.questions.limits import MIB, Limits
 from sql.questions.queries import run, saved_queries, saved_query
-from streams.questions.fit import answer, question
+from streams.questions.asked import question
+from streams.questions.fit import answer
 
 LIMITS: Final = Limits(rows=500, seconds=10, memory_bytes=256 * MIB, answer_bytes=4 * MIB)
 _STORY: Final = """

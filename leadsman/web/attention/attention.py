@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from common.amounts import some
 from common.text import plain
 from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings
@@ -11,10 +12,11 @@ from leadsman.web.attention.nodes import not_ready
 from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, waiting
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.begun import Since
 from leadsman.web.reading.evidence import freshness
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import sentence, some
+from leadsman.web.reading.words import sentence
 
 _SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
 MOST_WARNINGS: Final = 5
@@ -22,9 +24,13 @@ MOST_WARNINGS: Final = 5
 
 
 def attention(view: Overview) -> list[Item]:
-    """The items, worst first; of one severity in the order of these rules. A problem and its alert are one item."""
+    """The items, worst first; of one severity in the order of these rules. A problem and its alert are one item.
+
+    Before all comes that nothing is known of now: everything else is how it was then.
+    """
+    silence = list(_silence(view))
     items = [
-        *_silence(view),
+        *silence,
         *not_ready(view),
         *out_of_memory(view),
         *waiting(view),
@@ -33,7 +39,8 @@ def attention(view: Overview) -> list[Item]:
         *_without_statistics(view),
         *_without_news(view),
     ]
-    return sorted(_with_alerts(items, view.alerts or ()), key=lambda item: item.severity)
+    found = _with_alerts(items, view.alerts or ())
+    return found[: len(silence)] + sorted(found[len(silence) :], key=lambda item: item.severity)
 
 
 def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert]) -> list[Item]:
@@ -93,7 +100,8 @@ def _silence(view: Overview) -> Iterator[Item]:
     """The whole cluster is not heard of: nothing is known of how it is now."""
     evidence = view.evidence
     if evidence.stale:
-        title = "Nothing is known of now" if view.scope.now else "Nothing was seen towards the end of the range"
+        before = f"Nothing was seen {'towards the end of' if evidence.seen else 'in'} the range"
+        title = "Nothing is known of now" if view.scope.now else before
         text = f"{freshness(evidence)}. All else here is how it was then."
         step = "Check that Leadsman runs and what it may read: leadsman validate."
         yield Item(
@@ -115,10 +123,12 @@ _WARNINGS: Final = {
     "BackOff": "Crash loop: containers end and are restarted again and again",
     "ContainerGCFailed": "Garbage collection of containers fails",
     "Failed": "Containers could not be started",
+    "CgroupV1": "The node uses cgroup v1",
     "FailedAttachVolume": "Volumes could not be attached",
     "FailedCreate": "Pods could not be created",
     "FailedCreatePodSandBox": "Pod sandboxes could not be created",
     "FailedMount": "Volumes could not be mounted",
+    "MissingClusterDNS": "Pods use the node's DNS: the kubelet knows no cluster DNS",
     "NetworkNotReady": "The network of a node is not ready",
     "Unhealthy": "Probes failed",
 }
@@ -144,7 +154,8 @@ def _warnings(view: Overview) -> Iterator[Item]:
     if rest := rows[MOST_WARNINGS:]:
         text = ", ".join(f"{row['reason']} ({row['times']})" for row in rest)
         title = f"Warnings of {some(len(rest), 'more reason')}"
-        yield Item(Severity.WARNING, title, f"{text}.", (), "timeline", now=False, step=_EVENTS)
+        first, last = min(row["first_at"] for row in rest), max(row["last_at"] for row in rest)
+        yield Item(Severity.WARNING, title, f"{text}.", (), "timeline", False, first, last, step=_EVENTS)
 
 
 _EVENTS: Final = "Read the Events: leadsman query events."
@@ -173,16 +184,20 @@ def _of_events(row: RowDict) -> Item:
 
 def _without_statistics(view: Overview) -> Iterator[Item]:
     """Of a cluster that is heard of otherwise."""
-    nodes = tuple(node.name for node in view.nodes if node.known and node.stale)
-    if nodes and not view.evidence.stale:
-        ages = {node.sample_age for node in view.nodes if node.known and node.stale and node.sample_age}
+    silent = [node for node in view.nodes if node.known and node.stale]
+    if silent and not view.evidence.stale:
+        ages = {node.sample_age for node in silent if node.sample_age}
+        nodes, seen = tuple(node.name for node in silent), [node.last_sample_at for node in silent]
+        known = [at for at in seen if at is not None]
+        # of a node that was never sampled it is so for as long as it was looked at
+        since = Since(min(known)) if len(known) == len(seen) else Since(min(known, default=view.scope.since), True)
         last = f"The last sample: {min(ages)}. " if len(ages) == 1 else ""
-        title = f"No recent statistics of {len(nodes)} of {some(len(view.nodes), 'node')}"
-        text = f"{last}Their room and pressure ahead are not known."
+        of = "" if view.node else f" of {len(nodes)} of {some(len(view.nodes), 'node')}"
+        title = f"No recent statistics{of}"
+        text = f"{last}{'Its' if len(nodes) == 1 else 'Their'} room and pressure ahead are not known."
         step = "See which kubelets could not be read: leadsman query source_errors."
-        yield Item(
-            Severity.UNKNOWN, title, text, nodes, "unknown", step=step, about=(("StreamStalled", "stats/summary"),)
-        )
+        about = (("StreamStalled", "stats/summary"),)
+        yield Item(Severity.UNKNOWN, title, text, nodes, "unknown", step=step, about=about).begun(since)
 
 
 def _without_news(view: Overview) -> Iterator[Item]:
@@ -194,4 +209,5 @@ def _without_news(view: Overview) -> Iterator[Item]:
         title = f"{some(len(lost), 'alert')} without data"
         text = f"Whether {'it still holds' if len(lost) == 1 else 'they still hold'} is not known: {names}."
         nodes, since = distinct(alert.node for alert in lost), min(alert.ends_at or alert.starts_at for alert in lost)
-        yield Item(Severity.UNKNOWN, title, text, nodes, "alerts", since=since)
+        step = "Check that Leadsman runs and what it may read: leadsman validate."
+        yield Item(Severity.UNKNOWN, title, text, nodes, "alerts", since=since, step=step)

@@ -7,11 +7,8 @@ from typing import Final, NamedTuple
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.words import BROKEN_GC
 
-SOON_SECONDS: Final = 3600.0
 OFTEN: Final = 3
 """A node under pressure this many times in a range swings."""
-UNEVEN: Final = 0.5
-"""Skew ratio from which NUMA nodes are uneven, where it also strands CPUs."""
 _FAR: Final = 9.0
 """Room of a node without statistics: after every other."""
 
@@ -59,19 +56,6 @@ def _urgency(node: NodeLine) -> tuple[int, int, float, int, str]:
     return worst, -len(found), room, -((node.numa or {}).get("exclusive_cpus") or 0), node.name
 
 
-def pins(node: NodeLine) -> bool:
-    """Whether its CPU manager gives exclusive CPUs, as far as is known; else its free CPUs are no NUMA room."""
-    return (node.numa or {}).get("cpu_manager_policy") != "none"
-
-
-def is_uneven(node: NodeLine) -> bool:
-    """Whether exclusive CPUs lie unevenly on its NUMA nodes, and strand some."""
-    numa = node.numa
-    return (
-        numa is not None and pins(node) and (numa["skew_ratio"] or 0) >= UNEVEN and (numa["stranded_cpus"] or 0) > 0
-    )
-
-
 def _badge_ready(node: NodeLine) -> Badge | None:
     if node.ready is False:
         return Badge(Severity.CRITICAL, "not ready")
@@ -93,8 +77,7 @@ def _badge_margin(node: NodeLine) -> Badge | None:
     if nearest.met:
         severity = Severity.CRITICAL if nearest.hard_met else Severity.WARNING
         return Badge(severity, f"below {'hard' if nearest.hard_met else 'soft'} threshold")
-    soon = [margin for margin in node.margins if margin.seconds is not None and margin.seconds <= SOON_SECONDS]
-    acting = [margin for margin in soon if not margin.gc_first and not node.stale]
+    acting = not node.stale and any(margin.near and not margin.gc_first for margin in node.margins)
     return Badge(Severity.WARNING, "threshold near") if acting else None
 
 
@@ -117,11 +100,11 @@ def _badge_image_gc(node: NodeLine) -> Badge | None:
 
 
 def _badge_numa(node: NodeLine) -> Badge | None:
-    return Badge(Severity.WARNING, "NUMA uneven") if is_uneven(node) else None
+    return Badge(Severity.WARNING, "NUMA uneven") if node.uneven else None
 
 
 def _badge_fit(node: NodeLine) -> Badge | None:
-    over = [name for name, fit in node.fit.items() if fit.requested > fit.allocatable]
+    over = node.overcommitted
     return Badge(Severity.WARNING, f"{over[0]} overcommitted") if over else None
 
 

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from common.amounts import some
 from leadsman.web.attention.badges import Severity
 from leadsman.web.reading.scope import Scope
 from leadsman.web.reading.timeline import PIECES, Filter, Happened, Happening, Tick, ticks
-from leadsman.web.reading.words import BROKEN_GC, KINDS, some
+from leadsman.web.reading.words import BROKEN_GC, KINDS
 
 APART: Final = timedelta(minutes=10)
 """What happens again within this time, or within this part of a longer range, is the same episode."""

@@ -1,15 +1,19 @@
 """What needs attention by what Leadsman concluded: pure, from an overview."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import timedelta
 from typing import Final
 
-from leadsman.web.attention.badges import OFTEN, SOON_SECONDS, Severity, is_uneven
+from common.amounts import some
+from leadsman.web.attention.badges import OFTEN, Severity
 from leadsman.web.attention.item import Item, distinct
 from leadsman.web.attention.pods import evicted, rejected
+from leadsman.web.reading.begun import Since, earliest, first
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import BLIND_VERDICTS, duration, sentence, some
+from leadsman.web.reading.words import BLIND_VERDICTS, duration, measured, plainly, sentence, unit
 from streams.rules.eviction.signals import RESOURCES
 
 
@@ -43,31 +47,44 @@ def _thresholds_met(view: Overview) -> Iterator[Item]:
             found = hard if margin.hard_met else soft
             found.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, []).append(margin)
     for resource, nodes in hard.items():
-        yield _met(resource, "hard", nodes, Severity.CRITICAL, met_now)
+        yield _met(view, resource, "hard", nodes, met_now)
     for resource, nodes in soft.items():
         left = {name: margins for name, margins in nodes.items() if name not in hard.get(resource, {})}
         if left:
-            yield _met(resource, "soft", left, Severity.WARNING, met_now)
+            yield _met(view, resource, "soft", left, met_now)
 
 
 def _met(
-    resource: str, which: str, nodes: Mapping[str, Sequence[Margin]], severity: Severity, met_now: AbstractSet[str]
+    view: Overview, resource: str, which: str, nodes: Mapping[str, Sequence[Margin]], met_now: AbstractSet[str]
 ) -> Item:
     signals = distinct(margin.signal for margins in nodes.values() for margin in margins)
     name, margins = next(iter(nodes.items()))
-    words = "; ".join(f"{margin.signal}, {margin.words}" for margin in margins)
+    severity = Severity.CRITICAL if which == "hard" else Severity.WARNING
+    what = [measured(signal) for signal in signals]
+    are = "are below their" if unit(signals[0]) != "bytes" else "is below its"
+    alone = "; ".join(f"{measured(margin.signal)}: {margin.words}" for margin in margins)
     return Item(
         severity,
-        f"{signals[0]} is below its {which} threshold"
+        f"{_capital(what[0])} {are} {which} threshold"
         if len(signals) == 1
         else f"{_BELOW[resource]} below {which} thresholds",
-        f"{name}: {words}." if len(nodes) == 1 else f"{', '.join(signals)}, on {len(nodes)} nodes.",
+        _of(view, name, f"{alone}.") if len(nodes) == 1 else f"{_capital(', '.join(what))} on {len(nodes)} nodes.",
         tuple(nodes),
         "nodes",
         now=not met_now.isdisjoint(nodes),
         step=NEXT_EVICTION,
         about=tuple(("EvictionThresholdNear", signal) for signal in signals),
-    )
+        signals=signals,
+    ).begun(first(view.begun, which, signals, nodes))
+
+
+def _of(view: Overview, node: str, text: str) -> str:
+    """A text about one node, which a page of that node does not name again."""
+    return _capital(text) if view.node else f"{node}, {text}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 _BELOW: Final = {"memory": "Memory is", "ephemeral-storage": "Disks are", "inodes": "Inodes are", "pids": "PIDs are"}
@@ -127,12 +144,12 @@ def _nearing(view: Overview) -> Iterator[Item]:
         for node in view.nodes
         if not node.stale
         for margin in node.margins
-        if not margin.met and margin.seconds is not None and margin.seconds <= SOON_SECONDS
+        if margin.near and margin.seconds is not None
     ]
     acting = sorted(each for each in soon if not each[2].gc_first)
     if acting:
-        _, name, first = acting[0]
-        text = f"{name}: {first.signal}, {first.words}, {first.ahead}."
+        _, name, nearest = acting[0]
+        text = _of(view, name, f"{measured(nearest.signal)}: {nearest.words}, {nearest.ahead}.")
         yield Item(
             Severity.WARNING,
             "A threshold is near",
@@ -141,12 +158,22 @@ def _nearing(view: Overview) -> Iterator[Item]:
             "nodes",
             step=NEXT_EVICTION,
             about=(("EvictionThresholdNear", ""),),
-        )
+            signals=(nearest.signal,),
+        ).begun(_near_since(view, acting))
     saved = sorted(each for each in soon if each[2].gc_first)
     if saved:
-        text = f"{saved[0][1]}: {saved[0][2].signal}, {saved[0][2].ahead}, but image GC acts before that."
+        _, name, first_saved = saved[0]
+        text = f"{measured(first_saved.signal)}: {first_saved.ahead}, but image GC acts before that."
         step = "Nothing to do unless image GC fails: leadsman query image_gc_now."
-        yield Item(Severity.NOTE, "Image GC will act", text, distinct(each[1] for each in saved), "nodes", step=step)
+        nodes = distinct(each[1] for each in saved)
+        signals, text = (first_saved.signal,), _of(view, name, text)
+        item = Item(Severity.NOTE, "Image GC will act", text, nodes, "nodes", step=step, signals=signals)
+        yield item.begun(_near_since(view, saved))
+
+
+def _near_since(view: Overview, near: Sequence[tuple[float | None, str, Margin]]) -> Since | None:
+    """The signal that is near of each node, not another of it."""
+    return earliest(first(view.begun, "near", (margin.signal,), (name,)) for _, name, margin in near)
 
 
 def _pressure(view: Overview) -> Iterator[Item]:
@@ -169,8 +196,10 @@ def _pressure(view: Overview) -> Iterator[Item]:
     swinging = [node for node in view.nodes if node.times_under_pressure >= OFTEN]
     if swinging:
         most = max(swinging, key=lambda node: node.times_under_pressure)
-        text = f"{most.name} came under pressure {most.times_under_pressure} times."
+        who = "The node" if view.node else most.name
+        text = f"{who} came under pressure {most.times_under_pressure} times."
         names = tuple(node.name for node in swinging)
+        spans = [node.under_pressure for node in swinging if node.under_pressure is not None]
         yield Item(
             Severity.WARNING,
             "In and out of pressure",
@@ -178,28 +207,30 @@ def _pressure(view: Overview) -> Iterator[Item]:
             names,
             "timeline",
             now=False,
+            since=min((span[0] for span in spans), default=None),
+            until=max((span[1] for span in spans), default=None),
             step="Find what fills it again: leadsman query pressure_oscillation.",
             about=(("PressureOscillation", ""),),
         )
 
 
 def _overcommitted(view: Overview) -> Iterator[Item]:
-    over: dict[str, list[str]] = {}
-    for node in view.nodes:
-        for resource, fit in node.fit.items():
-            if fit.requested > fit.allocatable:
-                over.setdefault(resource, []).append(node.name)
-    for resource, nodes in over.items():
-        text = f"Pods request more {resource} than {some(len(nodes), 'node')} can give."
+    over = Counter(resource for node in view.nodes for resource in node.overcommitted)
+    nodes = tuple(node.name for node in view.nodes if node.overcommitted)
+    if nodes:
+        each = [f"{_REQUESTED.get(name, name)} on {some(count, 'node')}" for name, count in over.most_common()]
         yield Item(
             Severity.WARNING,
-            f"More {resource} requested than allocatable",
-            text,
-            tuple(nodes),
+            "More requested than allocatable",
+            f"Pods request more than there is to give: {', '.join(each)}.",
+            nodes,
             "nodes",
-            step="Move pods, or raise requests to what is used: leadsman query over_request.",
-            about=(("NodeOvercommitted", f" {resource}, "),),
-        )
+            step="Move pods, or lower requests to what is used: leadsman query over_request.",
+            about=(("NodeOvercommitted", ""),),
+        ).begun(first(view.begun, "over", over, nodes))
+
+
+_REQUESTED: Final = {"cpu": "CPUs", "ephemeral-storage": "ephemeral storage"}
 
 
 def _numa(view: Overview) -> Iterator[Item]:
@@ -208,28 +239,32 @@ def _numa(view: Overview) -> Iterator[Item]:
         names = (*late["youngest_nodes"], *late["oldest_nodes"])
         title = "Nodes that joined later stay emptier"
         step = "See by which placement pods would be even: leadsman query numa_whatif."
-        yield Item(Severity.WARNING, title, sentence(late["explanation"]), names, "numa", step=step)
-    nodes = [node for node in view.nodes if is_uneven(node)]
+        item = Item(Severity.WARNING, title, sentence(late["explanation"]), names, "numa", step=step)
+        yield item.begun(first(view.begun, "late", ("",), ("",)))
+    nodes = [node for node in view.nodes if node.uneven]
     if nodes:
-        first = max(nodes, key=lambda node: (node.numa or {})["stranded_cpus"])
-        numa = first.numa or {}
+        most = max(nodes, key=lambda node: (node.numa or {})["stranded_cpus"])
+        numa = most.numa or {}
         largest = f"the largest exclusive pod that fits has {numa['largest_fit_cpus']}"
-        text = f"{first.name}: {numa['free_cpus']} CPUs are free, {largest}."
+        free = some(numa["free_cpus"], "CPU is free", "CPUs are free")
+        text = _of(view, most.name, f"{free}, {largest}.")
+        names = tuple(node.name for node in nodes)
         yield Item(
             Severity.WARNING,
             "Uneven NUMA nodes",
             text,
-            tuple(node.name for node in nodes),
+            names,
             "numa",
             step="See where exclusive CPUs are free: leadsman query numa_map.",
             about=(("NUMASkewHigh", ""), ("NUMAFragmented", "")),
-        )
+        ).begun(first(view.begun, "uneven", ("",), names))
 
 
 def _sources(view: Overview) -> Iterator[Item]:
     for row in view.unknown.source_errors:
         if row["kind"] == "silent":
-            text = f"Nothing was heard for up to {duration(row['longest_silence_seconds'])}. {row['last_error']}"
+            silence = duration(row["longest_silence_seconds"])
+            text = f"Nothing was heard for up to {silence}. {sentence(plainly(row['last_error']))}"
             title, nodes = f"{row['resource']} fell silent", tuple(row["nodes"])
             yield Item(
                 Severity.WARNING,
@@ -238,6 +273,7 @@ def _sources(view: Overview) -> Iterator[Item]:
                 nodes,
                 "unknown",
                 now=False,
+                since=min(row["first_at"], row["last_at"] - timedelta(seconds=row["longest_silence_seconds"] or 0)),
                 until=row["last_at"],
                 step="Check that it answers and what Leadsman may read: leadsman validate.",
                 about=(("StreamStalled", row["resource"]),),

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from common.amounts import some
 from common.text import plain
 from leadsman.web.attention.badges import Severity
 from leadsman.web.reading.asked import RowDict
-from leadsman.web.reading.words import some
+from leadsman.web.reading.begun import Since
 
 OWNERS: Final = 3
 """Whose pods they are: so many are named."""
@@ -36,6 +37,14 @@ class Item(NamedTuple):
     """The one thing to do next."""
     about: tuple[tuple[str, str], ...] = ()
     """Names of alerts about the same problem, each with words of its summary that tell it from others of its name."""
+    or_earlier: bool = False
+    """It was so at `since` already, when it was first seen."""
+    signals: tuple[str, ...] = ()
+    """The eviction signals that it is about, as the kubelet spells them."""
+
+    def begun(self, since: Since | None) -> "Item":
+        """The same, lasting since then."""
+        return self if since is None else self._replace(since=since.at, or_earlier=since.or_earlier)
 
 
 def distinct(names: Iterable[str]) -> tuple[str, ...]:

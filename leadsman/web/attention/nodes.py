@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
+from common.amounts import some
 from common.text import plain
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
 from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.begun import first
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import sentence, some
+from leadsman.web.reading.words import sentence
 from streams.rules.pod_ends.drains import drainer
 
 
@@ -22,18 +24,20 @@ def not_ready(view: Overview) -> Iterator[Item]:
         step = (
             f"See kubectl describe node {plain(rows[0]['node'])} and the logs of its kubelet and container runtime."
         )
-        yield _of(rows, Severity.CRITICAL, f"{len(rows)} {of} not Ready", text, step)
+        yield _of(rows, Severity.CRITICAL, "Not Ready" if view.node else f"{len(rows)} {of} not Ready", text, step)
     if rows := [row for row in others if row["ready"] is None]:
         text = "The kubelet does not report, or the Node has no condition Ready. Whether its pods run is not known."
         step = f"Look at the machine of {plain(rows[0]['node'])}, its kubelet and its network."
-        yield _of(rows, Severity.CRITICAL, f"{len(rows)} {of} with Ready unknown", text, step)
+        title = "Ready is unknown" if view.node else f"{len(rows)} {of} with Ready unknown"
+        yield _of(rows, Severity.CRITICAL, title, text, step)
     if drained:
         down = sum(not row["ready"] for row in drained)
-        text = "No new pods are placed there." + (
-            f" {down} of them {'is' if down == 1 else 'are'} not Ready." if down else ""
-        )
+        of_them = "It is" if view.node else f"{down} of them {'is' if down == 1 else 'are'}"
+        text = "No new pods are placed there." + (f" {of_them} not Ready." if down else "")
         step = f"When the maintenance is over: kubectl uncordon {plain(drained[0]['node'])}."
-        yield _of(drained, Severity.NOTE, f"{len(drained)} {of} cordoned", text, step)._replace(since=None)
+        title = "Cordoned" if view.node else f"{len(drained)} {of} cordoned"
+        item = _of(drained, Severity.NOTE, title, text, step)._replace(since=None)
+        yield item.begun(first(view.begun, "cordoned", ("",), item.nodes))
 
 
 def _of(rows: Sequence[RowDict], severity: Severity, title: str, text: str, step: str) -> Item:

@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from common.amounts import some
 from common.text import plain
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item, distinct, first_owner, whose
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import sentence, some
+from leadsman.web.reading.words import sentence
 from streams.alerting.rejections import because
 from streams.rules.pod_ends.causes import UNSEEN_BY_SCHEDULER
 
@@ -130,5 +131,6 @@ def _group(row: RowDict) -> str:
     if row["pods"] == 1:
         who = f"{plain(row['namespace'])}/{plain(row['pod'])}"
     else:
-        who = f"{row['pods']}{' of ' + plain(row['owner']) if row['owner'] else ''} in {plain(row['namespace'])}"
+        owner = plain(row["owner"]).replace("/", " ", 1)
+        who = f"{row['pods']}{' of ' + owner if owner else ''} in {plain(row['namespace'])}"
     return f"{who} on {plain(row['node'])}" if row["node"] else who

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from common.amounts import some
 from leadsman.web.reading.evidence import freshness
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import duration, moment, some
+from leadsman.web.reading.words import duration, moment, plainly
 
 
 def unknowns(view: Overview) -> list[tuple[str, tuple[str, ...]]]:
@@ -33,7 +34,8 @@ def partial(left_out: int) -> str:
 def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     evidence = view.evidence
     if evidence.stale:
-        yield f"What happened towards the end of this range. {freshness(evidence)}.", ()
+        when = "towards the end of" if evidence.seen else "in"
+        yield f"What happened {when} this range. {freshness(evidence)}.", ()
     if not evidence.pods_seen:
         yield "No pod was seen: evictions, OOM kills, rejections and pending pods are not known.", ()
 
@@ -74,7 +76,7 @@ def _sources(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     for row in view.unknown.source_errors:
         if row["kind"] == "partial":
             since = f"{row['resource']}, since {moment(row['first_at'])} UTC"
-            yield f"{partial(row['left_out'])} ({since}). The last: {row['last_error']}", ()
+            yield f"{partial(row['left_out'])} ({since}). The last: {plainly(row['last_error'])}", ()
             continue
         silence = row["longest_silence_seconds"]
         what = {
@@ -83,7 +85,7 @@ def _sources(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
             "behind": "has messages that Kafka will delete before they are read",
         }.get(row["kind"], "could not be read")
         yield (
-            f"{row['resource']} {what} ({some(row['times'], 'time')}). The last: {row['last_error']}",
+            f"{row['resource']} {what} ({some(row['times'], 'time')}). The last: {plainly(row['last_error'])}",
             tuple(row["nodes"]),
         )
     for row in view.unknown.dead_letters:

@@ -100,7 +100,7 @@ def read_charts(db: Database, scope: Scope, near: Mapping[str, Sequence[Margin]]
     if not near:
         return {}
     lines: dict[str, dict[str, RowDict]] = {}
-    for row in _lines(db, scope, list(near)):
+    for row in read_lines(db, scope, list(near)):
         lines.setdefault(row["node"], {})[row["signal"]] = row
     settings: dict[str, list[RowDict]] = {}
     for row in ask(db, "gc_settings", scope, nodes=list(near)):
@@ -179,7 +179,8 @@ def _chart(
     )
 
 
-def _lines(db: Database, scope: Scope, nodes: list[str]) -> list[RowDict]:
+def read_lines(db: Database, scope: Scope, nodes: list[str]) -> list[RowDict]:
+    """What was left of each signal of each node, with its thresholds, step by step. Raises DatabaseError."""
     step = step_seconds(scope)
     if step < ROLLUP_SECONDS:
         found = ask(db, "charts", scope, nodes=nodes, step=step)

@@ -3,9 +3,10 @@
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from common.amounts import some
 from leadsman.web.reading.asked import ask
 from leadsman.web.reading.scope import Scope
-from leadsman.web.reading.words import duration, moment, some
+from leadsman.web.reading.words import duration, moment
 from sql.database.open import Database
 from streams.alerting.active import SILENT
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.scope import BadScope
-from leadsman.web.reading.words import percent
+from leadsman.web.reading.words import measured, percent
 
 ROOMS: Final = {
     "": "Least",
@@ -180,8 +180,8 @@ def _words(node: NodeLine, level: Level, left: float | None, room: str) -> str:
         parts.append(f"{percent(left)} of CPU not requested")
     else:
         nearest = _nearest(node, room)
-        signal = "" if nearest is None else nearest.signal
-        parts.append(f"{signal} below its threshold" if left < 0 else f"{signal} {percent(left)} left")
+        signal = "" if nearest is None else measured(nearest.signal)
+        parts.append(f"{signal}: below the threshold" if left < 0 else f"{signal}: {percent(left)} left")
     if node.evicted.pressure:
         parts.append(f"{node.evicted.pressure} evicted")
     return ", ".join(parts)
@@ -190,7 +190,7 @@ def _words(node: NodeLine, level: Level, left: float | None, room: str) -> str:
 def _text(level: Level, choice: Choice) -> str:
     scarce, low, some = (f"{step * 100:g}" for step in choice.steps)
     return {
-        Level.UNKNOWN: "no evidence",
+        Level.UNKNOWN: "not known",
         Level.BELOW: "more than all" if choice.room == "cpu" else "below threshold",
         Level.SCARCE: f"under {scarce} %",
         Level.LOW: f"{scarce} to {low} %",

@@ -8,6 +8,8 @@ from common.durations import ahead_in_words
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.words import amount
 
+SOON_SECONDS: Final = 3600.0
+"""A threshold that is met within this time is near."""
 FAR: Final = 2.0
 """Room of a signal that has no threshold: beyond every real one."""
 
@@ -52,6 +54,11 @@ class Margin(NamedTuple):
     @property
     def met(self) -> bool:
         return self.hard_met or self.soft_met
+
+    @property
+    def near(self) -> bool:
+        """Not met, but soon."""
+        return not self.met and self.seconds is not None and self.seconds <= SOON_SECONDS
 
     @property
     def words(self) -> str:

@@ -15,6 +15,8 @@ HARMLESS: Final = "benign_startup"
 FRESH: Final = timedelta(minutes=10)
 """Nodes observed within this time before the last one are read together."""
 MOST_SILENT: Final = 50
+UNEVEN: Final = 0.5
+"""Skew ratio from which NUMA nodes are uneven, where it also strands CPUs."""
 _State: TypeAlias = tuple[bool | None, int, int, str, str, str]
 """Of `nodes`: ready, unschedulable, deleted, kubelet version, zone key, pool."""
 
@@ -76,6 +78,31 @@ class NodeLine(NamedTuple):
     """By condition at the end."""
     pool: str = ""
     """Empty where no label names one."""
+    last_sample_at: datetime | None = None
+    """In whatever range."""
+    under_pressure: tuple[datetime, datetime] | None = None
+    """In the range, from when it first came under pressure until the last change."""
+
+    @property
+    def pins(self) -> bool:
+        """Whether its CPU manager gives exclusive CPUs, as far as is known; else its free CPUs are no NUMA room."""
+        return (self.numa or {}).get("cpu_manager_policy") != "none"
+
+    @property
+    def uneven(self) -> bool:
+        """Whether exclusive CPUs lie unevenly on its NUMA nodes, and strand some."""
+        numa = self.numa
+        return (
+            numa is not None
+            and self.pins
+            and (numa["skew_ratio"] or 0) >= UNEVEN
+            and (numa["stranded_cpus"] or 0) > 0
+        )
+
+    @property
+    def overcommitted(self) -> tuple[str, ...]:
+        """Resources of which pods request more than it can give."""
+        return tuple(name for name, fit in self.fit.items() if fit.requested > fit.allocatable)
 
 
 def read_nodes(
@@ -108,6 +135,8 @@ def read_nodes(
             pressure=tuple(row["condition"] for row in pressure.get(name, ()) if row["under"]),
             pressure_since={row["condition"]: row["changed_at"] for row in pressure.get(name, ()) if row["under"]},
             times_under_pressure=sum(row["times"] for row in pressure.get(name, ())),
+            under_pressure=_spanned(pressure.get(name, ())),
+            last_sample_at=last.get(name),
             image_gc=verdicts.get(name, ""),
             numa=skews.get(name),
         )
@@ -182,6 +211,11 @@ def _evicted(row: RowDict) -> Evicted:
     if not counts.pressure + counts.own_limit:
         return counts
     return counts._replace(first_at=row["first_at"], last_at=row["last_at"])
+
+
+def _spanned(changes: Iterable[RowDict]) -> tuple[datetime, datetime] | None:
+    began = [row for row in changes if row["times"]]
+    return (min(row["first_at"] for row in began), max(row["changed_at"] for row in began)) if began else None
 
 
 def _grouped(found: Iterable[RowDict]) -> dict[str, list[RowDict]]:

@@ -129,7 +129,7 @@ def _place(nth: int, signal: str, layout: Layout, pod: RankedPod, measured: RowD
         pod.name,
         pod.priority,
         amount(usage, signal),
-        amount(request, signal) if has_request else "",
+        ("no request" if not request else f"of {amount(request, signal)}") if has_request else "",
         usage if has_request else None,
         request if has_request else None,
         course,

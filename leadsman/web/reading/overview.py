@@ -1,11 +1,13 @@
-"""What is known of a whole cluster in a range."""
+"""What is known of a whole cluster in a range, or of one of its nodes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from leadsman.web.reading.alerts import Alert, read_alerts
 from leadsman.web.reading.asked import RowDict, ask, has_table, rows
-from leadsman.web.reading.evidence import Evidence, read_evidence
+from leadsman.web.reading.begun import Begun, read_begun
+from leadsman.web.reading.evidence import Evidence, of_node, read_evidence
 from leadsman.web.reading.nodes import NodeLine, read_nodes
 from leadsman.web.reading.scope import Scope, Span
 from sql.database.open import Database
@@ -52,6 +54,10 @@ class Overview(NamedTuple):
     """Evictions by owner, node and resource, the most first."""
     killed: tuple[RowDict, ...] = ()
     """OOM kills, and rejections at admission, by owner, node and reason, the most first."""
+    begun: Begun = MappingProxyType({})
+    """Since when nodes are as they are at the end."""
+    node: str = ""
+    """Only what concerns this one; empty is the whole cluster."""
 
 
 def read_spans(db: Database) -> list[Span]:
@@ -61,33 +67,74 @@ def read_spans(db: Database) -> list[Span]:
     return [Span(**row) for row in rows(db, "clusters", {})]
 
 
-def read_overview(db: Database, scope: Scope, spans: Iterable[Span]) -> Overview:
-    """Everything about the cluster but the lines of its story. Raises DatabaseError."""
-    skews = {row["node"]: row for row in ask(db, "numa_skew", scope, node="")}
-    image_gc = read_image_gc(db, scope)
-    nodes = read_nodes(db, scope, skews, image_gc)
+def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str = "") -> Overview:
+    """Everything about the cluster but the lines of its story; of a node, what needs attention there rests on, and no
+    nodes where nothing names it in the range. Raises DatabaseError.
+    """
+    skews = {row["node"]: row for row in ask(db, "numa_skew", scope, node=node)}
+    image_gc = read_image_gc(db, scope, node)
+    nodes = read_nodes(db, scope, skews, image_gc, node)
     evidence = read_evidence(db, scope)
-    alerts = read_alerts(db, evidence)
-    return Overview(
+    alerts = read_alerts(db, evidence, node)
+    not_ready = tuple(ask(db, "not_ready", scope, node=node))
+    late_joiners = next(iter(ask(db, "late_joiners", scope)), None)
+    view = Overview(
         scope,
         tuple(spans),
         nodes,
         None if alerts is None else tuple(alerts),
         tuple(image_gc),
         skews.get(""),
-        next(iter(ask(db, "late_joiners", scope)), None),
-        tuple(ask(db, "numa_whatif", scope)),
-        tuple(ask(db, "numa_failures", scope)),
-        tuple(ask(db, "blind_spots", scope)),
-        tuple(ask(db, "pending", scope)),
-        _unknown(db, scope, nodes),
+        late_joiners,
+        () if node else tuple(ask(db, "numa_whatif", scope)),
+        tuple(ask(db, "numa_failures", scope, node=node)),
+        tuple(ask(db, "blind_spots", scope, node=node)),
+        () if node else tuple(ask(db, "pending", scope)),
+        _unknown(db, scope, nodes, node),
         evidence,
-        tuple(ask(db, "waiting", scope, node="")),
-        tuple(ask(db, "warnings", scope)),
-        tuple(ask(db, "not_ready", scope)),
-        tuple(ask(db, "evicted_by_owner", scope)),
-        tuple(ask(db, "killed_by_owner", scope)),
+        tuple(ask(db, "waiting", scope, node=node)),
+        tuple(read_warnings(db, scope, [node] if node else []).get(node, ())),
+        not_ready,
+        tuple(ask(db, "evicted_by_owner", scope, node=node)),
+        tuple(ask(db, "killed_by_owner", scope, node=node)),
+        read_begun(db, scope, nodes, not_ready, late=late_joiners is not None),
     )
+    return narrowed(view, nodes[0], view.warnings) if node and nodes else view
+
+
+def narrowed(view: Overview, node: NodeLine, warnings: Sequence[RowDict]) -> Overview:
+    """What concerns one node of it, with its own warnings: those of a cluster are summed up over its nodes."""
+
+    def on_it(rows: Iterable[RowDict]) -> tuple[RowDict, ...]:
+        return tuple(row for row in rows if row["node"] == node.name)
+
+    late, unknown = view.late_joiners, view.unknown
+    return view._replace(
+        node=node.name,
+        nodes=(node,),
+        alerts=None if view.alerts is None else tuple(alert for alert in view.alerts if alert.node == node.name),
+        image_gc=on_it(view.image_gc),
+        late_joiners=late if late and node.name in (*late["youngest_nodes"], *late["oldest_nodes"]) else None,
+        numa_failures=on_it(view.numa_failures),
+        blind_spots=on_it(view.blind_spots),
+        unknown=unknown._replace(
+            source_errors=tuple(row for row in unknown.source_errors if node.name in row["nodes"])
+        ),
+        evidence=of_node(view.evidence, node.sampled_at),
+        waiting=on_it(view.waiting),
+        warnings=tuple(warnings),
+        not_ready=on_it(view.not_ready),
+        evicted=on_it(view.evicted),
+        killed=on_it(view.killed),
+    )
+
+
+def read_warnings(db: Database, scope: Scope, nodes: Sequence[str]) -> Mapping[str, Sequence[RowDict]]:
+    """Warnings by reason of each of the nodes; without any, those of the cluster under an empty name."""
+    found: dict[str, list[RowDict]] = {}
+    for row in ask(db, "warnings", scope, nodes=nodes):
+        found.setdefault(row["node"], []).append(row)
+    return found
 
 
 def read_dead_letters(db: Database, cluster: str = "") -> list[RowDict]:
@@ -107,7 +154,10 @@ def read_image_gc(db: Database, scope: Scope, node: str = "") -> list[RowDict]:
     return ask(db, "image_gc", scope, node=node)
 
 
-def _unknown(db: Database, scope: Scope, nodes: Iterable[NodeLine]) -> Unknown:
+def _unknown(db: Database, scope: Scope, nodes: Iterable[NodeLine], node: str) -> Unknown:
+    errors = tuple(ask(db, "source_errors", scope, node=node))
+    if node:
+        return Unknown(0, (), 0, (), 0, 0, errors, ())
     (counted,) = ask(db, "unknown", scope)
     return Unknown(
         counted["lower_bounds"],
@@ -116,6 +166,6 @@ def _unknown(db: Database, scope: Scope, nodes: Iterable[NodeLine]) -> Unknown:
         tuple(node.name for node in nodes if node.known and node.sampled_at is None),
         counted["nodes_with_settings"],
         counted["nodes_with_numa"],
-        tuple(ask(db, "source_errors", scope)),
+        errors,
         tuple(read_dead_letters(db, scope.cluster)),
     )

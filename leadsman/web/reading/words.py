@@ -1,11 +1,22 @@
 """Amounts, times and signals in words, for people."""
 
 from datetime import datetime
+from re import match
 from typing import Final
 
 from common import amounts
 from common.durations import in_words
-from streams.rules.eviction.signals import PID_AVAILABLE
+from streams.rules.eviction.signals import (
+    ALLOCATABLE_MEMORY_AVAILABLE,
+    CONTAINERFS_AVAILABLE,
+    CONTAINERFS_INODES_FREE,
+    IMAGEFS_AVAILABLE,
+    IMAGEFS_INODES_FREE,
+    MEMORY_AVAILABLE,
+    NODEFS_AVAILABLE,
+    NODEFS_INODES_FREE,
+    PID_AVAILABLE,
+)
 
 KINDS: Final = {
     "alert": "Alert",
@@ -46,7 +57,36 @@ STRATEGIES: Final = {
     "most_allocated": "Most allocated",
     "least_allocated": "Least allocated",
     "distribute_evenly": "Distribute evenly",
+    "spread_by_pcpus": "Spread by physical cores",
+    "full_pcpus_only": "Full physical cores only",
 }
+
+_EXCEPTIONS: Final = {
+    "ConnectionRefusedError": "connection refused",
+    "ConnectionResetError": "connection reset",
+    "ServerDisconnectedError": "the connection was closed before an answer",
+    "CertificateError": "its certificate is not trusted",
+    "gaierror": "its name has no address",
+    "TimeoutError": "no answer in time",
+    "ConnectorError": "it cannot be reached",
+}
+"""Of Python and its libraries, the most exact first: older captures have them as they were raised."""
+_MEASURED: Final = {
+    MEMORY_AVAILABLE: "memory",
+    ALLOCATABLE_MEMORY_AVAILABLE: "memory that pods may use",
+    NODEFS_AVAILABLE: "the node's file system",
+    NODEFS_INODES_FREE: "inodes of the node's file system",
+    IMAGEFS_AVAILABLE: "the image file system",
+    IMAGEFS_INODES_FREE: "inodes of the image file system",
+    CONTAINERFS_AVAILABLE: "the file system of containers",
+    CONTAINERFS_INODES_FREE: "inodes of the file system of containers",
+    PID_AVAILABLE: "process IDs",
+}
+
+
+def measured(signal: str) -> str:
+    """What an eviction signal is about, as inodes of the node's file system; an unknown signal as it is."""
+    return _MEASURED.get(signal, signal)
 
 
 def unit(signal: str) -> str:
@@ -79,7 +119,8 @@ def resource(value: float | None, name: str) -> str:
     if value is None:
         return "unknown"
     if name == "cpu":
-        return f"{value / 1000:.4g} CPU"
+        cpus = f"{value / 1000:.4g}"
+        return f"{cpus} CPU" if cpus == "1" else f"{cpus} CPUs"
     return size(value) if name in {"memory", "ephemeral-storage"} or name.startswith("hugepages-") else count(value)
 
 
@@ -111,9 +152,12 @@ def short(at: datetime) -> str:
     return f"{at.day} {at:%b %H:%M}"
 
 
-def some(number: int, one: str, many: str = "") -> str:
-    """A number with its word, as 1 pod, 2 pods."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def plainly(error: str) -> str:
+    """What a source said; an exception as it was raised in words."""
+    if not match(r"[\w.]+(Error|Exception)\(", error):
+        return error
+    words = (text for name, text in _EXCEPTIONS.items() if f"{name}(" in error)
+    return next(words, f"it could not be read ({error})")
 
 
 def sentence(text: str) -> str:

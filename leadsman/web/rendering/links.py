@@ -18,6 +18,9 @@ RUNBOOKS: Final = "/runbooks/"
 GIVEN: Final = "p."
 """Before the name of a question's parameter, in an address."""
 NUMA: Final = "/numa"
+OF_CLUSTER: Final = frozenset({"scheduler", "unknown"})
+OF_NODE: Final = {"nodes": "margins"}
+"""Sections of a cluster's page that a node's page has not, or has by another name."""
 
 
 class Links:
@@ -35,6 +38,7 @@ class Links:
         shown: Mapping[str, str] = {},
     ) -> None:
         self._scope = ({} if scope is None else scope.address()) | ({"live": "1"} if live else {})
+        self._range = (scope.since, scope.until) if isinstance(scope, Scope) else None
         self._wider = _around(scope) if isinstance(scope, Scope) else None
         self._shown = {name: value for name, value in shown.items() if value}
         self.live = live
@@ -92,6 +96,24 @@ class Links:
         kept = {**_only(self._scope, "cluster"), **self._here(), **self._shown}
         return _address(self.path, {**kept, **self._wider})
 
+    def earlier(self) -> str:
+        """This page, of the range of the same length before this one; empty where it has none."""
+        return self._moved(-1)
+
+    def later(self) -> str:
+        """Of the one after it."""
+        return self._moved(1)
+
+    def _moved(self, by: int) -> str:
+        if self._range is None:
+            return ""
+        since, until = self._range
+        length = (until - since) * by
+        kept = {**_only(self._scope, "cluster"), **self._here(), **self._shown}
+        return _address(
+            self.path, {**kept, "since": address_time(since + length), "until": address_time(until + length)}
+        )
+
     def kinds(self) -> list[tuple[str, tuple[str, str]]]:
         """This page with only one kind of finding in its story: each kind with its name and address."""
         return [
@@ -114,20 +136,28 @@ class Links:
         query: SavedQuery | None = None,
         given: Mapping[str, str] | None = None,
         *,
+        node: str = "",
         sql: str = "",
         csv: bool = False,
     ) -> str:
-        """A saved question or SQL and its answer, or the empty box; of a node's page, about that node.
+        """A saved question or SQL and its answer, or the empty box; about the cluster of this page, and the node.
 
-        Empty where the page asks nothing of any server.
+        Of a node's page, about that node. Empty where the page asks nothing of any server.
         """
         if not self.site:
             return ""
-        about = {"node": self.at_node} if self.at_node else {}
+        of = {"cluster": self._scope.get("cluster", ""), "node": node or self.at_node}
+        about = {name: value for name, value in of.items() if value}
         known = {each.name for each in query.parameters} if query else set(given or ())
         bound = {GIVEN + name: value for name, value in {**about, **(given or {})}.items() if name in known}
         what = {"name": query.name} if query else {"sql": sql} if sql else {}
         return _address(ASK, {**self._scope, **what, **bound, **({"format": "csv"} if csv else {})})
+
+    def section(self, anchor: str) -> str:
+        """Where more is about what needs attention; what a node's page has not is on that of its cluster."""
+        if self.path != NODE:
+            return f"#{anchor}"
+        return f"{self.home()}#{anchor}" if anchor in OF_CLUSTER else f"#{OF_NODE.get(anchor, anchor)}"
 
     def fields(self) -> Mapping[str, str]:
         """What a form of this page carries along."""

@@ -11,6 +11,7 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from markupsafe import Markup, escape
 
+from common.text import plain
 from leadsman.web.rendering.links import Links
 from sql.questions.queries import SavedQuery, saved_queries
 from streams.alerting.runbook import Runbook, runbooks
@@ -19,6 +20,7 @@ _COMMAND: Final = re.compile(r"(?P<command>[^#]*?)\s*(?:#\s*(?P<note>.*))?")
 _QUESTION: Final = re.compile(r"leadsman query (?P<name>\w+)(?P<given>(?: --param \w+=\S+)*)")
 _GIVEN: Final = re.compile(r"--param (\w+)=(\S+)")
 LEVELS: Final = 6
+MOST_STEP: Final = 400
 
 
 class _Rendered(RendererHTML):
@@ -62,6 +64,16 @@ def runbook_html(runbook: Runbook, links: Links, deeper: int = 0) -> Markup:
     """Its text; the headings are `deeper` levels below their own."""
     env = {"links": links, "deeper": deeper, "name": runbook.name}
     return Markup(_parser().render(runbook.text, env))  # noqa: S704 - HTML in the text is escaped by the parser
+
+
+def step_html(step: str, links: Links, nodes: Sequence[str] = ()) -> Markup:
+    """What to do next, with a text of its own or a cluster: the question at its end is a link that asks it, about the
+    node where it concerns a single one.
+    """
+    words, _, command = plain(step, MOST_STEP).partition(": leadsman query ")
+    asked = _question(f"leadsman query {command.rstrip('.')}")
+    address = links.ask(*asked, node=nodes[0] if len(nodes) == 1 else "") if asked else ""
+    return Markup('<a href="{}">{}</a>.').format(address, words) if address else escape(plain(step, MOST_STEP))
 
 
 @cache

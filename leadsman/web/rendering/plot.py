@@ -5,11 +5,13 @@ from datetime import UTC, datetime
 from math import ceil, floor, log10
 from typing import Final, NamedTuple, TypedDict
 
-from leadsman.web.reading.charts import Chart, Threshold
+from leadsman.web.reading.charts import Chart, Line, Threshold
 from leadsman.web.reading.scope import Scope
+from leadsman.web.reading.strip import Strip
 from leadsman.web.reading.timeline import Tick, ticks
 from leadsman.web.reading.words import amount, unit
 from leadsman.web.rendering.lanes import PlotLane
+from leadsman.web.rendering.notes import Course, placed
 
 TOP: Final = 24
 HEIGHT: Final = 280
@@ -96,6 +98,8 @@ class ChartData(TypedDict):
     high: float
     at: tuple[int, ...]
     lowest: tuple[int, ...]
+    moment: int
+    """Which is read out at first: the nearest to a threshold."""
     thresholds: list[tuple[str, str, tuple[tuple[int, int | None], ...]]]
     pressure: list[tuple[int, int]]
 
@@ -152,6 +156,41 @@ class Plot(NamedTuple):
         return (lowest - max((bound for _, bound in acting), default=0)) / max(1, self.chart.margin.capacity) > _FAR
 
 
+class StripPlot(NamedTuple):
+    """A strip as it is drawn, with the range as a window in it; in percent of its width."""
+
+    axis: Axis
+    path: str
+    threshold: float
+    gaps: tuple[Span, ...]
+    window: Span
+    chosen: tuple[int, int]
+    """The range, in seconds since 1970."""
+    step_seconds: int
+
+
+def strip_of(strip: Strip, scope: Scope) -> StripPlot:
+    """Of a line, from what is least of it, or the threshold, to all; nothing but a gap without one."""
+    axis = Axis(strip.scope, int(strip.scope.until.timestamp()))
+    chosen = int(scope.since.timestamp()), int(scope.until.timestamp())
+    left, right = (axis.percent(at) for at in chosen)
+    window = Span(left, round(right - left, 2))
+    step = max(1, round(strip.scope.seconds / _STRIP_STEPS))
+    line = strip.line
+    if line is None:
+        return StripPlot(axis, "", TOP + HEIGHT, (Span(0, 100),), window, chosen, step)
+    pad = (max(1, *line.lowest) - min(0, *line.lowest)) * _STRIP_PAD
+    low, high = min(0, *line.lowest) - pad, max(1, *line.lowest) + pad
+    gaps = [(axis.start, line.at[0]), *line.gaps, (line.at[-1], axis.end)]
+    shown = tuple(span for span in _spans(gaps, axis) if span.width > _GAP_PERCENT)
+    path = _path(line.at, line.lowest, line.gaps, axis, low, high)
+    return StripPlot(axis, path, _y(0, low, high), shown, window, chosen, step)
+
+
+_STRIP_STEPS: Final = 288
+_STRIP_PAD: Final = 0.06
+
+
 def axis_of(charts: Iterable[Chart], scope: Scope) -> Axis:
     """One time axis for all, as long as the furthest forecast."""
     until = scope.until.timestamp()
@@ -193,7 +232,7 @@ def plot_of(
         tuple((each.name, _path(each.at, each.lowest, each.gaps, axis, low, high)) for each in drawn),
         tuple((each.kind, _stepped(each, axis, low, high)) for each in kept),
         tuple(_labels(kept, chart.margin.signal, low, high)),
-        tuple(_notes(kept, chart.margin.signal, axis, low, high)),
+        tuple(_notes(drawn, kept, chart.margin.signal, axis, low, high)),
         tuple(outside),
         tuple(_spans(under, axis)),
         tuple(span for span in _spans(gaps, axis) if span.width > _GAP_PERCENT),
@@ -214,6 +253,7 @@ def plot_of(
             high=high,
             at=line.at,
             lowest=line.lowest,
+            moment=at,
             thresholds=[(each.kind, each.name, each.steps) for each in readable],
             pressure=under,
         ),
@@ -309,15 +349,35 @@ def _labels(kept: Sequence[Threshold], signal: str, low: float, high: float) -> 
     return found
 
 
-def _notes(kept: Sequence[Threshold], signal: str, axis: Axis, low: float, high: float) -> Iterable[Note]:
+def _notes(
+    drawn: Sequence[Line], kept: Sequence[Threshold], signal: str, axis: Axis, low: float, high: float
+) -> Iterable[Note]:
+    """Where no line and no other note crosses them, if there is such a place."""
+    lines = [
+        [(axis.percent(when), _y(value, low, high)) for when, value in zip(line.at, line.lowest, strict=True)]
+        for line in drawn
+    ]
+    limits = {each: [corner for level in _levels(each, axis, low, high) for corner in level[:2]] for each in kept}
+    notes: list[Course] = []
     for threshold in kept:
-        for nth, (since, value) in enumerate(threshold.steps, start=1):
-            last = nth == len(threshold.steps)
-            until = axis.end if last else threshold.steps[nth][0]
-            left = axis.percent(since)
-            if value is not None and low <= value <= high and axis.percent(until) - left > _NOTED_PERCENT:
-                text = f"{threshold.name} {amount(value, signal)}"
-                yield Note(left, _y(value, low, high) - 5, threshold.kind, text, last)
+        others = [course for each, course in limits.items() if each is not threshold]
+        for (left, y), (until, _), value, last in _levels(threshold, axis, low, high):
+            if low <= value <= high and until - left > _NOTED_PERCENT:
+                texts = (f"{threshold.name} {amount(value, signal)}", threshold.name)
+                note = placed(texts, left, until, y, [*lines, *others, *notes], TOP + HEIGHT)
+                notes.append(note.corners)
+                yield Note(note.left, note.foot, threshold.kind, note.text, last)
+
+
+def _levels(
+    threshold: Threshold, axis: Axis, low: float, high: float
+) -> Iterable[tuple[tuple[float, float], tuple[float, float], int, bool]]:
+    """Begin and end of each of its steps, what it was then, and whether it is the last."""
+    ends = [*(since for since, _ in threshold.steps[1:]), axis.end]
+    for nth, ((since, value), until) in enumerate(zip(threshold.steps, ends, strict=True), start=1):
+        if value is not None:
+            y = _y(value, low, high)
+            yield (axis.percent(since), y), (axis.percent(until), y), value, nth == len(ends)
 
 
 def spark(values: Sequence[float], at: Sequence[int] = (), scope: Scope | None = None) -> str:

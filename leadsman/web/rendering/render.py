@@ -14,29 +14,30 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from common.amounts import some
 from common.text import plain
 from leadsman.web.attention.attention import attention, named
-from leadsman.web.attention.badges import Badge, Severity, badges, by_urgency, pins
+from leadsman.web.attention.badges import Badge, Severity, badges, by_urgency
 from leadsman.web.attention.episodes import Episode, Timeline, fold
 from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import unknowns
 from leadsman.web.reading import words
-from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.charts import Chart
 from leadsman.web.reading.detail import Detail
-from leadsman.web.reading.evidence import Evidence, absent, freshness, nothing_found
+from leadsman.web.reading.evidence import absent, freshness, nothing_found
 from leadsman.web.reading.fleet import GROUPS, ORDERS, ROOMS, Choice, fleet
 from leadsman.web.reading.nodes import NodeLine
-from leadsman.web.reading.overview import Overview
+from leadsman.web.reading.overview import Overview, narrowed
 from leadsman.web.reading.scope import ALL, QUICK, Scope, address_time
 from leadsman.web.reading.soon import soonest
+from leadsman.web.reading.strip import Strip
 from leadsman.web.reading.timeline import Happened
 from leadsman.web.rendering.lanes import lanes_of, pressure_of
 from leadsman.web.rendering.links import Links, ReportLinks
-from leadsman.web.rendering.markdown import runbook_html
+from leadsman.web.rendering.markdown import runbook_html, step_html
 from leadsman.web.rendering.node_table import Line, Narrowing, node_table
-from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark
+from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark, strip_of
 from streams.alerting.runbook import runbooks
 
 FOLDER: Final = Path(__file__).parent
@@ -69,25 +70,24 @@ def overview_page(links: Links, view: Overview, story: Timeline, choice: Choice,
 
 def node_page(
     links: Links,
-    evidence: Evidence,
+    view: Overview,
     detail: Detail,
+    strip: Strip,
     happened: Happened,
     story: Timeline,
-    gc: Sequence[RowDict],
-    alerts: Sequence[Alert] | None,
 ) -> str:
-    """The page of a node."""
-    plots = plots_of(detail.charts, evidence.scope, fold(happened.happenings, evidence.scope))
+    """The page of a node, of an overview narrowed to it."""
+    plots = plots_of(detail.charts, view.scope, fold(happened.happenings, view.scope))
     values = {
-        "scope": evidence.scope,
-        "evidence": evidence,
+        **_cards(view),
+        "scope": view.scope,
         "detail": detail,
-        "badges": badges(detail.node),
         "story": story,
-        "gc": gc,
-        "alerts": alerts,
+        "gc": view.image_gc,
+        "alerts": view.alerts,
         "inline": None,
         "plots": plots,
+        "strip": strip_of(strip, view.scope),
         "charts": [plot.data for plot in plots],
     }
     return render("node.html.j2", links, values)
@@ -99,16 +99,18 @@ def report_file(
     happened: Happened,
     story: Timeline,
     details: Sequence[Detail],
+    warnings: Mapping[str, Sequence[RowDict]],
     written: datetime,
     choice: Choice,
 ) -> str:
-    """One file that needs no server."""
+    """One file that needs no server; `warnings` are those of each node in detail."""
     parts: list[dict[str, Any]] = []
     data: list[ChartData] = []
     for each in details:
         on_node = [one for one in happened.happenings if one.node == each.node.name]
         plots = plots_of(each.charts, view.scope, fold(on_node, view.scope), len(data))
-        parts.append({"detail": each, "badges": badges(each.node), "plots": plots})
+        on_it = narrowed(view, each.node, warnings.get(each.node.name, ()))
+        parts.append({**_cards(on_it), "detail": each, "plots": plots})
         data += [plot.data for plot in plots]
     values = {
         **_cluster(view, story, choice),
@@ -190,9 +192,10 @@ def environment() -> Environment:
         each.__name__: each
         for each in (
             *filters,
+            words.measured,
             words.sentence,
             words.size,
-            words.some,
+            some,
             address_time,
             json_block,
             absent,
@@ -202,8 +205,8 @@ def environment() -> Environment:
             spark,
         )
     }
-    made.filters |= {"plain": shown}
-    made.tests |= {"is_web": is_web, "pinning": pins}
+    made.filters |= {"plain": shown, "step": step_html}
+    made.tests |= {"is_web": is_web}
     made.globals |= {
         "now_utc": lambda: datetime.now(UTC),
         "quick": QUICK_TEXTS,
@@ -245,15 +248,13 @@ def _cluster(
     choice: Choice = Choice(),  # noqa: B008 - it cannot be changed
     narrowing: Narrowing = Narrowing(),  # noqa: B008 - it cannot be changed
 ) -> dict[str, Any]:
-    items = attention(view)
-    lines = lines_of(view, items)
+    cards = _cards(view)
+    lines = lines_of(view, cards["items"])
     table = node_table(lines, narrowing, choice)
     return {
+        **cards,
         "view": view,
-        "evidence": view.evidence,
         "story": story,
-        "now": [item for item in items if item.now],
-        "earlier": [item for item in items if not item.now],
         "fleet": fleet(view.nodes, choice) if len(view.nodes) > 1 else None,
         "soon": soonest(view.nodes, view.scope, table.suffix),
         "table": table,
@@ -270,6 +271,18 @@ def _cluster(
             "rejected": sum(node.evicted.admission for node in view.nodes),
             "firing": sum(alert.firing for alert in view.alerts or ()),
         },
+    }
+
+
+def _cards(view: Overview) -> dict[str, Any]:
+    """What needs attention, of a cluster or a node, and what that rests on."""
+    items = attention(view)
+    return {
+        "evidence": view.evidence,
+        "items": items,
+        "now": [item for item in items if item.now],
+        "earlier": [item for item in items if not item.now],
+        "badges": badges_of(view.nodes[0], items) if view.node else [],
     }
 
 

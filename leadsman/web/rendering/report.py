@@ -8,7 +8,7 @@ from leadsman.web.attention.episodes import timeline
 from leadsman.web.reading.asked import has_table
 from leadsman.web.reading.detail import read_details
 from leadsman.web.reading.fleet import STEPS, Choice, Steps
-from leadsman.web.reading.overview import read_dead_letters, read_overview, read_spans
+from leadsman.web.reading.overview import read_dead_letters, read_overview, read_spans, read_warnings
 from leadsman.web.reading.scope import Asked, choose
 from leadsman.web.reading.timeline import read_timeline
 from leadsman.web.rendering.links import ReportLinks
@@ -35,10 +35,11 @@ def write_report(
     view = read_overview(db, scope, spans)
     chosen = by_urgency(view.nodes)[:detailed]
     details = read_details(db, scope, chosen)
+    warnings = read_warnings(db, scope, [node.name for node in chosen]) if chosen else {}
     happened = read_timeline(db, scope, view.alerts or (), view.image_gc)
     story = timeline(happened, scope, EPISODES)
     links = ReportLinks([node.name for node in chosen], [alert.name for alert in view.alerts or ()])
-    return report_file(links, view, happened, story, details, written, Choice(steps=steps))
+    return report_file(links, view, happened, story, details, warnings, written, Choice(steps=steps))
 
 
 def empty_texts(db: Database) -> list[str]:

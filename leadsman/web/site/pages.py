@@ -10,11 +10,12 @@ from leadsman.web.attention.attention import attention
 from leadsman.web.attention.episodes import kinds_of, timeline
 from leadsman.web.reading.alerts import read_alerts
 from leadsman.web.reading.detail import read_details
-from leadsman.web.reading.evidence import of_node, read_evidence
+from leadsman.web.reading.evidence import read_evidence
 from leadsman.web.reading.fleet import CHOSEN, STEPS, Choice, Steps
 from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet
-from leadsman.web.reading.overview import read_image_gc, read_node, read_overview, read_spans
+from leadsman.web.reading.overview import read_overview, read_spans
 from leadsman.web.reading.scope import Asked, BadScope, choose
+from leadsman.web.reading.strip import read_strip
 from leadsman.web.reading.timeline import Filter, read_timeline
 from leadsman.web.rendering import csvs
 from leadsman.web.rendering.help import runbook_page, runbooks_page
@@ -128,27 +129,27 @@ def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM
     if not spans:
         return None
     scope = choose(spans, request.asked, now())
-    node = read_node(db, scope, request.node) if request.node else None
-    if node is None:
+    view = read_overview(db, scope, spans, request.node) if request.node else None
+    if view is None or not view.nodes:
         raise NoSuchNode(f"Cluster {scope.cluster} has no node {request.node[:120]!r} in this range.")
-    (detail,) = read_details(db, scope, [node])
-    evidence = read_evidence(db, scope)
-    alerts = read_alerts(db, evidence, request.node)
-    gc = read_image_gc(db, scope, request.node)
+    (detail,) = read_details(db, scope, view.nodes)
     wanted = request.wanted._replace(on="")
-    happened = read_timeline(db, scope, alerts or (), gc, node=request.node, wanted=wanted, kinds=kinds_of(wanted))
+    happened = read_timeline(
+        db, scope, view.alerts or (), view.image_gc, node=request.node, wanted=wanted, kinds=kinds_of(wanted)
+    )
     story = timeline(happened, scope, csvs.EPISODES if request.csv else EPISODES, wanted)
     if request.csv:
         return request.table(
             {
-                "alerts": partial(csvs.alerts, alerts or ()),
+                "alerts": partial(csvs.alerts, view.alerts or ()),
                 "timeline": partial(csvs.timeline, story),
                 "pods": partial(csvs.pods, detail),
                 "evicted": partial(csvs.evicted, detail),
             }
         )
     links = Links(scope, node=request.node, live=request.live, shown=request.shown)
-    return node_page(links, of_node(evidence, node.sampled_at), detail, happened, story, gc, alerts)
+    strip = read_strip(db, scope, next(span for span in spans if span.cluster == scope.cluster), detail.node)
+    return node_page(links, view, detail, strip, happened, story)
 
 
 def empty_page(db: Database) -> str:

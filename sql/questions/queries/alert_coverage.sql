@@ -1,5 +1,6 @@
 -- Which alerts cannot fire, or know less, because an input is missing
 -- group What is not known
+-- param cluster String '': only this cluster; empty is all
 SELECT
     cluster,
     alertname,
@@ -11,4 +12,5 @@ SELECT
     first_nodes_without
 FROM alert_coverage
 WHERE nodes_without > 0
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
 ORDER BY can_fire, cluster, alertname, input

@@ -1,6 +1,8 @@
 -- Alerts of the last hours before the end of what is known, the newest first
 -- group What happened
--- param hours UInt32 24: so many hours back from the last alert
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
+-- param hours UInt32 24: so many hours back from the last alert, of the cluster where one is given
 SELECT
     cluster,
     starts_at,
@@ -25,5 +27,7 @@ FROM
     FROM alerts FINAL
     GROUP BY cluster, fingerprint, starts_at
 )
-WHERE starts_at >= (SELECT max(starts_at) FROM alerts) - toIntervalHour({hours:UInt32})
+WHERE starts_at >= (SELECT max(starts_at) FROM alerts WHERE {cluster:String} = '' OR cluster = {cluster:String}) - toIntervalHour({hours:UInt32})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
 ORDER BY starts_at DESC, alertname, node

@@ -1,6 +1,8 @@
 -- When the capacity or allocatable of a node changed
 -- group Nodes
 -- needs nodes
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 SELECT
     cluster,
     ts,
@@ -24,4 +26,6 @@ FROM
     WINDOW w AS (PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 )
 WHERE nth > 1 AND (toString(allocatable) != toString(allocatable_before) OR toString(capacity) != toString(capacity_before))
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
 ORDER BY ts, cluster, node

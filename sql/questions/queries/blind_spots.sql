@@ -1,6 +1,7 @@
 -- Where a scheduler works with a wrong list of nodes, and the evidence for it
 -- group Scheduling
 -- needs nodes, pods
+-- param cluster String '': only this cluster; empty is all
 -- param verdict String '': lost_node, stale_view, ghost_nodes or inconclusive; empty is all
 SELECT
     cluster,
@@ -13,5 +14,6 @@ SELECT
     test,
     scheduler_version
 FROM scheduler_blind_spots
-WHERE {verdict:String} = '' OR verdict = {verdict:String}
+WHERE ({verdict:String} = '' OR verdict = {verdict:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
 ORDER BY ts, cluster, test, namespace, pod, node

@@ -1,6 +1,8 @@
 -- Which nodes' image GC is broken, and since when
 -- group Image GC
 -- needs events
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 SELECT
     cluster,
     node,
@@ -24,4 +26,6 @@ FROM
     LIMIT 1 BY cluster, node
 )
 WHERE verdict != 'recovered'
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
 ORDER BY since, cluster, node

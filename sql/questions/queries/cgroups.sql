@@ -1,6 +1,7 @@
 -- Which CPU shares, weights, quotas and memory limits pods get
 -- group Pods
 -- needs pods
+-- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT
     cluster,
@@ -15,5 +16,6 @@ SELECT
     cpu_quota_microseconds,
     memory_limit_bytes
 FROM pod_cgroups
-WHERE {node:String} = '' OR node = {node:String}
+WHERE ({node:String} = '' OR node = {node:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
 ORDER BY cluster, node, namespace, pod

@@ -1,6 +1,8 @@
 -- How much of each node's disk its pods explain, and how much lies outside them
 -- group Nodes
 -- needs samples
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 SELECT
     n.cluster AS cluster,
     n.node AS node,
@@ -17,4 +19,6 @@ LEFT JOIN
     GROUP BY cluster, node, ts
 ) AS p ON p.cluster = n.cluster AND p.node = n.node AND p.ts = n.ts
 WHERE (n.cluster, n.node, n.ts) IN (SELECT cluster, node, max(ts) FROM node_samples GROUP BY cluster, node)
+    AND ({cluster:String} = '' OR n.cluster = {cluster:String})
+    AND ({node:String} = '' OR n.node = {node:String})
 ORDER BY outside_pods_bytes DESC NULLS LAST, cluster, node

@@ -1,6 +1,8 @@
 -- Which pods use most local storage now
 -- group Pods
 -- needs samples
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 -- param limit UInt32 20: how many pods
 -- param namespace String '': only this namespace; empty is all
 SELECT
@@ -17,5 +19,7 @@ SELECT
 FROM pod_samples
 WHERE (cluster, node, ts) IN (SELECT cluster, node, max(ts) FROM node_samples GROUP BY cluster, node)
     AND ({namespace:String} = '' OR namespace = {namespace:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
 ORDER BY ephemeral_used_bytes DESC NULLS LAST, cluster, node, namespace, pod
 LIMIT {limit:UInt32}

@@ -1,6 +1,8 @@
 -- Which events occurred most
 -- group What happened
 -- needs events
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 -- param type String '': Normal or Warning; empty is both
 SELECT
     cluster,
@@ -14,6 +16,8 @@ SELECT
     max(ts) AS last_at,
     argMax(message, (ts, message)) AS last_message
 FROM node_events
-WHERE {type:String} = '' OR type = {type:String}
+WHERE ({type:String} = '' OR type = {type:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
 GROUP BY cluster, node, type, reason, object_kind
 ORDER BY occurrences DESC, cluster, node, type, reason, object_kind

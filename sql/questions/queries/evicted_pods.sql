@@ -1,6 +1,8 @@
 -- Which running pods were evicted, for what, and whether any pod explains it
 -- group Evictions and pressure
 -- needs pods or events
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 -- param namespace String '': only this namespace; empty is all
 SELECT
     cluster,
@@ -25,4 +27,6 @@ SELECT
     evidence
 FROM pod_evictions
 WHERE cause != 'admission' AND ({namespace:String} = '' OR namespace = {namespace:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
 ORDER BY ts, cluster, node, pod

@@ -1,6 +1,8 @@
 -- Why pods were evicted or rejected, and how many
 -- group Evictions and pressure
 -- needs pods or events
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 SELECT
     cluster,
     node,
@@ -12,5 +14,7 @@ SELECT
     max(ts) AS last_at,
     countIf(evidence = 'status') AS without_an_event
 FROM pod_evictions
+WHERE ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
 GROUP BY cluster, node, cause, resource, signal
 ORDER BY pods DESC, cluster, node, cause, resource, signal

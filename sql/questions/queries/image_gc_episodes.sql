@@ -1,6 +1,7 @@
 -- Every episode of image GC trouble, harmless ones too, in order
 -- group Image GC
 -- needs events
+-- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT
     cluster,
@@ -19,5 +20,6 @@ SELECT
     freed_bytes,
     explanation
 FROM image_gc
-WHERE {node:String} = '' OR node = {node:String}
+WHERE ({node:String} = '' OR node = {node:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
 ORDER BY ts, cluster, node, reason

@@ -1,7 +1,9 @@
 -- Whether nodes that joined later stay emptier of exclusive pods
 -- group NUMA
 -- needs numa
+-- param cluster String '': only this cluster; empty is all
 SELECT cluster, ts, verdict, rank_correlation, gap_ratio, oldest_nodes, oldest_ratio, youngest_nodes, youngest_ratio, free_cpus, largest_fit_cpus, explanation
 FROM late_joiners
+WHERE ({cluster:String} = '' OR cluster = {cluster:String})
 ORDER BY cluster, ts DESC
 LIMIT 1 BY cluster

@@ -1,6 +1,7 @@
 -- Which pod goes next on each node, and how near each threshold is
 -- group Evictions and pressure
 -- needs samples, pods
+-- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param depth UInt32 1: how many pods of each order
 SELECT
@@ -24,4 +25,5 @@ SELECT
 FROM eviction_order AS o
 LEFT JOIN eviction_signals AS s ON s.cluster = o.cluster AND s.node = o.node AND s.signal = o.signal AND s.ts = o.ts
 WHERE o.rank <= {depth:UInt32} AND ({node:String} = '' OR o.node = {node:String})
+    AND ({cluster:String} = '' OR o.cluster = {cluster:String})
 ORDER BY cluster, node, signal, rank

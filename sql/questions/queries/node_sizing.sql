@@ -1,10 +1,12 @@
 -- What each node should reserve for the system, and where its hard thresholds should be, with the arithmetic
 -- group Nodes
 -- needs samples
+-- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT
     cluster, node, resource, verdict, reserved, advised_reserved, hard_threshold, advised_threshold, outside_pods, fastest_fall,
     round(measured_seconds / 3600, 1) AS measured_hours, arithmetic
 FROM node_sizing
 WHERE ({node:String} = '' OR node = {node:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
 ORDER BY indexOf(['too_little', 'generous', 'enough', 'unknown'], verdict), cluster, node, resource

@@ -1,6 +1,7 @@
 -- When work on a node stood still for memory or I/O, or swapped, sample by sample
 -- group Nodes
 -- needs samples
+-- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param percent Float64 1: at least this share of the minute before
 SELECT
@@ -9,4 +10,5 @@ SELECT
 FROM node_stalls
 WHERE ({node:String} = '' OR node = {node:String})
     AND (greatest(coalesce(memory_some_percent, 0), coalesce(io_some_percent, 0)) >= {percent:Float64} OR swap_usage_bytes > 0)
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
 ORDER BY ts, cluster, node

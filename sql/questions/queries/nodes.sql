@@ -1,6 +1,8 @@
 -- Which nodes there are, and how each is now
 -- group Nodes
 -- needs nodes
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 SELECT
     cluster,
     node,
@@ -15,5 +17,7 @@ SELECT
     taints,
     allocatable
 FROM nodes
-ORDER BY ts DESC
+WHERE ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
+ORDER BY ts DESC, cluster, node
 LIMIT 1 BY cluster, node

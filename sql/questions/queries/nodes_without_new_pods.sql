@@ -1,6 +1,7 @@
 -- Which ready nodes get no pods while others do; pods of DaemonSets and static pods do not count
 -- group Scheduling
 -- needs nodes, pods
+-- param cluster String '': only this cluster; empty is all
 -- param minutes UInt32 30: within so many minutes before the last observation of the cluster
 SELECT
     n.cluster AS cluster,
@@ -38,4 +39,5 @@ LEFT JOIN
     GROUP BY cluster, node
 ) AS p ON n.cluster = p.cluster AND n.node = p.node
 WHERE NOT n.deleted AND n.ready = 1 AND NOT n.unschedulable AND NOT has(others.names, n.node)
+    AND ({cluster:String} = '' OR n.cluster = {cluster:String})
 ORDER BY cluster, node

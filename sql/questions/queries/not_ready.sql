@@ -1,8 +1,10 @@
 -- Which nodes are or were not Ready, since when, and what was under pressure before
 -- group Nodes
 -- needs nodes
+-- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT cluster, node, state, since, until, before, message, last_sample_at, silent_seconds
 FROM not_ready
 WHERE ({node:String} = '' OR node = {node:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
 ORDER BY until IS NULL DESC, since DESC, cluster, node

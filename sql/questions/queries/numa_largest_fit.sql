@@ -1,6 +1,8 @@
 -- Where an exclusive pod still fits one NUMA node, and where free CPUs are stranded
 -- group NUMA
 -- needs numa
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 -- param cpus UInt32 8: exclusive CPUs that the pod asks for
 WITH if(s.policy != '', s.policy, n.cpu_manager_policy) AS policy
 SELECT
@@ -30,4 +32,6 @@ LEFT JOIN
     FROM kubelet_settings
     GROUP BY cluster, node
 ) AS s ON s.cluster = n.cluster AND s.node = n.node
+WHERE ({cluster:String} = '' OR n.cluster = {cluster:String})
+    AND ({node:String} = '' OR n.node = {node:String})
 ORDER BY cluster, policy = 'none', largest_fit_cpus DESC NULLS LAST, node

@@ -1,8 +1,10 @@
 -- How the same pods would lie if another strategy had placed them, and the largest pod that would still fit
 -- group NUMA
 -- needs numa
+-- param cluster String '': only this cluster; empty is all
 -- param scope String 'cluster': cluster or node
 SELECT cluster, scope, node, strategy, skew_ratio, largest_fit_cpus, stranded_cpus, spanning_pods, unplaced_pods, pods, ts
 FROM numa_whatif
 WHERE scope = {scope:String}
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
 ORDER BY cluster, node, strategy

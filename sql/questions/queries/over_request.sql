@@ -1,6 +1,8 @@
 -- Which pods use more memory or local storage than they request
 -- group Evictions and pressure
 -- needs samples, pods
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 -- param namespace String '': only this namespace; empty is all
 SELECT
     cluster,
@@ -15,4 +17,6 @@ SELECT
     rank
 FROM eviction_order
 WHERE exceeds_request AND signal IN ('memory.available', 'nodefs.available') AND ({namespace:String} = '' OR namespace = {namespace:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
 ORDER BY cluster, node, signal, rank

@@ -1,6 +1,7 @@
 -- Where each pending pod would fit now, and why it does not elsewhere
 -- group Pods
 -- needs nodes, pods
+-- param cluster String '': only this cluster; empty is all
 -- param pod String '': only this pod; empty is all
 -- param namespace String '': only this namespace; empty is all
 -- param node String '': only this node; empty is all
@@ -11,6 +12,8 @@ SELECT
     node,
     fits,
     reasons,
+    unknowns,
+    scheduler_reasons,
     taints,
     numa_verdict,
     exclusive_cpus,
@@ -23,4 +26,5 @@ FROM pending_fit
 WHERE ({pod:String} = '' OR pod = {pod:String})
     AND ({namespace:String} = '' OR namespace = {namespace:String})
     AND ({node:String} = '' OR node = {node:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
 ORDER BY cluster, namespace, pod, fits DESC NULLS LAST, node

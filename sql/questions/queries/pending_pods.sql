@@ -1,6 +1,7 @@
 -- Why pods are pending: the scheduler's last words about each that was not bound or deleted since
 -- group Pods
 -- needs pods or events
+-- param cluster String '': only this cluster; empty is all
 -- param namespace String '': only this namespace; empty is all
 SELECT
     f.cluster AS cluster,
@@ -30,4 +31,5 @@ LEFT JOIN
     GROUP BY cluster, namespace, pod, uid
 ) AS b ON f.cluster = b.cluster AND f.namespace = b.namespace AND f.pod = b.pod AND f.uid = b.uid
 WHERE b.change IN ('pending', '')
+    AND ({cluster:String} = '' OR f.cluster = {cluster:String})
 ORDER BY cluster, namespace, pod

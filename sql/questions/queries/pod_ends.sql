@@ -1,6 +1,7 @@
 -- Who ended each pod or container, by which witness, and what recreates it
 -- group Pods
 -- needs pods or events
+-- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param namespace String '': only this namespace; empty is all
 -- param cause String '': only this cause, as oom_kill or node_pressure; empty is all
@@ -10,4 +11,5 @@ FROM pod_ends
 WHERE ({node:String} = '' OR node = {node:String})
     AND ({namespace:String} = '' OR namespace = {namespace:String})
     AND ({cause:String} = '' OR cause = {cause:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
 ORDER BY cluster, ts, node, namespace, pod, container

@@ -1,6 +1,7 @@
 -- How right the forecasts of thresholds were, by how far ahead they looked
 -- group Evictions and pressure
 -- needs samples
+-- param cluster String '': only this cluster; empty is all
 SELECT
     signal,
     threshold,
@@ -15,5 +16,6 @@ SELECT
     countIf(acts_first NOT IN ('', threshold)) AS something_else_would_act_first,
     countIf(gc_first) AS image_gc_would_act_first
 FROM forecast_accuracy
+WHERE ({cluster:String} = '' OR cluster = {cluster:String})
 GROUP BY signal, threshold, ahead
 ORDER BY signal, threshold, ahead

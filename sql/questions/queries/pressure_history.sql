@@ -1,6 +1,8 @@
 -- When each node was under pressure, and for how long
 -- group Evictions and pressure
 -- needs nodes
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 SELECT
     cluster,
     ts,
@@ -11,4 +13,6 @@ SELECT
     evidence
 FROM pressure_changes
 WHERE NOT kubelet_restart
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
 ORDER BY ts, cluster, node, condition

@@ -1,6 +1,8 @@
 -- Which nodes swing in and out of pressure, and which transition period would have kept them still
 -- group Evictions and pressure
 -- needs nodes
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 -- param changes UInt32 2: hours with at least so many changes
 SELECT
     cluster,
@@ -15,4 +17,6 @@ SELECT
     settings_assumed
 FROM pressure_oscillation
 WHERE changes >= {changes:UInt32}
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
 ORDER BY hour, cluster, node, condition

@@ -1,6 +1,8 @@
 -- How right the predicted eviction order was: the rank that each evicted pod had before
 -- group Evictions and pressure
 -- needs samples, pods
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 SELECT
     cluster,
     ts,
@@ -17,4 +19,6 @@ SELECT
     could_be_next,
     seconds_before
 FROM rank_accuracy
+WHERE ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
 ORDER BY ts, cluster, node, pod

@@ -1,6 +1,8 @@
 -- Where samples are missing: gaps between two samples of a node
 -- group What is not known
 -- needs samples
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 -- param seconds UInt32 60: gaps of at least so many seconds
 SELECT cluster, node, before AS gap_from, ts AS gap_to, dateDiff('second', before, ts) AS gap_seconds
 FROM
@@ -13,4 +15,6 @@ FROM
     FROM node_samples
 )
 WHERE before IS NOT NULL AND gap_seconds >= {seconds:UInt32}
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
 ORDER BY gap_from, cluster, node

@@ -1,6 +1,7 @@
 -- For which reasons pods found no node, over time
 -- group Scheduling
 -- needs pods or events
+-- param cluster String '': only this cluster; empty is all
 -- param bucket_seconds UInt32 300: length of a step in seconds
 -- param namespace String '': only this namespace; empty is all
 SELECT
@@ -11,6 +12,7 @@ SELECT
     max(nodes) AS most_nodes
 FROM scheduling_failures
 ARRAY JOIN mapKeys(reasons) AS reason, mapValues(reasons) AS nodes
-WHERE {namespace:String} = '' OR namespace = {namespace:String}
+WHERE ({namespace:String} = '' OR namespace = {namespace:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
 GROUP BY cluster, since, reason
 ORDER BY since, cluster, pods DESC, reason

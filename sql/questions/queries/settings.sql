@@ -1,6 +1,8 @@
 -- Which image GC, eviction and CPU settings each kubelet has
 -- group Nodes
 -- needs configz
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 SELECT
     cluster,
     node,
@@ -16,5 +18,7 @@ SELECT
     topology_manager_policy,
     reserved_cpus
 FROM kubelet_settings
-ORDER BY ts DESC
+WHERE ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
+ORDER BY ts DESC, cluster, node
 LIMIT 1 BY cluster, node

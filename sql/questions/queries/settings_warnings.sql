@@ -1,9 +1,11 @@
 -- Which settings of kubelets deserve a warning, on how many nodes, and what to set instead
 -- group Evictions and pressure
 -- needs configz
+-- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT cluster, rule, subject, count() AS nodes, arraySlice(arraySort(groupArray(node)), 1, 5) AS first_nodes, problem, advice
 FROM kubelet_warnings
 WHERE ({node:String} = '' OR node = {node:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
 GROUP BY cluster, rule, subject, problem, advice
 ORDER BY cluster, nodes DESC, rule, subject, problem

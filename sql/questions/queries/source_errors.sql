@@ -1,5 +1,7 @@
 -- Which sources could not be read, were silent, or may have missed something
 -- group What is not known
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 SELECT
     cluster,
     node,
@@ -11,5 +13,7 @@ SELECT
     max(silent_seconds) AS longest_silence_seconds,
     argMax(error, (ts, error)) AS last_error
 FROM source_errors
+WHERE ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
 GROUP BY cluster, node, resource, kind
 ORDER BY last_at DESC, cluster, node, resource, kind

@@ -1,6 +1,8 @@
 -- Where tasks wait for CPU, memory or I/O (PSI), by five minutes
 -- group Nodes
 -- needs samples
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 -- param percent Float64 1: at least this share of 10 s lost
 SELECT
     cluster,
@@ -13,4 +15,6 @@ SELECT
     io_psi_full_avg10_percent_max AS io_full_percent
 FROM node_history
 WHERE greatest(coalesce(cpu_some_percent, 0), coalesce(memory_some_percent, 0), coalesce(io_some_percent, 0)) >= {percent:Float64}
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
 ORDER BY ts, cluster, node

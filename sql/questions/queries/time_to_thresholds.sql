@@ -1,6 +1,7 @@
 -- How soon each node meets an eviction threshold, nearest first
 -- group Evictions and pressure
 -- needs samples
+-- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT
     cluster,
@@ -24,4 +25,5 @@ SELECT
 FROM eviction_signals
 WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, max(ts) FROM eviction_signals GROUP BY cluster, node, signal)
     AND ({node:String} = '' OR node = {node:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
 ORDER BY least(coalesce(seconds_to_soft, 1e18), coalesce(seconds_to_hard, 1e18)), cluster, node, signal

@@ -1,6 +1,8 @@
 -- Which living pods request much more memory than they ever used
 -- group Pods
 -- needs samples, pods
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 -- param ratio Float64 2: requested at least so many times the highest use
 -- param namespace String '': only this namespace; empty is all
 SELECT
@@ -26,4 +28,6 @@ INNER JOIN
 ) AS u ON u.cluster = b.cluster AND u.uid = b.uid
 WHERE b.change NOT IN ('finished', 'deleted') AND b.memory_request_bytes >= {ratio:Float64} * u.highest_bytes AND b.memory_request_bytes > 0
     AND ({namespace:String} = '' OR b.namespace = {namespace:String})
+    AND ({cluster:String} = '' OR b.cluster = {cluster:String})
+    AND ({node:String} = '' OR b.node = {node:String})
 ORDER BY unused_bytes DESC, cluster, node, namespace, pod

@@ -1,6 +1,8 @@
 -- Which living pods request no memory or no CPU
 -- group Pods
 -- needs pods
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
 -- param namespace String '': only this namespace; empty is all
 SELECT
     cluster,
@@ -21,4 +23,6 @@ FROM
 )
 WHERE change NOT IN ('finished', 'deleted') AND (cpu_request_millicores = 0 OR memory_request_bytes = 0)
     AND ({namespace:String} = '' OR namespace = {namespace:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
 ORDER BY cluster, node, namespace, pod

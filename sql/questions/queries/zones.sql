@@ -1,6 +1,7 @@
 -- How many nodes each zone has, by which versions: a scheduler of 1.17.0 to 1.18.6 loses nodes of uneven zones
 -- group Nodes
 -- needs nodes
+-- param cluster String '': only this cluster; empty is all
 SELECT
     cluster,
     replaceAll(zone_key, '\0', '') AS zone,
@@ -15,5 +16,6 @@ FROM
     LIMIT 1 BY cluster, node
 )
 WHERE NOT deleted
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
 GROUP BY cluster, zone_key
 ORDER BY cluster, zone_key

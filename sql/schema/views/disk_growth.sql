@@ -113,6 +113,10 @@ SELECT
 FROM limited AS f
 LEFT JOIN
 (
-    SELECT cluster, node, signal, available, hard_threshold FROM signal_history ORDER BY ts DESC LIMIT 1 BY cluster, node, signal
+    SELECT s.cluster AS cluster, s.node AS node, s.signal AS signal, argMaxMerge(s.available_last) AS available,
+        nullIf(argMaxMerge(s.hard_threshold_last), -1) AS hard_threshold
+    FROM eviction_signals_5m AS s
+    WHERE s.signal IN ('imagefs.available', 'nodefs.available') AND (s.cluster, s.node, s.ts) IN (SELECT cluster, node, piece FROM recent)
+    GROUP BY s.cluster, s.node, s.signal
 ) AS h ON h.cluster = f.cluster AND h.node = f.node AND h.signal = f.signal
 COMMENT 'What fills the disks of each node now, by pod and kind, with its slope, its limit and the time to both limits'

@@ -16,6 +16,14 @@ SELECT
     ephemeral_used_bytes_max,
     inodes_used_max,
     processes_max,
-    swap_usage_bytes_max
+    swap_usage_bytes_max,
+    memory_psi_some_total_nanoseconds_min,
+    memory_psi_some_total_nanoseconds_max,
+    memory_psi_full_total_nanoseconds_min,
+    memory_psi_full_total_nanoseconds_max,
+    io_psi_some_total_nanoseconds_min,
+    io_psi_some_total_nanoseconds_max,
+    io_psi_full_total_nanoseconds_min,
+    io_psi_full_total_nanoseconds_max
 FROM pod_samples_5m FINAL
 COMMENT 'The roll-up of a pod, a row for each five minutes: kept longer than its samples'

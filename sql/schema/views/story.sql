@@ -66,8 +66,12 @@ FROM
     SELECT
         cluster, started_at AS ts, node, 'rejection' AS kind,
         concat(toString(pods), if(pods = 1, ' pod was', ' pods were'), ' rejected at admission within ',
-            toString(dateDiff('second', started_at, ended_at)), ' s (', condition,
-            if(empty(owners), '', concat('; of ', arrayStringConcat(owners, ', '))), ').') AS what,
+            multiIf(ended_at < started_at + toIntervalMinute(2), concat(toString(dateDiff('second', started_at, ended_at)), ' s'),
+                ended_at < started_at + toIntervalHour(2), concat(toString(dateDiff('minute', started_at, ended_at)), ' min'),
+                concat(toString(dateDiff('hour', started_at, ended_at)), ' h')),
+            transform(condition, ['MemoryPressure', 'DiskPressure', 'PIDPressure'],
+                [' under memory pressure', ' under disk pressure', ' under PID pressure'], concat(': ', condition)),
+            if(empty(owners), '', concat(', of ', arrayStringConcat(owners, ', '))), '.') AS what,
         arrayMap(each -> toString(each), namespaces) AS namespaces
     FROM admission_storms
     UNION ALL

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
+import msgspec
+
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now
 from streams.alerting.rule_settings import Percent, RuleSettings
 from streams.alerting.words import amount, name
-from streams.fold.findings import NodeFit
+from streams.fold.findings import NodeFit, Resize
 
 _ALL: Final = 100.0
 _BYTES: Final = frozenset({"memory", "ephemeral-storage"})
@@ -18,11 +20,38 @@ class Settings(RuleSettings):
     used_percent: Percent
 
 
-def step(settings: Settings, state: Nothing, rows: Sequence[NodeFit], now: Now) -> tuple[Nothing, Sequence[Change]]:
+class State(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What resizes that are deferred want beyond what runs, by the pod's uid: requested, and not given."""
+
+    waiting: dict[str, dict[str, int]] = {}
+
+
+def step(
+    settings: Settings, state: State, rows: Sequence[NodeFit | Resize], now: Now
+) -> tuple[State, Sequence[Change]]:
     """Called for every sample of every node: mostly no resource is over."""
+    fits = [row for row in rows if isinstance(row, NodeFit)]
+    if resizes := [row for row in rows if isinstance(row, Resize)]:
+        state = _waiting(state, resizes)
     if not now.active and min(settings.requested_percent, settings.used_percent) >= _ALL:
-        rows = [row for row in rows if row.free < 0 or (row.used is not None and row.used > row.allocatable)]
-    return state, [_over(row) if _is_over(row, settings) else Ends({"resource": row.resource}) for row in rows]
+        fits = [row for row in fits if row.free < 0 or (row.used is not None and row.used > row.allocatable)]
+    if state.waiting:
+        fits = [_as_it_runs(row, state) for row in fits]
+    return state, [_over(row) if _is_over(row, settings) else Ends({"resource": row.resource}) for row in fits]
+
+
+def _waiting(state: State, rows: Sequence[Resize]) -> State:
+    waiting = dict(state.waiting)
+    for row in rows:
+        waiting.pop(row.uid, None)
+        if row.state == "deferred":
+            waiting[row.uid] = {name: amount - row.running.get(name, 0) for name, amount in row.wanted.items()}
+    return State(waiting)
+
+
+def _as_it_runs(row: NodeFit, state: State) -> NodeFit:
+    waits = sum(wants.get(row.resource, 0) for wants in state.waiting.values())
+    return row._replace(requested=row.requested - waits, free=row.free + waits)
 
 
 def _is_over(row: NodeFit, settings: Settings) -> bool:
@@ -57,6 +86,7 @@ ALERT: Final = AlertDefinition(
         Need("requests", "no request is known: it cannot fire"),
         Need("samples", "use is not measured: only requests count", required=False),
     ),
-    node_rows=(NodeFit,),
+    node_rows=(NodeFit, Resize),
     step=step,
+    state=State,
 )

@@ -117,7 +117,7 @@ def _sample(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]
         texts = thresholds.by_signal.get(signal, _NO_THRESHOLDS)
         rows.append(_row(record, signal, observed, texts, followed, layout, gc_bytes, thresholds.assumed))
     ahead = State(state.config, state.kubelet_version, state.windows, layout, thresholds, courses)
-    return ahead, [row if _acts(row) is None else row._replace(acts_first=_acts_first(row, rows)) for row in rows]
+    return ahead, [row._replace(acts_first=_acts_first(row, rows)) if _nears(row) else row for row in rows]
 
 
 def _acts_first(row: EvictionSignal, rows: Iterable[EvictionSignal]) -> str:
@@ -133,6 +133,10 @@ def _acts_first(row: EvictionSignal, rows: Iterable[EvictionSignal]) -> str:
         if other is not row and _is_one(other, row) and (acts := _acts(other)) is not None and acts[0] < own[0]
     )
     return min(others, default=own)[1]
+
+
+def _nears(row: EvictionSignal) -> bool:
+    return row.seconds_to_hard is not None or row.seconds_to_soft is not None
 
 
 def _acts(row: EvictionSignal) -> tuple[float, str] | None:

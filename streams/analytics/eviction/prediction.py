@@ -66,17 +66,13 @@ def sample_of(record: SampleRecord, pods: dict[str, PodSpecs]) -> Sample:
 
 def _with_local_volumes(columns: PodUsages, pods: Mapping[str, PodSpecs]) -> PodUsages:
     """With the volumes that count; of a pod that is not known, those that may."""
-    used = []
-    for uid, volumes, *unknown in zip(
-        columns.uid, columns.volumes, columns.volumes_used_bytes, columns.volumes_inodes_used, strict=False
-    ):
-        names = pods[uid].local_volumes if uid in pods else None
-        used.append(used_by(names, volumes) if names is not None else unknown)
-    if not used:
-        return columns
-    return msgspec.structs.replace(
-        columns, volumes_used_bytes=[each[0] for each in used], volumes_inodes_used=[each[1] for each in used]
-    )
+    used, inodes = list(columns.volumes_used_bytes), list(columns.volumes_inodes_used)
+    # an older version wrote no `volumes`
+    for place, (uid, volumes) in enumerate(zip(columns.uid, columns.volumes, strict=False)):
+        specs = pods.get(uid)
+        if specs is not None and specs.local_volumes is not None:
+            used[place], inodes[place] = used_by(specs.local_volumes, volumes)
+    return msgspec.structs.replace(columns, volumes_used_bytes=used, volumes_inodes_used=inodes)
 
 
 def _names_known(pods: Mapping[str, PodSpecs], columns: PodUsages) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 from common.errors import BadRecord
 from ingest.model.cpuset import parse_cpuset
 from ingest.model.objects.kubelet import KubeletConfiguration
-from ingest.model.objects.pod import Pod, PodAnnotations, PodLabels
+from ingest.model.objects.pod import Pod, PodAnnotations
 from ingest.model.records import (
     CpuManagerRecord,
     CpuTopologyRecord,
@@ -48,10 +48,13 @@ from streams.rules.numa.topology import InvalidTopology, numa_topology
 from streams.rules.pods.phase import has_ended
 from streams.rules.pods.qos import GUARANTEED
 from streams.rules.pods.requests import exclusive_cpus
+from streams.rules.values.pool import is_control_plane
 from streams.rules.values.quantity import millicores
 
 _NOTHING: Final = PodAnnotations()
-_NO_LABELS: Final = PodLabels()
+_KOORDINATOR_POLICY: Final = "node.koordinator.sh/numa-topology-policy"
+_GANGS: Final = ("pod-group.scheduling.sigs.k8s.io", "gang.scheduling.koordinator.sh/name")
+"""Labels that keep the pods of a group together."""
 
 
 def take_checkpoint(state: State, record: CpuManagerRecord) -> State:
@@ -171,10 +174,10 @@ def take_node(state: State, record: NodeRecord) -> State:
         created_at=node.metadata.creation_timestamp,
         kubelet_version=node.status.node_info.kubelet_version,
         control_plane=bool(taints & {"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"})
-        or (labels is not None and (labels.control_plane is not None or labels.master is not None)),
+        or is_control_plane(labels),
         capacity_millicores=millicores((node.status.capacity or {}).get("cpu", 0)),
         allocatable_millicores=millicores(allocatable.get("cpu", 0)),
-        topology_policy=labels.koordinator_numa_topology_policy if labels else "",
+        topology_policy=(labels or {}).get(_KOORDINATOR_POLICY, ""),
     )
     return state if machine == state.machine else msgspec.structs.replace(state, machine=machine)
 
@@ -218,7 +221,7 @@ def _without_ended_pods(state: State) -> State:
 
 
 def _pinned(pod: Pod, annotations: PodAnnotations, seen_at: datetime) -> PinnedPod:
-    labels = pod.metadata.labels or _NO_LABELS
+    labels = pod.metadata.labels or {}
     bound = next((c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True"), None)
     cpus = exclusive_cpus(pod)
     return PinnedPod(
@@ -226,7 +229,7 @@ def _pinned(pod: Pod, annotations: PodAnnotations, seen_at: datetime) -> PinnedP
         pod=pod.metadata.name,
         cpus=cpus,
         arrived_at=(bound and bound.last_transition_time) or pod.metadata.creation_timestamp or seen_at,
-        group=labels.pod_group or labels.koordinator_gang,
+        group=next((name for label in _GANGS if (name := labels.get(label))), ""),
         koordinator_cpus=koordinator_cpus(annotations),
         crane_cpus=crane_cpus(annotations),
         is_active=True,

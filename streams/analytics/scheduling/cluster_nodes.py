@@ -35,6 +35,8 @@ class Gone(msgspec.Struct, frozen=True, gc=False):
     name: str
     since: datetime
     until: datetime
+    unseen: bool = False
+    """Nobody saw it go: it may have been gone for long by then."""
 
 
 class ClusterNodes(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -49,9 +51,9 @@ def observe(state: ClusterNodes, record: NodeRecord) -> ClusterNodes:
     name = record.object.metadata.name
     before = state.nodes.get(name)
     if record.change == "DELETED":
-        return state if before is None else _without(state, name, record.ts)
+        return state if before is None else _without(state, name, record)
     if before is not None and before.uid != record.object.metadata.uid:
-        state, before = _without(state, name, record.ts), None
+        state, before = _without(state, name, record), None
     node = _known(record, before)
     if node == before:
         return state
@@ -124,14 +126,16 @@ def _ready_since(node: Node, seen_at: datetime) -> datetime | None:
     return ready.last_transition_time or seen_at
 
 
-def _without(state: ClusterNodes, name: str, at: datetime) -> ClusterNodes:
+def _without(state: ClusterNodes, name: str, record: NodeRecord) -> ClusterNodes:
+    """Where it is another node of that name, nobody saw the old one go either."""
     node = state.nodes[name]
+    gone = Gone(name, node.since, record.ts, unseen=record.reconciled or record.change != "DELETED")
     since = state.since.copy()
     since.remove(node.since)
     return ClusterNodes(
         nodes={other: known for other, known in state.nodes.items() if other != name},
         since=since,
-        gone=sorted([*state.gone, Gone(name, node.since, at)], key=lambda gone: (gone.until, gone.name)),
+        gone=sorted([*state.gone, gone], key=lambda gone: (gone.until, gone.name)),
     )
 
 
@@ -143,9 +147,11 @@ def forget_gone(state: ClusterNodes, before: datetime) -> ClusterNodes:
 
 
 def existing_for(state: ClusterNodes, at: datetime, age: timedelta) -> int:
-    """How many nodes existed at a time and had so for longer than `age`."""
+    """How many nodes surely existed at a time and had so for longer than `age`."""
     begun = at - age
-    return bisect_right(state.since, begun) + sum(gone.since <= begun and gone.until > at for gone in state.gone)
+    return bisect_right(state.since, begun) + sum(
+        gone.since <= begun and gone.until > at and not gone.unseen for gone in state.gone
+    )
 
 
 def existing_within(state: ClusterNodes, at: datetime, back: timedelta) -> int:

@@ -21,7 +21,9 @@ from ingest.model.records import (
     PodPlacement,
     PodRecord,
     Record,
+    SchedulerCacheRecord,
 )
+from streams.analytics.scheduling.cache import judged_cache
 from streams.analytics.scheduling.cluster_nodes import existing_for, observe, passed_on
 from streams.analytics.scheduling.state import OPEN_LIMIT, OpenFailure, State, Waiting, forget_pod, remember
 from streams.analytics.scheduling.verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
@@ -45,7 +47,7 @@ _SHOWN_CHARACTERS: Final = 200
 def reducer(scheduler_version: str = "") -> Reducer[State]:
     """The analytic, for a scheduler whose version is set; where it is not, the newest kubelet's stands in for it."""
 
-    def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
+    def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:  # noqa: PLR0911  one for each record
         if state.began is None or record.ts < state.began:
             state = replace(state, cluster=record.cluster, began=record.ts)
         match record:
@@ -58,6 +60,8 @@ def reducer(scheduler_version: str = "") -> Reducer[State]:
                 return _pod(state, record, scheduler_version)
             case EventRecord():
                 return _event(state, record)
+            case SchedulerCacheRecord():
+                return state, tuple(judged_cache(state, record, scheduler_version))
             case InventoryRecord() | HeardRecord():
                 return state, passed_on(state.nodes, record)
         return state, ()
@@ -69,10 +73,19 @@ def reducer(scheduler_version: str = "") -> Reducer[State]:
         name="scheduling",
         version=1,
         log="cluster",
-        takes=(NodeRecord, PodRecord, PodPlacement, EventRecord, InventoryRecord, HeardRecord),
+        takes=(
+            NodeRecord,
+            PodRecord,
+            PodPlacement,
+            EventRecord,
+            InventoryRecord,
+            HeardRecord,
+            SchedulerCacheRecord,
+        ),
         state=State,
         step=step,
         expire=expire,
+        informs_nodes=True,
     )
 
 

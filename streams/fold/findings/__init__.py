@@ -12,14 +12,17 @@ from streams.fold.findings.nodes import KubeletSetting, NodeEvent, NodeFit, Node
 from streams.fold.findings.numa import (
     LateJoiners,
     NumaAdmissionFailure,
+    NumaAlignment,
     NumaAllocation,
     NumaDisagreement,
     NumaPod,
+    NumaPodMemoryRow,
     NumaResource,
     NumaSkew,
+    NumaUsage,
     NumaWhatif,
 )
-from streams.fold.findings.pods import PodBinding, PodEnd, StorageLimit
+from streams.fold.findings.pods import PodBinding, PodEnd, Resize, StorageLimit
 from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row
 from streams.fold.findings.scheduling import SchedulerBlindSpot, SchedulingFailure
 from streams.fold.findings.sources import DeadLetter, SourceError
@@ -40,15 +43,19 @@ __all__ = [
     "NodeRow",
     "NodeStall",
     "NumaAdmissionFailure",
+    "NumaAlignment",
     "NumaAllocation",
     "NumaDisagreement",
     "NumaPod",
+    "NumaPodMemoryRow",
     "NumaResource",
     "NumaSkew",
+    "NumaUsage",
     "NumaWhatif",
     "PodBinding",
     "PodEnd",
     "PressureChange",
+    "Resize",
     "Row",
     "SchedulerBlindSpot",
     "SchedulingFailure",

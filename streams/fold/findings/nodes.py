@@ -29,6 +29,7 @@ class NodeRow(NamedTuple):
     """Why the node is not ready, as it was first reported; empty where it is."""
     pool: str = ""
     """The node pool that made it; empty where no label names one."""
+    labels: dict[str, str] = {}  # noqa: RUF012  a NamedTuple's default; nobody mutates it
 
 
 @row(table="node_events")

@@ -142,6 +142,58 @@ class NumaResource(NamedTuple):
     source: str
 
 
+@row(table="numa_alignment")
+class NumaAlignment(NamedTuple):
+    """What a container holds by NUMA node; lists are empty where it holds none, or where that is not known."""
+
+    cluster: str
+    ts: datetime
+    node: str
+    namespace: str
+    pod: str
+    container: str
+    cpu_numa_nodes: list[int]
+    memory_numa_nodes: list[int]
+    """That the memory manager pins it to; empty where it pins nothing."""
+    hugepages_numa_nodes: list[int]
+    device_numa_nodes: list[int]
+    devices: list[str]
+    """Resources of devices that lie on other NUMA nodes than its CPUs, or on no known one."""
+    l3_caches: int | None
+    """How many level 3 caches its CPUs share; None where the caches are not known."""
+    aligned: bool | None
+    """All of it lies on one NUMA node; None where that is not known."""
+    distance: int | None
+    """The farthest from its CPUs to what it holds (SLIT, 10 is local); None where that is not known."""
+    explanation: str
+    """Why that is not known; empty where it is."""
+
+
+@row(table="numa_usage", high_rate=True)
+class NumaUsage(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    numa_node: int
+    memory_total_bytes: int
+    memory_free_bytes: int
+    hugepages_total_bytes: int
+    hugepages_free_bytes: int
+    cpu_busy_ratio: float | None
+    """Since the sample before; None at the first."""
+
+
+@row(table="numa_pod_memory", high_rate=True)
+class NumaPodMemoryRow(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    uid: str
+    numa_nodes: list[int]
+    numa_bytes: list[int]
+    """Anonymous memory and page cache on each of `numa_nodes`."""
+
+
 @row(table="numa_admission_failures")
 class NumaAdmissionFailure(NamedTuple):
     """A pod that the kubelet refused, and the node's NUMA state at that moment."""

@@ -40,6 +40,11 @@ class PodBinding(NamedTuple):
     """As key=value:effect, or key:effect for any value; an empty key or effect means every one."""
     local_volumes: list[str] = []  # noqa: RUF012  a NamedTuple's default; nobody mutates it
     """Names of its volumes that the eviction ranking counts (rules: eviction-order)."""
+    labels: dict[str, str] = {}  # noqa: RUF012  as above
+    constraints: str = ""
+    """What the scheduler heeds of it beside requests and tolerations, as the JSON of `Constraints`, or empty."""
+    terminating: bool = False
+    """Its deletion was asked for."""
 
 
 @row(table="pod_ends")
@@ -88,3 +93,24 @@ class StorageLimit(NamedTuple):
     """What rotation leaves of the logs of its containers, and of their attempts before; None without /configz."""
     volume_limits: dict[str, int]
     """The `sizeLimit` in bytes of each emptyDir on disk; over it the pod is evicted."""
+
+
+@row(table="resizes")
+class Resize(NamedTuple):
+    cluster: str
+    ts: datetime
+    """When it was first seen to be so."""
+    node: str
+    namespace: str
+    pod: str
+    uid: str
+    state: str
+    """`deferred`, `infeasible`, `pending` for another reason, `in_progress`; `done`, `withdrawn`, or `gone` with its
+    pod.
+    """
+    message: str
+    """Of the condition, by the kubelet; empty where it ended."""
+    wanted: dict[str, int]
+    """What the pod would request, in base units, cpu in millicores."""
+    running: dict[str, int]
+    """What it runs with: the larger of what is allocated and what is actual."""

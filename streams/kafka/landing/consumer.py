@@ -1,8 +1,8 @@
 """From topics to a store, exactly once as far as a query can see: intent, insert, commit (delivery.md#landing).
 
-Before a range of a partition is stored, its end is committed as the metadata of its first offset. Whoever takes up
-the partition after a crash reads that, and stores exactly this range again, under the same token, before anything
-else. What is stored twice under one token is there once.
+Before ranges of partitions are stored together, which they are is committed as the metadata of their first offsets.
+Whoever takes up one of the partitions after a crash reads that, and stores exactly these ranges again, under the same
+token, before anything else. What is stored twice under one token is there once.
 """
 
 import asyncio
@@ -24,7 +24,8 @@ from ingest.model.topics import MAX_MESSAGE_BYTES
 from streams.kafka import metrics
 from streams.kafka.gaps import Gaps
 from streams.kafka.landing.arrivals import Arrivals
-from streams.kafka.landing.portion import DEFAULT_LIMITS, Buffers, Limits, Portion, Range
+from streams.kafka.landing.portion import DEFAULT_LIMITS, Begun, Buffers, Limits, Portion
+from streams.kafka.landing.ranges import read_ranges
 from streams.kafka.landing.store import FIRST_BACKOFF_SECONDS, Abandoned, Store, Storing, new_backoff
 from streams.kafka.message import of_record
 from streams.kafka.retention import RetentionWatch
@@ -57,6 +58,7 @@ class Landing:
         gaps: Gaps | None = None,
     ) -> None:
         options = {"bootstrap_servers": bootstrap_servers, **(client_options or {})}
+        self._options = options
         self._topics = topics
         self._group = group
         self._limits = limits
@@ -164,37 +166,66 @@ class Landing:
         while not stop.is_set():
             await self._receive()
             async with self._busy:
-                if self._unknown:
-                    await self._learn()
-                await self._land_due(stop)
+                try:
+                    if self._unknown:
+                        await self._learn(stop)
+                    await self._land_due(stop)
+                except Abandoned:
+                    log.warning("partitions were revoked, or the lander stopped, before everything was stored")
+                except (CommitFailedError, IllegalStateError) as error:
+                    log.warning("offsets were not committed because the group was rebalanced", error=repr(error))
 
-    async def _learn(self) -> None:
-        """Learn which ranges were begun and perhaps not finished, and receive from where the group stands.
+    async def _learn(self, stop: asyncio.Event) -> None:
+        """Learn what was begun and perhaps not finished, finish it, and receive from where the group stands then.
 
         Until aiokafka knows the next assignment, it goes on to give what it fetched for the last one.
         """
         generation, unknown = self._generation, set(self._unknown)
         try:
             found = await self._admin.list_consumer_group_offsets(self._group, partitions=list(unknown))
-            begun = {tp: each for tp, at in found.items() if (each := Range.begun(at))}
-            ends = await self._consumer.end_offsets(list(begun)) if begun else {}
+            begun = {tp: each for tp, at in found.items() if (each := Begun.of(tp, at))}
+            finished = {each for each in dict.fromkeys(begun.values()) if await self._finish(each, begun, stop)}
             earliest = await self._consumer.beginning_offsets(list(unknown))
+        except (CommitFailedError, IllegalStateError):
+            raise
         except KafkaError as error:
-            log.warning("Kafka does not report which ranges were begun", error=repr(error))
+            log.warning("Kafka does not report what was begun", error=repr(error))
             await asyncio.sleep(FIRST_BACKOFF_SECONDS)
             return
         if generation != self._generation:
             return
         for tp, first in earliest.items():
-            self._consumer.seek(tp, self._arrivals.begin(tp, found[tp].offset, first))
+            at = self._arrivals.begin(tp, found[tp].offset, first)
+            if begun.get(tp) in finished and at <= (end := begun[tp].stored[tp].offset - 1):
+                self._arrivals.add(tp, at, end)
+                at = end + 1
+            self._consumer.seek(tp, at)
         self._unknown -= unknown
         self._known |= unknown
-        for tp, each in begun.items():
-            if each.end < ends[tp]:
-                self._buffers.begin(tp, each)
-                log.info("a range was begun and is stored first", partition=str(tp), start=each.start, end=each.end)
-            else:
-                log.warning("a begun range ends past the topic's end: the topic was recreated", partition=str(tp))
+
+    async def _finish(self, begun: Begun, by: Mapping[TopicPartition, Begun], stop: asyncio.Event) -> bool:
+        """Store what was begun, whoever has its other partitions now, and commit ours; False where it cannot be."""
+        ours = [tp for tp, each in by.items() if each == begun]
+        ends = await self._consumer.end_offsets(list(begun.stored))
+        if any(at.offset > ends[tp] for tp, at in begun.stored.items()):
+            log.warning("what was begun ends past the topic's end: the topic was recreated", partitions=str(ours))
+            return False
+        log.info("a portion was begun and is stored first", partitions=str(ours))
+        is_ours = self._is_ours()
+        messages = await read_ranges(self._options, begun, lambda: is_ours() and not stop.is_set())
+        if messages:
+            await self._storing.store(begun.portion(messages), stop, is_ours)
+        else:
+            log.warning("a range was begun whose messages the topic no longer has", partitions=str(ours))
+        if not is_ours():
+            raise Abandoned
+        await self._commit({tp: begun.stored[tp] for tp in ours})
+        return True
+
+    def _is_ours(self) -> Callable[[], bool]:
+        """Whether what is received now has not gone to another lander."""
+        generation = self._generation
+        return lambda: not self._revoking and generation == self._generation
 
     async def _receive(self) -> None:
         received = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=MAX_RECORDS)
@@ -204,33 +235,27 @@ class Landing:
             self._arrivals.add(tp, received[tp][0].offset, received[tp][-1].offset)
 
     async def _land_due(self, stop: asyncio.Event) -> None:
-        portions = list(self._buffers.cut_due())
-        if not portions:
-            return
-        try:
+        if portions := list(self._buffers.cut_due()):
             await self._land(portions, stop)
-        except Abandoned:
-            log.warning("partitions were revoked, or the lander stopped, before everything was stored")
-        except (CommitFailedError, IllegalStateError) as error:
-            log.warning("offsets were not committed because the group was rebalanced", error=repr(error))
 
     async def _land(self, portions: Sequence[Portion], stop: asyncio.Event) -> None:
-        generation = self._generation
-        await self._commit({each.source: each.intent for each in portions})
+        generation, is_ours = self._generation, self._is_ours()
+        await self._commit({tp: intent for each in portions for tp, intent in each.intents.items()})
         for each in portions:
             began = time.perf_counter()
-            await self._storing.store(each, stop, lambda: not self._revoking and generation == self._generation)
+            await self._storing.store(each, stop, is_ours)
             self._stored(each, time.perf_counter() - began)
         if generation != self._generation:
             raise Abandoned
-        await self._commit({each.source: each.stored for each in portions})
+        await self._commit({tp: stored for each in portions for tp, stored in each.stored.items()})
 
     def _stored(self, portion: Portion, seconds: float) -> None:
         STAGE_SECONDS.labels("land").observe(seconds)
         topic = (portion.topic,)
         self._landed[topic] += len(portion.messages)
-        self._newest[topic] = max(self._newest.get(topic, 0.0), portion.messages[-1].timestamp_ms / 1000)
-        self._next[portion.source] = portion.end + 1
+        newest_ms = max(message.timestamp_ms for message in portion.messages)
+        self._newest[topic] = max(self._newest.get(topic, 0.0), newest_ms / 1000)
+        self._next |= {tp: stored.offset for tp, stored in portion.stored.items()}
 
     async def _commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         backoff, generation = new_backoff(), self._generation

@@ -1,79 +1,110 @@
-"""Which messages of a partition are stored at once, and how its group remembers what it begins to store."""
+"""Which messages of a topic are stored at once, and how its group remembers what it begins to store."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
-import structlog
+import xxhash
 from aiokafka import OffsetAndMetadata, TopicPartition
 
 from streams.kafka.message import Message
 
-log = structlog.get_logger(__name__)
+MAX_RANGES: Final = 64
+"""Of one portion: each is in the metadata of all their intents, of which Kafka takes 4 KiB."""
 
 
-class _End(msgspec.Struct):
-    """The metadata of an intent."""
+class Range(NamedTuple):
+    """Offsets of a partition, both inclusive."""
 
-    end: int
-
-
-class Portion(NamedTuple):
-    """The messages of a partition from offset `start` to `end`, both inclusive, that are stored at once."""
-
-    topic: str
     partition: int
     start: int
     end: int
+
+
+class _Intent(msgspec.Struct, omit_defaults=True):
+    """The metadata of an intent: the end of its own range, or of a portion of several all that it is.
+
+    Versions that know only of one range end with an error at the latter, and store nothing twice.
+    """
+
+    end: int | None = None
+    token: str = ""
+    ranges: tuple[Range, ...] = ()
+
+
+class Begun(NamedTuple):
+    """A portion that was begun, by the intent of one of its partitions."""
+
+    topic: str
+    ranges: tuple[Range, ...]
+    token: str
+    """Empty where it follows from the messages of the one range."""
+
+    @classmethod
+    def of(cls, partition: TopicPartition, committed: OffsetAndMetadata) -> "Begun | None":
+        """By what was committed last; None where all that was begun is stored."""
+        if not committed.metadata:
+            return None
+        intent = msgspec.json.decode(committed.metadata, type=_Intent)
+        if intent.end is None:
+            return cls(partition.topic, intent.ranges, intent.token)
+        return cls(partition.topic, (Range(partition.partition, committed.offset, intent.end),), "")
+
+    @property
+    def stored(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        """As of the portion."""
+        return _stored(self.topic, self.ranges)
+
+    def portion(self, messages: Sequence[Message]) -> "Portion":
+        """With what the topic still has of it."""
+        token = self.token or _token(self.topic, self.ranges[0], messages)
+        return Portion(self.topic, self.ranges, messages, token)
+
+
+class Portion(NamedTuple):
+    """The messages of some ranges of a topic, at most one of each partition, that are stored at once."""
+
+    topic: str
+    ranges: tuple[Range, ...]
     messages: Sequence[Message]
+    token: str
+    """The same for the same ranges; another one where the topic was recreated and counts from 0 again."""
 
     @property
-    def source(self) -> TopicPartition:
-        return TopicPartition(self.topic, self.partition)
+    def intents(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        """What a group commits before it stores this: from here on, and up to which offsets at once."""
+        several = len(self.ranges) > 1
+        intent = _Intent(None, self.token, self.ranges) if several else _Intent(self.ranges[0].end)
+        metadata = msgspec.json.encode(intent).decode()
+        return {TopicPartition(self.topic, of.partition): OffsetAndMetadata(of.start, metadata) for of in self.ranges}
 
     @property
-    def intent(self) -> OffsetAndMetadata:
-        """What a group commits before it stores this: from here on, and up to which offset at once."""
-        return OffsetAndMetadata(self.start, msgspec.json.encode(_End(self.end)).decode())
-
-    @property
-    def stored(self) -> OffsetAndMetadata:
+    def stored(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """What it commits afterwards."""
-        return OffsetAndMetadata(self.end + 1, "")
+        return _stored(self.topic, self.ranges)
 
-    @property
-    def token(self) -> str:
-        """The same for the same range; another one where the topic was recreated and counts from 0 again."""
-        return f"{self.topic}:{self.partition}:{self.start}-{self.end}@{self.messages[-1].timestamp_ms}"
+
+def _stored(topic: str, ranges: Iterable[Range]) -> Mapping[TopicPartition, OffsetAndMetadata]:
+    return {TopicPartition(topic, each.partition): OffsetAndMetadata(each.end + 1, "") for each in ranges}
+
+
+def _token(topic: str, of: Range, messages: Sequence[Message]) -> str:
+    return f"{topic}:{of.partition}:{of.start}-{of.end}@{messages[-1].timestamp_ms}"
 
 
 class Limits(NamedTuple):
     """When what was received is stored: the first that is reached."""
 
     messages: int = 20_000
-    """Of a partition."""
+    """Of a partition, and of what is put together."""
     bytes: int = 16 * 1024 * 1024
-    """Of a partition; it bounds the rows, for none takes less than about 100 bytes."""
-    seconds: float = 2.0
+    """As well; it bounds the rows, for none takes less than about 100 bytes."""
+    seconds: float = 4.0
     buffered_bytes: int = 64 * 1024 * 1024
     """Of all partitions together: nothing more is fetched until some of it is stored."""
 
 
 DEFAULT_LIMITS: Final = Limits()
-
-
-class Range(NamedTuple):
-    """Offsets, both inclusive."""
-
-    start: int
-    end: int
-
-    @classmethod
-    def begun(cls, committed: OffsetAndMetadata) -> "Range | None":
-        """Of an intent that was committed last; None where all that was begun is stored."""
-        if not committed.metadata:
-            return None
-        return cls(committed.offset, msgspec.json.decode(committed.metadata, type=_End).end)
 
 
 class _Buffer:
@@ -90,13 +121,12 @@ class _Buffer:
 
 
 class Buffers:
-    """What was received and is not stored yet. A range that was begun is cut out first, exactly as it was begun."""
+    """What was received and is not stored yet."""
 
     def __init__(self, limits: Limits, monotonic: Callable[[], float]) -> None:
         self._limits = limits
         self._monotonic = monotonic
         self._buffers: dict[TopicPartition, _Buffer] = {}
-        self._begun: dict[TopicPartition, Range] = {}
 
     @property
     def bytes(self) -> int:
@@ -107,10 +137,6 @@ class Buffers:
     def full(self) -> bool:
         return self.bytes >= self._limits.buffered_bytes
 
-    def begin(self, partition: TopicPartition, begun: Range) -> None:
-        """The partition's next portion is this range."""
-        self._begun[partition] = begun
-
     def add(self, partition: TopicPartition, messages: Sequence[Message]) -> None:
         """Behind what was added before."""
         if partition not in self._buffers:
@@ -118,21 +144,19 @@ class Buffers:
         self._buffers[partition].add(messages)
 
     def clear(self) -> None:
-        """Forget everything, ranges too."""
+        """Forget everything."""
         self._buffers.clear()
-        self._begun.clear()
 
     def cut_due(self) -> Iterator[Portion]:
-        """Take out what is to be stored now."""
-        due = [partition for partition, buffer in self._buffers.items() if self._due(partition, buffer)]
-        for partition in due:
-            if portion := self._cut(partition, self._buffers.pop(partition)):
-                yield portion
+        """Take out what is to be stored now: with a partition that is due all of its topic, for an insert costs the
+        database more than its rows.
+        """
+        due = {partition.topic for partition, buffer in self._buffers.items() if self._due(buffer)}
+        for topic in sorted(due):
+            partitions = sorted(each for each in self._buffers if each.topic == topic)
+            yield from self._portions(topic, [(each.partition, self._buffers.pop(each)) for each in partitions])
 
-    def _due(self, partition: TopicPartition, buffer: _Buffer) -> bool:
-        begun = self._begun.get(partition)
-        if begun is not None:
-            return buffer.messages[-1].offset >= begun.end
+    def _due(self, buffer: _Buffer) -> bool:
         limits = self._limits
         return (
             buffer.bytes >= limits.bytes
@@ -141,15 +165,22 @@ class Buffers:
             or self.full
         )
 
-    def _cut(self, partition: TopicPartition, buffer: _Buffer) -> Portion | None:
-        begun = self._begun.pop(partition, None)
-        if begun is None:
-            start, end = buffer.messages[0].offset, buffer.messages[-1].offset
-            return Portion(partition.topic, partition.partition, start, end, buffer.messages)
-        messages = [message for message in buffer.messages if message.offset <= begun.end]
-        if later := buffer.messages[len(messages) :]:
-            self.add(partition, later)
-        if not messages:
-            log.warning("a range was begun whose messages the topic no longer has", partition=str(partition))
-            return None
-        return Portion(partition.topic, partition.partition, begun.start, begun.end, messages)
+    def _portions(self, topic: str, buffers: Iterable[tuple[int, _Buffer]]) -> Iterator[Portion]:
+        """As few as the limits allow."""
+        limits, held, size, count = self._limits, list[tuple[int, _Buffer]](), 0, 0
+        for partition, buffer in buffers:
+            more, messages = size + buffer.bytes, count + len(buffer.messages)
+            if held and (more > limits.bytes or messages > limits.messages or len(held) == MAX_RANGES):
+                yield _portion(topic, held)
+                held, more, messages = [], buffer.bytes, len(buffer.messages)
+            held.append((partition, buffer))
+            size, count = more, messages
+        if held:
+            yield _portion(topic, held)
+
+
+def _portion(topic: str, buffers: Sequence[tuple[int, _Buffer]]) -> Portion:
+    ranges = [Range(number, each.messages[0].offset, each.messages[-1].offset) for number, each in buffers]
+    tokens = [_token(topic, of, each.messages) for of, (_, each) in zip(ranges, buffers, strict=True)]
+    token = tokens[0] if len(tokens) == 1 else f"{topic}:{xxhash.xxh3_128_hexdigest(chr(10).join(tokens).encode())}"
+    return Portion(topic, tuple(ranges), [message for _, each in buffers for message in each.messages], token)

@@ -5,12 +5,13 @@ each distance, upwards and downwards apart (as conformal prediction does it). Wh
 forecast by its lows (`swings`). Everything is a function of the samples and their times.
 """
 
+from collections.abc import Callable
 from functools import partial
 from math import sqrt
 from typing import Final, NamedTuple, TypeAlias
 
 from streams.rules.eviction.swings import NO_SWINGS, Swings, floor, swung
-from streams.rules.eviction.trend import Line, Window, extend, is_jump, line
+from streams.rules.eviction.trend import Line, Window, extend, line
 
 AHEAD: Final = (60.0, 180.0, 600.0, 1800.0, 5400.0, 16_200.0, 48_600.0)
 """Distances in seconds for which errors are learned; between them they are interpolated."""
@@ -34,6 +35,8 @@ SAMPLE_SECONDS: Final = 10.0
 Errors: TypeAlias = tuple[float | None, ...]
 """Root of the mean square, one for each of AHEAD; None where none has come due."""
 _NONE: Final = (None,) * len(AHEAD)
+Due: TypeAlias = tuple[tuple[float, float] | None, ...]
+"""For each of AHEAD, when the forecast that waits comes due, and its value."""
 
 
 class Band(NamedTuple):
@@ -48,8 +51,7 @@ class Course(NamedTuple):
     """What is remembered of one amount: never more than some hundred numbers."""
 
     window: Window = ()
-    due: tuple[tuple[float, float] | None, ...] = _NONE
-    """For each of AHEAD, when the forecast that waits comes due, and its value."""
+    due: Due = _NONE
     above: Errors = _NONE
     """How far samples were above their forecasts: falls that did not go on."""
     below: Errors = _NONE
@@ -62,34 +64,39 @@ MET: Final = Band(0.0, 0.0, 0.0)
 
 def follow(course: Course, seconds: float, value: int, capacity: int) -> tuple[Course, Line | None]:
     """The course with one more sample, and the line that it supports; an old sample changes nothing."""
-    if course.window and seconds <= course.window[-1][0]:
-        return course, line(course.window, partial(_error_at, course.above))
-    due = _NONE if is_jump(course.window, value, capacity) else course.due
-    course = _learned(course._replace(due=due), seconds, value)
-    window = extend(course.window, seconds, value, capacity)
-    ahead = line(window, partial(_error_at, course.above))
-    due = tuple(_foretold(seconds, ahead, distance) if waiting is None else waiting
-                for waiting, distance in zip(course.due, AHEAD, strict=True))  # fmt: skip
-    return course._replace(window=window, due=due, swings=swung(course.swings, seconds, value, capacity)), ahead
+    window, due, above, below, swings = course
+    if window and seconds <= window[-1][0]:
+        return course, line(window, _off(above))
+    window = extend(window, seconds, value, capacity)
+    if len(window) == 1:  # after a jump
+        due = _NONE
+    due, above, below = _learned(due, above, below, seconds, value)
+    ahead = line(window, _off(above))
+    if ahead is not None:
+        reach, now, slope = HORIZON_SPANS * ahead.span_seconds, ahead.now, ahead.per_second
+        due = tuple(
+            [
+                (seconds + distance, now + slope * distance) if waiting is None and distance <= reach else waiting
+                for waiting, distance in zip(due, AHEAD, strict=True)
+            ]
+        )
+    return Course(window, due, above, below, swung(swings, seconds, value, capacity)), ahead
 
 
-def _learned(course: Course, seconds: float, value: int) -> Course:
+def _off(above: Errors) -> Callable[[float], float] | None:
+    return None if above == _NONE else partial(_error_at, above)
+
+
+def _learned(due: Due, above: Errors, below: Errors, seconds: float, value: int) -> tuple[Due, Errors, Errors]:
     """Compare the forecasts that come due with what came."""
-    due = list(course.due)
-    above, below = list(course.above), list(course.below)
-    for place, waiting in enumerate(course.due):
+    for place, waiting in enumerate(due):
         if waiting is not None and seconds >= waiting[0]:
             error = value - waiting[1]
-            above[place] = _mean(above[place], max(error, 0.0))
-            below[place] = _mean(below[place], max(-error, 0.0))
-            due[place] = None
-    return course._replace(due=tuple(due), above=tuple(above), below=tuple(below))
-
-
-def _foretold(seconds: float, ahead: Line | None, distance: float) -> tuple[float, float] | None:
-    if ahead is None or distance > HORIZON_SPANS * ahead.span_seconds:
-        return None
-    return seconds + distance, ahead.now + ahead.per_second * distance
+            after = place + 1
+            above = (*above[:place], _mean(above[place], max(error, 0.0)), *above[after:])
+            below = (*below[:place], _mean(below[place], max(-error, 0.0)), *below[after:])
+            due = (*due[:place], None, *due[after:])
+    return due, above, below
 
 
 def _mean(known: float | None, error: float) -> float:

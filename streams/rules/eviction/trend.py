@@ -100,52 +100,63 @@ def _coarser(window: Window) -> Window:
     return (*window[:place], ((s + t) / 2, (a + b) / 2), *window[place + 2 :])
 
 
-def line(window: Window, off: Callable[[float], float] = lambda _: 0.0) -> Line | None:
+def line(window: Window, off: Callable[[float], float] | None = None) -> Line | None:
     """The least-squares line through the longest part of the window, up to now, that one slope explains.
 
-    `off` is how far samples were off their forecasts of so many seconds: an amount that grows in steps looks flat
-    between two of them. None where there are too few points, or too short a span. One pass from now backwards: sums
-    of what was passed.
+    `off` is how far samples were off their forecasts of so many seconds, None for not at all: an amount that grows in
+    steps looks flat between two of them. None where there are too few points, or too short a span. One pass from now
+    backwards: sums of what was passed. This runs for every signal of every sample: nothing is computed twice.
     """
     if len(window) < MIN_POINTS:
         return None
     now, last = window[-1]
     n = 0
     x_sum = y_sum = xx = xy = yy = 0.0
-    x_step = y_step = xx_steps = xy_steps = yy_steps = 0.0
+    xx_steps = xy_steps = yy_steps = 0.0
     lowest, highest = float("-inf"), float("inf")
-    wanted = MIN_SPAN_SECONDS
-    first = now - window[0][0]
-    found: Line | None = None
+    wanted = -MIN_SPAN_SECONDS
+    first = window[0][0] - now
+    found: tuple[float, ...] = ()
     x = y = 0.0
     for seconds, value in reversed(window):
-        x_step, y_step = seconds - now - x, value - last - y
-        x, y = seconds - now, value - last
+        x_before, y_before = x, y
+        x = seconds - now
+        y = value - last
         n += 1
         x_sum += x
         y_sum += y
         xx += x * x
         xy += x * y
         yy += y * y
-        xx_steps += x_step * x_step
-        xy_steps += x_step * y_step
-        yy_steps += y_step * y_step
-        if n < MIN_POINTS or -x < (min(wanted, first) if found else MIN_SPAN_SECONDS):
+        x_before = x - x_before
+        y_before = y - y_before
+        xx_steps += x_before * x_before
+        xy_steps += x_before * y_before
+        yy_steps += y_before * y_before
+        if x > wanted or n < MIN_POINTS:
             continue
-        wanted = -x * WIDER
+        wanted = max(x * WIDER, first)
         spread = xx - x_sum * x_sum / n
         slope = (xy - x_sum * y_sum / n) / spread
         residue = max(0.0, yy - y_sum * y_sum / n - slope * (xy - x_sum * y_sum / n))
         error = sqrt(residue / (n - 2) / spread)
-        apart = ERRORS_APART * error + PART_APART * abs(slope) + OFF_APART * off(-x) / -x
+        apart = ERRORS_APART * error + PART_APART * abs(slope)
+        if off is not None:
+            apart += OFF_APART * off(-x) / -x
         lowest, highest = max(lowest, slope - apart), min(highest, slope + apart)
         if lowest > highest:
             break
-        if residue > 0:
-            # Durbin and Watson: from the steps of the residuals, how much of one is left in the next
-            steps = yy_steps - 2 * slope * xy_steps + slope * slope * xx_steps
-            alike = min(MOST_ALIKE, max(0.0, 1 - steps / residue / 2))
-            error *= sqrt((1 + alike) / (1 - alike))
-        error *= 1 + FEW_POINTS / (n - 2)
-        found = Line(slope, error, last + (y_sum - slope * x_sum) / n, sqrt(residue / (n - 2)), -x)
-    return found
+        # of the residuals
+        steps = yy_steps - 2 * slope * xy_steps + slope * slope * xx_steps
+        found = (n, slope, error, residue, steps, last + (y_sum - slope * x_sum) / n, -x)
+    return _line(*found) if found else None
+
+
+def _line(n: float, slope: float, error: float, residue: float, steps: float, now: float, span: float) -> Line:
+    """With the error of noise that has a memory; `residue` and `steps` are sums of squares of residuals and steps."""
+    if residue > 0:
+        # Durbin and Watson: from the steps of the residuals, how much of one is left in the next
+        alike = min(MOST_ALIKE, max(0.0, 1 - steps / residue / 2))
+        error *= sqrt((1 + alike) / (1 - alike))
+    error *= 1 + FEW_POINTS / (n - 2)
+    return Line(slope, error, now, sqrt(residue / (n - 2)), span)

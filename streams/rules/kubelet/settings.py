@@ -214,6 +214,19 @@ def _image_gc(kubelet: Kubelet) -> Iterator[Concern]:
         )
 
 
+def _memory_qos(kubelet: Kubelet) -> Iterator[Concern]:
+    if not (kubelet.config.feature_gates or {}).get("MemoryQoS"):
+        return
+    factor = kubelet.config.memory_throttling_factor
+    share = "a part" if factor is None else f"{100 * factor:g} %"
+    yield Concern(
+        "MemoryQoS",
+        f"MemoryQoS is on: with cgroup v2 a container that uses its memory request and {share} of what lies between "
+        "that and its limit, or without one the node's allocatable, is slowed down (memory.high).",
+        "See who stands still for memory: leadsman query pod_stalls. If it hurts, turn the feature gate off.",
+    )
+
+
 def _amount(value: int, resource: str) -> str:
     return f"{value / 1000:g} CPUs" if resource == "cpu" else f"{value} bytes ({size(value)})"
 
@@ -230,6 +243,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "soft_threshold": _soft_thresholds,
     "oscillation": _swings,
     "image_gc_late": _image_gc,
+    "memory_qos": _memory_qos,
 }
 
 

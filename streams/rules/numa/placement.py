@@ -9,14 +9,18 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from streams.rules.numa.shares import on_one, split_evenly, split_widest
 from streams.rules.numa.skew import NumaNumbers, counted_numbers
 
-Strategy: TypeAlias = Literal["most_allocated", "least_allocated", "distribute_evenly", "gang"]
-STRATEGIES: Final[tuple[Strategy, ...]] = ("most_allocated", "least_allocated", "distribute_evenly", "gang")
-FULLEST_FIRST: Final = frozenset({"most_allocated", "gang"})
+Strategy: TypeAlias = Literal[
+    "most_allocated", "least_allocated", "distribute_evenly", "spread_by_pcpus", "full_pcpus_only", "gang"
+]
+STRATEGIES: Final[tuple[Strategy, ...]] = get_args(Strategy)
+SPREADING: Final = frozenset({"least_allocated", "distribute_evenly"})
+"""All others take the fullest node first."""
+BY_THREAD: Final = frozenset({"least_allocated", "spread_by_pcpus"})
 
 
 class Claim(NamedTuple):
@@ -65,11 +69,16 @@ def place(nodes: Sequence[NodeBins], claims: Iterable[Claim], strategy: Strategy
     """Every claim on the nodes, in the order of arrival (claims at one time by uid).
 
     `most_allocated`: the fullest node with a NUMA node that still fits, and there the fullest such NUMA node, whole
-    cores first. `least_allocated`: the emptiest node and NUMA node, one thread of each core first (SpreadByPCPUs).
-    `distribute_evenly`: the emptiest node, the CPUs split over its NUMA nodes. `gang`: as most_allocated, but a pod
-    group is placed as one when its first pod arrives: on one NUMA node, else on one node, else pod by pod.
+    cores first. `least_allocated`: the emptiest node and NUMA node, one thread of each core first.
+    `distribute_evenly`: the emptiest node, the CPUs split over its NUMA nodes. `spread_by_pcpus`: as most_allocated,
+    but one thread of each core first (koordinator's SpreadByPCPUs, the kubelet's distribute-cpus-across-cores).
+    `full_pcpus_only`: as most_allocated, but whole cores only; other requests stay unplaced. `gang`: as
+    most_allocated, but a pod group is placed as one when its first pod arrives: on one NUMA node, else on one node,
+    else pod by pod.
     A container that fits no NUMA node spans those of a node that allows it; a pod that fits nowhere stays unplaced.
     """
+    if strategy == "full_pcpus_only":
+        nodes = [each._replace(bins=tuple(bin_._replace(loose_cpus=0) for bin_ in each.bins)) for each in nodes]
     cluster = _Cluster(nodes, strategy)
     plans = [plan for batch in _batches(claims, strategy) for plan in cluster.place_batch(batch)]
     return Placed(
@@ -133,7 +142,7 @@ class _Node:
         self.free = [room.free for room in self.rooms]
         self.fit = max(self.free, default=0)
         ratio = 1 - sum(self.free) / self.allocatable if self.allocatable else 1.0
-        self.order = (-ratio if self.strategy in FULLEST_FIRST else ratio, self.name)
+        self.order = (ratio if self.strategy in SPREADING else -ratio, self.name)
 
     def plan(self, containers: Sequence[int], *, spanning: bool) -> _Plan | None:
         """How this node would serve containers of so many CPUs; None where it cannot."""
@@ -156,15 +165,17 @@ class _Node:
     def take(self, shares: Sequence[int]) -> None:
         for room, share in zip(self.rooms, shares, strict=True):
             if share:
-                room.take(share, spread=self.strategy == "least_allocated")
+                room.take(share, spread=self.strategy in BY_THREAD)
         self._measure()
 
     def _shares(self, free: list[int], cpus: int, *, spanning: bool) -> list[int] | None:
+        if self.strategy == "full_pcpus_only" and cpus % max(each.bin.threads_per_core for each in self.rooms):
+            return None
         if self.strategy == "distribute_evenly" and not self.single_numa:
             return split_evenly(free, cpus)
         if spanning:
             return split_widest(free, cpus)
-        return on_one(free, cpus, fullest_first=self.strategy in FULLEST_FIRST)
+        return on_one(free, cpus, fullest_first=self.strategy not in SPREADING)
 
 
 class _Cluster:

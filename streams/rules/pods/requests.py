@@ -25,15 +25,26 @@ class _Reported(NamedTuple):
     """The resources in a pod's status."""
 
     containers: dict[str, ContainerStatus]
-    resize_infeasible: bool
+    without_spec: bool
+    """What a resize wants beyond them does not count."""
 
 
 @alike
 def effective_requests(pod: Pod) -> dict[str, int]:
     """Return what the scheduler reserves for a pod, overhead included, sorted by resource (rules: pod-requests)."""
-    reported = _reported(pod)
-    requests = _requests(pod, lambda container: _container_requests(container, reported), _own_requests(pod))
-    return _in_units(_sum(requests, _nanos(pod.spec.overhead)))
+    return _reserved(pod, without_spec=_is_infeasible(pod))
+
+
+@alike
+def wanted_requests(pod: Pod) -> dict[str, int]:
+    """As `effective_requests`, were a resize of the pod possible."""
+    return _reserved(pod, without_spec=False)
+
+
+@alike
+def running_requests(pod: Pod) -> dict[str, int]:
+    """As `effective_requests`, without what a resize wants that the kubelet did not allocate."""
+    return _reserved(pod, without_spec=True)
 
 
 @alike
@@ -101,6 +112,13 @@ def is_critical(pod: Pod) -> bool:
     return pod.spec.priority is not None and pod.spec.priority >= CRITICAL_PRIORITY
 
 
+def _reserved(pod: Pod, *, without_spec: bool) -> dict[str, int]:
+    reported = _reported(pod)._replace(without_spec=without_spec)
+    own = _own_requests(pod, without_spec=without_spec)
+    requests = _requests(pod, lambda container: _container_requests(container, reported), own)
+    return _in_units(_sum(requests, _nanos(pod.spec.overhead)))
+
+
 def _requests(pod: Pod, amounts_of: Callable[[Container], _Amounts], own: _Amounts | None) -> _Amounts:
     """Without overhead. `own` are those of the pod itself; None for what its spec has."""
     requests = _effective(pod, amounts_of)
@@ -111,13 +129,13 @@ def _requests(pod: Pod, amounts_of: Callable[[Container], _Amounts], own: _Amoun
     return own_limits | requests | (_pod_level(pod.spec.resources.requests) if own is None else own)
 
 
-def _own_requests(pod: Pod) -> _Amounts | None:
+def _own_requests(pod: Pod, *, without_spec: bool) -> _Amounts | None:
     """Those of a pod that is resized itself (1.36 and later)."""
     if pod.spec.resources is None or pod.status.resources is None:
         return None
     spec = pod.spec.resources.requests
     seen = [pod.status.allocated_resources, pod.status.resources.requests]
-    resized = _resized(spec or {}, seen, infeasible=_is_infeasible(pod))
+    resized = _resized(spec or {}, seen, without_spec=without_spec)
     return {name: resized.get(name, 0) for name in _pod_level(spec)}
 
 
@@ -162,7 +180,7 @@ def _container_requests(container: Container, reported: _Reported) -> _Amounts:
     if status is None or status.resources is None:
         return _nanos(spec)
     seen = [status.allocated_resources, status.resources.requests]
-    return _resized(spec, seen, infeasible=reported.resize_infeasible)
+    return _resized(spec, seen, without_spec=reported.without_spec)
 
 
 def _allocated_requests(container: Container, reported: _Reported) -> _Amounts:
@@ -176,13 +194,13 @@ def _container_limits(container: Container, reported: _Reported) -> _Amounts:
     spec = declared_limits(container.resources)
     if status is None or status.resources is None:
         return _nanos(spec)
-    return _resized(spec, [status.resources.limits], infeasible=reported.resize_infeasible)
+    return _resized(spec, [status.resources.limits], without_spec=reported.without_spec)
 
 
-def _resized(spec: ResourceList, seen: list[ResourceList | None], *, infeasible: bool) -> _Amounts:
+def _resized(spec: ResourceList, seen: list[ResourceList | None], *, without_spec: bool) -> _Amounts:
     """While a resize is under way the larger amount counts; one that cannot happen does not count."""
     known = [_nanos(each) for each in seen if each is not None]
-    return _max(*known) if infeasible else _max(_nanos(spec), *known)
+    return _max(*known) if without_spec else _max(_nanos(spec), *known)
 
 
 def _whole_cpus(container: Container, reported: _Reported) -> _Amounts:

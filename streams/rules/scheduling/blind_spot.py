@@ -5,6 +5,7 @@ zones or missing data do not allow one it is `inconclusive`, with the reason.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ingest.model.objects.node import Taint
@@ -153,6 +154,40 @@ def judge_counted(nodes_total: int, counted: Counted) -> Finding | None:
     if not counted.complete:
         return Finding("inconclusive", f"{evidence}; nodes that left before this log began are not known")
     return Finding("ghost_nodes", evidence)
+
+
+def judge_cache(
+    nodes: int,
+    names: Sequence[str] | None,
+    missed: Sequence[str],
+    counted: Counted,
+    settled: AbstractSet[str],
+    known: AbstractSet[str],
+) -> list[Finding]:
+    """What the scheduler's cache shows (rules: scheduler-cache): the nodes of whose absence or presence there is a
+    witness, else their number. `settled` are the nodes that have existed for over a minute, `known` all of the last
+    minute.
+
+    A cache without fault proves nothing about the list that a faulty node tree makes of it.
+    """
+    if not counted.highest:
+        return [Finding("inconclusive", f"the scheduler's cache has {nodes} nodes, but no Node was observed")]
+    findings = [Finding("stale_view", _MISSED, name) for name in sorted({*missed} & settled)]
+    if names is not None:
+        lacking = sorted(settled - {*names, *missed})
+        evidence = f"the scheduler's cache, dumped, has {len(names)} nodes and not this one, over a minute old"
+        findings += [Finding("stale_view", evidence, name) for name in lacking]
+        verdict: Verdict = "ghost_nodes" if counted.complete else "inconclusive"
+        evidence = "the scheduler's cache, dumped, has it, and there has been no such node for a minute"
+        findings += [Finding(verdict, evidence, name) for name in sorted({*names} - known)]
+        return findings
+    finding = judge_counted(nodes, counted)
+    if finding is None:
+        return findings
+    return [*findings, finding._replace(evidence=f"scheduler_cache_size: {finding.evidence}")]
+
+
+_MISSED: Final = "the scheduler's own comparison finds it missing in its cache"
 
 
 class Placement(NamedTuple):

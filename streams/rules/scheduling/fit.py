@@ -1,8 +1,9 @@
 """Does a node take a pod now, and why not: the scheduler judges, then the kubelet (rules: exclusive-cpus,
 scheduler-fit, scheduler-messages).
 
-The scheduler's judgement here is that of unschedulable nodes, taints (the pod tolerates none) and resources. Left
-out: affinity, topology spread, volumes, ports, and plugins that are not Kubernetes' own.
+The scheduler's judgement is that of `filters`; that of neighbours comes on top (`streams.questions.gang`). Where
+volumes or claimed devices are is not known, so that such a pod fits nowhere for sure. Left out: plugins that are not
+Kubernetes' own.
 """
 
 from collections.abc import Sequence
@@ -11,43 +12,12 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from streams.rules.numa.hints import Hint
 from streams.rules.numa.topology import NumaNode, lump_topology
 from streams.rules.numa.topology_manager import Machine, Request, Settings, admit, whole_core_cpus
-from streams.rules.scheduling.fit_reasons import fit_reasons
+from streams.rules.scheduling.filters import NodeState, PodRequest, missing_facts, scheduler_reasons
 
 Verdict: TypeAlias = Literal["fits", "refused_by_scheduler", "refused_by_kubelet", "not_exclusive", "unknown"]
 """`not_exclusive`: it would run there, but without the exclusive CPUs that it asks for."""
 
-_UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
 _CACHES: Final = "which CPUs prefer-align-cpus-by-uncorecache picks is unknown: no source has the caches"
-
-
-class PodRequest(NamedTuple):
-    containers: tuple[Request, ...]
-    requests: dict[str, int]
-    """Effective requests of the pod (rules: pod-requests) in base units, cpu in millicores."""
-
-    @property
-    def exclusive_cpus(self) -> int:
-        return sum(container.cpus for container in self.containers)
-
-
-class NodeState(NamedTuple):
-    """What is known of a node; amounts in base units, cpu in millicores."""
-
-    node: str
-    allocatable: dict[str, int]
-    requested: dict[str, int]
-    pods: int
-    ready: bool | None = True
-    """None where its condition Ready is Unknown or lacks."""
-    unschedulable: bool = False
-    taints: tuple[str, ...] = ()
-    """`key=value:effect` each."""
-    settings: tuple[Settings, ...] = (Settings(),)
-    """Those of its kubelet; where they are not known, those between which they can be."""
-    machine: Machine | None = None
-    """None where no source reports what each NUMA node has free."""
-    free_cpus: int | None = None
-    """Free exclusive CPUs of the whole node, where only that is known."""
 
 
 class Judgement(NamedTuple):
@@ -93,34 +63,6 @@ def rooms(node: NodeState, pod: PodRequest) -> list[NumaRoom]:
     return [_room(machine, each, pod, whole_cores=whole_cores) for each in machine.topology.numa_nodes]
 
 
-def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
-    """Why the scheduler does not place the pod there, in its words of that version (rules: scheduler-fit,
-    scheduler-messages).
-    """
-    reasons = ["node(s) were unschedulable"] if node.unschedulable else []
-    for taint in node.taints:
-        key, _, value = taint.rpartition(":")[0].partition("=")
-        if taint.endswith(":PreferNoSchedule") or (node.unschedulable and key == _UNSCHEDULABLE_TAINT):
-            continue
-        reasons.append(untolerated(key, value, scheduler_minor))
-    reasons += fit_reasons(
-        pod.requests, node.allocatable, node.requested, node.pods, node.allocatable.get("pods", 0), scheduler_minor
-    )
-    return list(dict.fromkeys(reasons))
-
-
-def untolerated(key: str, value: str, scheduler_minor: int) -> str:
-    """The words for a taint that a pod does not tolerate (rules: scheduler-messages)."""
-    if scheduler_minor < 18:  # noqa: PLR2004  these three: versions of its words
-        return "node(s) had taints that the pod didn't tolerate"
-    if scheduler_minor < 24:  # noqa: PLR2004
-        return f"node(s) had taint {{{key}: {value}}}, that the pod didn't tolerate"
-    return f"node(s) had untolerated taint {{{key}: {value}}}" if scheduler_minor < 34 else _UNTOLERATED  # noqa: PLR2004
-
-
-_UNTOLERATED: Final = "node(s) had untolerated taint(s)"
-
-
 def _judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judgement, NodeState]:
     """Also the node with the pod on it, where it fits."""
     reasons = scheduler_reasons(node, pod, scheduler_minor)
@@ -129,13 +71,19 @@ def _judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judg
     if node.ready is None:
         return Judgement("unknown", note="whether the node is Ready is unknown"), node
     judgement, machine = _kubelets(node, pod)
+    missing = missing_facts(pod)
+    if judgement.verdict == "fits" and missing:
+        return Judgement("unknown", note=f"unknown: {'; '.join(missing)}"), node
     if judgement.verdict == "unknown":
         return judgement, node
     requested = {
         name: node.requested.get(name, 0) + pod.requests.get(name, 0) for name in {*node.requested, *pod.requests}
     }
     free = None if node.free_cpus is None else node.free_cpus - pod.exclusive_cpus
-    return judgement, node._replace(machine=machine, free_cpus=free, requested=requested, pods=node.pods + 1)
+    neighbours = (*node.neighbours, pod.itself)
+    return judgement, node._replace(
+        machine=machine, free_cpus=free, requested=requested, pods=node.pods + 1, neighbours=neighbours
+    )
 
 
 def _kubelets(node: NodeState, pod: PodRequest) -> tuple[Judgement, Machine | None]:

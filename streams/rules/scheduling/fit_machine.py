@@ -90,7 +90,7 @@ def settings_of(known: Policies) -> tuple[Settings, ...]:
             across_numa=options.get(ACROSS_NUMA) in _TRUE,
             across_cores=options.get(ACROSS_CORES) in _TRUE,
             by_socket=options.get(BY_SOCKET) in _TRUE,
-            whole_cores=options.get(FULL_PCPUS_ONLY) in _TRUE,
+            whole_cores=requires_whole_cores(options),
         ),
         prefer_uncore_cache=options.get(UNCORE_CACHE) in _TRUE,
         max_numa_nodes=int(limit[:6]) if limit.isascii() and limit.isdecimal() else MOST_NUMA_NODES,
@@ -103,6 +103,11 @@ def settings_of(known: Policies) -> tuple[Settings, ...]:
         strict = strict._replace(assignment=strict.assignment._replace(whole_cores=True))
     pinning = (lax, strict) if lax != strict else (lax,)
     return pinning if known.cpu else (*pinning, lax._replace(cpu_policy="none"))
+
+
+def requires_whole_cores(cpu_options: Mapping[str, str]) -> bool:
+    """`full-pcpus-only`."""
+    return cpu_options.get(FULL_PCPUS_ONLY) in _TRUE
 
 
 def options_not_followed(known: Policies) -> Iterator[str]:

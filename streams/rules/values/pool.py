@@ -1,19 +1,25 @@
 """The node pool that a node was made by (rules: node-pool)."""
 
-from ingest.model.objects.node import NodeLabels
+from collections.abc import Mapping
+from typing import Final
+
+_NAMES: Final = (
+    "karpenter.sh/nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "alpha.eksctl.io/nodegroup-name",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "kops.k8s.io/instancegroup",
+)
+_CONTROL_PLANE: Final = frozenset({"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"})
 
 
-def pool(labels: NodeLabels | None) -> str:
+def pool(labels: Mapping[str, str] | None) -> str:
     """Its name; `control-plane` of such a node without one, else the empty text."""
-    if labels is None:
-        return ""
-    named = (
-        labels.karpenter_pool
-        or labels.eks_group
-        or labels.eksctl_group
-        or labels.gke_pool
-        or labels.aks_pool
-        or labels.kops_group
-    )
-    control_plane = labels.control_plane is not None or labels.master is not None
-    return named or ("control-plane" if control_plane else "")
+    named = next((name for label in _NAMES if (name := (labels or {}).get(label))), "")
+    return named or ("control-plane" if is_control_plane(labels) else "")
+
+
+def is_control_plane(labels: Mapping[str, str] | None) -> bool:
+    """By its role, whatever the label's value."""
+    return labels is not None and not _CONTROL_PLANE.isdisjoint(labels)

@@ -1,19 +1,20 @@
 """The zone that the scheduler's node tree files a node under (rules: zone-key)."""
 
-from ingest.model.objects.node import NodeLabels
+from collections.abc import Mapping
+from typing import Final
+
+REGION: Final = "topology.kubernetes.io/region"
+ZONE: Final = "topology.kubernetes.io/zone"
+_BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
+_BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 
 
-def zone_key(labels: NodeLabels | None) -> str:
+def zone_key(labels: Mapping[str, str] | None) -> str:
     """Return region + ":\\0:" + zone, or the empty text where a node has neither.
 
     A beta label that is present wins over the stable one, even when it is empty.
     """
-    if labels is None:
-        return ""
-    zone = _present(labels.beta_zone, labels.zone)
-    region = _present(labels.beta_region, labels.region)
+    labels = labels or {}
+    zone = labels.get(_BETA_ZONE, labels.get(ZONE, ""))
+    region = labels.get(_BETA_REGION, labels.get(REGION, ""))
     return f"{region}:\0:{zone}" if region or zone else ""
-
-
-def _present(beta: str | None, stable: str | None) -> str:
-    return beta if beta is not None else stable or ""

@@ -14,9 +14,10 @@ from typing import Final
 
 from components.cluster.kubernetes import VERSION as KUBERNETES
 from components.kafka import VERSION as KAFKA
+from components.programs.collector import VERSION as COLLECTOR
 from paths import ROOT
 
-from . import day, kwok, nodes, peers, up
+from . import beside, beside_text, day, kwok, nodes, peers, up
 from .answers import Answers
 
 DOCUMENT: Final = ROOT / "tests" / "bench" / "SCALE.md"
@@ -40,8 +41,9 @@ _TEXT: Final = """\
 ## Nodes
 
 All of it is real but the kubelets: etcd and kube-apiserver with the Node objects and {pods} Pods each,
-`leadsman watch` (kubelets asked directly, every 10 s, `/metrics` too), Kafka, `leadsman work`, `leadsman land`,
-the engine. One process answers for all kubelets over TLS: a summary of {summary:,} bytes without white space,
+`leadsman watch` (kubelets asked directly, every 10 s; for `/metrics` every 60 s), Kafka, `leadsman work`,
+`leadsman land`, the engine. One process answers for all kubelets over TLS: a summary of {summary:,} bytes without
+white space,
 and all of a kubelet's `/metrics` ({metrics:,} lines, recorded). "Stored" is the share of the samples due in the
 window that were in the database {lag:.0f} s later; "lag under 10 s" asks that for 99 % of the rows, of samples
 and of findings, and at least {share:.0%} stored.
@@ -50,14 +52,9 @@ and of findings, and at least {share:.0%} stored.
 
 ## What bounds it
 
-The two cores: at 3,000 nodes they are busy, and 0.7 to 0.8 of them are ClickHouse's engine, Kafka, the API server and
-the stand-in for the kubelets. What was in the way before, as measured on 2026-11-22, and what was done:
+The two cores. Where a sample's CPU time goes, and what was done about it, is in
+[docs/performance.md](../../docs/performance.md).
 
-- ClickHouse pays for each insert, hardly for its rows, and a portion of a partition is an insert a table: at 500
-  nodes 0.9 cores of the engine and 82 to 94 % of the lander's one storing thread. A portion waits 2 s now, not 1
-  (`land.batch_seconds`), and an insert leaves it to merges and FINAL to find equal keys: 0.6 cores and 60 % at 2,000.
-- The watcher decoded and split a kubelet's 160 KB of `/metrics` twice, and wrote answers anew without white space:
-  2.2 to 2.4 ms of CPU a sample at 2,000 nodes, now 1.6 to 1.7.
 - One worker is one Python process. It keeps up with 2,000 nodes when it has its states; when others leave, it reads
   theirs from Kafka first, and the lag of that minute is in its row. Have two from 1,000 nodes on.
 
@@ -81,6 +78,31 @@ The same reducers, records and Kafka, one process each; only the framework diffe
 state. Quix Streams and Bytewax fold and send what Leadsman does, without what it does against loss and doubling.
 
 {peers}
+
+## Beside an OpenTelemetry Collector
+
+They take turns on the same stand-ins, each asking every node every {interval:.0f} s, over TLS that verifies no
+certificate; median, with the least and the most. CPU of the stand-ins themselves is left out.
+
+- The collector ({collector_version}, by its own builder) has kubeletstatsreceiver with its four groups and its
+  default metrics, without `/pods` and the API server. "Its receiver alone" has nopexporter behind it; "into
+  ClickHouse" has batchprocessor (5 s, 100,000 points) and clickhouseexporter, whose schema is its own. One process
+  has a receiver for each node; as it is deployed, each node has one, which pays for its own runtime.
+- Leadsman asks kubelets for `/metrics` and `/configz` too, watches nodes, pods and Events, concludes, and stores both
+  samples and conclusions: `watch`, one `work` and `land` over Kafka, or `up`, one process with the engine in it.
+- The engine is the same, each way with a database of its own, behind the tests' stand-in for a server, whose HTTP in
+  Python is in its figures. It speaks no frames of ClickHouse's own compression, so the exporter's is off
+  (`compress: none`); Leadsman sends Arrow with LZ4. It runs each insert at once, whatever `async_insert` is.
+- Both store CPU, memory and file systems of nodes and pods. The collector alone stores containers and volumes one by
+  one, and the network. Leadsman alone stores inodes of file systems, PSI, swap, process ids, and what it concludes:
+  eviction signals, room for pods, bindings, limits of storage; and roll-ups of 5 minutes.
+- "samples" is the share of those due in the window that were stored (taken, for the receiver alone). "KiB on disk" of
+  a sample are after all merges, with what comes once (the listing of nodes and pods) in them; numbers of the
+  stand-ins vary less than real ones, so both are small.
+- Kafka, the API server and inserts cost Leadsman nearly as much with few nodes as with many: below some tens of nodes
+  a sample costs it more than the collector, whose receiver costs the same with any number.
+
+{collector}
 """
 
 
@@ -90,8 +112,11 @@ def main() -> None:
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; all where none is given")
     parser.add_argument("--seconds", type=float, default=60, help="of each steady state")
     parser.add_argument("--plan", help="of the nodes, nodes x workers: 500x1,1000x3")
-    parser.add_argument("--size", type=float, default=1.0, help="of up, kwok, day and peers: 0.02 to try them")
-    parser.add_argument("--rounds", type=int, default=2, help="of the peers; the fastest of each counts")
+    parser.add_argument("--day-nodes", type=int, default=100, help="1000 take 10 GB of disk for the capture alone")
+    parser.add_argument("--size", type=float, default=1.0, help="of all but the nodes: 0.02 to try them")
+    parser.add_argument(
+        "--rounds", type=int, default=2, help="of the peers, whose fastest counts, and of the collector"
+    )
     parser.add_argument("--kept", type=Path, default=ROOT / ".venv" / "scale", help="where sections are kept")
     parser.add_argument("--document", type=Path, default=DOCUMENT)
     given = parser.parse_args()
@@ -152,7 +177,7 @@ def _kwok(folder: Path, given: argparse.Namespace, write: Callable[[str], None])
 
 
 def _day(folder: Path, given: argparse.Namespace, write: Callable[[str], None]) -> None:
-    write(day.text(day.run(folder, 100, PODS, 24 * given.size)))
+    write(day.text(day.run(folder, given.day_nodes, PODS, 24 * given.size)))
 
 
 def _peers(folder: Path, given: argparse.Namespace, write: Callable[[str], None]) -> None:
@@ -161,12 +186,18 @@ def _peers(folder: Path, given: argparse.Namespace, write: Callable[[str], None]
     write(f"The fastest of {given.rounds} rounds, 200 nodes with {samples} samples each.\n\n{peers.text(stages)}")
 
 
+def _collector(folder: Path, given: argparse.Namespace, write: Callable[[str], None]) -> None:
+    for outcome in beside.run(folder, round(500 * given.size), PODS, given.seconds, given.rounds):
+        write(beside_text.text(outcome))
+
+
 SECTIONS: Final[dict[str, Callable[[Path, argparse.Namespace, Callable[[str], None]], None]]] = {
     "nodes": _nodes,
     "up": _up,
     "kwok": _kwok,
     "day": _day,
     "peers": _peers,
+    "collector": _collector,
 }
 
 
@@ -194,6 +225,8 @@ def _document(kept: Path) -> str:
         metrics=answers.metrics_lines,
         lag=nodes.LAG_SECONDS,
         share=nodes.LEAST_SHARE,
+        interval=nodes.INTERVAL_SECONDS,
+        collector_version=COLLECTOR,
         **{name: section(name) for name in SECTIONS},
     )
 

@@ -1,6 +1,5 @@
 """What a measurement stands on: the real Kafka, API server and engine, stub kubelets, and our own commands."""
 
-import os
 import sys
 import urllib.request
 from collections import defaultdict
@@ -15,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from components.clickhouse import ClickHouseHttp
 from components.command import leadsman_process
 from components.kafka import Kafka
-from components.proc import peak_bytes
+from components.proc import cpu_seconds, peak_bytes
 from components.processes import HOST, Process, free_port
 from components.secured import Authority
 from paths import IMPORTS
@@ -25,7 +24,6 @@ from waiting import eventually
 
 from .cluster import LargeCluster
 
-TICKS: Final = os.sysconf("SC_CLK_TCK")
 MIB: Final = 1 << 20
 
 
@@ -56,22 +54,11 @@ class Part:
 
     def used(self) -> Used:
         """What its process has taken so far."""
-        return _used(self.process.pid)
+        return used(self.process.pid)
 
     def figures(self) -> Mapping[tuple[str, ...], float]:
         """Sums of its metrics: by name, and by name and the values of the labels; none while it does not answer."""
-        try:
-            with urllib.request.urlopen(f"http://{HOST}:{self._port}/metrics", timeout=60) as answer:
-                text = answer.read().decode()
-        except OSError:
-            return {}
-        found: dict[tuple[str, ...], float] = defaultdict(float)
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                found[sample.name,] += sample.value
-                if sample.labels:
-                    found[sample.name, *sample.labels.values()] += sample.value
-        return found
+        return figures(self._port)
 
 
 class Ground:
@@ -79,14 +66,14 @@ class Ground:
 
     def __init__(self, folder: Path, nodes: int, pods: int) -> None:
         self.nodes = 0
-        self._most, self._pods = nodes, pods
+        self._most, self.pods = nodes, pods
         self._folder = folder
         self._stack = ExitStack()
         self.kafka = Kafka(folder, heap_mib=1024)
         self.engine = ClickHouseHttp(folder / "db")
-        port = free_port()
-        self.cluster = LargeCluster(folder, port)
-        self.stubs = stub_kubelets(folder, port, nodes, pods)
+        self.kubelet_port = free_port()
+        self.cluster = LargeCluster(folder, self.kubelet_port)
+        self.stubs = stub_kubelets(folder, self.kubelet_port, nodes, pods)
         self.workers: list[Part] = []
 
     def __enter__(self) -> Self:
@@ -115,7 +102,7 @@ class Ground:
 
     def grow(self, nodes: int) -> None:
         """So many nodes, each with its pods."""
-        self.cluster.add(range(self.nodes, nodes), self._pods)
+        self.cluster.add(range(self.nodes, nodes), self.pods)
         self.nodes = max(nodes, self.nodes)
 
     def scale_workers(self, count: int) -> None:
@@ -128,17 +115,19 @@ class Ground:
 
     def used(self) -> dict[str, Used]:
         """By part; what a program's children took is its own."""
-        cluster = [self.cluster.api_server.pid, self.cluster.etcd.pid]
-        assert self.engine._process is not None
         return {
-            "watch": _used(self.watch.process.pid),
-            "work": _used(*[worker.process.pid for worker in self.workers]),
-            "land": _used(self.land.process.pid),
-            "Kafka": _used(self.kafka.process.pid),
-            "engine": _used(self.engine._process.pid),
-            "API server": _used(*cluster),
-            "stubs": _used(self.stubs.pid),
+            "watch": used(self.watch.process.pid),
+            "work": used(*[worker.process.pid for worker in self.workers]),
+            "land": used(self.land.process.pid),
+            "Kafka": used(self.kafka.process.pid),
+            "engine": used(self.engine.pid),
+            "API server": self.used_by_cluster(),
+            "stubs": used(self.stubs.pid),
         }
+
+    def used_by_cluster(self) -> Used:
+        """API server and etcd."""
+        return used(self.cluster.api_server.pid, self.cluster.etcd.pid)
 
     def _part(self, what: str, instance: int | None = None) -> Part:
         return Part(what, [f"--config={self._config}"], self._folder, instance)
@@ -169,8 +158,24 @@ def _folds(worker: Part) -> bool:
     return worker.figures().get(("leadsman_folded_messages_total",), 0) > 0
 
 
-def _used(*pids: int) -> Used:
+def figures(port: int) -> Mapping[tuple[str, ...], float]:
+    """Sums of what a program has at /metrics: by name, and by name and the values of the labels; none while it does
+    not answer.
+    """
+    try:
+        with urllib.request.urlopen(f"http://{HOST}:{port}/metrics", timeout=60) as answer:
+            text = answer.read().decode()
+    except OSError:
+        return {}
+    found: dict[tuple[str, ...], float] = defaultdict(float)
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found[sample.name,] += sample.value
+            if sample.labels:
+                found[sample.name, *sample.labels.values()] += sample.value
+    return found
+
+
+def used(*pids: int) -> Used:
     """CPU time is summed up, the peak is that of the largest."""
-    stats = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in pids]
-    ticks = sum(int(ticks) for stat in stats for ticks in stat[11:15])
-    return Used(ticks / TICKS, max(map(peak_bytes, pids), default=0))
+    return Used(sum(map(cpu_seconds, pids)), max(map(peak_bytes, pids), default=0))

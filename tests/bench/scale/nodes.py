@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from sql.database.open import connect
 from waiting import NotReady, eventually
 
+from .bare import decode_seconds
 from .ground import MIB, Ground
 from .tables import table
 
@@ -20,6 +21,9 @@ LEAST_SHARE: Final = 0.99
 SETTLE_SECONDS: Final = 60.0
 PARTS: Final = ("watch", "work", "land", "Kafka", "engine", "API server", "stubs")
 _OURS: Final = PARTS[:3]
+_WITH_ENGINE: Final = (*_OURS, "engine")
+WANTED_RATIO: Final = 12.0
+"""Of all parts of ours and the engine to the bare decoding of a sample."""
 _AGES: Final = """
 SELECT count() AS rows, quantile(0.5)(age), quantile(0.99)(age), max(age)
 FROM (SELECT toUnixTimestamp(landed_at) - toFloat64(ts) AS age FROM {table}
@@ -27,10 +31,11 @@ FROM (SELECT toUnixTimestamp(landed_at) - toFloat64(ts) AS age FROM {table}
     {only})
 SETTINGS final = 0"""
 
-_STORED: Final = """
+STORED: Final = """
 SELECT uniqExact(node, ts) FROM node_samples
 WHERE toFloat64(ts) >= {begin:Float64} AND toFloat64(ts) < {end:Float64}
 SETTINGS final = 0"""
+"""Samples of so long."""
 
 
 class Ages(NamedTuple):
@@ -62,12 +67,19 @@ class Step(NamedTuple):
     storing: float
     """Share of the time in which the lander's one thread that stores was busy."""
     portion_seconds: float
-    """How long a portion, the messages of one partition, took to store."""
+    """How long a portion, what waited of a topic, took to store."""
+    bare_seconds: float
+    """CPU time of decoding a sample and nothing else, before and after."""
 
     @property
     def share(self) -> float:
         """Of the samples that were due, how many were stored within the lag that is wanted."""
         return self.stored / (self.nodes * self.seconds / INTERVAL_SECONDS)
+
+    def ratio(self, *parts: str) -> float:
+        """Of what these parts take of a sample, with all that comes with it, to its bare decoding."""
+        taken = sum(self.cores[part] for part in parts) * self.seconds
+        return taken / max(1, self.samples.rows) / self.bare_seconds
 
     @property
     def sustained(self) -> bool:
@@ -87,11 +99,11 @@ def steps(folder: Path, plan: Sequence[tuple[int, int]], pods: int, seconds: flo
         for nodes, workers in plan:
             ground.grow(nodes)
             ground.scale_workers(workers)
-            _settle(ground)
+            settle(ground)
             yield _measure(ground, seconds)
 
 
-def _settle(ground: Ground) -> None:
+def settle(ground: Ground) -> None:
     """Until every node is asked and the workers have done what came with them, or the time is over: then it is
     measured as it is.
     """
@@ -113,6 +125,7 @@ def _waiting(ground: Ground) -> float:
 
 
 def _measure(ground: Ground, seconds: float) -> Step:
+    bare = decode_seconds(ground.pods)
     before, counted, began = ground.used(), _counted(ground), time.time()
     time.sleep(seconds)
     after, counts, ended = ground.used(), _counted(ground), time.time()
@@ -131,6 +144,7 @@ def _measure(ground: Ground, seconds: float) -> Step:
         {part: used.peak_bytes // MIB for part, used in after.items()},
         storing / took,
         storing / max(1.0, counts["portions"] - counted["portions"]),
+        (bare + decode_seconds(ground.pods)) / 2,
     )
 
 
@@ -155,7 +169,7 @@ def _ages(ground: Ground, table: str, only: str, began: float, ended: float) -> 
 
 def _stored(ground: Ground, began: float, ended: float) -> int:
     with connect(ground.dsn) as database:
-        return int(database.query(_STORED, {"begin": began, "end": ended}).rows[0][0])
+        return int(database.query(STORED, {"begin": began, "end": ended}).rows[0][0])
 
 
 def text(measured: Sequence[Step]) -> str:
@@ -174,6 +188,10 @@ def text(measured: Sequence[Step]) -> str:
         )
         for head, step in zip(at, measured, strict=True)
     ]
+    ratios = [
+        (*head, f"{step.ratio(*_WITH_ENGINE):.1f}", *(f"{step.ratio(part):.1f}" for part in PARTS))
+        for head, step in zip(at, measured, strict=True)
+    ]
     cores = [
         (*head, *(f"{step.cores[part]:.2f}" for part in PARTS), f"{sum(step.cores.values()):.2f}")
         for head, step in zip(at, measured, strict=True)
@@ -187,8 +205,12 @@ def text(measured: Sequence[Step]) -> str:
     storing = "lander stores / a portion"
     wanted = "lag under 10 s"
     due = "samples due a second"
+    bare = [step.bare_seconds * 1e6 for step in measured]
+    decoding = f"{min(bare):.0f} to {max(bare):.0f}"
     return "\n\n".join(
         [
+            f"CPU time of a sample with all that comes with it, as a multiple of bare decoding, {decoding} µs:",
+            table(("nodes", "workers", f"ours with the engine, wanted <= {WANTED_RATIO:g}", *PARTS), ratios),
             table(("nodes", "workers", due, "stored", ages, of_findings, storing, wanted, "load"), lag),
             "Cores in use, of two:",
             table(("nodes", "workers", *PARTS, "all"), cores),

@@ -2,7 +2,8 @@
 
 import os
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -12,16 +13,12 @@ from waiting import eventually
 
 from .cluster import LargeCluster
 from .ground import MIB, Part, Used, stub_kubelets
-from .nodes import INTERVAL_SECONDS
+from .nodes import INTERVAL_SECONDS, STORED
 from .tables import two_columns
 
 LAG_SECONDS: Final = 15.0
 """Before the end: what was taken by then must be stored."""
 WARM_SECONDS: Final = 60.0
-_STORED: Final = """
-SELECT uniqExact(node, ts) FROM node_samples
-WHERE toFloat64(ts) >= {begin:Float64} AND toFloat64(ts) < {end:Float64}
-SETTINGS final = 0"""
 
 
 class Up(NamedTuple):
@@ -51,22 +48,35 @@ def run(folder: Path, nodes: int, pods: int, seconds: float) -> Up:
         stack.callback(stubs.stop)
         stubs.start()
         stubs.await_ready(lambda: "listening" in stubs.last_lines())
-        flags = ["--kubelet=direct", "--kubelet-insecure", f"--kubeconfig={cluster.kubeconfig()}"]
-        up = Part("up", [*flags, "--port=0", f"--db=chdb://{folder / 'db'}"], folder)
-        stack.callback(up.process.stop)
-        up.start()
+        up = stack.enter_context(watching(folder, cluster, nodes))
+        before, began = up.used(), time.time()
+        time.sleep(seconds)
+        after, ended, load = up.used(), time.time(), os.getloadavg()[0]
+    stored = stored_by(folder, began - LAG_SECONDS, ended - LAG_SECONDS)
+    used = Used(after.cpu_seconds - before.cpu_seconds, after.peak_bytes)
+    return Up(nodes, pods, ended - began, stored, used, load)
+
+
+@contextmanager
+def watching(folder: Path, cluster: LargeCluster, nodes: int) -> Iterator[Part]:
+    """It runs, with a database in `folder`, and has asked each kubelet for a minute."""
+    flags = ["--kubelet=direct", "--kubelet-insecure", f"--kubeconfig={cluster.kubeconfig()}"]
+    up = Part("up", [*flags, "--port=0", f"--db=chdb://{folder / 'db'}"], folder)
+    up.start()
+    try:
         eventually(
             "every kubelet is asked", lambda: up.figures().get(("leadsman_kubelets", "asked"), 0) == nodes, 300
         )
         time.sleep(WARM_SECONDS)
-        before, began = up.used(), time.time()
-        time.sleep(seconds)
-        after, ended, load = up.used(), time.time(), os.getloadavg()[0]
+        yield up
+    finally:
+        up.process.stop()
+
+
+def stored_by(folder: Path, began: float, ended: float) -> int:
+    """How many samples of that time its database has, now that it has ended."""
     with connect(f"chdb://{folder / 'db'}", make=False, read_only=True) as database:
-        window = {"begin": began - LAG_SECONDS, "end": ended - LAG_SECONDS}
-        stored = int(database.query(_STORED, window).rows[0][0])
-    used = Used(after.cpu_seconds - before.cpu_seconds, after.peak_bytes)
-    return Up(nodes, pods, ended - began, stored, used, load)
+        return int(database.query(STORED, {"begin": began, "end": ended}).rows[0][0])
 
 
 def text(up: Up) -> str:

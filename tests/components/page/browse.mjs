@@ -1,7 +1,7 @@
 // Opens pages in a real browser and tells what was seen. Reads {chromium, modules, steps} from standard input, writes
 // a list, one entry a step. A step: {url, width, height, scheme, zone, scripts, actions, picture, axe, offset}.
 // An action: ["press", KEY] | ["go", KEY, ADDRESS THAT IT LEADS TO] | ["type", TEXT] | ["click", SELECTOR] |
-// ["drag", SELECTOR, FROM, TO: parts of its width; it leads elsewhere] |
+// ["drag", SELECTOR, FROM, TO: parts of its width, PIXELS FROM ITS TOP; it leads elsewhere] |
 // ["follow", SELECTOR, ADDRESS THAT IT LEADS TO] | ["wait", MS] | ["until", JS] | ["pdf", FILE] |
 // ["reached", FILE THAT IS MADE] | ["reload"] | ["read", NAME, JS].
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -32,9 +32,10 @@ const act = async (page, [name, ...values], read) => {
   else if (name === 'drag') {
     const place = await page.locator(values[0]).boundingBox();
     const x = (part) => place.x + place.width * part;
-    await page.mouse.move(x(values[1]), place.y + 60);
+    const y = place.y + (values[3] ?? 60);
+    await page.mouse.move(x(values[1]), y);
     await page.mouse.down();
-    await page.mouse.move(x(values[2]), place.y + 60, { steps: 4 });
+    await page.mouse.move(x(values[2]), y, { steps: 4 });
     await Promise.all([page.waitForNavigation(), page.mouse.up()]);
   } else if (name === 'wait') await page.waitForTimeout(values[0]);
   else if (name === 'until') await holds(page, values[0]);

@@ -5,9 +5,9 @@ every page in every state is taken into it instead, light and dark, 1440 and 390
 they are made small with it.
 """
 
+import argparse
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,8 +39,11 @@ _TO: Final = "(() => {{ document.querySelector('{0}').scrollIntoView(); return 0
 
 def main() -> None:
     """The pictures that are kept, or all."""
-    if len(sys.argv) > 1:
-        _states(Path(sys.argv[1]), _EVERY)
+    parser = argparse.ArgumentParser(prog="python -m components.page.pictures", description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", help="where to take every page in every state into")
+    folder: Path | None = parser.parse_args().folder
+    if folder:
+        _states(folder, _EVERY)
     else:
         _recordings()
         _states(ROOT / "docs", _KEPT)

@@ -30,6 +30,9 @@ STATES: Final = (
     "numa-none",
     "numa-fleet",
     "node",
+    "node-trouble",
+    "ask",
+    "runbook",
 )
 FLEET_NODES: Final = 5000
 _GIB: Final = 1 << 30
@@ -66,6 +69,10 @@ def served(folder: Path) -> Iterator[dict[str, str]]:
             "numa-none": f"{states}/numa?{quiet}",
             "numa-fleet": f"{states}/numa?{fleet}",
             "node": f"{states}/node?{fleet}&node={node_name(50)}",
+            "node-trouble": f"{states}/node?cluster=lab&node=real-node-1"
+            "&since=2026-11-21T04:15:00Z&until=2026-11-21T04:25:00Z",
+            "ask": f"{states}/ask?cluster=lab&name=evicted_pods",
+            "runbook": f"{states}/runbooks/PodsEvicted?cluster=lab&node=real-node-1&last=1h",
         }
 
 

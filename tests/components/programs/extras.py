@@ -31,6 +31,11 @@ def kubeconform_program() -> Path:
     return _installed("kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform", "v0.8.0")
 
 
+def actionlint_program() -> Path:
+    """actionlint: the workflows of the release, whose expressions and keys GitHub would refuse at a tag."""
+    return _installed("actionlint", "github.com/rhysd/actionlint/cmd/actionlint", "v1.7.12")
+
+
 def _installed(name: str, package: str, version: str) -> Path:
     folder = cached(name, version, lambda unfinished: install_program(package, version, unfinished))
     return folder / "bin" / package.rsplit("/", 1)[-1]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import clickhouse_connect
 import pytest
+import urllib3
 
 from components.clickhouse import ClickHouseHttp
 from components.rows import T0, row, store, store_samples, summary
@@ -173,3 +174,29 @@ def test_native_inserts_of_an_unchanged_client_arrive(http: ClickHouseHttp) -> N
     client.insert("native", [[i, str(i)] for i in range(1000)], column_names=["a", "b"])
     assert client.query("SELECT count(), max(b) FROM native").result_rows == [(1000, "999")]
     client.close()
+
+
+def asked_natively(http: ClickHouseHttp, sql: str) -> urllib3.BaseHTTPResponse:
+    """What clickhouse-go 2.43 gets: it asks with this version of the protocol and no format in the statement."""
+    url = f"http://127.0.0.1:{http.port}/?default_format=Native&client_protocol_version=54460"
+    return urllib3.request("POST", url, body=sql, headers=urllib3.make_headers(basic_auth=f"default:{PASSWORD}"))
+
+
+def test_a_client_of_a_newer_protocol_gets_blocks_with_a_head_and_flags(http: ClickHouseHttp) -> None:
+    found = asked_natively(http, "SELECT repeat('é', 100) AS name, toUInt32(258) AS size")
+    assert (
+        found.data
+        == (
+            b"\x01\x00\x02\xff\xff\xff\xff\x00"  # field 1, overflows: no; field 2, bucket: -1; no more fields
+            b"\x02\x01"  # columns, rows
+            b"\x04name\x06String\x00"  # no serialization of its own
+            b"\xc8\x01" + 100 * b"\xc3\xa9" + b"\x04size\x06UInt32\x00"  # 200 = 0x48 + (1 << 7)
+            b"\x02\x01\x00\x00"
+        )
+    )
+    assert asked_natively(http, "CREATE DATABASE IF NOT EXISTS asked_natively").data == b""
+
+
+def test_a_type_that_such_a_client_cannot_get_is_refused(http: ClickHouseHttp) -> None:
+    refusal = asked_natively(http, "SELECT 1.5")
+    assert (refusal.status, refusal.headers["X-ClickHouse-Exception-Code"]) == (500, "48")

@@ -7,6 +7,7 @@ they rest on.
 """
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +16,9 @@ import pytest
 
 from components.programs.cache import require
 from components.zookeeper import ZooKeeper, zookeeper_libraries
+from sql.database.dsn import Server
 from sql.database.open import connect
-from sql.database.replicated import replicated
+from sql.database.replicated import everywhere
 from sql.schema.migrate import load_views, migrate
 
 pytestmark = pytest.mark.components
@@ -24,11 +26,15 @@ pytestmark = pytest.mark.components
 MAKE = """
 import json, sys, chdb
 engine = chdb.connect(sys.argv[1])
-for statement in json.load(sys.stdin):
+for statement, database in json.load(sys.stdin):
+    engine.query(f"USE {database}" if not statement.startswith("CREATE DATABASE") else "SELECT 1")
     engine.query(statement)
-tables = engine.query("SELECT table, zookeeper_path, replica_name FROM system.replicas ORDER BY table", "JSONCompact")
-views = engine.query("SELECT name FROM system.tables WHERE database = 'default' AND engine = 'View'", "JSONCompact")
-print(json.dumps([json.loads(found.bytes())["data"] for found in (tables, views)]), flush=True)
+found = [
+    "SELECT table, zookeeper_path, replica_name FROM system.replicas ORDER BY table",
+    "SELECT name FROM system.tables WHERE database = 'leadsman' AND engine = 'View'",
+    "SELECT name FROM system.tables WHERE database = 'leadsman' AND engine = 'Distributed' ORDER BY name",
+]
+print(json.dumps([json.loads(engine.query(each, "JSONCompact").bytes())["data"] for each in found]), flush=True)
 sys.stdout.flush()
 import os
 os._exit(0)
@@ -37,11 +43,15 @@ CONFIGURATION = """
 <clickhouse>
     <zookeeper><node><host>127.0.0.1</host><port>{port}</port></node></zookeeper>
     <macros><shard>1</shard><replica>a</replica></macros>
+    <remote_servers><prod><shard>
+        <replica><host>127.0.0.1</host><port>9000</port></replica>
+    </shard></prod></remote_servers>
 </clickhouse>
 """
 
 
-def test_every_table_feed_and_view_can_be_made_as_replicated(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sharded", [False, True])
+def test_every_table_feed_and_view_can_be_made_as_replicated(tmp_path: Path, *, sharded: bool) -> None:
     require(zookeeper_libraries)
     with connect(f"chdb://{tmp_path}/plain") as plain:
         migrate(plain)
@@ -50,23 +60,27 @@ def test_every_table_feed_and_view_can_be_made_as_replicated(tmp_path: Path) -> 
         feeds = [name for (name,) in plain.query(f"{names} ORDER BY name", {"like": "MaterializedView"}).rows]
         made = {name: plain.query(f"SHOW CREATE TABLE {name}").rows[0][0] for name in (*tables, *feeds)}
     plainly = [
-        statement.replace(f" default.{name}\n", f" IF NOT EXISTS {name}\n", 1) for name, statement in made.items()
+        re.sub(r" default\.(\w)", r" \1", statement.replace(f" default.{name}", f" IF NOT EXISTS {name}", 1))
+        for name, statement in made.items()
     ]
-    everywhere = [replicated(statement, "prod") for statement in (*plainly, *load_views())]
-    assert all("ON CLUSTER 'prod'" in statement for statement in everywhere[: len(tables)])
+    cluster = Server("127.0.0.1", 8123, secure=False, cluster="prod", sharded=sharded)
+    databases = ("CREATE DATABASE IF NOT EXISTS leadsman",)
+    placed = [each for statement in (*databases, *plainly, *load_views()) for each in everywhere(statement, cluster)]
+    assert all("ON CLUSTER 'prod'" in statement for statement, _ in placed)
     configuration = tmp_path / "cluster.xml"
     with ZooKeeper(tmp_path) as zookeeper:
         configuration.write_text(CONFIGURATION.format(port=zookeeper.port))
         database = f"{tmp_path}/replicated?config-file={configuration}"
         done = subprocess.run(
             [sys.executable, "-c", MAKE, database],
-            input=json.dumps([statement.replace(" ON CLUSTER 'prod'", "") for statement in everywhere]),
+            input=json.dumps([(sql.replace(" ON CLUSTER 'prod'", ""), database) for sql, database in placed]),
             capture_output=True,
             text=True,
             timeout=120,
             check=False,
         )
     assert done.returncode == 0, done.stderr
-    registered, views = json.loads(done.stdout)
-    assert registered == [[name, f"/clickhouse/tables/1/default/{name}", "a"] for name in tables]
+    registered, views, spread = json.loads(done.stdout)
+    assert registered == [[name, f"/clickhouse/tables/1/{cluster.holder}/{name}", "a"] for name in tables]
     assert len(views) == len(load_views())
+    assert [name for (name,) in spread] == (tables if sharded else [])

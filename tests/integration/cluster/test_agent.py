@@ -11,7 +11,13 @@ import pytest
 from components.cluster.kubelet import RealNode
 from ingest.model.cpuset import parse_cpuset
 from ingest.model.podresources import ContainerResources
-from ingest.model.records import CpuManagerRecord, CpuTopologyRecord, MemoryManagerRecord, PodResourcesRecord
+from ingest.model.records import (
+    CpuManagerRecord,
+    CpuTopologyRecord,
+    MemoryManagerRecord,
+    NumaUsageRecord,
+    PodResourcesRecord,
+)
 from ingest.node.agent import Agent, AgentSettings
 from ingest.normalize.normalize import normalize
 from streams.rules.numa.cpu_checkpoint import parse_cpu_manager_state
@@ -50,14 +56,17 @@ def test_the_pinned_cpu_is_seen_from_the_checkpoint_and_from_podresources(
 ) -> None:
     """CPU 0 is reserved: it is not allocatable, and every other CPU may be the pod's."""
     seen = Agent(AgentSettings("lab", real_node.name, mounted)).look()
-    topology, cpu, memory, pods = (record for each in seen for record in normalize(each))
+    topology, cpu, memory, usage, pods = (record for each in seen for record in normalize(each))
     assert isinstance(topology, CpuTopologyRecord)
+    assert isinstance(usage, NumaUsageRecord)
     assert isinstance(cpu, CpuManagerRecord)
     assert isinstance(memory, MemoryManagerRecord)
     assert isinstance(pods, PodResourcesRecord)
     parse_memory_manager_state(memory.checkpoint)
     held = parse_cpuset(parse_cpu_manager_state(cpu.checkpoint).entries[pinned_uid]["w"])
     machine = {each.cpu for each in topology.cpus}
+    assert {each.numa_node for each in usage.nodes} == {each.numa for each in topology.cpus}
+    assert all(0 < each.memory_free_bytes < each.memory_total_bytes for each in usage.nodes)
     assert len(held) == 1
     assert held <= machine - {0}
     (pod,) = [pod for pod in pods.pods if pod.name == NAME]

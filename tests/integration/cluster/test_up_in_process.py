@@ -1,8 +1,10 @@
 """`leadsman up` without Kafka: one process that watches a real cluster, kept through kills, and its page."""
 
+import json
 import os
 import re
 import signal
+import socket
 import time
 import urllib.request
 import uuid
@@ -18,6 +20,7 @@ from components.cluster.kubelet import RealNode
 from components.cluster.kubernetes import ApiError, Cluster
 from components.command import leadsman, leadsman_process, succeeds
 from components.kafka import Kafka
+from components.page.browser import browse
 from components.pipeline import Pipeline
 from components.processes import HOST, Process, free_port
 from ingest.files.sources import read_sources
@@ -36,6 +39,7 @@ from waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("cluster")
 
+PICTURES: Final = os.environ.get("LEADSMAN_UP_PICTURES", "")
 KILLS: Final = int(os.environ.get("LEADSMAN_KILLS", "3"))
 FIRST_SECONDS: Final = 30.0
 SHOWN_SECONDS: Final = 15.0
@@ -79,6 +83,13 @@ def _is_replayed(folder: Path) -> None:
     assert succeeds("digest", db=folder / "db") == succeeds("digest", db=folder / "again")
 
 
+def _picture(port: int, name: str) -> None:
+    """How the page looks now, for people, where LEADSMAN_UP_PICTURES names a folder."""
+    if PICTURES:
+        step = {"url": f"http://{HOST}:{port}/", "width": 1200, "height": 900, "scheme": "light"}
+        browse([{**step, "actions": [["wait", 500]], "picture": f"{PICTURES}/{name}.png"}], Path(PICTURES))
+
+
 class Evicted(NamedTuple):
     """What was seen of `up` while a pod was evicted from a real node; it has ended."""
 
@@ -99,6 +110,7 @@ def evicted(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Ev
         with _running(up):
             eventually("the node that is not Ready is on the page", lambda: NOT_READY.search(_page(port)))
             first_seconds = time.monotonic() - started_at
+            _picture(port, "up-first-finding")
             pin(real_node)
             threshold = start_growing(real_node)
             real_node.await_phase(GROWER, "Failed", timeout_seconds=300)
@@ -106,6 +118,7 @@ def evicted(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Ev
             eventually("the eviction is on the page", lambda: "1 pod evicted for memory" in _page(port))
             shown_seconds = time.monotonic() - evicted_at
             await_eviction(real_node)
+            _picture(port, "up-eviction")
             eventually("the alert was reported", lambda: "PodsEvicted firing" in up.log.read_text())
     return Evicted(folder, first_seconds, shown_seconds, threshold)
 
@@ -178,3 +191,20 @@ def test_a_database_that_another_process_has_open_is_refused(cluster: Cluster, t
     with _running(_up(tmp_path, *flags)):
         second = leadsman("up", f"--db=chdb://{tmp_path / 'db'}", *flags)
     assert (second.returncode, "holds this database" in second.stderr) == (14, True)
+
+
+def test_an_unknown_token_and_a_port_in_use_are_one_sentence_and_a_status_each(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    config = json.loads(cluster.kubeconfig().read_text())
+    config["users"][0]["user"] = {"token": "expired"}
+    (tmp_path / "expired").write_text(json.dumps(config))
+    db = f"--db=chdb://{tmp_path / 'db'}"
+    expired = leadsman("up", db, "--port=0", f"--kubeconfig={tmp_path / 'expired'}")
+    assert (expired.returncode, expired.stderr.count("\n")) == (12, 1)
+    assert "log in again" in expired.stderr
+    with socket.create_server((HOST, 0)) as taken:
+        port = taken.getsockname()[1]
+        done = leadsman("up", db, f"--port={port}", f"--kubeconfig={cluster.kubeconfig()}", "--kubelet=off")
+    assert (done.returncode, done.stderr.count("\n")) == (13, 1)
+    assert str(port) in done.stderr

@@ -73,14 +73,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def replayed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+@pytest.fixture(scope="module", params=[1, 2], ids=["one process", "two workers"])
+def replayed(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> tuple[Path, Done]:
     """All of them, and a wrong file among them, in one replay: the database, and how the command ended."""
     db = tmp_path_factory.mktemp("replayed") / "db"
-    (folder / "wrong").mkdir()
+    (folder / "wrong").mkdir(exist_ok=True)
     picture = folder / "wrong" / "logo.png"
     picture.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20)
-    return db, leadsman("replay", *sorted(folder.glob("*.jsonl*")), picture, db=db)
+    return db, leadsman("replay", *sorted(folder.glob("*.jsonl*")), picture, "--workers", request.param, db=db)
 
 
 @pytest.fixture(scope="module")
@@ -323,7 +325,7 @@ def test_asking_a_database_that_is_missing_or_empty_tells_how_to_make_one(tmp_pa
     ("arguments", "status", "told"),
     [
         (("nonesuch",), USAGE, "there is no saved query 'nonesuch'. There are: admission_storms, "),
-        (("fit", "--param", "moon=1"), USAGE, "query fit has no parameter 'moon'. It has: resource"),
+        (("fit", "--param", "moon=1"), USAGE, "query fit has no parameter 'moon'. It has: cluster, node, resource"),
         (("sample_gaps", "--param", "seconds=abc"), USAGE, "parameter seconds cannot be 'abc': it is of type UInt32"),
         (("--sql", "SELEC 1"), QUERY, "Syntax error"),
     ],

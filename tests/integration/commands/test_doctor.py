@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -14,13 +15,18 @@ import msgspec
 import pytest
 import yaml
 from aiohttp import web
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from components.command import dsn, leadsman
+from components.kafka import Kafka
 from components.rows import row, store, store_samples, summary
 from fakes.serving import serving
 from leadsman.cli.doctor import WIDTH, shown, status
 from leadsman.cli.exits import EXIT_NOT_SEEN
-from leadsman.run.doctor import Diagnosis, diagnose
+from leadsman.run.clocks import kafka_clocks
+from leadsman.run.diagnosis import Diagnosis
+from leadsman.run.doctor import diagnose
+from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings, load
 from sql.database.open import connect
 from streams.fold.findings import NodeRow, PodBinding, SourceError
@@ -103,6 +109,33 @@ async def test_a_clock_that_is_minutes_ahead_is_wrong(tmp_path: Path, db: Path) 
     clock = (await found_in(api, tmp_path, db))["clock of the API server"]
     assert clock.state == "wrong"
     assert "ahead of this machine's" in clock.detail
+
+
+@pytest.mark.asyncio
+@pytest.mark.xdist_group("kafka")
+async def test_a_clock_ahead_of_this_machine_s_is_seen_by_the_dates_in_kafka(kafka: Kafka) -> None:
+    """A message from a publisher whose clock is 5 minutes ahead; for commits, this machine's is set back instead."""
+    prefix = f"clocks-{uuid.uuid4().hex[:8]}"
+    settings = load(kafka={"bootstrap_servers": kafka.bootstrap_servers, "topic_prefix": prefix, "partitions": 2})
+
+    async def looked(here: datetime) -> dict[str, tuple[str, str]]:
+        return {each.what: (each.state, each.detail) async for each in kafka_clocks(settings, here)}
+
+    now = datetime.now(UTC)
+    assert (await looked(now))["clocks in Kafka"][0] == "ok"
+    await make_topics(settings.kafka)
+    topic = f"{prefix}.nodes"
+    async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
+        await producer.send_and_wait(topic, b"x", timestamp_ms=int((now + timedelta(minutes=5)).timestamp() * 1000))
+    found = await looked(now)
+    assert found == {
+        "clock of a publisher": ("wrong", f"at least 5 min ahead of this machine's: a message of {topic} is dated so")
+    }
+    async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers, group_id=prefix) as consumer:
+        consumer.assign([TopicPartition(topic, 0)])
+        await consumer.commit({TopicPartition(topic, 0): 0})
+    state, detail = (await looked(now - timedelta(days=3)))["clock of a broker"]
+    assert (state, detail[:12]) in {("wrong", f"at least {day}") for day in ("2 d", "3 d")}
 
 
 @pytest.mark.asyncio

@@ -157,8 +157,37 @@ def test_a_line_that_is_no_question_is_answered_with_its_error(late_joiners: Pat
     assert answers[3]["fits"] is True
 
 
-@pytest.mark.parametrize("arguments", [[], ["--cpu", "1", "--questions", "-"]])
+@pytest.mark.parametrize("arguments", [[], ["--cpu", "1", "--questions", "-"], ["--cpu", "1", "-f", "-"]])
 def test_fit_takes_one_pod_or_many(late_joiners: Path, arguments: list[str]) -> None:
     done = leadsman("fit", *arguments, db=late_joiners)
     assert done.returncode == 2
-    assert "give one pod with --cpu, or many with --questions" in done.stderr
+    assert "give one pod with --cpu or --filename, or many with --questions" in done.stderr
+
+
+def test_a_deployments_pods_are_judged_by_their_manifest(late_joiners: Path, tmp_path: Path) -> None:
+    manifest = tmp_path / "deployment.yaml"
+    manifest.write_text(
+        """
+kind: Deployment
+spec:
+  replicas: 8
+  template:
+    metadata: {labels: {app: a}}
+    spec:
+      containers: [{name: c, resources: {requests: {cpu: 100m}}}]
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+          - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: a}}}
+"""
+    )
+    done = leadsman("fit", "-f", str(manifest), "-o", "json", db=late_joiners)
+    answer = json.loads(done.stdout)
+    # No node of this capture has the label kubernetes.io/hostname: none is a domain, and all eight go anywhere.
+    assert (done.returncode, answer["pods"], answer["request"]["count"]) == (0, 8, 8)
+    selecting = manifest.read_text().replace("containers:", "nodeSelector: {disk: ssd}\n      containers:")
+    manifest.write_text(selecting)
+    done = leadsman("fit", "-f", str(manifest), "-o", "json", db=late_joiners)
+    workers = [each for each in json.loads(done.stdout)["nodes"] if each["node"].startswith("node-")]
+    left_out = ["node(s) didn't match Pod's node affinity/selector"]
+    assert (done.returncode, [each["reasons"] for each in workers]) == (1, [left_out] * 6)

@@ -102,6 +102,16 @@ def test_kubectl_completes_its_commands_questions_and_flags() -> None:
     assert _completed("replay", "./dump") == [":0"]
 
 
+def test_contexts_of_the_kubeconfig_are_completed(tmp_path: Path) -> None:
+    """Those of the file that is named already; a name that a shell would take apart is left out."""
+    file = tmp_path / "kubeconfig"
+    names = ["prod", "prod-2", "test", "prod; rm"]
+    file.write_text(json.dumps({"contexts": [{"name": name, "context": {}} for name in names]}))
+    for words in (("--kubeconfig", str(file)), ("up", "--kubeconfig", str(file))):
+        assert _completed(*words, "--context", "pro") == ["prod", "prod-2", ":4"]
+    assert _completed("--kubeconfig", str(tmp_path / "none"), "--context", "") == [":0"]
+
+
 def test_a_cluster_without_kubelet_access_is_shown_and_named_as_such(tmp_path: Path) -> None:
     """What `look` prints of a live cluster whose kubelets refused: the status is one of its own."""
     refused = {"error": "403 Forbidden: nobody cannot get nodes/proxy"}
@@ -110,5 +120,7 @@ def test_a_cluster_without_kubelet_access_is_shown_and_named_as_such(tmp_path: P
     )
     succeeds("replay", "-q", tmp_path / "c.jsonl", db=tmp_path / "db")
     with connect(f"chdb://{tmp_path / 'db'}", read_only=True) as database:
-        assert _blind(database).startswith("no kubelet could be read: 403 Forbidden")
-        assert "`get` of nodes/proxy" in _blind(database)
+        assert _blind(database, "proxy").startswith("no kubelet could be read: 403 Forbidden")
+        assert "`get` of nodes/proxy" in _blind(database, "proxy")
+        assert "--kubelet proxy" in _blind(database, "direct")
+        assert _blind(database, "off") == ""

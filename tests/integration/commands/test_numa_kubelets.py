@@ -27,7 +27,8 @@ from sql.questions.fit import Known, read_known
 from sql.schema.migrate import migrate
 from streams.analytics.registry import analytics
 from streams.local.replay import Replay
-from streams.questions.fit import Candidate, NodeAnswer, answer, pod_of, question
+from streams.questions.asked import pod_of, question
+from streams.questions.fit import Candidate, NodeAnswer, answer
 from streams.rules.numa.topology_manager import admit
 
 EXAMPLE: Final = Path(__file__).parents[3] / "examples" / "numa-kubelets-k8s-1.36.jsonl.zst"

@@ -56,7 +56,7 @@ def words(page: str) -> str:
         "1 of 6 nodes with Ready unknown",
         "1 of 6 nodes cordoned",
         "4 pods Pending",
-        "3 of ReplicaSet/cart-66b7c9f5d8 in shop: 1 Insufficient cpu",
+        "3 of ReplicaSet cart-66b7c9f5d8 in shop: 1 Insufficient cpu",
         "shop/checkout-84f9d6c7b5-tb4lr on worker-1: Failed: Error: ImagePullBackOff",
         "1 pod evicted for ephemeral storage",
         "DaemonSet collector in logging, once",

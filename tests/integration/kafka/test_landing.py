@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
-from aiokafka import AIOKafkaConsumer
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
 from components.kafka import Kafka
 from ingest.kafka.admin import ensure_topics, lag
@@ -113,9 +114,56 @@ async def test_a_range_whose_commit_was_lost_is_stored_again_under_its_token(kaf
     store.after = lambda: None
     await log.send(10)
     await log.land(store)
-    assert [each.partition("@")[0] for each in store.tried].count(f"{log.topic.name}:0:0-9") == 2
+    assert [each.partition("@")[0] for each in store.tried[:2]] == [f"{log.topic.name}:0:0-9"] * 2
     assert len(set(store.tried[:2])) == 1
     assert store.values() == log.sent
+
+
+@pytest.mark.asyncio
+async def test_partitions_are_stored_together_and_again_under_one_token_whoever_has_them(kafka: Kafka) -> None:
+    log, store = Log(kafka, partitions=4), Store(after=crash)
+    await log.send(40)
+    with pytest.raises(Crash):
+        await log.land(store)
+    (together,) = store.tried
+    assert store.values() == log.sent  # all partitions, and no offset is committed
+    store.after = lambda: None
+    await log.send(40)
+    await log.land(store, "1", "2")
+    assert store.tried[1] == together
+    assert store.tried.count(together) >= 2
+    assert store.values() == log.sent
+
+
+@pytest.mark.parametrize("deleted", [4, 12])
+@pytest.mark.asyncio
+async def test_of_what_was_begun_only_that_is_stored_which_the_topic_still_has(kafka: Kafka, deleted: int) -> None:
+    log, store = Log(kafka), Store()
+    await log.send(10)
+    with pytest.raises(Crash):
+        await log.land(Store(before=crash))
+    await log.send(10)
+    admin = AIOKafkaAdminClient(bootstrap_servers=log.servers)
+    await admin.start()
+    await admin.delete_records({TopicPartition(log.topic.name, 0): RecordsToDelete(before_offset=deleted)})
+    await admin.close()
+    await log.land(store)
+    assert store.values() == log.sent[deleted:]
+    assert store.tried[0].startswith(f"{log.topic.name}:0:{'0-9' if deleted < 10 else '12-19'}@")
+
+
+@pytest.mark.asyncio
+async def test_what_two_landers_had_begun_is_stored_first_by_one(kafka: Kafka) -> None:
+    """Before anything was inserted: each has the other's ranges in no portion of its own."""
+    log = Log(kafka, partitions=4)
+    await log.send(40)
+    with pytest.raises(Crash):
+        await log.land(Store(before=crash), "0", "1")
+    await log.send(40)
+    store = Store()
+    await log.land(store, "2")
+    assert store.values() == log.sent
+    assert len(store.tried) == len(store.stored)
 
 
 @pytest.mark.asyncio

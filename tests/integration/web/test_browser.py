@@ -6,9 +6,10 @@ The names of a real recording are replaced by markup; what the browser does with
 import gzip
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
@@ -202,6 +203,38 @@ def test_a_range_is_brushed_with_the_mouse(site: str, tmp_path: Path) -> None:
     ]
     (page,) = browse([{"url": f"{site}/node?node={quote(NODE)}", "actions": actions}], tmp_path)
     assert re.fullmatch(r"2026-11-21T04:2\d:.*Z2026-11-21T04:2\d:.*Z", page["read"]["hours"])
+
+
+def test_a_range_is_chosen_in_the_strip_by_mouse_or_keys(site: str, tmp_path: Path) -> None:
+    """The window is drawn anew or moved; of its two ends the one that is not moved stays as it was."""
+    whole = f"{site}/node?node={quote(NODE)}"
+    half = f"{whole}&since=2026-11-21T04:15:00Z&until=2026-11-21T04:20:00Z&kind=eviction"
+    focus = ["read", "focus", "document.querySelectorAll('.overview input')[1].focus()"]
+    there = ["read", "window", "document.querySelector('.overview .window').getAttribute('width')"]
+    keys = [focus, *[["press", "ArrowRight"]] * 20, there, ["go", "Enter", "**until=2026-11-21T04%3A21%3A**"]]
+    drawn, moved, typed = browse(
+        [
+            {"url": whole, "actions": [["drag", ".overview .field", 0.5, 0.7, 20]]},
+            {"url": half, "actions": [["drag", ".overview .field", 0.3, 0.35, 20]]},
+            {"url": half, "actions": [there, *keys]},
+        ],
+        tmp_path,
+    )
+    # of 17 min 49 s from 04:11:12 on
+    assert _range(drawn["url"]) == pytest.approx((1069 * 0.5, 1069 * 0.7), abs=3)
+    assert _range(moved["url"]) == pytest.approx((228 + 1069 * 0.05, 528 + 1069 * 0.05), abs=3)
+    since, until = _range(typed["url"])
+    assert since == 228
+    assert until == pytest.approx(528 + 20 * 4, abs=4)
+    assert "kind=eviction" in typed["url"]
+    assert [page["errors"] for page in (drawn, moved, typed)] == [[], [], []]
+
+
+def _range(url: str) -> tuple[float, ...]:
+    """From when until when, in seconds after the first observation."""
+    query = parse_qs(urlsplit(url).query)
+    first = datetime(2026, 11, 21, 4, 11, 12, tzinfo=UTC)
+    return tuple((datetime.fromisoformat(query[name][0]) - first).total_seconds() for name in ("since", "until"))
 
 
 def test_an_episode_and_its_marks_light_up_together(site: str, tmp_path: Path) -> None:

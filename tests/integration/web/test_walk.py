@@ -103,6 +103,9 @@ def test_an_alert_s_link_leads_to_cause_and_next_step(failure: str, tmp_path: Pa
         about = urlencode({"node": walk.node} if walk.node else {})
         (seen,) = browse([{"url": f"{address}/runbooks/{walk.alert}?{about}", "actions": [text, *clicks]}], tmp_path)
     assert (seen["console"], seen["errors"]) == ([], [])
+    if "/ask?" in seen["url"]:
+        assert "p.cluster=" in seen["url"]
+        assert ("p.node=" in seen["url"]) is bool(walk.node)
     for expected in (walk.firing, *walk.step):
         assert expected in " ".join(seen["read"]["runbook"].split()), expected
     for expected in walk.cause:

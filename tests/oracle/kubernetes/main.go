@@ -17,6 +17,7 @@ var oracles = map[string]func(json.RawMessage) (any, error){
 	"fit":            answers(fit),
 	"image_gc":       answers(imageGC),
 	"node_tree":      answers(nodeTree),
+	"placement":      answers(placement),
 	"thresholds":     answers(thresholds),
 }
 

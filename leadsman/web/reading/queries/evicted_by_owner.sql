@@ -20,6 +20,7 @@ LEFT JOIN
 ) AS o ON o.uid = e.uid
 WHERE e.cluster = {cluster:String} AND e.cause != 'admission' AND e.ts >= {since:DateTime64(6)} AND e.ts < {until:DateTime64(6)}
     AND ({namespace:String} = '' OR e.namespace = {namespace:String})
+    AND ({node:String} = '' OR e.node = {node:String})
 GROUP BY cause, resource, node, namespace, owner
 ORDER BY pods DESC, first_at, node, namespace, owner
 LIMIT 1000

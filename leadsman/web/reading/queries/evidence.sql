@@ -7,7 +7,7 @@ SELECT
     (
         SELECT uniqExact(node)
         FROM node_samples_5m
-        WHERE cluster = {cluster:String} AND last_at >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+        WHERE cluster = {cluster:String} AND last_at >= {since:DateTime64(6)} AND first_at < {until:DateTime64(6)} AND ts < {until:DateTime64(6)}
     ) AS sampled_nodes,
     (
         SELECT uniqExact(uid)
@@ -22,16 +22,17 @@ SELECT
             AND ({namespace:String} = '' OR namespace = {namespace:String})
     ) AS events,
     (
-        SELECT nullIf(max(last_at), toDateTime64(0, 6, 'UTC'))
+        -- Of five minutes that go on after the end, only the first sample is known
+        SELECT nullIf(max(if(last_at < {until:DateTime64(6)}, last_at, first_at)), toDateTime64(0, 6, 'UTC'))
         FROM node_samples_5m
-        WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+        WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND first_at < {until:DateTime64(6)}
     ) AS last_sample_at,
     (
         SELECT nullIf(max(last), toDateTime64(0, 6, 'UTC'))
         FROM
         (
             SELECT max(ts) AS last FROM nodes WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
-            UNION ALL SELECT max(last_at) AS last FROM node_samples_5m WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+            UNION ALL SELECT max(if(last_at < {until:DateTime64(6)}, last_at, first_at)) AS last FROM node_samples_5m WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND first_at < {until:DateTime64(6)}
             UNION ALL SELECT max(observed_at) AS last FROM node_events WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
             UNION ALL SELECT max(ts) AS last FROM pod_bindings WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
         )

@@ -5,6 +5,7 @@ FROM
     SELECT node, argMax((ready, ifNull(ready_since, ts), ready_message, unschedulable, taints, deleted), ts) AS state
     FROM nodes
     WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+        AND ({node:String} = '' OR node = {node:String})
     GROUP BY node
 )
 WHERE NOT state.6 AND (ifNull(state.1, 0) = 0 OR state.4)

@@ -3,5 +3,6 @@ SELECT ts, node, namespace, pod, reason, requested_cpus, free_cpus, largest_fit_
 FROM numa_admission_failures
 WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
     AND ({namespace:String} = '' OR namespace = {namespace:String})
+    AND ({node:String} = '' OR node = {node:String})
 ORDER BY ts DESC, node, namespace, pod
 LIMIT 100

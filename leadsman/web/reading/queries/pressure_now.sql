@@ -4,7 +4,8 @@ SELECT
     condition,
     argMax(status, ts) AS under,
     max(ts) AS changed_at,
-    countIf(status AND NOT kubelet_restart AND ts >= {since:DateTime64(6)}) AS times
+    countIf(status AND NOT kubelet_restart AND ts >= {since:DateTime64(6)}) AS times,
+    minIf(ts, status AND NOT kubelet_restart AND ts >= {since:DateTime64(6)}) AS first_at
 FROM pressure_changes
 WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
     AND ({node:String} = '' OR node = {node:String})

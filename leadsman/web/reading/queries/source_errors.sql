@@ -4,6 +4,7 @@ SELECT resource, kind, count() AS times, min(ts) AS first_at, max(ts) AS last_at
     arraySlice(arraySort(groupUniqArrayIf(node, node != '')), 1, 20) AS nodes, argMax(error, (ts, error)) AS last_error
 FROM source_errors
 WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} - toIntervalDay(kind = 'partial') AND ts < {until:DateTime64(6)}
+    AND ({node:String} = '' OR node = {node:String})
 GROUP BY resource, kind
 ORDER BY times DESC, resource, kind
 LIMIT 50

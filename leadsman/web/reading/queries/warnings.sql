@@ -1,5 +1,6 @@
--- Warning Events of the range by reason, the most frequent first; those that a finding tells are left out
+-- Warning Events of the range by reason, the most frequent first, of all together or of each of some nodes; those that a finding tells are left out
 SELECT
+    if(empty({nodes:Array(String)}), '', e.node) AS node,
     e.reason AS reason,
     sum(e.occurrences) AS times,
     max(e.occurrences_lower_bound) AS lower_bound,
@@ -17,6 +18,7 @@ WHERE e.cluster = {cluster:String} AND e.ts >= {since:DateTime64(6)} AND e.ts < 
     AND e.type = 'Warning' AND e.reason NOT IN (
         'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing', 'NodeNotReady',
         'TopologyAffinityError', 'SMTAlignmentError', 'UnexpectedAdmissionError')
-GROUP BY e.reason
-ORDER BY times DESC, reason
-LIMIT 50
+    AND (empty({nodes:Array(String)}) OR e.node IN {nodes:Array(String)})
+GROUP BY node, e.reason
+ORDER BY times DESC, reason, node
+LIMIT 50 BY node

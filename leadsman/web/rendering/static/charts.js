@@ -71,8 +71,9 @@
       for (const [kind, name, steps] of data.thresholds) {
         const bound = steps.filter(([since]) => since <= at).at(-1)?.[1];
         if (bound === null || bound === undefined) continue;
-        const margin = bold(`${amount(Math.abs(value - bound), data.unit)} ${value < bound ? 'below' : 'above'}`);
-        parts.push(part(`r-${kind}`, kind === 'gc' ? `${name}, ` : `${name} ${amount(bound, data.unit)}, `, margin));
+        const below = value < bound;
+        const margin = bold(`${amount(Math.abs(value - bound), data.unit)} ${below ? 'below' : 'above'}`);
+        parts.push(part(below ? `r-${kind}` : '', kind === 'gc' ? `${name}, ` : `${name} ${amount(bound, data.unit)}, `, margin));
       }
       const under = data.pressure.find(([since, until]) => since <= at && at < until);
       if (under) {
@@ -97,7 +98,7 @@
       const place = field.getBoundingClientRect();
       return data.since + Math.min(1, Math.max(0, (event.clientX - place.left) / place.width)) * (data.end - data.since);
     };
-    show(nearest(scrub ? Number(scrub.getAttribute('value')) : data.until));
+    show(nearest(data.moment));
 
     for (const event of ['beforeprint', 'afterprint']) addEventListener(event, () => show(shown, true), { signal });
 
@@ -153,6 +154,66 @@
     });
   };
   for (const box of document.querySelectorAll('[data-chart]')) explore(box);
+
+  // ---- the strip of a day: its window is drawn, moved and widened, by mouse or by its two ends --------------------
+  const choose = (strip) => {
+    const field = strip.querySelector('.field');
+    const inputs = [...strip.querySelectorAll('input')];
+    const [before, after] = strip.querySelectorAll('.veil');
+    const [start, finish] = [Number(strip.dataset.since), Number(strip.dataset.until)];
+    const chosen = strip.dataset.chosen.split(' ').map(Number);
+    let shown = chosen;
+    let drag = null;
+    const show = (one, other) => {
+      shown = [Math.max(start, Math.min(one, other)), Math.min(finish, Math.max(one, other))];
+      const [left, right] = shown.map((at) => (at - start) / (finish - start) * 100);
+      const put = (each, x, wide) => { each.setAttribute('x', `${x}%`); each.setAttribute('width', `${wide}%`); };
+      put(before, 0, left);
+      put(after, right, 100 - right);
+      put(strip.querySelector('.window'), left, Math.max(0.2, right - left));
+      inputs.forEach((each, place) => each.setAttribute('aria-valuetext', window.leadsmanTime(shown[place])));
+    };
+    const place = (event) => {
+      const { left, width } = field.getBoundingClientRect();
+      return [start + Math.min(1, Math.max(0, (event.clientX - left) / width)) * (finish - start), width / (finish - start)];
+    };
+    const grip = (at, scale) => {
+      const [since, until] = shown;
+      const near = (end) => Math.abs(end - at) * scale < 8;
+      if (near(since)) return (now) => [now, until];
+      if (near(until)) return (now) => [since, now];
+      if (at < since || at > until || until - since > 0.98 * (finish - start)) return (now) => [at, now];
+      return (now) => [since, until].map((end) => end + Math.min(finish - until, Math.max(start - since, now - at)));
+    };
+    show(...chosen);
+    strip.querySelector('.hint').hidden = false;
+    field.classList.add('brushed');
+    field.addEventListener('pointerdown', (event) => {
+      if (event.button !== 0) return;
+      event.preventDefault();
+      field.setPointerCapture(event.pointerId);
+      const [at, scale] = place(event);
+      drag = { x: event.clientX, to: grip(at, scale) };
+    });
+    field.addEventListener('pointermove', (event) => { if (drag) show(...drag.to(place(event)[0])); });
+    field.addEventListener('pointerup', (event) => {
+      const moved = drag && Math.abs(event.clientX - drag.x) > 4;
+      drag = null;
+      if (moved) zoom(...shown); else show(...chosen);
+    });
+    field.addEventListener('pointercancel', () => { drag = null; show(...chosen); });
+    const moved = [false, false];
+    const ends = () => inputs.map((each, end) => (moved[end] ? Number(each.value) : chosen[end]));
+    inputs.forEach((each, end) => {
+      each.hidden = false;
+      each.addEventListener('input', () => { moved[end] = true; show(...ends()); });
+      each.addEventListener('keydown', (event) => {
+        if (event.key === 'Enter') { event.preventDefault(); zoom(...shown); }
+        if (event.key === 'Escape') { moved.fill(false); inputs.forEach((one, nth) => { one.value = chosen[nth]; }); show(...chosen); }
+      });
+    });
+  };
+  if (site) for (const strip of document.querySelectorAll('.overview')) choose(strip);
 
   // ---- an episode and its marks ----------------------------------------------------------------------------------
   const light = (event, on) => {

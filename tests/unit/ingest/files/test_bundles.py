@@ -119,7 +119,9 @@ def test_a_sosreport_with_all_namespaces_is_read(sosreport: Path) -> None:
     write(shop / "kubectl_get_-o_json_--namespace_shop_pods", listed("Pod", named("a"), named("b")))
     write(shop / "kubectl_get_-o_json_--namespace_shop_events", listed("Event", named("e", reason="Evicted")))
     write(shop / "kubectl_get_-o_json_--namespace_shop_secrets", listed("Secret", named("s")))
-    assert read(sosreport) == ({"nodes": 1, "pods": 2, "events": 1}, [], "")
+    skipped = Counter[str]()
+    assert read(sosreport, skipped=skipped) == ({"nodes": 1, "pods": 2, "events": 1}, [], "")
+    assert skipped == {"journal of a kubelet": 1}
 
 
 def test_tables_of_a_sosreport_are_named_with_the_option_that_gives_objects(sosreport: Path) -> None:

@@ -499,3 +499,42 @@ def test_captures_and_dumps_are_merged_by_time(tmp_path: Path) -> None:
     assert times == sorted(times)
     assert len(entries) == 976
     assert 0 < next(i for i, entry in enumerate(entries) if entry.position.source == str(path)) < 975
+
+
+LOG = """I1123 10:00:00.000001       1 eventhandlers.go:1] "Add event for scheduled pod" pod="ns/p"
+I1123 10:03:00.000001       1 comparer.go:71] "Cache mismatch" missedNodes=["b"] redundantNodes=[]
+I1123 10:03:00.000002       1 dumper.go:53] "Dump of cached NodeInfo" nodes=<
+\tNode name: a
+\tDeleted: false
+\tScheduled Pods(number: 1):
+\tname: p, namespace: ns, uid: 1, phase: Running, nominated node:
+ >
+"""
+
+
+@pytest.mark.parametrize("before", ["", "2026-11-23T10:00:00.1Z stderr F "])
+def test_of_a_schedulers_log_only_its_cache_is_taken(tmp_path: Path, before: str) -> None:
+    file = tmp_path / "scheduler.log"
+    file.write_text("".join(f"{before}{line}\n" for line in LOG.splitlines()))
+    for path in (file, tmp_path):
+        (one,) = observed(path, at=AT)
+        assert (one.observation.resource, one.observation.node) == ("scheduler_cache", "")
+        text = json.loads(bytes(one.observation.object))["text"]
+        assert "Node name: a" in text
+        assert "Deleted: false" in text
+        assert "missedNodes" in text
+        assert "ns/p" not in text
+
+
+def test_a_log_without_a_dump_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.log"
+    file.write_text(LOG.splitlines()[0])
+    with pytest.raises(SourceError):
+        observed(file)
+
+
+def test_metrics_of_a_scheduler_need_no_node(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.metrics.txt"
+    file.write_text('# TYPE scheduler_cache_size gauge\nscheduler_cache_size{type="nodes"} 3\n')
+    (one,) = observed(file, at=AT)
+    assert one.observation.resource == "scheduler_cache"

@@ -103,14 +103,14 @@ async def test_a_round_asks_for_statistics_metrics_and_settings() -> None:
 
 async def test_the_settings_are_asked_for_every_10_minutes() -> None:
     run = Run()
-    await run.until(3 + 2 * 59 + 3, "n1")
+    await run.until(3 + 59 + 9 + 3, "n1")
     configz = [at for at, one in zip(run.at, run.observations, strict=True) if one.resource == "configz"]
     assert [at - configz[0] for at in configz] == [0, 600]
 
 
 async def test_statistics_come_every_10_seconds_at_the_nodes_own_moment() -> None:
     run = Run()
-    await run.until(7, "n1")
+    await run.until(5, "n1")
     summaries = [at for at, one in zip(run.at, run.observations, strict=True) if one.resource == "stats/summary"]
     assert summaries == pytest.approx([offset_seconds("n1", 10) + step for step in (0, 10, 20)])
 
@@ -124,6 +124,32 @@ async def test_the_moments_of_many_nodes_are_spread_over_the_interval() -> None:
 async def test_an_indented_answer_becomes_one_line_of_a_capture() -> None:
     (summary, *_) = await Run().until(1, "n1")
     assert encode_line(summary).endswith(b',"object":{"node":{"nodeName":"n"}}}\n')
+
+
+async def test_metrics_come_every_60_seconds() -> None:
+    run = Run()
+    await run.until(3 + 5 + 2, "n1")
+    assert [
+        at for at, one in zip(run.at, run.observations, strict=True) if one.resource == "metrics"
+    ] == pytest.approx([offset_seconds("n1", 10) + step for step in (0, 60)])
+
+
+async def test_metrics_are_asked_for_at_once_when_the_pods_are_others() -> None:
+    run = Run()
+    pods = {"a": [], "b": [{"podRef": {"name": "p", "namespace": "default", "uid": "u"}}]}
+    answers = [msgspec.json.encode({"node": {}, "pods": pods[each]}) for each in "ab"]
+    run.kubelet.answers["stats/summary"] = answers[0]
+
+    def change(count: int) -> None:
+        run.kubelet.answers["stats/summary"] = answers[1] if count >= 4 else answers[0]
+
+    run.after = change
+    seen = await run.until(3 + 1 + 2 + 2, "n1")
+    assert [one.resource for one in seen[3:]] == [
+        "stats/summary",
+        *("stats/summary", "metrics"),  # the first with the pod
+        *("stats/summary", "stats/summary"),
+    ]
 
 
 async def test_only_the_metrics_that_matter_are_kept() -> None:
@@ -142,8 +168,8 @@ async def test_after_a_restart_of_the_kubelet_its_settings_are_asked_for_at_once
             run.kubelet.answers["metrics"] = METRICS.replace(b"1.5e+09", b"1.6e+09")
 
     run.after = restart
-    seen = await run.until(6, "n1")
-    assert [one.resource for one in seen[3:]] == ["stats/summary", "metrics", "configz"]
+    seen = await run.until(3 + 5 + 3, "n1")
+    assert [one.resource for one in seen[8:]] == ["stats/summary", "metrics", "configz"]
     assert run.tally["kubelet", "restart"] == 1
 
 

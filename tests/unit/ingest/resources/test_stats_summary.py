@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.captures import GIB, filesystem, pod_stats
+from components.rows import T0
 from ingest.files.sources import read_sources
-from ingest.model.observation import Observed
+from ingest.model.observation import Observation, Observed
+from ingest.model.records import SummaryRecord
 from ingest.model.samples import NodeSample, PodColumns
 from ingest.resources.stats_summary import STATS_SUMMARY, node_sample, pod_columns
 from paths import NODE_PRESSURE
@@ -107,6 +109,28 @@ def test_pressure_stall_is_kept_in_total_and_by_ten_seconds() -> None:
     assert (sample.io_psi_some_total_nanoseconds, sample.io_psi_some_avg10_percent) == (5, 0.5)
     assert (sample.io_psi_full_total_nanoseconds, sample.cpu_psi_full_total_nanoseconds) == (3, None)
     assert (pods.cpu_psi_full_avg10_percent, pods.memory_psi_full_avg10_percent) == ([0.25], [None])
+
+
+@pytest.mark.parametrize(("cpu_total", "known"), [(0, None), (1, 0)])
+def test_zeros_of_a_kernel_without_psi_are_not_known(cpu_total: int, known: int | None) -> None:
+    """Tasks of any node have once waited for CPU since boot; that none waited for memory can be."""
+    zeros = {"some": {"total": 0, "avg10": 0}, "full": {"total": 0, "avg10": 0}}
+    node = {
+        "nodeName": "n",
+        "cpu": {"usageCoreNanoSeconds": 9, "psi": {"some": {"total": cpu_total, "avg10": 0}}},
+        "memory": {"psi": zeros},
+    }
+    summary = {"node": node, "pods": [pod_stats("p") | {"io": {"psi": zeros}}]}
+    raw = json.dumps(summary).encode()
+    observation = Observation(
+        ts=T0, cluster="c", source="kubelet", resource="stats/summary", type="SNAPSHOT", object=msgspec.Raw(raw)
+    )
+    (record,) = STATS_SUMMARY.records(observation, STATS_SUMMARY.decode(raw))
+    assert isinstance(record, SummaryRecord)
+    sample, pods = record.sample, record.pods
+    assert sample.cpu_usage_core_nanoseconds == 9
+    assert (sample.memory_psi_some_total_nanoseconds, sample.memory_psi_full_avg10_percent) == (known, known)
+    assert (pods.io_psi_some_total_nanoseconds, pods.io_psi_full_avg10_percent) == ([known], [known])
 
 
 @pytest.mark.parametrize("value", [-1, 2**63, 1.5, "5", True])

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import click
 import pytest
 
-from leadsman.cli.options import ago, time
+from leadsman.cli.main import app
+from leadsman.cli.options import FORMS, ago, time
 from zones import reader_in
 
 
@@ -46,3 +47,18 @@ def test_a_duration_is_counted_back_from_now(text: str, before: timedelta) -> No
 def test_what_is_neither_names_how_to_write_one(text: str) -> None:
     with pytest.raises(click.BadParameter, match="write 2026-11-21T04:19, 2026-11-21T04:19Z or 1h"):
         time(text)
+
+
+PRINTING_ROWS = (
+    *("look", "inspect", "query", "fit", "backtest", "simulate-scheduler"),
+    *("validate", "doctor", "digest"),
+)
+
+
+@pytest.mark.parametrize("name", PRINTING_ROWS)
+def test_every_command_that_prints_rows_takes_the_same_forms(name: str) -> None:
+    command = app.get_command(click.Context(app), name)
+    assert command is not None
+    (form,) = [each for each in command.params if "-o" in each.opts]
+    assert isinstance(form.type, click.Choice)
+    assert tuple(form.type.choices) == FORMS

@@ -77,7 +77,11 @@ async def test_a_custom_resource_is_not_missed(tmp_path: Path) -> None:
     found, asked = await checked(
         tmp_path, verdicts(False), resources=("noderesourcetopologies",), kubelet=KubeletSettings(access="off")
     )
-    assert {each["group"] for each in asked[:-1]} == {"topology.node.k8s.io", "topology.crane.io"}
+    assert {(each["group"], each["resource"]) for each in asked[:-1]} == {
+        ("topology.node.k8s.io", "noderesourcetopologies"),
+        ("topology.crane.io", "noderesourcetopologies"),
+        ("nodeinfo.volcano.sh", "numatopologies"),
+    }
     assert not any(each.problem or each.needed for each in found)
 
 

@@ -71,6 +71,7 @@ def test_secrets_are_not_shown(tmp_path: Path) -> None:
         ("land: {batch_seconds: 0}", r"land\.batch_seconds"),
         ("nonesuch: 1", "nonesuch"),
         ("watch: {cluster: ''}", r"watch\.cluster"),
+        ("watch: {namespace: '../nodes'}", r"watch\.namespace"),
         ("- a list", "settings are `name: value`"),
         ("a: [", "no YAML"),
     ],

@@ -64,6 +64,7 @@ def test_a_relative_folder_lies_in_the_working_directory(tmp_path: Path, monkeyp
         ("http://u:p%40ss@h:1234/db", Server("h", 1234, False, "db", "u", "p@ss")),
         ("http://[::1]:9/", Server("::1", 9, False)),
         ("http://h?cluster=a-1", Server("h", 8123, False, cluster="a-1")),
+        ("http://h?cluster=a&sharded=1", Server("h", 8123, False, cluster="a", sharded=True)),
         ("http://h?insert_quorum=auto", Server("h", 8123, False, insert_quorum="auto")),
         ("http://h?select_sequential_consistency=1", Server("h", 8123, False, sequential=True)),
         ("http://h?select_sequential_consistency=0", Server("h", 8123, False)),
@@ -83,10 +84,18 @@ def test_a_quorum_takes_inserts_one_after_the_other_so_that_a_query_can_see_all_
     }
 
 
+def test_of_shards_an_insert_waits_for_each_and_a_join_sees_the_rows_of_all() -> None:
+    target = parse_dsn("http://h/db?cluster=a&sharded=1")
+    assert isinstance(target, Server)
+    assert target.settings == {"distributed_foreground_insert": 1, "distributed_product_mode": "global"}
+    assert target.holder == "db_shard"
+
+
 @pytest.mark.parametrize(
     "dsn",
     ["", "leadsman", "mysql://u:hunter2-secret@h/", "chdb://", "chdb:///", "chdb:///a?user=hunter2-secret", "http://",
-     "http://h?cluster=a'hunter2-secret", "http://h?insert_quorum=1", "http://h?select_sequential_consistency=yes",
+     "http://h?cluster=a'hunter2-secret", "http://h?sharded=1", "http://h?cluster=a&sharded=hunter2-secret",
+     "http://h?insert_quorum=1", "http://h?select_sequential_consistency=yes",
      "http://u:hunter2-secret@h:99999/", "http://u:hunter2-secret@[h/", "chdb:///a%3Fb", "chdb:///a%00b"],
 )  # fmt: skip
 def test_a_bad_dsn_is_refused_without_its_secrets(dsn: str) -> None:

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from sql.database.replicated import replicated
+from sql.database.dsn import parse_dsn
+from sql.database.replicated import everywhere, replicated
 from sql.schema.migrate import load_migrations, load_views
 
 MIGRATED = [statement for migration in load_migrations() for statement in migration.statements]
@@ -39,6 +40,47 @@ def test_repeats_are_recognised_as_on_one_server_and_for_a_week() -> None:
     statement = "CREATE TABLE IF NOT EXISTS t (a Int8)\nENGINE = MergeTree\nORDER BY a\n"
     whole = replicated(f"{statement}SETTINGS\n    non_replicated_deduplication_window = 10000", "prod")
     assert "    replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800" in whole
+
+
+SHARDED = parse_dsn("http://h:8123/leadsman?cluster=prod&sharded=1")
+
+
+@pytest.mark.parametrize(
+    ("statement", "databases"),
+    [
+        ("CREATE TABLE IF NOT EXISTS t\nENGINE = MergeTree\nORDER BY a\nCOMMENT 'T'", ["leadsman_shard", "leadsman"]),
+        ("ALTER TABLE t\n    ADD COLUMN IF NOT EXISTS a Int8", ["leadsman_shard", "leadsman"]),
+        ("ALTER TABLE t\n    COMMENT COLUMN a 'A'", ["leadsman"]),
+        ("ALTER TABLE t MODIFY TTL landed_at + toIntervalDay(7)", ["leadsman_shard"]),
+        ("ALTER TABLE t REMOVE TTL", ["leadsman_shard"]),
+        ("ALTER TABLE t_feed MODIFY QUERY\nSELECT a FROM t", ["leadsman_shard"]),
+        ("CREATE MATERIALIZED VIEW IF NOT EXISTS t_feed TO u AS\nSELECT a FROM t", ["leadsman_shard"]),
+        ("CREATE OR REPLACE VIEW v AS\nSELECT a FROM t", ["leadsman"]),
+        ("-- again\nINSERT INTO t SELECT a FROM u", ["leadsman"]),
+        ("CREATE DATABASE IF NOT EXISTS `leadsman`", ["leadsman", "leadsman"]),
+    ],
+)
+def test_of_shards_rows_and_what_people_read_are_in_two_databases(statement: str, databases: list[str]) -> None:
+    assert [placed.database for placed in everywhere(statement, SHARDED)] == databases
+
+
+@pytest.mark.parametrize("statement", CREATED, ids=lambda statement: statement.split()[5])
+def test_rows_that_replace_each_other_are_on_one_shard(statement: str) -> None:
+    _, over = everywhere(statement, SHARDED)
+    (name,) = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", statement)
+    (key,) = re.findall(r"^ORDER BY (.*)$", statement, re.MULTILINE)
+    (spread_by,) = re.findall(
+        rf"ENGINE = Distributed\('prod', 'leadsman_shard', '{name}', (.*)\)$", over.sql, re.MULTILINE
+    )
+    assert {*re.findall(r"\b(?!cityHash64|0)\w+", spread_by)} <= {*key.strip("()").split(", ")}
+    assert f"CREATE TABLE IF NOT EXISTS {name} ON CLUSTER 'prod' AS `leadsman_shard`.{name}" in over.sql
+
+
+def test_samples_and_findings_are_spread_by_cluster_and_node() -> None:
+    by_node = [
+        statement.split()[5] for statement in CREATED if "(cluster, node)" in everywhere(statement, SHARDED)[1].sql
+    ]
+    assert {"node_samples", "pod_samples", "eviction_signals", "evictions", "node_samples_5m", "alerts"} <= {*by_node}
 
 
 @pytest.mark.parametrize("view", load_views(), ids=lambda view: view.partition("VIEW ")[2].split()[0])

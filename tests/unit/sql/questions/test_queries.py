@@ -62,6 +62,35 @@ def test_saved_queries_answer_on_an_empty_database(database: Database) -> None:
         assert not query.needs or why_empty(database, query, {}).startswith("The database is empty: replay a capture")
 
 
+UNNARROWED = {
+    # whether a scheduler sees its nodes, or new pods reach them, is a question of several nodes
+    "blind_spots",
+    "nodes_without_new_pods",
+    # with their own meaning of a node: those without an input, or one row for each strategy
+    "numa_whatif",
+}
+"""Questions about a cluster whose rows name a node, and that are not asked of one."""
+
+
+def test_every_question_whose_rows_name_a_cluster_or_a_node_is_asked_of_one(database: Database) -> None:
+    for query in ALL:
+        has = {parameter.name for parameter in query.parameters}
+        columns = set(run(database, query, dict.fromkeys(has & {"cluster", "node"}, "x")).column_names)
+        wanted = columns & {"cluster"} if query.name in UNNARROWED else columns & {"cluster", "node"}
+        assert wanted - has == set(), query.name
+
+
+def test_a_question_about_a_cluster_and_a_node_has_rows_of_no_other(database: Database) -> None:
+    """Of the same node's name in two clusters, and of another node."""
+    for cluster, node in (("c", "n"), ("c", "m"), ("d", "n")):
+        given = {"cluster": cluster, "node": node, "pod": f"{cluster}-{node}", "uid": f"{cluster}-{node}"}
+        store(database, row(Eviction, cause="pressure", **given), row(PodBinding, change="bound", **given))
+    for name in ("evicted_pods", "without_requests"):
+        assert column(database, name, "pod", cluster="c") == ["c-m", "c-n"], name
+        assert column(database, name, "pod", cluster="c", node="n") == ["c-n"], name
+        assert len(column(database, name, "pod")) == 3, name
+
+
 def test_an_unknown_query_is_told_the_known_ones() -> None:
     with pytest.raises(UnknownQuery, match="timeline"):
         saved_query("nonesuch")
@@ -71,7 +100,7 @@ def test_an_unknown_parameter_is_told_the_known_ones() -> None:
     with pytest.raises(BadParameter, match="node"):
         values(saved_query("timeline"), {"nod": "x"})
     with pytest.raises(BadParameter, match="It has none"):
-        values(saved_query("broken_image_gc"), {"node": "x"})
+        values(saved_query("dead_letters"), {"node": "x"})
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ CLICKHOUSE_TYPES = {
     "list<item: string>": {"Array(String)"},
     "list<item: int64>": {"Array(Int64)", "Array(UInt16)"},
     "map<string, int64>": {"Map(String, Int64)", "Map(String, UInt32)"},
-    "map<string, string>": {"Map(String, String)"},
+    "map<string, string>": {"Map(String, String)", "Map(LowCardinality(String), String)"},
     "map<string, double>": {"Map(String, Float64)"},
 }
 

@@ -3,10 +3,15 @@
 import random
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
+import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from components.rows import T0, dicts, row, store
+from fakes.places import REQUIRED, Objects, a_pod, clusters, neighbour
 from ingest.model.objects.node import Taint
 from ingest.model.objects.pod import Container, Pod, PodMetadata, PodSpec, PodStatus, Toleration
 from ingest.model.records import PodRecord
@@ -24,12 +29,16 @@ from streams.fold.findings import (
     NumaWhatif,
     PodBinding,
     Row,
+    SchedulingFailure,
 )
-from streams.questions.fit import Candidate, answer, question
+from streams.questions.asked import question
+from streams.questions.fit import Candidate, answer
 from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.topology_manager import Request, Settings
 from streams.rules.scheduling.blind_spot import tolerates
-from streams.rules.scheduling.fit import PodRequest, scheduler_reasons, take
+from streams.rules.scheduling.filters import PodRequest, place_of, scheduler_reasons
+from streams.rules.scheduling.fit import take
+from streams.rules.scheduling.neighbours import Neighbourhood
 
 GIB = 1 << 30
 TAINT = "dedicated=x:NoSchedule"
@@ -144,6 +153,9 @@ def test_before_1_28_an_overcommitted_cpu_fails_a_pod_that_asks_for_none(databas
     # rules: scheduler-fit.
     store(database, pending("p", 0, requests={"memory": 0, "cpu": 0, "example.com/card": 1}))
     store(database, *node("old", used=17, kubelet_version="v1.27.9"))
+    store(
+        database, *node("other", allocatable={"example.com/card": 1}, unschedulable=True, kubelet_version="v1.27.9")
+    )
     assert verdicts(database)["old"][1] == ["Insufficient cpu", "Insufficient example.com/card"]
     store(database, *node("new", used=17, kubelet_version="v1.28.0"))
     assert verdicts(database)["new"][1] == ["Insufficient example.com/card"]
@@ -237,11 +249,157 @@ def kubelets(candidate: Candidate, pod: PodRequest) -> str:
     return words.get(found.verdict) or found.reasons[0].partition(":")[0]
 
 
+# The pod's own constraints, and its neighbours'.
+
+
+def seen(pod: dict[str, Any], cluster: str = "c") -> PodBinding:
+    """As the pipeline takes the pod's object."""
+    made = msgspec.convert(pod, Pod, strict=False)
+    record = PodRecord(ts=T0, cluster=cluster, node=made.spec.node_name, change="ADDED", object=made)
+    (binding,) = pod_bindings.step(pod_bindings.State(), record)[1]
+    assert isinstance(binding, PodBinding)
+    return binding
+
+
+@settings(
+    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
+@given(cluster=clusters(), asked=a_pod(), number=st.uuids())
+def test_the_view_agrees_with_the_rules_about_places_and_neighbours(
+    cluster: tuple[Objects, Objects], asked: dict[str, Any], number: UUID, database: Database
+) -> None:
+    # That the rules are the scheduler's is tested in tests/oracle/test_placement.py.
+    nodes, pods = cluster
+    name = f"c-{number}"
+    asked["metadata"]["uid"] = "new"
+    rows: list[Row] = [seen(each, name) for each in [*pods, asked]]
+    for made in nodes:
+        taints = [f"{taint['key']}=:{taint['effect']}" for taint in made["spec"]["taints"]]
+        labels = made["metadata"]["labels"]
+        rows += [one._replace(cluster=name) for one in node(made["metadata"]["name"], taints=taints, labels=labels)]
+    store(database, *rows)
+    told = {
+        one["node"]: one
+        for one in dicts(
+            database, "SELECT * FROM pending_fit WHERE cluster = {cluster:String} AND uid = 'new'", cluster=name
+        )
+    }
+    known = read_known(database, name, with_pods=True)
+    wanted = PodRequest(
+        (), {}, neighbour(asked), tuple(msgspec.convert(asked, Pod, strict=False).spec.tolerations or ())
+    )
+    around = Neighbourhood(wanted.itself, [place_of(each, wanted) for each in known.everywhere])
+    assert set(told) == {each.node for each in known.everywhere}
+    for each in known.everywhere:
+        reasons = scheduler_reasons(each, wanted, known.scheduler_minor) + around.reasons(place_of(each, wanted))
+        assert told[each.node]["reasons"] == reasons
+        assert told[each.node]["fits"] == int(not reasons)
+
+
+def waiting(**spec: Any) -> PodBinding:
+    labels = spec.pop("labels", {})
+    metadata = {"name": "p", "namespace": "ns", "uid": "u-p", "labels": labels}
+    return seen(
+        {"metadata": metadata, "spec": {"containers": [{"name": "c"}], **spec}, "status": {"phase": "Pending"}}
+    )
+
+
+def judged(database: Database) -> dict[str, tuple[Any, ...]]:
+    found = dicts(database, "SELECT node, fits, reasons, unknowns FROM pending_fit WHERE pod = 'p' ORDER BY node")
+    return {one["node"]: (one["fits"], one["reasons"], one["unknowns"]) for one in found}
+
+
+def test_a_node_selector_keeps_a_pod_from_nodes_without_the_label(database: Database) -> None:
+    store(database, waiting(nodeSelector={"disk": "ssd"}), *node("hdd"), *node("ssd", labels={"disk": "ssd"}))
+    left_out = ["node(s) didn't match Pod's node affinity/selector"]
+    assert judged(database) == {"hdd": (0, left_out, []), "ssd": (1, [], [])}
+
+
+@pytest.mark.parametrize(
+    ("spec", "unknown"),
+    [
+        (
+            {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "d"}}]},
+            "where volume data can be attached",
+        ),
+        ({"volumes": [{"name": "s", "ephemeral": {}}]}, "where volume s can be attached"),
+        ({"resourceClaims": [{"name": "gpu"}]}, "which nodes have the devices of claim gpu"),
+        (
+            {
+                "affinity": {
+                    "podAntiAffinity": {
+                        REQUIRED: [{"topologyKey": "zone", "namespaceSelector": {"matchLabels": {"team": "a"}}}]
+                    }
+                }
+            },
+            "which namespaces the anti-affinity by zone selects",
+        ),
+    ],
+)
+def test_what_no_source_reports_makes_the_answer_unknown_and_not_yes(
+    spec: dict[str, Any], unknown: str, database: Database
+) -> None:
+    store(database, waiting(**spec), *node("n", labels={"zone": "a"}), *node("cordoned", unschedulable=True))
+    assert judged(database)["n"] == (None, [], [unknown])
+    assert judged(database)["cordoned"] == (0, ["node(s) were unschedulable"], [unknown])
+
+
+def test_volumes_that_are_made_anywhere_leave_no_doubt(database: Database) -> None:
+    anywhere: Objects = [
+        {"name": "a", "emptyDir": {}},
+        {"name": "b", "configMap": {"name": "c"}},
+        {"name": "h", "hostPath": {}},
+    ]
+    store(database, waiting(volumes=anywhere), *node("n"))
+    assert judged(database) == {"n": (1, [], [])}
+
+
+def test_a_gated_pod_fits_nowhere_until_its_gates_are_removed(database: Database) -> None:
+    store(database, waiting(schedulingGates=[{"name": "example.com/quota"}]), *node("n"))
+    assert judged(database)["n"][:2] == (0, ["Scheduling is blocked due to non-empty scheduling gates"])
+    store(database, waiting()._replace(ts=T0 + timedelta(seconds=1)))
+    assert judged(database)["n"][0] == 1
+
+
+def card() -> PodBinding:
+    return waiting(containers=[{"name": "c", "resources": {"limits": {"example.com/card": "1"}}}])
+
+
+def test_a_resource_that_no_node_has_may_be_one_that_the_scheduler_ignores(database: Database) -> None:
+    store(database, card(), *node("n"))
+    assert judged(database)["n"] == (None, [], ["whether the scheduler heeds example.com/card, which no node has"])
+
+
+def test_that_the_scheduler_heeds_a_resource_is_known_by_its_own_words(database: Database) -> None:
+    words = {"Insufficient example.com/card": 1}
+    store(database, card(), *node("n"), row(SchedulingFailure, namespace="ns", pod="p", uid="u-p", reasons=words))
+    assert judged(database)["n"] == (0, ["Insufficient example.com/card"], [])
+    (told,) = dicts(database, "SELECT scheduler_reasons, scheduled_at FROM pending_fit")
+    assert told == {"scheduler_reasons": words, "scheduled_at": T0}
+
+
+def test_a_resource_that_another_node_has_is_heeded(database: Database) -> None:
+    store(database, card(), *node("n"), *node("m", allocatable={"pods": 10, "example.com/card": 1}))
+    assert judged(database)["n"] == (0, ["Insufficient example.com/card"], [])
+
+
+def test_without_a_word_of_the_scheduler_there_are_no_reasons_of_it(database: Database) -> None:
+    store(database, waiting(), *node("n"))
+    (told,) = dicts(database, "SELECT scheduler_reasons, scheduled_at FROM pending_fit")
+    assert told == {"scheduler_reasons": {}, "scheduled_at": None}
+
+
+def test_the_overhead_of_a_runtime_class_is_asked_for_too(database: Database) -> None:
+    containers = [{"name": "c", "resources": {"requests": {"cpu": "15"}}}]
+    store(database, waiting(containers=containers, overhead={"cpu": "2"}, runtimeClassName="kata"), *node("n"))
+    assert judged(database)["n"] == (0, ["Insufficient cpu"], [])
+
+
 # What the tables know.
 
 
-def read(database: Database, **which: str) -> Known:
-    return read_known(database, **which)
+def read(database: Database, cluster: str = "", node: str = "") -> Known:
+    return read_known(database, cluster, node, with_pods=True)
 
 
 def test_a_node_is_what_its_latest_rows_say(database: Database) -> None:

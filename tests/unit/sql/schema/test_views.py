@@ -529,6 +529,17 @@ def test_history_keeps_the_extremes_and_the_last_of_five_minutes(database: Datab
     assert pods.rows == [(3, 9)]
 
 
+def test_history_has_how_long_a_pod_stood_still_and_null_where_no_sample_knew(database: Database) -> None:
+    stalled = [
+        pod("a", memory_psi_full_total_nanoseconds=total, io_psi_some_total_nanoseconds=None) for total in (5, 8)
+    ]
+    for seconds, each in zip((10, 200), stalled, strict=True):
+        store_samples(database, summary(after(seconds), "n", [each]))
+    totals = "memory_psi_full_total_nanoseconds_min, memory_psi_full_total_nanoseconds_max"
+    found = database.query(f"SELECT {totals}, io_psi_some_total_nanoseconds_max FROM pod_history")
+    assert found.rows == [(5, 8, None)]
+
+
 def test_views_show_a_replaced_row_once(database: Database) -> None:
     seen = rejection(0, "a", evidence="event", updated_at=T0)
     store(database, seen)

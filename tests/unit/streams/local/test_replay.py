@@ -1,9 +1,8 @@
 """The runtime without Kafka: the same rows whatever the pieces, and whatever was killed when."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 import pytest
@@ -18,60 +17,11 @@ from ingest.normalize.decoded import decode
 from ingest.normalize.normalize import normalize
 from paths import NODE_PRESSURE
 from streams.analytics.registry import REDUCERS
-from streams.fold.batch import Batch
-from streams.fold.checkpoints import Entry
-from streams.fold.findings import DeadLetter, NodeEvent, NodeRow, Row
+from streams.fold.findings import DeadLetter, NodeEvent, NodeRow
 from streams.fold.reducer import Output, Reducer
 from streams.local import replay as embedded
-from streams.local.replay import Replay, ReplayReport
-
-
-class Killed(Exception):
-    """The process ends here."""
-
-
-class MemoryCheckpoints:
-    """Checkpoints in memory; `dies` makes `save` the moment of a kill."""
-
-    def __init__(self) -> None:
-        self.entries: dict[tuple[str, str, str], bytes] = {}
-        self.dies = False
-
-    def load(self, cluster: str, kind: str, key: str | None = None) -> Mapping[str, bytes]:
-        return {k: v for (c, n, k), v in self.entries.items() if (c, n) == (cluster, kind) and key in {None, k}}
-
-    def save(self, entries: Sequence[Entry]) -> None:
-        if self.dies:
-            raise Killed
-        self.entries |= {(e.cluster, e.kind, e.key): e.value for e in entries}
-
-
-class MemoryDatabase:
-    """A sink that holds every row once, as replacing tables do, and checkpoints beside it."""
-
-    def __init__(self) -> None:
-        self.checkpoints = MemoryCheckpoints()
-        self.rows: dict[str, Row] = {}
-        self.writes = 0
-        self.dies_at_write = 0
-
-    def write(self, batch: Batch) -> None:
-        self.writes += 1
-        if self.writes == self.dies_at_write:
-            raise Killed
-        rows = [row for rows in batch.rows.values() for row in rows]
-        self.rows |= {repr(row): row for row in rows}
-        samples = zip(batch.keys, batch.samples, strict=True)
-        self.rows |= {repr(key): (key, sample) for key, sample in samples}  # type: ignore[misc]  # as a sample's row
-
-    def drain(self) -> None:
-        """Everything is stored at once."""
-
-    def replay(self, items: Iterable[Observed | Unreadable], **limits: datetime) -> ReplayReport:
-        return Replay(REDUCERS, self, self.checkpoints).run(decode(item, **limits) for item in items)
-
-    def of(self, row_type: type[Row]) -> list[Any]:
-        return [row for row in self.rows.values() if isinstance(row, row_type)]
+from streams.local.replay import Replay
+from unit.streams.local.memory import Killed, MemoryDatabase
 
 
 def replayed(*pieces: Iterable[Observed | Unreadable]) -> MemoryDatabase:

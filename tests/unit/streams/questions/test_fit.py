@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from fakes.admission import kubelet_judgement
 from ingest.model.records import Cpu
-from streams.questions.fit import Answer, BadQuestion, Candidate, Question, answer, pod_of, question
+from streams.questions.asked import BadQuestion, Question, pod_of, question
+from streams.questions.fit import Answer, Candidate, answer
 from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology import numa_topology
 from streams.rules.numa.topology_manager import Devices, Machine, Policy, Settings
-from streams.rules.scheduling.fit import Judgement, NodeState, rooms, take, untolerated
+from streams.rules.scheduling.filters import NodeState, untolerated
+from streams.rules.scheduling.fit import Judgement, rooms, take
 
 GIB = 1 << 30
 MINOR = 30

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ingest.model.objects.node import Node, NodeLabels, NodeMetadata
+from ingest.model.objects.node import Node, NodeMetadata
 from ingest.model.records import NodeRecord, ObjectChange
 from streams.questions.simulate_scheduler import (
     Arrival,
@@ -19,6 +19,7 @@ from streams.questions.simulate_scheduler import (
     simulate,
 )
 from streams.rules.scheduling.node_tree import UnknownVersion
+from streams.rules.values.zone import REGION, ZONE
 
 START = datetime(2020, 6, 1, tzinfo=UTC)
 MASTERS = ["ss-stg-ma-01", "ss-stg-ma-02", "ss-stg-ma-03"]
@@ -32,7 +33,7 @@ KNOWN_CASE = [
 
 
 def record(seconds: float, name: str, zone: str | None, change: ObjectChange = "ADDED") -> NodeRecord:
-    labels = NodeLabels(region="sh", zone=zone) if zone else None
+    labels = {REGION: "sh", ZONE: zone} if zone else None
     node = Node(metadata=NodeMetadata(name=name, labels=labels))
     return NodeRecord(ts=START + timedelta(seconds=seconds), cluster="stage", change=change, object=node)
 

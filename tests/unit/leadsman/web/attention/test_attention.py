@@ -8,6 +8,7 @@ import pytest
 from leadsman.web.attention.attention import attention, named
 from leadsman.web.attention.badges import Severity, badges, by_urgency
 from leadsman.web.reading.alerts import Alert
+from leadsman.web.reading.begun import Since
 from leadsman.web.reading.evidence import Evidence
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import Evicted, Fit, NodeLine
@@ -50,17 +51,17 @@ def test_a_quiet_cluster_needs_none() -> None:
     ("changed", "severity", "title"),
     [
         (node(stale=True, sample_age="31 h ago"), "unknown", "No recent statistics of 1 of 1 node"),
-        (node(margins=(margin(hard_met=True),)), "critical", "memory.available is below its hard threshold"),
+        (node(margins=(margin(hard_met=True),)), "critical", "Memory is below its hard threshold"),
         (
             node(margins=(margin(soft=2 * GIB, soft_met=True),)),
             "warning",
-            "memory.available is below its soft threshold",
+            "Memory is below its soft threshold",
         ),
         (node(margins=(margin(seconds_to_hard=600.0),)), "warning", "A threshold is near"),
         (node(margins=(margin(seconds_to_hard=600.0, gc_first=True),)), "note", "Image GC will act"),
         (node(pressure=("DiskPressure",)), "warning", "DiskPressure"),
         (node(times_under_pressure=3), "warning", "In and out of pressure"),
-        (node(fit={"cpu": Fit(4000, 4000, 4001, None, 3)}), "warning", "More cpu requested than allocatable"),
+        (node(fit={"cpu": Fit(4000, 4000, 4001, None, 3)}), "warning", "More requested than allocatable"),
         (
             node(numa={"skew_ratio": 0.5, "stranded_cpus": 4, "free_cpus": 10, "largest_fit_cpus": 6}),
             "warning",
@@ -101,8 +102,8 @@ def test_signals_of_one_resource_are_one_card() -> None:
     )
     assert [(item.title, item.nodes) for item in attention(seen)] == [
         ("Disks are below hard thresholds", ("a",)),
-        ("nodefs.inodesFree is below its hard threshold", ("a",)),
-        ("imagefs.available is below its soft threshold", ("b",)),
+        ("Inodes of the node's file system are below their hard threshold", ("a",)),
+        ("The image file system is below its soft threshold", ("b",)),
     ]
 
 
@@ -174,7 +175,7 @@ def test_pods_that_wait_are_told_with_their_owner_and_reason() -> None:
            "first_since": T0, "pod": "web-1", "uids": ["u"]}  # fmt: skip
     (item,) = attention(view(node(), waiting=(row,)))
     assert (item.title, item.since, item.now) == ("25 pods Pending", T0, True)
-    assert item.text == "25 of ReplicaSet/web in shop: 3 Insufficient cpu."
+    assert item.text == "25 of ReplicaSet web in shop: 3 Insufficient cpu."
 
 
 def warning(reason: str, times: int) -> dict[str, Any]:
@@ -330,7 +331,61 @@ def test_pressure_has_since_when_and_its_alert() -> None:
     )
 
 
+def test_every_card_has_since_when() -> None:
+    """From the database, or from the rows themselves; what was so when it was first seen may be older."""
+    begun = {
+        (kind, what): {name: Since(T0, or_earlier=kind == "over") for name in ("n", "")}
+        for kind, what in (("hard", "memory.available"), ("near", "nodefs.available"), ("over", "cpu"), ("late", ""),
+                           ("uneven", ""), ("cordoned", ""))
+    }  # fmt: skip
+    troubled = node(
+        margins=(margin(hard_met=True), margin(signal="nodefs.available", seconds_to_hard=600.0)),
+        fit={"cpu": Fit(4000, 4000, 4001, None, 3)},
+        numa=UNEVEN,
+        times_under_pressure=3,
+        under_pressure=(T0, T0 + timedelta(minutes=9)),
+    )
+    late = {"verdict": "late_joiners_emptier", "youngest_nodes": ["n"], "oldest_nodes": [], "explanation": "x"}
+    rest = tuple(warning(reason, 9) for reason in "abcdefg")
+    silent = node("m", stale=True, last_sample_at=T0)
+    seen = view(troubled, silent, late_joiners=late, warnings=rest, not_ready=(unready(cordoned=1),), begun=begun)
+    items = attention(seen)
+    assert len(items) == 14
+    assert [item.title for item in items if item.since is None] == []
+    assert [item.title for item in items if item.or_earlier] == ["More requested than allocatable"]
+    assert [item.title for item in items if not item.now and item.until is None] == []
+
+
+def test_a_node_that_was_never_sampled_is_without_statistics_since_it_is_looked_at() -> None:
+    (item,) = attention(view(node(), node("m", stale=True)))
+    assert (item.since, item.or_earlier) == (T0, True)
+
+
+def test_alerts_without_data_have_a_next_step() -> None:
+    lost = fires("NodeNotReady", firing=False, unknown=True)
+    (card,) = [item for item in attention(view(node(stale=True), alerts=(lost,))) if "without data" in item.title]
+    assert (card.title, card.since, card.step.endswith(".")) == ("1 alert without data", T0, True)
+
+
 def test_every_card_has_a_next_step() -> None:
     rows = tuple(warning(reason, 9) for reason in "abcdefg")
     seen = view(node(stale=True), warnings=rows, alerts=(fires("Whatever"),))
     assert all(item.step.endswith(".") for item in attention(seen))
+
+
+def test_a_card_about_a_signal_has_its_exact_name_beside_the_words() -> None:
+    inodes = margin(signal="nodefs.inodesFree", available=9, hard=10, soft=None, hard_met=True)
+    (item,) = attention(view(node(margins=(inodes,))))
+    assert item.text == "n, inodes of the node's file system: 9 inodes available, threshold 10 inodes."
+    assert item.signals == ("nodefs.inodesFree",)
+
+
+def test_of_one_node_no_card_counts_nodes_or_names_it_again() -> None:
+    troubled = node(margins=(margin(hard_met=True),), ready=False, stale=True, last_sample_at=T0)
+    seen = view(troubled, not_ready=(unready(),), node="n")
+    assert [item.title for item in attention(seen)] == [
+        "Not Ready",
+        "Memory is below its hard threshold",
+        "No recent statistics",
+    ]
+    assert [item.text for item in attention(seen) if item.text.startswith("n")] == []

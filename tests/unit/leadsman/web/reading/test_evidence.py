@@ -10,12 +10,14 @@ from rich.console import Console
 
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.cli.present.story import print_story
-from leadsman.web.reading.evidence import Evidence, absent, freshness, nothing_found
+from leadsman.web.reading.evidence import Evidence, absent, freshness, nothing_found, read_evidence
+from leadsman.web.reading.overview import read_node
 from leadsman.web.reading.scope import Asked, Scope
 from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, node_of, overview_of, runbook_of
 from sql.database.open import Database
 from streams.fold.findings import (
+    EvictionSignal,
     NodeEvent,
     NodeRow,
     NumaAdmissionFailure,
@@ -103,7 +105,7 @@ def test_nodes_that_are_not_ready_and_pods_that_wait_are_told_everywhere(databas
     troubled(database)
     told = story(database)
     assert told.count("The node is not Ready.") == 4
-    assert "25 of ReplicaSet/web in shop: 296 Insufficient cpu" in told
+    assert "25 of ReplicaSet web in shop: 296 Insufficient cpu" in told
     for text in (told, page(database, T0).text, report(database).text):
         assert "4 of 300 nodes not Ready" in text
         assert "25 pods Pending" in text
@@ -189,11 +191,34 @@ def test_a_node_without_statistics_is_not_ok_where_the_others_are(database: Data
     assert "none was ever seen" in Text(made).text
 
 
+@pytest.mark.parametrize(("since", "until", "last", "value"), [(0, 5.5, 4, 4), (6, 7, 6, 4), (0, 9.5, 9, 9)])
+def test_a_range_ends_with_the_last_sample_in_it(
+    database: Database, since: float, until: float, last: int, value: int
+) -> None:
+    """Of five minutes that go on after the end only when they were first sampled is known, not what was left."""
+    times = {minutes: T0 + timedelta(minutes=minutes) for minutes in (3, 4, 6, 9)}
+    store_samples(database, *(summary(at, "n", (), memory_available_bytes=GIB) for at in times.values()))
+    store(
+        database,
+        ready("n"),
+        *(row(EvictionSignal, ts=at, node="n", signal="memory.available", available=minutes, capacity=100,
+              hard_threshold=1) for minutes, at in times.items()),
+    )  # fmt: skip
+    scope = Scope("c", T0 + timedelta(minutes=since), T0 + timedelta(minutes=until))
+    line = read_node(database, scope, "n")
+    assert line is not None
+    assert (line.sampled_at, line.margins[0].available) == (times[last], value)
+    assert read_evidence(database, scope).last_sample_at == times[last]
+
+
 def test_a_node_that_fell_silent_while_others_are_heard_is_told(database: Database) -> None:
     store(database, ready("heard"), ready("silent"))
     sampled(database, "heard", "silent")
     sampled(database, "heard", minutes=45)
-    assert "No recent statistics of 1 of 2 nodes. The last sample: 45 min 1 s before the end." in story(database)
+    assert (
+        "No recent statistics of 1 of 2 nodes, since 12:00:00. The last sample: 45 min 1 s before the end."
+        in story(database)
+    )
     assert "last sample 45 min 1 s before the end" in report(database).text
 
 

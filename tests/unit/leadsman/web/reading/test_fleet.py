@@ -74,7 +74,7 @@ def test_the_worst_come_first_and_not_ready_before_all() -> None:
     assert [cell.words for cell in group.cells][:3] == [
         "not Ready",
         "last sample 31 h ago",
-        "memory.available below its threshold",
+        "memory: below the threshold",
     ]
     by_name = fleet(nodes, Choice(order="name")).groups[0].cells
     assert [cell.node for cell in by_name] == ["below", "plenty", "refused", "silent"]
@@ -132,7 +132,7 @@ def test_the_steps_of_the_scale_are_a_setting() -> None:
     found = fleet([node("n", margin(MEMORY, 22))], choice)
     assert [(level, text) for level, text, count in found.legend if count] == [(Level.SOME, "20 to 50 %")]
     assert [text for _, text, _ in found.legend] == [
-        "no evidence", "below threshold", "under 10 %", "10 to 20 %", "20 to 50 %", "over 50 %",
+        "not known", "below threshold", "under 10 %", "10 to 20 %", "20 to 50 %", "over 50 %",
     ]  # fmt: skip
 
 

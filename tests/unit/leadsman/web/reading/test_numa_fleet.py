@@ -80,7 +80,7 @@ def test_the_page_agrees_with_the_database(database: Database) -> None:
     assert page is not None
     assert ">8</b> CPUs are free for exclusive pods on 1 node; the largest that one NUMA node takes has" in page
     assert "6 of 8, 20.0 GiB" in page
-    assert "1 node has CPU manager policy none: they pin nothing" in page
+    assert "1 node has CPU manager policy none: it pins nothing" in page
     # A node named in a warning is not ok.
     assert '<span class="tag warning">NUMA uneven</span>' in page
     assert '<span class="tag ok">' not in page

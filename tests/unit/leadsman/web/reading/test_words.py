@@ -1,8 +1,12 @@
 """Amounts and times in words."""
 
+import re
+
 import pytest
 
-from leadsman.web.reading.words import amount, duration, percent, resource, sentence, size, some
+from common.amounts import some
+from leadsman.web.reading.words import amount, duration, measured, percent, plainly, resource, sentence, size
+from streams.rules.eviction.signals import SIGNALS
 
 
 @pytest.mark.parametrize(
@@ -26,8 +30,15 @@ def test_an_amount_is_told_in_the_unit_of_its_signal() -> None:
     assert amount(4096, "pid.available") == "4,096 processes"
 
 
+def test_every_signal_is_told_without_the_kubelet_s_spelling() -> None:
+    told = [measured(signal) for signal in SIGNALS]
+    assert len(set(told)) == len(SIGNALS)
+    assert [text for text in told if re.search(r"[a-z][A-Z]|\.|fs", text)] == []
+    assert measured("of.tomorrow") == "of.tomorrow"
+
+
 def test_cpu_is_told_in_cpus_and_memory_in_bytes() -> None:
-    assert resource(1500, "cpu") == "1.5 CPU"
+    assert [resource(milli, "cpu") for milli in (77, 1000, 1500)] == ["0.077 CPUs", "1 CPU", "1.5 CPUs"]
     assert resource(1 << 30, "memory") == "1.00 GiB"
     assert resource(110, "pods") == "110"
 
@@ -48,3 +59,19 @@ def test_a_sentence_begins_large_and_ends_with_a_stop() -> None:
 
 def test_a_ratio_is_told_as_percent() -> None:
     assert percent(0.333) == "33 %"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (
+            "ClientConnectorError(ConnectionKey(host='h'), ConnectionRefusedError(111, 'refused'))",
+            "connection refused",
+        ),
+        ("ConnectionTimeoutError('Connection timeout to host')", "no answer in time"),
+        ("OddError('x')", "it could not be read (OddError('x'))"),
+        ("403 Forbidden: TimeoutError(1) is not ours", "403 Forbidden: TimeoutError(1) is not ours"),
+    ],
+)
+def test_an_exception_in_a_capture_is_told_in_words(error: str, text: str) -> None:
+    assert plainly(error) == text

@@ -2,8 +2,9 @@
 
 import pytest
 
+from leadsman.web.reading.scope import Asked
 from leadsman.web.rendering.links import Links, ReportLinks
-from leadsman.web.rendering.markdown import runbook_html
+from leadsman.web.rendering.markdown import runbook_html, step_html
 from sql.questions.queries import saved_queries
 from streams.alerting.runbook import Runbook, runbooks
 
@@ -24,6 +25,22 @@ def test_of_a_node_a_question_is_about_that_node() -> None:
     assert 'href="/ask?name=next_eviction&amp;p.node=a%26b"' in text
 
 
+@pytest.mark.parametrize("path", ["/runbooks/PodsEvicted", "/node", "/"])
+def test_a_question_is_about_the_cluster_of_the_page_and_the_node_that_it_came_from(path: str) -> None:
+    """As a runbook is opened from an alert of node `n` of cluster `a&b`; `zones` is asked of no node."""
+    links = Links(Asked(cluster="a&b"), node="n", path=path)
+    text = html("```console\nleadsman query evicted_pods\nleadsman query zones\n```", links)
+    assert 'href="/ask?cluster=a%26b&amp;name=evicted_pods&amp;p.cluster=a%26b&amp;p.node=n"' in text
+    assert 'href="/ask?cluster=a%26b&amp;name=zones&amp;p.cluster=a%26b"' in text
+
+
+def test_the_next_step_of_a_card_is_about_its_node_where_it_has_a_single_one() -> None:
+    links, step = Links(Asked(cluster="c")), "See them: leadsman query evicted_pods."
+    assert '&amp;p.node=n">See them</a>' in str(step_html(step, links, ["n"]))
+    assert "p.node" not in str(step_html(step, links, ["n", "m"]))
+    assert "p.node" not in str(step_html(step, links))
+
+
 def test_a_command_that_is_no_question_is_text() -> None:
     text = html("```console\nkubectl get nodes <b>  # all\nleadsman query no_such_question\n```")
     assert "<code>kubectl get nodes &lt;b&gt;</code>" in text
@@ -34,6 +51,14 @@ def test_a_question_within_a_sentence_and_another_alert_s_name_are_links() -> No
     text = html("See `leadsman query nodes` and PodsEvicted, not PodsEvictedToo.")
     assert '<a href="/ask?name=nodes"><code>leadsman query nodes</code></a>' in text
     assert text.count('<a href="/runbooks/PodsEvicted">') == 1
+
+
+def test_the_question_of_a_next_step_is_a_link_and_in_a_report_a_command() -> None:
+    step = "Scale <b>leaky</b> down: leadsman query pod_ends --param cause=admission."
+    asked = '<a href="/ask?name=pod_ends&amp;p.cause=admission">Scale &lt;b&gt;leaky&lt;/b&gt; down</a>.'
+    assert str(step_html(step, Links())) == asked
+    assert str(step_html(step, ReportLinks())) == step.replace("<", "&lt;").replace(">", "&gt;")
+    assert str(step_html("Run it: leadsman query no_such_question.", Links())).startswith("Run it: leadsman")
 
 
 def test_in_a_report_a_question_is_a_command_and_a_runbook_a_place() -> None:

@@ -113,7 +113,7 @@ def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere() -> None:
     [
         ("/", 200, "node &lt;b&gt;&amp;1"),
         ("/?cluster=c&q=%3Cscript%3E&show=attention", 200, "&lt;script&gt;"),
-        ("/node?node=" + quote(NODE), 200, "<title>node &lt;b&gt;&amp;1"),
+        ("/node?node=" + quote(NODE), 200, ") node &lt;b&gt;&amp;1 "),
         ("/node?node=%3Cimg%3E", 404, "has no node &#39;&lt;img&gt;&#39;"),
         ("/node", 404, "has no node"),
         ("/none", 404, "There is no such page"),
@@ -126,7 +126,7 @@ def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere() -> None:
         ("/?q=" + "x" * 501, 400, "longer than 500"),
         ("/healthz", 200, '"alive": true'),
         ("/runbooks/", 200, "The kubelet evicted running pods"),
-        ("/runbooks/PodsEvicted", 200, '<a href="/ask?cluster=c&amp;name=evicted_pods">'),
+        ("/runbooks/PodsEvicted", 200, '<a href="/ask?cluster=c&amp;name=evicted_pods&amp;p.cluster=c">'),
         ("/runbooks/PodsEvicted.md?node=" + quote(NODE), 200, "node &lt;b&gt;&amp;1"),
         ("/runbooks/%3Cimg%3E", 404, "no runbook of an alert &#39;&lt;img&gt;&#39;"),
         ("/runbooks/..%2fdefaults.yaml", 404, "There is no"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ingest.model.objects.base import Condition
 from ingest.model.objects.event import Event, EventMetadata, EventSeries, ObjectReference
-from ingest.model.objects.node import Node, NodeLabels, NodeMetadata, NodeSpec, NodeStatus, NodeSystemInfo, Taint
+from ingest.model.objects.node import Node, NodeMetadata, NodeSpec, NodeStatus, NodeSystemInfo, Taint
 from ingest.model.objects.pod import (
     Affinity,
     MatchExpression,
@@ -32,6 +32,7 @@ from streams.analytics.scheduling.state import State
 from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
 from streams.fold.fold import Fold, LogState
 from streams.rules.scheduling.blind_spot import tolerates
+from streams.rules.values.zone import REGION, ZONE
 
 T0 = datetime(2020, 6, 1, 10, tzinfo=UTC)
 CLUSTER = "stage"
@@ -57,7 +58,7 @@ def node(
                 name=name,
                 uid=f"uid-{name}",
                 creation_timestamp=given.get("created", at(-86400)),
-                labels=NodeLabels(region="r", zone=zone),
+                labels={REGION: "r", ZONE: zone},
             ),
             spec=NodeSpec(taints=given.get("taints"), unschedulable=given.get("unschedulable", False)),
             status=NodeStatus(

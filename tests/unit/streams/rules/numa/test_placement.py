@@ -54,6 +54,18 @@ def test_whole_cores_go_first_when_packing_and_single_threads_when_spreading() -
     assert (spread.free_cpus, spread.free_cores) == (4, 0)
 
 
+def test_by_physical_cores_pods_lie_close_but_on_cores_of_their_own() -> None:
+    placed = place([bins(4, 4)], claims(2, 2), "spread_by_pcpus").numbers["n"]
+    assert [(each.free_cpus, each.free_cores) for each in placed] == [(4, 0), (8, 4)]
+
+
+def test_full_cores_only_leaves_out_loose_threads_and_requests_that_are_no_whole_cores() -> None:
+    node = NodeBins("n", (Bin(0, whole_cores=3, loose_cpus=1, threads_per_core=2),))
+    placed = place([node], claims(2, 3, 6), "full_pcpus_only")
+    assert (placed.unplaced_pods, held(placed), placed.numbers["n"][0].free_cpus) == (2, [2], 4)
+    assert place([node], claims(2, 3, 2), "most_allocated").unplaced_pods == 0
+
+
 def test_odd_requests_share_a_core_when_packing() -> None:
     assert place([bins(4)], claims(1, 1, 3), "most_allocated").numbers["n"][0].free_cores == 1
 
@@ -111,12 +123,17 @@ def test_one_node_equals_a_model_that_keeps_every_cpu_apart(
     unplaced = 0
     for size in sizes:
         free = [sum(numa) for numa in model]
-        if sum(free) < size:
+        if sum(free) < size or (strategy == "full_pcpus_only" and size % threads):
             unplaced += 1
             continue
         for numa, share in enumerate(model_shares(free, size, strategy)):
             for _ in range(share):
-                take_thread(model[numa], left=share, threads=threads, spread=strategy == "least_allocated")
+                take_thread(
+                    model[numa],
+                    left=share,
+                    threads=threads,
+                    spread=strategy in {"least_allocated", "spread_by_pcpus"},
+                )
                 share -= 1  # noqa: PLW2901  what is left decides whether a whole core is opened
     assert placed.unplaced_pods == unplaced
     assert [each.free_cpus for each in placed.numbers["n"]] == [sum(numa) for numa in model]

@@ -38,6 +38,6 @@ def test_local_are_host_paths_and_what_lives_with_the_pod_on_the_nodes_disk(
 
 
 def test_only_volumes_of_these_names_count() -> None:
-    assert used_by(["a", "c", "gone"], "a:10:1,b:100:10,c:1000:100,a-2:7:7") == (1010, 101)
-    assert used_by([], "a:10:1") == (0, 0)
-    assert used_by(["a"], "") == (0, 0)
+    assert used_by(("a", "c", "gone"), "a:10:1,b:100:10,c:1000:100,a-2:7:7") == (1010, 101)
+    assert used_by((), "a:10:1") == (0, 0)
+    assert used_by(("a",), "") == (0, 0)

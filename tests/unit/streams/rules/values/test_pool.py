@@ -1,9 +1,7 @@
 """The node pool (rules: node-pool)."""
 
-import msgspec
 import pytest
 
-from ingest.model.objects.node import NodeLabels
 from streams.rules.values.pool import pool
 
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
@@ -24,7 +22,7 @@ CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
     ],
 )
 def test_the_first_label_that_names_a_pool_counts(labels: dict[str, str], name: str) -> None:
-    assert pool(msgspec.convert(labels, NodeLabels)) == name
+    assert pool(labels) == name
 
 
 def test_a_node_without_labels_is_of_no_pool() -> None:

@@ -1,0 +1,53 @@
+"""Clocks that differ from this machine's, by which times and silences are wrong."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from common.durations import in_words
+from common.errors import FilesUnusable
+from common.text import plain
+from ingest.kafka.admin import TopicsUnusable, dated_after
+from leadsman.run.diagnosis import Diagnosis
+from leadsman.run.settings import Settings
+
+SKEW: Final = timedelta(seconds=5)
+"""An HTTP date has whole seconds, and an answer takes its time."""
+CLOCKS: Final = "timedatectl status, and chronyc tracking, on both machines"
+COMMITS: Final = "__consumer_offsets"
+"""Where the broker that coordinates a group writes its commits, dated by the broker."""
+
+
+def compared(what: str, there: datetime, here: datetime) -> Diagnosis:
+    skew = there - here
+    if abs(skew) <= SKEW:
+        return Diagnosis(what, "ok", "as this machine's")
+    direction = "ahead of" if skew > timedelta() else "behind"
+    detail = f"{in_words(abs(skew).total_seconds())} {direction} this machine's: times and silences are wrong by that"
+    return Diagnosis(what, "wrong", detail, CLOCKS)
+
+
+async def kafka_clocks(settings: Settings, here: datetime) -> AsyncIterator[Diagnosis]:
+    """Whether a message is dated after `here`, its date being its publisher's, or for a commit the broker's own.
+
+    A clock that is behind leaves no such trace, and Kafka returns its time only to who writes.
+    """
+    kafka = settings.kafka
+    topics = [topic.name for topic in kafka.every_topic()]
+    try:
+        dates = await dated_after(here + SKEW, kafka.bootstrap_servers, [*topics, COMMITS], kafka.client_options())
+    except (TopicsUnusable, FilesUnusable):
+        return  # what is wrong there is Kafka's, and reported
+    for topic, dated in dates.items():
+        who = "broker" if topic == COMMITS else "publisher"
+        ahead = in_words((dated - here).total_seconds())
+        yield Diagnosis(
+            f"clock of a {who}",
+            "wrong",
+            f"at least {ahead} ahead of this machine's: a message of {plain(topic)} is dated so",
+            CLOCKS,
+        )
+    if not dates:
+        yield Diagnosis(
+            "clocks in Kafka", "ok", "no message is dated ahead of this machine's; a clock that is behind is not seen"
+        )

@@ -1,0 +1,47 @@
+-- Since when some nodes have been as they are at the end: of samples, the last that was otherwise; of changes, the change
+SELECT node, what, each.1 AS kind, greatest(each.2, first_at) AS since, each.2 < first_at AS before
+FROM
+(
+    SELECT
+        node,
+        signal AS what,
+        min(ts) AS first_at,
+        [
+            ('hard', maxIf(ts, NOT hard_met)),
+            ('soft', maxIf(ts, NOT soft_met)),
+            ('near', maxIf(ts, NOT (hard_met OR soft_met OR least(ifNull(seconds_to_hard, inf), ifNull(seconds_to_soft, inf)) <= {soon:Float64})))
+        ] AS lasts
+    FROM eviction_signals
+    WHERE cluster = {cluster:String} AND node IN {near:Array(String)} AND signal IN {signals:Array(String)} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    GROUP BY node, signal
+    UNION ALL
+    SELECT node, resource AS what, min(ts) AS first_at, [('over', maxIf(ts, requested <= allocatable))] AS lasts
+    FROM node_fit
+    WHERE cluster = {cluster:String} AND node IN {over:Array(String)} AND resource IN {resources:Array(String)} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    GROUP BY node, resource
+    UNION ALL
+    SELECT node, '' AS what, first_at,
+        [(kind, if(last_otherwise < first_at, last_otherwise, arrayMin(arrayFilter(at -> at > last_otherwise, seen))))] AS lasts
+    FROM
+    (
+        SELECT kind, node, min(ts) AS first_at, maxIf(ts, NOT holds) AS last_otherwise, groupArray(ts) AS seen
+        FROM
+        (
+            SELECT 'uneven' AS kind, node, ts, ifNull(skew_ratio, 0) >= {uneven:Float64} AND ifNull(stranded_cpus, 0) > 0 AS holds
+            FROM numa_skew
+            WHERE cluster = {cluster:String} AND node IN {uneven_nodes:Array(String)} AND ts < {until:DateTime64(6)} AND fidelity != 'none'
+            UNION ALL
+            SELECT 'cordoned' AS kind, node, ts, NOT deleted AND (unschedulable OR arrayExists(taint -> splitByChar('=', taint)[1] IN {drains:Array(String)}, taints)) AS holds
+            FROM nodes
+            WHERE cluster = {cluster:String} AND node IN {cordoned:Array(String)} AND ts < {until:DateTime64(6)}
+            UNION ALL
+            SELECT 'late' AS kind, '' AS node, ts, verdict = 'late_joiners_emptier' AS holds
+            FROM late_joiners
+            WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+        )
+        GROUP BY kind, node
+        HAVING argMax(holds, ts)
+    )
+)
+ARRAY JOIN lasts AS each
+SETTINGS final = 0

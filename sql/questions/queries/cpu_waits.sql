@@ -1,0 +1,12 @@
+-- Which pods wait for CPU, and whether their limit, their own use or their neighbours hold them back
+-- group Pods
+-- needs samples, pods
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
+SELECT
+    cluster, node, namespace, pod, verdict, round(some_percent, 1) AS some_percent, round(used_millicores) AS used_millicores,
+    request_millicores, limit_millicores, round(neighbours_over_millicores) AS neighbours_over_millicores, ts
+FROM pod_cpu
+WHERE ({node:String} = '' OR node = {node:String}) AND verdict != ''
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+ORDER BY pod_cpu.some_percent DESC NULLS LAST, cluster, node, namespace, pod

@@ -1,0 +1,10 @@
+-- Which nodes are far fuller or emptier than the others, and why
+-- group Scheduling
+-- needs nodes, pods
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
+SELECT cluster, node, resource, round(requested_ratio, 3) AS requested_ratio, round(mean_ratio, 3) AS mean_ratio, cause, since, evidence
+FROM node_imbalance
+WHERE cause != '' AND ({node:String} = '' OR node = {node:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+ORDER BY cluster, resource, abs(requested_ratio - mean_ratio) DESC, node

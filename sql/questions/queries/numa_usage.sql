@@ -1,0 +1,20 @@
+-- How much memory and CPU time of each NUMA node is in use
+-- group NUMA
+-- needs numa
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
+SELECT
+    cluster,
+    node,
+    numa_node,
+    memory_total_bytes,
+    memory_free_bytes,
+    hugepages_total_bytes,
+    hugepages_free_bytes,
+    round(cpu_busy_ratio, 3) AS cpu_busy_ratio,
+    ts
+FROM numa_usage FINAL
+WHERE ({node:String} = '' OR node = {node:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+ORDER BY ts DESC
+LIMIT 1 BY cluster, node, numa_node

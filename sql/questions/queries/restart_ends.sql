@@ -1,0 +1,10 @@
+-- Which running pods a restart of their kubelet ends (full-pcpus-only on a full node)
+-- group NUMA
+-- needs numa, configz
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
+SELECT cluster, node, verdict, namespace, pod, container, cpus, free_cpus
+FROM restart_ends
+WHERE ({node:String} = '' OR node = {node:String})
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+ORDER BY cluster, verdict, node, namespace, pod, container

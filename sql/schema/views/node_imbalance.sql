@@ -1,0 +1,216 @@
+-- column requested_ratio: Requested share of what is allocatable, 0..1
+-- column mean_ratio: That of all nodes which are Ready and take pods
+-- column cause: Why it lies 0.2 or more above or below the mean: not_ready, cordoned, tainted, came_back, joined_later, took_over, affinity or unknown; empty where it does not
+-- column since: When what caused it happened; null where it is no event
+-- column share: Share of the pods that shows it: of all those that are older than the node's coming, or are elsewhere and may not go there; of its own that came within an hour of another node's loss, or may go nowhere else
+-- column evidence: The same in words
+CREATE OR REPLACE VIEW node_imbalance AS
+WITH
+    (labels, wanted) -> arrayAll(
+        r -> multiIf(
+            r.2 = 'In', mapContains(labels, r.1) AND has(r.3, labels[r.1]),
+            r.2 = 'NotIn', NOT (mapContains(labels, r.1) AND has(r.3, labels[r.1])),
+            r.2 = 'Exists', mapContains(labels, r.1),
+            r.2 = 'DoesNotExist', NOT mapContains(labels, r.1),
+            r.2 = 'Gt' AND length(r.3) = 1, ifNull(toInt64OrNull(labels[r.1]) > toInt64OrNull(r.3[1]), 0),
+            r.2 = 'Lt' AND length(r.3) = 1, ifNull(toInt64OrNull(labels[r.1]) < toInt64OrNull(r.3[1]), 0),
+            0),
+        wanted) AS meets,
+    machines AS
+    (
+        SELECT
+            cluster,
+            node,
+            created_at,
+            deleted,
+            unschedulable,
+            ready,
+            ready_since,
+            ts,
+            mapConcat(CAST(labels, 'Map(String, String)'), map(':name', toString(node))) AS labels,
+            arrayExists(taint -> NOT endsWith(taint, ':PreferNoSchedule'), taints) AS is_tainted
+        FROM nodes FINAL
+        ORDER BY ts DESC
+        LIMIT 1 BY cluster, node
+    ),
+    downs AS
+    (
+        SELECT n.cluster AS cluster, n.node AS node, max(n.ts) AS down_at
+        FROM nodes AS n FINAL
+        INNER JOIN machines AS m ON m.cluster = n.cluster AND m.node = n.node
+        WHERE ifNull(n.ready, 0) = 0 AND n.ts < m.ready_since AND (m.created_at IS NULL OR n.ts > m.created_at + INTERVAL 10 MINUTE)
+        GROUP BY n.cluster, n.node
+    ),
+    losses AS
+    (
+        SELECT cluster, node, ts AS lost_at
+        FROM nodes FINAL
+        WHERE deleted OR ifNull(ready, 0) = 0
+    ),
+    pods AS
+    (
+        SELECT cluster, node, uid, created_at, choices, is_choosy
+        FROM
+        (
+            SELECT
+                cluster,
+                node,
+                uid,
+                change,
+                owner_kind,
+                created_at,
+                JSONHas(constraints, 'nodes') AS is_choosy,
+                JSONExtract(constraints, 'nodes', 'Array(Array(Tuple(String, String, Array(String))))') AS choices
+            FROM pod_bindings FINAL
+            ORDER BY ts DESC
+            LIMIT 1 BY cluster, namespace, pod, uid
+        )
+        WHERE change IN ('bound', 'updated') AND owner_kind NOT IN ('DaemonSet', 'Node')
+    ),
+    totals AS
+    (
+        SELECT cluster, count() AS pods
+        FROM pods
+        GROUP BY cluster
+    ),
+    ages AS
+    (
+        SELECT cluster, created_at, max(older) AS older
+        FROM (SELECT cluster, created_at, count() OVER (PARTITION BY cluster ORDER BY created_at) AS older FROM pods)
+        WHERE created_at IS NOT NULL
+        GROUP BY cluster, created_at
+    ),
+    kept AS
+    (
+        SELECT m.cluster AS cluster, m.node AS node, count() AS pods
+        FROM machines AS m
+        INNER JOIN (SELECT cluster, node, choices FROM pods WHERE is_choosy) AS p ON p.cluster = m.cluster
+        WHERE p.node != m.node AND NOT m.deleted AND NOT arrayExists(term -> meets(m.labels, term), p.choices)
+        GROUP BY m.cluster, m.node
+    ),
+    elsewhere AS
+    (
+        SELECT
+            m.cluster AS cluster,
+            m.node AS node,
+            r.older / t.pods AS before_return,
+            b.older / t.pods AS before_birth,
+            k.pods / t.pods AS kept_away
+        FROM (SELECT cluster, node, ifNull(ready_since, toDateTime64(0, 6, 'UTC')) AS back, ifNull(created_at, toDateTime64(0, 6, 'UTC')) AS born FROM machines) AS m
+        INNER JOIN totals AS t ON t.cluster = m.cluster
+        ASOF LEFT JOIN (SELECT cluster, assumeNotNull(created_at) AS at, older FROM ages) AS r ON r.cluster = m.cluster AND r.at < m.back
+        ASOF LEFT JOIN (SELECT cluster, assumeNotNull(created_at) AS at, older FROM ages) AS b ON b.cluster = m.cluster AND b.at < m.born
+        LEFT JOIN kept AS k ON k.cluster = m.cluster AND k.node = m.node
+    ),
+    arrivals AS
+    (
+        SELECT cluster, node, avg(refuge) AS fled, maxIf(lost_at, refuge) AS lost_at
+        FROM
+        (
+            SELECT
+                p.cluster AS cluster,
+                p.node AS node,
+                p.uid AS uid,
+                max(l.node != p.node AND l.lost_at <= p.created_at AND p.created_at < l.lost_at + INTERVAL 1 HOUR) AS refuge,
+                maxIf(l.lost_at, l.node != p.node AND l.lost_at <= p.created_at) AS lost_at
+            FROM pods AS p
+            INNER JOIN losses AS l ON l.cluster = p.cluster
+            GROUP BY p.cluster, p.node, p.uid
+        )
+        GROUP BY cluster, node
+    ),
+    bound_here AS
+    (
+        SELECT p.cluster AS cluster, p.node AS node, countIf(p.is_choosy AND c.others = 0) / count() AS stuck
+        FROM pods AS p
+        LEFT JOIN
+        (
+            SELECT
+                o.cluster AS cluster,
+                o.uid AS uid,
+                countIf(m.node != o.node AND NOT m.deleted AND arrayExists(term -> meets(m.labels, term), o.choices)) AS others
+            FROM (SELECT cluster, node, uid, choices FROM pods WHERE is_choosy) AS o
+            INNER JOIN machines AS m ON m.cluster = o.cluster
+            GROUP BY o.cluster, o.uid
+        ) AS c ON c.cluster = p.cluster AND c.uid = p.uid
+        GROUP BY p.cluster, p.node
+    ),
+    ratios AS
+    (
+        SELECT
+            f.cluster AS cluster,
+            f.node AS node,
+            f.resource AS resource,
+            f.requested / f.allocatable AS requested_ratio,
+            avgIf(f.requested / f.allocatable, ifNull(m.ready, 0) = 1 AND NOT m.unschedulable AND NOT m.is_tainted)
+                OVER (PARTITION BY f.cluster, f.resource) AS mean_ratio,
+            m.ready AS ready,
+            m.unschedulable AS unschedulable,
+            m.is_tainted AS is_tainted,
+            m.created_at AS created_at,
+            m.ready_since AS ready_since
+        FROM node_fit_latest AS f
+        INNER JOIN machines AS m ON m.cluster = f.cluster AND m.node = f.node
+        WHERE f.resource IN ('cpu', 'memory') AND f.allocatable > 0 AND NOT m.deleted
+    ),
+    judged AS
+    (
+        SELECT
+            r.cluster AS cluster,
+            r.node AS node,
+            r.resource AS resource,
+            r.requested_ratio AS requested_ratio,
+            r.mean_ratio AS mean_ratio,
+            r.created_at AS created_at,
+            r.ready_since AS ready_since,
+            e.before_return AS before_return,
+            e.before_birth AS before_birth,
+            e.kept_away AS kept_away,
+            a.fled AS fled,
+            a.lost_at AS lost_at,
+            b.stuck AS stuck,
+            multiIf(
+                isNaN(r.mean_ratio) OR abs(r.requested_ratio - r.mean_ratio) < 0.2, '',
+                r.requested_ratio < r.mean_ratio AND ifNull(r.ready, 0) = 0, 'not_ready',
+                r.requested_ratio < r.mean_ratio AND r.unschedulable, 'cordoned',
+                r.requested_ratio < r.mean_ratio AND r.is_tainted, 'tainted',
+                r.requested_ratio < r.mean_ratio AND d.node != '' AND ifNull(e.before_return, 0) >= 0.5, 'came_back',
+                r.requested_ratio < r.mean_ratio AND ifNull(e.before_birth, 0) >= 0.5, 'joined_later',
+                r.requested_ratio < r.mean_ratio AND ifNull(e.kept_away, 0) >= 0.5, 'affinity',
+                r.requested_ratio > r.mean_ratio AND ifNull(a.fled, 0) >= 0.33, 'took_over',
+                r.requested_ratio > r.mean_ratio AND ifNull(b.stuck, 0) >= 0.5, 'affinity',
+                'unknown') AS cause
+        FROM ratios AS r
+        LEFT JOIN elsewhere AS e ON e.cluster = r.cluster AND e.node = r.node
+        LEFT JOIN downs AS d ON d.cluster = r.cluster AND d.node = r.node
+        LEFT JOIN arrivals AS a ON a.cluster = r.cluster AND a.node = r.node
+        LEFT JOIN bound_here AS b ON b.cluster = r.cluster AND b.node = r.node
+    )
+SELECT
+    cluster,
+    node,
+    resource,
+    requested_ratio,
+    mean_ratio,
+    cause,
+    multiIf(cause = 'came_back', ready_since, cause = 'joined_later', created_at, cause = 'took_over', lost_at, NULL) AS since,
+    multiIf(
+        cause = 'came_back', before_return,
+        cause = 'joined_later', before_birth,
+        cause = 'took_over', fled,
+        cause = 'affinity' AND requested_ratio < mean_ratio, kept_away,
+        cause = 'affinity', stuck,
+        NULL) AS share,
+    multiIf(
+        cause = 'not_ready', 'The node is not Ready: no pod can come.',
+        cause = 'cordoned', 'The node is cordoned: no pod can come.',
+        cause = 'tainted', 'The node has a taint that keeps pods away.',
+        cause = 'came_back', concat('It was not Ready before; ', toString(round(100 * before_return)), ' % of the pods are older than its return, and pods do not move.'),
+        cause = 'joined_later', concat(toString(round(100 * before_birth)), ' % of the pods are older than the node, and pods do not move.'),
+        cause = 'took_over', concat(toString(round(100 * fled)), ' % of its pods were made within an hour of the loss of another node.'),
+        cause = 'affinity' AND requested_ratio < mean_ratio, concat(toString(round(100 * kept_away)), ' % of the pods are elsewhere and may not go there, by their node selector or affinity.'),
+        cause = 'affinity', concat(toString(round(100 * stuck)), ' % of its pods may go nowhere else, by their node selector or affinity.'),
+        cause = 'unknown', 'Nothing that is known explains it.',
+        '') AS evidence
+FROM judged
+COMMENT 'Nodes of which far more or less is requested than of the others, and why: after a loss, a return, a late join, or by affinity'

@@ -1,0 +1,40 @@
+-- rules: scheduling-queue.
+-- column nodes: Those that would take it now
+-- column tried_at: When the scheduler last was seen to try
+-- column silent_seconds: From then until the newest sign of the cluster
+-- column verdict: not_retried (silent for longer than any version waits, and its Events show it), waiting, or unknown (no Event about it was seen)
+CREATE OR REPLACE VIEW pods_not_retried AS
+WITH
+    fitting AS
+    (
+        SELECT cluster, namespace, pod, uid, groupArray(node) AS nodes, max(scheduled_at) AS text_at
+        FROM pending_fit
+        WHERE fits = 1
+        GROUP BY cluster, namespace, pod, uid
+    ),
+    tried AS
+    (
+        SELECT cluster, object_uid AS uid, max(ts) AS event_at
+        FROM node_events FINAL
+        WHERE reason = 'FailedScheduling' AND object_uid != ''
+        GROUP BY cluster, uid
+    ),
+    signs AS
+    (
+        SELECT cluster, max(ts) AS seen_at
+        FROM node_fit_latest
+        GROUP BY cluster
+    )
+SELECT
+    f.cluster AS cluster,
+    f.namespace AS namespace,
+    f.pod AS pod,
+    f.uid AS uid,
+    arraySort(f.nodes) AS nodes,
+    nullIf(greatest(ifNull(f.text_at, toDateTime64(0, 6, 'UTC')), t.event_at), toDateTime64(0, 6, 'UTC')) AS tried_at,
+    dateDiff('second', tried_at, s.seen_at) AS silent_seconds,
+    multiIf(t.uid = '', 'unknown', silent_seconds > 2400, 'not_retried', 'waiting') AS verdict
+FROM fitting AS f
+LEFT JOIN tried AS t ON t.cluster = f.cluster AND t.uid = f.uid
+LEFT JOIN signs AS s ON s.cluster = f.cluster
+COMMENT 'Pending pods that some node would take now, and when the scheduler last tried: a queue that is not woken leaves them pending'

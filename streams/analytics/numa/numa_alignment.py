@@ -1,0 +1,127 @@
+"""Whether memory, huge pages, devices and caches of containers lie beside their CPUs: table `numa_alignment`."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from common.errors import BadRecord
+from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
+from ingest.model.podresources import PodResources
+from ingest.model.records import CpuTopologyRecord, NodeRecord, PodResourcesRecord
+from streams.fold.findings import NumaAlignment
+from streams.fold.reducer import Output, Reducer
+from streams.rules.numa.alignment import Alignment, Layout, alignment
+from streams.rules.numa.podresources import names_exclusive_cpus
+
+_MOST_NUMA_NODES: Final = 4096
+
+
+class State(msgspec.Struct, frozen=True, omit_defaults=True):
+    numa_of: dict[int, int] = {}
+    """The NUMA node of each CPU."""
+    distances: dict[int, dict[int, int]] = {}
+    caches: list[str] = []
+    version: str = ""
+    """Of the kubelet."""
+    pods: tuple[PodResources, ...] = ()
+    shown: dict[str, NumaAlignment] = {}
+    """The last row of each container that holds something."""
+
+
+def step(state: State, record: CpuTopologyRecord | PodResourcesRecord | NodeRecord) -> tuple[State, Sequence[Output]]:
+    match record:
+        case CpuTopologyRecord():
+            try:
+                [*map(parse_cpuset, record.caches)]
+            except InvalidCpuSet as error:
+                raise BadRecord("bad_topology", f"cpu_topology: {error}") from None
+            numa_of = {each.cpu: each.numa for each in record.cpus}
+            now = msgspec.structs.replace(state, numa_of=numa_of, distances=record.distances, caches=record.caches)
+        case PodResourcesRecord():
+            now = msgspec.structs.replace(state, pods=record.pods)
+        case _:
+            if record.change == "DELETED":
+                return State(), ()
+            now = msgspec.structs.replace(state, version=record.object.status.node_info.kubelet_version)
+    if now == state:
+        return state, ()
+    return _concluded(now, record)
+
+
+def _concluded(
+    state: State, record: CpuTopologyRecord | PodResourcesRecord | NodeRecord
+) -> tuple[State, list[Output]]:
+    layout = Layout(state.numa_of, state.distances, [*map(parse_cpuset, state.caches)])
+    exclusive = names_exclusive_cpus(state.version)
+    key = (record.cluster, record.ts, record.node)
+    found = {
+        f"{pod.namespace}/{pod.name}/{each.name}": _row(key, pod, each.name, aligned)
+        for pod in state.pods
+        for each in pod.containers
+        if (aligned := alignment(each, layout, exclusive=exclusive)) is not None
+    }
+    for row in found.values():
+        places = (*row.cpu_numa_nodes, *row.memory_numa_nodes, *row.hugepages_numa_nodes, *row.device_numa_nodes)
+        if not all(0 <= each < _MOST_NUMA_NODES for each in places):
+            raise BadRecord("bad_numa_source", "podresources: no machine has so many NUMA nodes")
+    changed = [row for name, row in found.items() if _differs(row, state.shown.get(name))]
+    gone = [_gone(row, record) for name, row in state.shown.items() if name not in found]
+    shown = {name: row if _differs(row, state.shown.get(name)) else state.shown[name] for name, row in found.items()}
+    return msgspec.structs.replace(state, shown=shown), [*changed, *gone]
+
+
+def _differs(row: NumaAlignment, last: NumaAlignment | None) -> bool:
+    return last is None or row != last._replace(ts=row.ts)
+
+
+def _row(key: tuple[str, datetime, str], pod: PodResources, container: str, found: Alignment) -> NumaAlignment:
+    cluster, ts, node = key
+    return NumaAlignment(
+        cluster=cluster,
+        ts=ts,
+        node=node,
+        namespace=pod.namespace,
+        pod=pod.name,
+        container=container,
+        cpu_numa_nodes=list(found.cpus),
+        memory_numa_nodes=list(found.memory),
+        hugepages_numa_nodes=list(found.hugepages),
+        device_numa_nodes=list(found.devices),
+        devices=list(found.stray),
+        l3_caches=found.l3_caches,
+        aligned=found.aligned,
+        distance=found.distance,
+        explanation=found.explanation,
+    )
+
+
+def _gone(row: NumaAlignment, record: CpuTopologyRecord | PodResourcesRecord | NodeRecord) -> NumaAlignment:
+    return NumaAlignment(
+        row.cluster,
+        record.ts,
+        row.node,
+        row.namespace,
+        row.pod,
+        row.container,
+        [],
+        [],
+        [],
+        [],
+        [],
+        None,
+        None,
+        None,
+        "gone",
+    )
+
+
+REDUCER: Final = Reducer(
+    name="numa_alignment",
+    version=1,
+    log="node",
+    takes=(CpuTopologyRecord, PodResourcesRecord, NodeRecord),
+    state=State,
+    step=step,
+)

@@ -1,0 +1,64 @@
+"""Resizes of pods in place that wait or cannot be, and how each ended: table `resizes` (rules: resizes)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from ingest.model.objects.pod import Pod
+from ingest.model.records import PodRecord
+from streams.fold.findings import Resize
+from streams.fold.reducer import Output, Reducer
+from streams.rules.pods.phase import has_ended
+from streams.rules.pods.requests import running_requests, wanted_requests
+
+_PENDING: Final = {"Deferred": "deferred", "Infeasible": "infeasible"}
+"""States by the condition's reason."""
+
+
+class State(msgspec.Struct, frozen=True):
+    resizes: dict[str, Resize] = {}
+    """The last row of each that has not ended, by the pod's uid."""
+
+
+def step(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:
+    pod = record.object
+    uid = pod.metadata.uid
+    before = state.resizes.get(uid)
+    after = None if has_ended(record) else _resize(record, pod)
+    if after == (before and before._replace(ts=record.ts)):
+        return state, ()
+    others = {key: each for key, each in state.resizes.items() if key != uid}
+    if after is not None:
+        return State(others | {uid: after}), (after,)
+    ended = () if before is None else (before._replace(ts=record.ts, state=_end(record, before), message=""),)
+    return State(others), ended
+
+
+def _end(record: PodRecord, before: Resize) -> str:
+    if has_ended(record):
+        return "gone"
+    return "done" if running_requests(record.object) == before.wanted else "withdrawn"
+
+
+def _resize(record: PodRecord, pod: Pod) -> Resize | None:
+    conditions = {each.type: each for each in pod.status.conditions or () if each.status == "True"}
+    pending, going = conditions.get("PodResizePending"), conditions.get("PodResizeInProgress")
+    found = pending or going
+    if found is None:
+        return None
+    return Resize(
+        record.cluster,
+        record.ts,
+        record.node,
+        pod.metadata.namespace,
+        pod.metadata.name,
+        pod.metadata.uid,
+        _PENDING.get(pending.reason, "pending") if pending else "in_progress",
+        found.message,
+        wanted_requests(pod),
+        running_requests(pod),
+    )
+
+
+REDUCER: Final = Reducer(name="resizes", version=1, log="node", takes=(PodRecord,), state=State, step=step)

@@ -1,0 +1,81 @@
+"""What a pod asks for, by its manifest (rules: pod-requests, exclusive-cpus)."""
+
+from typing import Any, Final
+
+import msgspec
+
+from ingest.model.objects.pod import Container, Pod
+from streams.questions.asked import MEMORY_TYPES, MILLI, BadQuestion, Question
+from streams.rules.numa.topology_manager import Request
+from streams.rules.pods.containers import declared_requests, is_sidecar
+from streams.rules.pods.qos import GUARANTEED, qos_class
+from streams.rules.pods.requests import effective_requests, exclusive_cpus
+from streams.rules.scheduling.constraints import constraints_of
+from streams.rules.scheduling.filters import PodRequest
+from streams.rules.scheduling.neighbours import Neighbour
+from streams.rules.values.quantity import InvalidQuantity, in_base_units
+
+_TEMPLATES: Final = ("jobTemplate", "template")
+
+
+def asked_by(manifest: Any, count: int | None) -> tuple[Question, PodRequest]:
+    """The pod of a manifest, or of the template in it. `count` is, where None, what a workload wants of them.
+
+    Raises BadQuestion.
+    """
+    try:
+        pod, wanted = _pod_in(manifest)
+        requests = effective_requests(pod)
+        request = _request(pod, requests)
+    except (msgspec.ValidationError, InvalidQuantity, AttributeError, TypeError) as error:
+        raise BadQuestion(f"not the manifest of a pod: {error}") from None
+    wanted = wanted if count is None else count
+    if not isinstance(wanted, int) or wanted < 1:
+        raise BadQuestion("the manifest wants no pods: ask with --count")
+    rest = {name: amount for name, amount in requests.items() if name not in {"cpu", "memory"}}
+    cpus, memory = requests.get("cpu", 0), requests.get("memory", 0)
+    exclusive = request.exclusive_cpus > 0
+    return Question(cpus, memory, exclusive, rest, 1, wanted), request
+
+
+def _pod_in(manifest: Any) -> tuple[Pod, Any]:
+    """And how many of them are wanted."""
+    found, namespace = manifest, "default"
+    count: Any = 1
+    while isinstance(found, dict) and isinstance(spec := found.get("spec"), dict):
+        metadata = found.get("metadata") or {}
+        namespace = metadata.get("namespace", namespace)
+        inner = next((spec[name] for name in _TEMPLATES if name in spec), None)
+        if inner is None:
+            if "containers" not in spec:
+                break
+            named = {"name": "", **metadata, "namespace": namespace}
+            return msgspec.convert({"metadata": named, "spec": spec}, Pod), count
+        found, count = inner, spec.get("replicas", spec.get("parallelism", count))
+    raise BadQuestion("not the manifest of a pod, nor of anything with a template of one")
+
+
+def _request(pod: Pod, requests: dict[str, int]) -> PodRequest:
+    guaranteed = qos_class(pod) == GUARANTEED
+    pins = exclusive_cpus(pod) > 0
+    running = [*(each for each in pod.spec.init_containers or () if is_sidecar(each)), *pod.spec.containers]
+    overhead = pod.spec.runtime_class_name and pod.spec.overhead is None
+    return PodRequest(
+        containers=tuple(_container(each, guaranteed=guaranteed, pins=pins) for each in running),
+        requests={name: amount for name, amount in requests.items() if amount},
+        itself=Neighbour(pod.metadata.namespace, pod.metadata.labels or {}, constraints_of(pod)),
+        tolerations=tuple(pod.spec.tolerations or ()),
+        node_name=pod.spec.node_name,
+        unknown=(f"the overhead of runtime class {pod.spec.runtime_class_name}",) if overhead else (),
+    )
+
+
+def _container(container: Container, *, guaranteed: bool, pins: bool) -> Request:
+    amounts = in_base_units(declared_requests(container.resources))
+    cpus = amounts.pop("cpu", 0)
+    memory = {name: amount for name, amount in amounts.items() if name.startswith(MEMORY_TYPES)}
+    return Request(
+        cpus=cpus // MILLI if pins and cpus % MILLI == 0 else 0,
+        memory_bytes=memory if guaranteed else {},
+        devices={name: amount for name, amount in amounts.items() if name not in memory and "/" in name},
+    )

@@ -1,0 +1,87 @@
+"""Whether what a container holds lies beside its CPUs (rules: numa-alignment)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from ingest.model.podresources import ContainerResources
+
+
+class Layout(NamedTuple):
+    """A machine; each is empty where it is not known."""
+
+    numa_of: Mapping[int, int]
+    """Of each CPU."""
+    distances: Mapping[int, Mapping[int, int]]
+    caches: Sequence[frozenset[int]]
+    """The CPUs of each level 3 cache."""
+
+
+class Alignment(NamedTuple):
+    cpus: tuple[int, ...]
+    memory: tuple[int, ...]
+    hugepages: tuple[int, ...]
+    devices: tuple[int, ...]
+    stray: tuple[str, ...]
+    """Resources whose devices are not all beside its CPUs, or of which nobody knows."""
+    l3_caches: int | None
+    aligned: bool | None
+    distance: int | None
+    explanation: str
+
+
+def alignment(container: ContainerResources, layout: Layout, *, exclusive: bool) -> Alignment | None:
+    """None where it holds nothing that has a place. `exclusive`: its `cpu_ids` are its own."""
+    ids = container.cpu_ids if exclusive else ()
+    memory = _numa_nodes(each.numa_nodes for each in container.memory if each.memory_type == "memory")
+    pages = _numa_nodes(each.numa_nodes for each in container.memory if each.memory_type != "memory")
+    devices = _numa_nodes(each.numa_nodes for each in container.devices)
+    if not (ids or memory or pages or container.devices):
+        return None
+    cpus = sorted({layout.numa_of[cpu] for cpu in ids if cpu in layout.numa_of})
+    explanation = _unknown(container, ids, layout)
+    around = {*cpus, *memory, *pages, *devices}
+    stray = {
+        each.resource_name
+        for each in container.devices
+        if not each.numa_nodes or (cpus and not {*each.numa_nodes} <= {*cpus})
+    }
+    known = not explanation or len(around) > 1
+    return Alignment(
+        tuple(cpus),
+        tuple(memory),
+        tuple(pages),
+        tuple(devices),
+        tuple(sorted(stray)),
+        _caches(frozenset(ids), layout.caches),
+        len(around) <= 1 if known else None,
+        _farthest(cpus, around, layout.distances),
+        "" if known else explanation,
+    )
+
+
+def _unknown(container: ContainerResources, ids: Sequence[int], layout: Layout) -> str:
+    if not ids:
+        return "it shares its CPUs with others: they can lie on any NUMA node"
+    if any(cpu not in layout.numa_of for cpu in ids):
+        return "no agent reports the NUMA nodes of its CPUs"
+    silent = sorted({each.resource_name for each in container.devices if not each.numa_nodes})
+    return f"the device plugin does not report the NUMA nodes of {', '.join(silent)}" if silent else ""
+
+
+def _numa_nodes(of: Iterable[Sequence[int]]) -> list[int]:
+    return sorted({numa for each in of for numa in each})
+
+
+def _caches(cpus: frozenset[int], caches: Sequence[frozenset[int]]) -> int | None:
+    if not cpus or not cpus <= frozenset[int]().union(*caches):
+        return None
+    return sum(bool(each & cpus) for each in caches)
+
+
+def _farthest(
+    cpus: Sequence[int], around: AbstractSet[int], distances: Mapping[int, Mapping[int, int]]
+) -> int | None:
+    found = [distances.get(cpu, {}).get(other) for cpu in cpus for other in around]
+    known = [each for each in found if each is not None]
+    return max(known) if known and len(known) == len(found) else None

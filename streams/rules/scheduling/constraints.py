@@ -1,0 +1,169 @@
+"""What the scheduler heeds of a pod beside its requests and tolerations, in a form that is stored with the pod
+(rules: scheduler-fit).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from ingest.model.objects.pod import (
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    PodVolume,
+    TopologySpreadConstraint,
+)
+from streams.rules.pods.containers import is_sidecar
+from streams.rules.scheduling.selectors import Requirement, matches, node_terms, selector
+
+EVERY_NAMESPACE: Final = "*"
+ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  not bound to
+_ELSEWHERE: Final = (
+    "ephemeral",
+    "gce_persistent_disk",
+    "aws_elastic_block_store",
+    "azure_disk",
+    "cinder",
+    "vsphere_volume",
+    "iscsi",
+    "rbd",
+)
+"""Volumes, beside claims, that can be attached to some nodes only."""
+
+
+class HostPort(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    host_ip: str
+    protocol: str
+    port: int
+
+
+class NeighbourTerm(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Pods to be near to, or away from, within a domain: the nodes with one value of the label `topology_key`."""
+
+    topology_key: str
+    selector: list[Requirement]
+    namespaces: list[str]
+    unknown_namespaces: bool = False
+    """Also those whose labels a selector names; labels of namespaces are not watched."""
+
+    def selects(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """In the namespaces that are known to be meant."""
+        return (EVERY_NAMESPACE in self.namespaces or namespace in self.namespaces) and matches(self.selector, labels)
+
+    def may_select(self, labels: Mapping[str, str]) -> bool:
+        """In another namespace."""
+        return self.unknown_namespaces and matches(self.selector, labels)
+
+
+class Spread(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    topology_key: str
+    max_skew: int
+    selector: list[Requirement]
+    min_domains: int
+    honours_affinity: bool
+    """Nodes that the pod's node selector and affinity leave out do not count."""
+    honours_taints: bool
+
+
+class Constraints(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    nodes: list[list[Requirement]] | None = None
+    ports: list[HostPort] = []
+    affinity: list[NeighbourTerm] = []
+    anti_affinity: list[NeighbourTerm] = []
+    spread: list[Spread] = []
+    gates: list[str] = []
+    volumes: list[str] = []
+    """Names of those whose place the scheduler heeds."""
+    claims: list[str] = []
+    """Of devices (DRA)."""
+
+
+NONE: Final = Constraints()
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(Constraints).decode
+
+
+def constraints_of(pod: Pod) -> Constraints:
+    spec = pod.spec
+    affinity = spec.affinity
+    node = affinity.node_affinity if affinity else None
+    return Constraints(
+        nodes=node_terms(
+            spec.node_selector, (node.required.node_selector_terms or []) if node and node.required else None
+        ),
+        ports=sorted(set(_host_ports(pod)), key=msgspec.structs.astuple),
+        affinity=_terms(affinity.pod_affinity if affinity else None, pod.metadata.namespace),
+        anti_affinity=_terms(affinity.pod_anti_affinity if affinity else None, pod.metadata.namespace),
+        spread=[
+            _spread(each, pod)
+            for each in spec.topology_spread_constraints or ()
+            if each.when_unsatisfiable == "DoNotSchedule"
+        ],
+        gates=[each.name for each in spec.scheduling_gates or ()],
+        volumes=[each.name for each in spec.volumes or () if _is_elsewhere(each)],
+        claims=[each.name for each in spec.resource_claims or ()],
+    )
+
+
+def stored(constraints: Constraints) -> str:
+    """As JSON; empty where there are none."""
+    return "" if constraints == NONE else _encode(constraints).decode()
+
+
+def restored(text: str) -> Constraints:
+    return _decode(text) if text else NONE
+
+
+def unknowns(constraints: Constraints) -> list[str]:
+    """Why nobody can know here whether a node would do, whichever it is."""
+    return [
+        *(f"where volume {name} can be attached" for name in constraints.volumes),
+        *(f"which nodes have the devices of claim {name}" for name in constraints.claims),
+        *(
+            f"which namespaces the {kind} by {term.topology_key} selects"
+            for kind, terms in (("affinity", constraints.affinity), ("anti-affinity", constraints.anti_affinity))
+            for term in terms
+            if term.unknown_namespaces
+        ),
+    ]
+
+
+def _host_ports(pod: Pod) -> Iterator[HostPort]:
+    sidecars = (each for each in pod.spec.init_containers or () if is_sidecar(each))
+    for container in (*pod.spec.containers, *sidecars):
+        for each in container.ports or ():
+            port = each.host_port or (each.container_port if pod.spec.host_network else 0)
+            if port > 0:
+                yield HostPort(each.host_ip or ANY_ADDRESS, each.protocol or "TCP", port)
+
+
+def _terms(affinity: PodAffinity | None, namespace: str) -> list[NeighbourTerm]:
+    return [_term(each, namespace) for each in (affinity and affinity.required) or ()]
+
+
+def _term(term: PodAffinityTerm, namespace: str) -> NeighbourTerm:
+    where, names = term.namespace_selector, sorted(term.namespaces or ())
+    if where is None:
+        names, unknown = names or [namespace], False
+    else:
+        unknown = bool(selector(where))
+        names = names if unknown else [EVERY_NAMESPACE]
+    return NeighbourTerm(term.topology_key, selector(term.label_selector), names, unknown)
+
+
+def _spread(of: TopologySpreadConstraint, pod: Pod) -> Spread:
+    labels = pod.metadata.labels or {}
+    own = [Requirement(key, "In", [labels[key]]) for key in of.match_label_keys or () if key in labels]
+    return Spread(
+        of.topology_key,
+        of.max_skew,
+        [*own, *selector(of.label_selector)],
+        1 if of.min_domains is None else of.min_domains,
+        of.node_affinity_policy != "Ignore",
+        of.node_taints_policy == "Honor",
+    )
+
+
+def _is_elsewhere(volume: PodVolume) -> bool:
+    return volume.persistent_volume_claim is not None or any(getattr(volume, kind) is not None for kind in _ELSEWHERE)

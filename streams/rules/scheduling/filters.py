@@ -1,0 +1,127 @@
+"""What the scheduler has against a node for the node's own sake: gates, names, taints, the node selector and
+affinity, host ports and resources (rules: scheduler-fit, scheduler-messages). `neighbours` has the rest.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from ingest.model.objects.node import Taint
+from ingest.model.objects.pod import Toleration
+from streams.rules.numa.topology_manager import Machine, Request, Settings
+from streams.rules.scheduling.blind_spot import tolerates
+from streams.rules.scheduling.constraints import unknowns
+from streams.rules.scheduling.fit_reasons import fit_reasons
+from streams.rules.scheduling.neighbours import Neighbour, Place, is_among
+from streams.rules.scheduling.ports import FREE_PORTS, conflict
+
+_UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
+OTHER_NAME: Final = "node(s) didn't match the requested node name"
+
+
+class PodRequest(NamedTuple):
+    containers: tuple[Request, ...]
+    requests: dict[str, int]
+    """Effective requests of the pod (rules: pod-requests) in base units, cpu in millicores."""
+    itself: Neighbour = Neighbour("default")
+    tolerations: tuple[Toleration, ...] = ()
+    node_name: str = ""
+    """The node that its spec names."""
+    ignored: frozenset[str] = frozenset()
+    """Extended resources that no node has: the scheduler may have been set to ignore them (ignoredByScheduler)."""
+    unknown: tuple[str, ...] = ()
+    """What else would have to be known of it."""
+
+    @property
+    def exclusive_cpus(self) -> int:
+        return sum(container.cpus for container in self.containers)
+
+
+class NodeState(NamedTuple):
+    """What is known of a node; amounts in base units, cpu in millicores."""
+
+    node: str
+    allocatable: dict[str, int]
+    requested: dict[str, int]
+    pods: int
+    ready: bool | None = True
+    """None where its condition Ready is Unknown or lacks."""
+    unschedulable: bool = False
+    taints: tuple[str, ...] = ()
+    """`key=value:effect` each."""
+    settings: tuple[Settings, ...] = (Settings(),)
+    """Those of its kubelet; where they are not known, those between which they can be."""
+    machine: Machine | None = None
+    """None where no source reports what each NUMA node has free."""
+    free_cpus: int | None = None
+    """Free exclusive CPUs of the whole node, where only that is known."""
+    labels: Mapping[str, str] = {}
+    neighbours: tuple[Neighbour, ...] = ()
+    """The pods there; empty too where nobody asked for them."""
+
+
+def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
+    """Why the scheduler does not place the pod there, in its words of that version (rules: scheduler-fit,
+    scheduler-messages).
+    """
+    reasons = [GATED] if pod.itself.constraints.gates else []
+    if pod.node_name not in {"", node.node}:
+        reasons.append(OTHER_NAME)
+    if node.unschedulable and not tolerates(pod.tolerations, _UNSCHEDULABLE):
+        reasons.append("node(s) were unschedulable")
+    reasons += [
+        untolerated(taint.key, taint.value, scheduler_minor)
+        for taint in untolerated_taints(node, pod)
+        if not (node.unschedulable and taint.key == _UNSCHEDULABLE.key)
+    ]
+    if not is_among(Place(node.node, node.labels), pod.itself.constraints):
+        reasons.append(_left_out(scheduler_minor))
+    if conflict(
+        pod.itself.constraints.ports, [each for other in node.neighbours for each in other.constraints.ports]
+    ):
+        reasons.append(FREE_PORTS)
+    requests = {name: amount for name, amount in pod.requests.items() if name not in pod.ignored}
+    reasons += fit_reasons(
+        requests, node.allocatable, node.requested, node.pods, node.allocatable.get("pods", 0), scheduler_minor
+    )
+    return list(dict.fromkeys(reasons))
+
+
+def missing_facts(pod: PodRequest) -> list[str]:
+    """What would have to be known to place the pod anywhere for sure."""
+    heeded = (f"whether the scheduler heeds {name}, which no node has" for name in sorted(pod.ignored))
+    return [*unknowns(pod.itself.constraints), *heeded, *pod.unknown]
+
+
+def untolerated_taints(node: NodeState, pod: PodRequest) -> list[Taint]:
+    """Those that keep the pod away."""
+    taints = [_taint(text) for text in node.taints]
+    return [taint for taint in taints if not tolerates(pod.tolerations, taint)]
+
+
+def place_of(node: NodeState, pod: PodRequest) -> Place:
+    return Place(node.node, node.labels, node.neighbours, bool(untolerated_taints(node, pod)))
+
+
+def _taint(text: str) -> Taint:
+    named, _, effect = text.rpartition(":")
+    key, _, value = named.partition("=")
+    return Taint(key=key, value=value, effect=effect)
+
+
+def _left_out(scheduler_minor: int) -> str:
+    if scheduler_minor < 20:  # noqa: PLR2004  these two: versions of its words
+        return "node(s) didn't match node selector"
+    return f"node(s) didn't match Pod's node affinity{'/selector' * (scheduler_minor > 20)}"  # noqa: PLR2004
+
+
+def untolerated(key: str, value: str, scheduler_minor: int) -> str:
+    """The words for a taint that a pod does not tolerate (rules: scheduler-messages)."""
+    if scheduler_minor < 18:  # noqa: PLR2004  these three: versions of its words
+        return "node(s) had taints that the pod didn't tolerate"
+    if scheduler_minor < 24:  # noqa: PLR2004
+        return f"node(s) had taint {{{key}: {value}}}, that the pod didn't tolerate"
+    return f"node(s) had untolerated taint {{{key}: {value}}}" if scheduler_minor < 34 else _UNTOLERATED  # noqa: PLR2004
+
+
+_UNTOLERATED: Final = "node(s) had untolerated taint(s)"

@@ -1,0 +1,137 @@
+"""What pods have to do with those that are there already: affinity, anti-affinity and topology spread
+(rules: scheduler-fit).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from streams.rules.scheduling.constraints import NONE, Constraints, NeighbourTerm, Spread
+from streams.rules.scheduling.selectors import NODE_NAME, matches
+
+LACKS_LABEL: Final = "node(s) didn't match pod topology spread constraints (missing required label)"
+UNEVEN: Final = "node(s) didn't match pod topology spread constraints"
+NO_NEIGHBOUR: Final = "node(s) didn't match pod affinity rules"
+BAD_NEIGHBOUR: Final = "node(s) didn't match pod anti-affinity rules"
+UNWELCOME: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
+_Domain: TypeAlias = tuple[str, str]
+
+
+class Neighbour(NamedTuple):
+    """A pod, as other pods see it."""
+
+    namespace: str
+    labels: Mapping[str, str] = {}
+    constraints: Constraints = NONE
+    terminating: bool = False
+
+
+class Place(NamedTuple):
+    """A node, as pods that choose their neighbours see it."""
+
+    node: str
+    labels: Mapping[str, str]
+    pods: Sequence[Neighbour] = ()
+    repels: bool = False
+    """It has a taint that the pod does not tolerate."""
+
+
+def is_among(place: Place, constraints: Constraints) -> bool:
+    """Whether the pod's node selector and affinity allow that node."""
+    named = {**place.labels, NODE_NAME: place.node}
+    return constraints.nodes is None or any(matches(term, named) for term in constraints.nodes)
+
+
+class Neighbourhood:
+    """How the pods on all nodes bear on one more pod; `join` puts another one there."""
+
+    def __init__(self, pod: Neighbour, places: Iterable[Place]) -> None:
+        self.pod = pod
+        wants = pod.constraints
+        self._near = Counter[_Domain]()
+        self._away = Counter[_Domain]()
+        self._unwelcome = Counter[_Domain]()
+        self._perhaps_unwelcome: set[_Domain] = set()
+        self._spread: list[dict[str, int]] = [{} for _ in wants.spread]
+        for place in places:
+            for counts, each in self._counted(place):
+                counts.setdefault(place.labels[each.topology_key], 0)
+            for other in place.pods:
+                self.join(place, other)
+
+    def join(self, place: Place, other: Neighbour) -> None:
+        pod, wants, labels = self.pod, self.pod.constraints, place.labels
+        if wants.affinity and all(term.selects(other.namespace, other.labels) for term in wants.affinity):
+            self._near.update(_domains(wants.affinity, labels))
+        self._away.update(
+            _domains([term for term in wants.anti_affinity if term.selects(other.namespace, other.labels)], labels)
+        )
+        theirs = other.constraints.anti_affinity
+        self._unwelcome.update(_domains([term for term in theirs if term.selects(pod.namespace, pod.labels)], labels))
+        self._perhaps_unwelcome.update(_domains([term for term in theirs if term.may_select(pod.labels)], labels))
+        if other.namespace == pod.namespace and not other.terminating:
+            for counts, each in self._counted(place):
+                if each.selector and matches(each.selector, other.labels):
+                    counts[labels[each.topology_key]] += 1
+
+    def reasons(self, place: Place) -> list[str]:
+        """Why the scheduler does not place the pod there, in its words."""
+        return [*self._unspread(place), *self._unloved(place)]
+
+    def unknowns(self, place: Place) -> list[str]:
+        if self._perhaps_unwelcome.isdisjoint(place.labels.items()):
+            return []
+        return ["which namespaces the anti-affinity of pods that are there selects"]
+
+    def crowd(self, place: Place) -> int:
+        """How many pods that spread evenly are in its domains: those with the fewest are filled first."""
+        return sum(
+            counts.get(place.labels.get(each.topology_key, ""), 0)
+            for counts, each in zip(self._spread, self.pod.constraints.spread, strict=True)
+        )
+
+    def _counted(self, place: Place) -> Iterator[tuple[dict[str, int], Spread]]:
+        """The constraints for which the node counts."""
+        spread = self.pod.constraints.spread
+        if all(each.topology_key in place.labels for each in spread):
+            for counts, each in zip(self._spread, spread, strict=True):
+                if each.honours_taints and place.repels:
+                    continue
+                if not each.honours_affinity or is_among(place, self.pod.constraints):
+                    yield counts, each
+
+    def _unspread(self, place: Place) -> Iterator[str]:
+        for counts, each in zip(self._spread, self.pod.constraints.spread, strict=True):
+            value = place.labels.get(each.topology_key)
+            if value is None:
+                yield LACKS_LABEL
+                return
+            fewest = min(counts.values()) if len(counts) >= max(1, each.min_domains) else 0
+            itself = matches(each.selector, self.pod.labels)
+            if counts.get(value, 0) + itself - fewest > each.max_skew:
+                yield UNEVEN
+                return
+
+    def _unloved(self, place: Place) -> Iterator[str]:
+        """The scheduler's plugin ends with the first."""
+        wants = self.pod.constraints
+        if not self._is_near(place):
+            yield NO_NEIGHBOUR
+        elif any(self._away[domain] for domain in _domains(wants.anti_affinity, place.labels)):
+            yield BAD_NEIGHBOUR
+        elif not self._unwelcome.keys().isdisjoint(place.labels.items()):
+            yield UNWELCOME
+
+    def _is_near(self, place: Place) -> bool:
+        wants = self.pod.constraints.affinity
+        domains = _domains(wants, place.labels)
+        if len(domains) < len(wants):
+            return False
+        if all(self._near[domain] for domain in domains):
+            return True
+        # The first of those that want to be together may go anywhere.
+        return not self._near and all(term.selects(self.pod.namespace, self.pod.labels) for term in wants)
+
+
+def _domains(terms: Sequence[NeighbourTerm], labels: Mapping[str, str]) -> list[_Domain]:
+    return [(term.topology_key, labels[term.topology_key]) for term in terms if term.topology_key in labels]

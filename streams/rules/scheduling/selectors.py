@@ -1,0 +1,80 @@
+"""Label and node selectors, as the scheduler matches them (rules: scheduler-fit)."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from ingest.model.objects.pod import LabelSelector, MatchExpression, NodeSelectorTerm
+
+NODE_NAME: Final = ":name"
+"""Stands for the field metadata.name of a node beside its labels: no label has a colon."""
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,63}")
+_INT64: Final = range(-(1 << 63), 1 << 63)
+
+
+class Requirement(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    key: str
+    operator: str
+    values: list[str] = []
+
+
+NOTHING: Final = [Requirement("", "In")]
+"""What a selector that is not there selects."""
+
+
+def selector(of: LabelSelector | None) -> list[Requirement]:
+    """All of which have to be met; the empty list selects everything."""
+    if of is None:
+        return NOTHING
+    labels = [Requirement(key, "In", [value]) for key, value in sorted((of.match_labels or {}).items())]
+    return [*labels, *map(_requirement, of.match_expressions or ())]
+
+
+def node_terms(
+    labels: Mapping[str, str] | None, terms: Sequence[NodeSelectorTerm] | None
+) -> list[list[Requirement]] | None:
+    """A node has to meet all of one term, its node selector in each; None where any node will do."""
+    wanted = selector(LabelSelector(match_labels=dict(labels or {})))
+    if terms is None:
+        return [wanted] if wanted else None
+    return [[*wanted, *_term(term)] for term in terms if term.match_expressions or term.match_fields]
+
+
+def matches(requirements: Sequence[Requirement], labels: Mapping[str, str]) -> bool:
+    return all(_is_met(each, labels.get(each.key)) for each in requirements)
+
+
+def _requirement(of: MatchExpression) -> Requirement:
+    return Requirement(of.key, of.operator, of.values or [])
+
+
+def _term(term: NodeSelectorTerm) -> Iterator[Requirement]:
+    yield from map(_requirement, term.match_expressions or ())
+    for field in term.match_fields or ():
+        is_name = field.key == "metadata.name"
+        yield Requirement(NODE_NAME, field.operator, field.values or []) if is_name else NOTHING[0]
+
+
+def _is_met(wanted: Requirement, value: str | None) -> bool:
+    match wanted.operator:
+        case "In":
+            return value in wanted.values
+        case "NotIn":
+            return value not in wanted.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt":
+            have, bound = _number(value), _number(wanted.values[0] if len(wanted.values) == 1 else None)
+            return (
+                have is not None and bound is not None and (have > bound if wanted.operator == "Gt" else have < bound)
+            )
+    return False
+
+
+def _number(text: str | None) -> int | None:
+    found = _INTEGER.fullmatch(text or "")
+    return int(found[0]) if found and int(found[0]) in _INT64 else None

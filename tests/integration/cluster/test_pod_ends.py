@@ -1,0 +1,209 @@
+"""How pods end on a real node: captured live, replayed, and each told apart (rules: how-pods-end).
+
+API eviction, preemption, taint and plain deletion leave pods that look alike; an exceeded volume and an OOM kill are
+the kubelet's and the kernel's. The texts are those of a real control plane.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from components.cluster.image import IMAGE
+from components.cluster.kubelet import RealNode
+from components.cluster.kubernetes import ApiError
+from components.command import leadsman_process, rows, succeeds
+from integration.cluster.node_story import watch_flags
+from waiting import eventually
+
+pytestmark = pytest.mark.xdist_group("cluster")
+
+PODS: Final = "/api/v1/namespaces/default/pods"
+CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
+CLASS: Final = "ends-important"
+TAINT: Final = {"key": "leadsman.example/out", "effect": "NoExecute"}
+
+DRAINED: Final = "ends-drained"
+PREEMPTED: Final = "ends-preempted"
+PREEMPTOR: Final = "ends-preemptor"
+TAINTED: Final = "ends-tainted"
+OVERFULL: Final = "ends-overfull"
+OOM_KILLED: Final = "ends-oom-killed"
+DELETED: Final = "ends-deleted"
+FINISHED: Final = "ends-finished"
+NAMES: Final = (DRAINED, PREEMPTED, PREEMPTOR, TAINTED, OVERFULL, OOM_KILLED, DELETED, FINISHED)
+
+
+class Ending:
+    """Makes pods on the real node and ends them."""
+
+    def __init__(self, node: RealNode) -> None:
+        self._node = node
+        self._request = node.cluster.request
+
+    def run(self, name: str, *command: str, container: Any = None, **spec: object) -> None:
+        """A pod of one container `w` that tolerates the taint, unless `spec` denies it."""
+        main = {"name": "w", "image": IMAGE, "imagePullPolicy": "Never", "args": command} | (container or {})
+        whole = {"containers": [main], "terminationGracePeriodSeconds": 1, "tolerations": [{"operator": "Exists"}]}
+        self._request("POST", PODS, {"metadata": {"name": name}, "spec": whole | spec})
+
+    def await_phase(self, name: str, phase: str) -> None:
+        self._node.await_phase(name, phase)
+
+    def delete(self, name: str) -> None:
+        self._request("DELETE", f"{PODS}/{name}")
+        self._await_gone(name)
+
+    def drain(self, name: str) -> None:
+        """As `kubectl drain` does with each pod."""
+        self._request("POST", f"{PODS}/{name}/eviction", {"metadata": {"name": name}})
+        self._await_gone(name)
+
+    def preempt(self, name: str, preemptor: str) -> None:
+        """Two pods of which the node can hold one."""
+        (node,) = self._request("GET", f"/api/v1/nodes?fieldSelector=metadata.name={self._node.name}")["items"]
+        cpu = node["status"]["allocatable"]["cpu"]
+        millicores = int(cpu[:-1]) if cpu.endswith("m") else 1000 * int(cpu)
+        half = {"resources": {"requests": {"cpu": f"{millicores * 6 // 10}m"}}}
+        self._request("POST", CLASSES, {"metadata": {"name": CLASS}, "value": 1000})
+        self.run(name, "wait", container=half)
+        self.await_phase(name, "Running")
+        self.run(preemptor, "wait", container=half, priorityClassName=CLASS)
+        self._await_gone(name)
+        self.await_phase(preemptor, "Running")
+
+    def taint(self, name: str) -> None:
+        self._set_taints([TAINT])
+        self._await_gone(name)
+        self._set_taints([])
+
+    def await_oom_kill(self, name: str) -> None:
+        def was_killed() -> bool:
+            statuses = self._node.pod(name)["status"].get("containerStatuses", ())
+            ended = (each["lastState"].get("terminated") for each in statuses)
+            return any(each and each["reason"] == "OOMKilled" for each in ended)
+
+        eventually(f"a container of {name} is restarted after an OOM kill", was_killed)
+
+    def clear(self) -> None:
+        self._set_taints([])
+        for path in (*(f"{PODS}/{name}" for name in NAMES), f"{CLASSES}/{CLASS}"):
+            with suppress(ApiError):
+                self._request("DELETE", path)
+        for name in NAMES:
+            self._await_gone(name)
+
+    def _set_taints(self, taints: Sequence[object]) -> None:
+        self._request("PATCH", f"/api/v1/nodes/{self._node.name}", {"spec": {"taints": taints}})
+
+    def _await_gone(self, name: str) -> None:
+        eventually(f"pod {name} is gone", lambda: self._is_gone(name))
+
+    def _is_gone(self, name: str) -> bool:
+        try:
+            self._node.pod(name)
+        except ApiError as refused:
+            return refused.status == 404
+        return False
+
+
+@pytest.fixture(scope="module")
+def database(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What was captured while pods ended, replayed."""
+    folder = tmp_path_factory.mktemp("ends")
+    captured = folder / "capture"
+    capture = leadsman_process("capture", f"--output={captured}", *watch_flags(real_node), folder=folder)
+    ending = Ending(real_node)
+    capture.start()
+    try:
+        capture.await_ready(lambda: _has(captured, '"BOOKMARK"'))
+        small = {"resources": {"limits": {"memory": "32Mi"}}}
+        scratch = {"volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}]}
+        volumes = [{"name": "scratch", "emptyDir": {"sizeLimit": "4Mi"}}]
+        ending.run(OOM_KILLED, "grow", "1000", "64", container=small)
+        ending.run(OVERFULL, "fill", "/scratch/file", "1000", "16", container=scratch, volumes=volumes)
+        ending.run(FINISHED, "exit", "0", restartPolicy="Never")
+        ending.run(TAINTED, "wait", tolerations=[])
+        for name in (DRAINED, DELETED):
+            ending.run(name, "wait")
+        for name in (DRAINED, DELETED, TAINTED):
+            ending.await_phase(name, "Running")
+        ending.drain(DRAINED)
+        ending.delete(DELETED)
+        ending.await_phase(FINISHED, "Succeeded")
+        ending.delete(FINISHED)
+        ending.preempt(PREEMPTED, PREEMPTOR)
+        ending.taint(TAINTED)
+        ending.await_oom_kill(OOM_KILLED)
+        ending.await_phase(OVERFULL, "Failed")
+        ending.delete(OVERFULL)
+        eventually("the last end is captured", lambda: _has_deletion(captured, OVERFULL))
+    finally:
+        capture.stop()
+        ending.clear()
+    succeeds("replay", "-q", captured, db=folder / "db")
+    return folder / "db"
+
+
+def _has(folder: Path, *texts: str) -> bool:
+    lines = (line for file in folder.glob("*.jsonl") for line in file.read_text().splitlines())
+    return any(all(text in line for text in texts) for line in lines)
+
+
+def _has_deletion(folder: Path, name: str) -> bool:
+    return _has(folder, '"DELETED"', f'"name":"{name}"')
+
+
+def ends(database: Path, pod: str, columns: str) -> list[tuple[Any, ...]]:
+    return rows(f"SELECT {columns} FROM pod_ends FINAL WHERE pod = '{pod}' ORDER BY container, attempt", database)
+
+
+@pytest.mark.parametrize(
+    ("pod", "cause", "actor", "reason", "message"),
+    [
+        (DRAINED, "api_eviction", "eviction API", "EvictionByEvictionAPI", "Eviction API: evicting"),
+        (
+            PREEMPTED,
+            "scheduler_preemption",
+            "default-scheduler",
+            "PreemptionByScheduler",
+            "default-scheduler: preempting to accommodate a higher priority pod",
+        ),
+        (
+            TAINTED,
+            "taint_manager",
+            "taint-eviction-controller",
+            "DeletionByTaintManager",
+            "Taint manager: deleting due to NoExecute taint",
+        ),
+        (DELETED, "deleted", "", "", ""),
+    ],
+)
+def test_pods_that_look_alike_are_told_apart(
+    database: Path, pod: str, cause: str, actor: str, reason: str, message: str
+) -> None:
+    found = ends(database, pod, "container, cause, actor, reason, message, witness, deleted")
+    assert found == [("", cause, actor, reason, message, "status", 1)]
+
+
+def test_a_volume_beyond_its_limit_ends_its_pod_once_although_it_is_deleted_later(database: Path) -> None:
+    ((container, cause, actor, reason, message, witness, deleted),) = ends(
+        database, OVERFULL, "container, cause, actor, reason, message, witness, deleted"
+    )
+    assert (container, cause, actor, reason, witness, deleted) == ("", "own_limit", "kubelet", "Evicted", "both", 1)
+    assert message.startswith('Usage of EmptyDir volume "scratch" exceeds the limit "4Mi".')
+
+
+def test_an_oom_kill_is_the_containers_own_row_and_no_end_of_the_pod(database: Path) -> None:
+    found = ends(database, OOM_KILLED, "container, attempt, cause, actor, reason, restarted, deleted")
+    assert found[0] == ("w", 0, "oom_kill", "kernel", "OOMKilled", 1, 0)
+    assert [attempt for _, attempt, *_ in found] == list(range(len(found)))
+    assert {row[0] for row in found} == {"w"}
+
+
+@pytest.mark.parametrize("pod", [FINISHED, PREEMPTOR])
+def test_a_pod_that_nothing_ended_has_no_row(database: Path, pod: str) -> None:
+    assert rows(f"SELECT count() > 0 FROM pod_bindings WHERE pod = '{pod}'", database) == [(1,)]
+    assert ends(database, pod, "cause") == []

@@ -1,0 +1,105 @@
+"""What needs attention of one node: its own part of the cluster's, with its own counts."""
+
+from datetime import timedelta
+
+import pytest
+
+from components.rows import T0, row, store, store_samples, summary
+from leadsman.web.attention.attention import attention
+from leadsman.web.attention.item import Item
+from leadsman.web.reading.overview import narrowed, read_overview, read_spans, read_warnings
+from leadsman.web.reading.scope import Asked, choose
+from leadsman.web.rendering.report import write_report
+from leadsman.web.site.pages import Request, node_of
+from sql.database.open import Database
+from streams.fold.findings import Eviction, NodeEvent, NodeRow, PodBinding, PodEnd, SourceError
+
+GIB = 1 << 30
+END = T0 + timedelta(minutes=1)
+CARDS = 'class="compact"'
+
+
+@pytest.fixture
+def troubled(database: Database) -> Database:
+    """`hot`: 2 pods evicted, an OOM kill, 3 failed probes, not Ready, its kubelet silent. `cold`: 1 pod evicted, 4
+    failed probes. `quiet`: nothing.
+    """
+    for name, evictions, probes in (("hot", 2, 3), ("cold", 1, 4), ("quiet", 0, 0)):
+        store(
+            database,
+            row(NodeRow, node=name, uid=name, ready=name != "hot", ready_since=T0),
+            row(PodBinding, change="bound", phase="Running", node=name, namespace="shop", pod=name, uid=name),
+            *(
+                row(Eviction, node=name, namespace="shop", pod=f"{name}-{nth}", uid=f"{name}-{nth}", cause="pressure",
+                    resource="memory", signal="memory.available", evidence="both", updated_at=T0)
+                for nth in range(evictions)
+            ),
+            *([row(NodeEvent, node=name, type="Warning", reason="Unhealthy", object_kind="Pod", namespace="shop",
+                   object_name=name, object_uid=name, name=name, occurrences=probes, count=probes, observed_at=T0)]
+              if probes else []),
+        )  # fmt: skip
+    store(
+        database,
+        row(PodEnd, node="hot", namespace="shop", pod="hot", uid="hot", container="app", cause="oom_kill"),
+        row(SourceError, node="hot", resource="stats/summary", kind="silent", silent_seconds=90.0, error="no answer"),
+    )
+    sample = {"memory_available_bytes": GIB, "memory_working_set_bytes": GIB}
+    store_samples(database, *(summary(T0, name, (), **sample) for name in ("hot", "cold", "quiet")))
+    return database
+
+
+def cards(db: Database, node: str) -> list[Item]:
+    spans = read_spans(db)
+    return attention(read_overview(db, choose(spans, Asked(), END), spans, node))
+
+
+def test_a_node_has_cards_of_what_happened_there_and_of_nothing_else(troubled: Database) -> None:
+    assert [(item.title, item.now) for item in cards(troubled, "hot")] == [
+        ("Not Ready", True),
+        ("2 pods evicted for memory", False),
+        ("1 OOM kill of 1 container", False),
+        ("stats/summary fell silent", False),
+        ("Probes failed (Unhealthy), 3 times", False),
+    ]
+    assert [item.title for item in cards(troubled, "cold")] == [
+        "1 pod evicted for memory",
+        "Probes failed (Unhealthy), 4 times",
+    ]
+    assert cards(troubled, "quiet") == []
+
+
+@pytest.mark.parametrize("name", ["hot", "cold", "quiet"])
+def test_the_report_narrows_the_cluster_to_what_the_page_reads_of_the_node(troubled: Database, name: str) -> None:
+    spans = read_spans(troubled)
+    scope = choose(spans, Asked(), END)
+    whole = read_overview(troubled, scope, spans)
+    line = next(node for node in whole.nodes if node.name == name)
+    warnings = read_warnings(troubled, scope, [name]).get(name, ())
+    assert attention(narrowed(whole, line, warnings)) == cards(troubled, name)
+
+
+def test_page_and_report_have_them_before_the_charts(troubled: Database) -> None:
+    page = node_of(troubled, Request.of({"node": "hot"}), lambda: END) or ""
+    report = write_report(troubled, Asked(), END)
+    part = report[report.index('id="node-1"') : report.index('id="node-2"')]
+    for text in (page, part):
+        assert text.count(CARDS) == 1
+        assert text.index(CARDS) < text.index("2 pods evicted for memory") < text.index("Room left</h")
+    assert "<title>(1) hot" in page
+
+
+def test_a_quiet_node_has_no_cards_and_is_never_all_clear_without_evidence(troubled: Database) -> None:
+    def of(minutes: int) -> str:
+        return node_of(troubled, Request.of({"node": "quiet"}), lambda: T0 + timedelta(minutes=minutes)) or ""
+
+    assert CARDS not in of(1)
+    silent = of(11)
+    assert "Nothing is known of now" in silent
+    assert "all clear" not in silent
+
+
+def test_a_node_without_statistics_is_not_called_well(database: Database) -> None:
+    store(database, row(NodeRow, node="n", uid="n", ready=True))
+    page = node_of(database, Request.of({"node": "n"}), lambda: END) or ""
+    assert "No recent statistics" in page
+    assert "Its room and pressure ahead are not known." in page

@@ -1,0 +1,96 @@
+"""Since when nodes are as they are at the end: each kind on the least rows that show it."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from components.node_lines import node_line
+from components.rows import T0, row, store
+from leadsman.web.reading.begun import Begun, Since, earliest, first, read_begun
+from leadsman.web.reading.margins import Margin
+from leadsman.web.reading.nodes import Fit
+from leadsman.web.reading.scope import Scope
+from sql.database.open import Database
+from streams.fold.findings import EvictionSignal, LateJoiners, NodeFit, NodeRow, NumaSkew
+
+SCOPE = Scope("c", T0, T0 + timedelta(hours=1))
+MET = Margin("memory.available", 1, 10, 2, None, True, False, None, None, False, False)
+UNEVEN = {"skew_ratio": 0.75, "stranded_cpus": 4, "cpu_manager_policy": "static"}
+
+
+def at(minutes: float) -> datetime:
+    return T0 + timedelta(minutes=minutes)
+
+
+def read(db: Database, cordoned: bool = False, late: bool = False, **node: Any) -> Begun:
+    rows = [{"node": "n", "cordoned": 1, "taints": []}] if cordoned else []
+    return read_begun(db, SCOPE, [node_line("n", **node)], rows, late=late)
+
+
+@pytest.mark.parametrize(
+    ("met", "since"),
+    [
+        ({1: 1, 2: 0, 3: 1, 4: 1}, Since(at(2))),
+        ({1: 1, 2: 1}, Since(at(1), or_earlier=True)),
+        ({1: 0, 2: 1}, Since(at(1))),
+    ],
+)
+def test_a_threshold_is_met_since_the_last_sample_that_did_not(
+    database: Database, met: dict[int, int], since: Since
+) -> None:
+    """Where every sample of the range met it, it may have been so before."""
+    store(database, *(row(EvictionSignal, ts=at(when), node="n", signal="memory.available", hard_met=bool(below))
+                      for when, below in met.items()))  # fmt: skip
+    begun = read(database, margins=(MET,))
+    assert first(begun, "hard", ["memory.available"], ["n"]) == since
+
+
+def test_a_threshold_is_near_since_the_last_forecast_that_was_further(database: Database) -> None:
+    ahead = {1: None, 2: 4000.0, 3: 3000.0, 4: 2000.0}
+    store(database, *(row(EvictionSignal, ts=at(when), node="n", signal="memory.available", seconds_to_hard=seconds)
+                      for when, seconds in ahead.items()))  # fmt: skip
+    begun = read(database, margins=(MET._replace(hard_met=False, seconds_to_hard=2000.0),))
+    assert begun["near", "memory.available"]["n"] == Since(at(2))
+
+
+def test_a_node_is_overcommitted_since_more_was_requested_than_allocatable(database: Database) -> None:
+    requested = {1: 4000, 2: 4001, 3: 4001}
+    store(database, *(row(NodeFit, ts=at(when), node="n", resource="cpu", allocatable=4000, requested=much)
+                      for when, much in requested.items()))  # fmt: skip
+    begun = read(database, fit={"cpu": Fit(4000, 4000, 4001, None, 1)})
+    assert begun["over", "cpu"]["n"] == Since(at(1))
+
+
+def test_numa_nodes_are_uneven_since_their_row_is(database: Database) -> None:
+    """Rows are of changes: what was before the range counts."""
+    skews = {-90: 0.0, -60: 0.75, 5: 0.5}
+    store(database, *(row(NumaSkew, ts=at(when), scope="node", node="n", skew_ratio=skew, stranded_cpus=4,
+                          fidelity="exact") for when, skew in skews.items()))  # fmt: skip
+    assert read(database, numa=UNEVEN)["uneven", ""]["n"] == Since(at(-60))
+
+
+@pytest.mark.parametrize("changed", [{"unschedulable": True}, {"taints": ("karpenter.sh/disrupted=:NoSchedule",)}])
+def test_a_node_is_drained_since_it_was_cordoned_or_tainted(database: Database, changed: dict[str, Any]) -> None:
+    store(
+        database,
+        row(NodeRow, ts=at(-9), node="n"),
+        *(row(NodeRow, ts=at(when), node="n", **changed) for when in (-5, 3)),
+    )
+    assert read(database, cordoned=True)["cordoned", ""]["n"] == Since(at(-5))
+
+
+def test_late_joiners_are_of_the_cluster(database: Database) -> None:
+    verdicts = {-3: "even", 2: "late_joiners_emptier", 4: "late_joiners_emptier"}
+    store(database, *(row(LateJoiners, ts=at(when), verdict=verdict) for when, verdict in verdicts.items()))
+    assert read(database, late=True)["late", ""][""] == Since(at(2))
+
+
+def test_nothing_is_asked_where_nothing_lasts(database: Database) -> None:
+    assert read(database) == {}
+
+
+def test_the_earliest_is_open_where_any_of_that_time_is() -> None:
+    assert earliest([None, Since(at(1)), Since(at(1), or_earlier=True), Since(at(2))]) == Since(
+        at(1), or_earlier=True
+    )

@@ -1,0 +1,153 @@
+"""Why a node is fuller or emptier than the others, and pods that the scheduler does not try again: by hand, and with
+the evidence taken away.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from components.rows import T0, dicts, row, store
+from sql.database.open import Database
+from streams.fold.findings import NodeEvent, NodeFit, NodeRow, PodBinding, Row, SchedulingFailure
+
+LONG_AGO = T0 - timedelta(days=30)
+
+
+def after(minutes: float) -> Any:
+    return T0 + timedelta(minutes=minutes)
+
+
+def node(name: str, used: int, **values: Any) -> list[Row]:
+    """Of 10 CPUs, so many of which are requested; it has been Ready for a month."""
+    known = {
+        "ready": True,
+        "ready_since": LONG_AGO,
+        "created_at": LONG_AGO,
+        "allocatable": {"cpu": 10_000, "pods": 99},
+    }
+    return [
+        row(NodeRow, node=name, **(known | values)),
+        row(NodeFit, node=name, resource="cpu", allocatable=10_000, requested=used * 1000, free=10_000 - used * 1000),
+        row(NodeFit, node=name, resource="pods", allocatable=99, requested=1, free=98),
+    ]
+
+
+def pod(name: str, on: str, minutes: float = 0, **values: Any) -> PodBinding:
+    known = {"change": "bound" if on else "pending", "namespace": "ns", "created_at": after(minutes)}
+    return row(PodBinding, node=on, pod=name, uid=f"u-{name}", **(known | values))
+
+
+def pods(number: int, on: str, minutes: float = 0, **values: Any) -> list[Row]:
+    return [pod(f"{on}-{index}-{minutes}", on, minutes, **values) for index in range(number)]
+
+
+def causes(database: Database) -> dict[str, tuple[str, Any]]:
+    found = dicts(database, "SELECT node, cause, since FROM node_imbalance WHERE resource = 'cpu' AND cause != ''")
+    return {each["node"]: (each["cause"], each["since"]) for each in found}
+
+
+def test_nodes_that_are_alike_have_no_cause(database: Database) -> None:
+    store(database, *node("a", 5), *node("b", 6), *pods(3, "a"), *pods(3, "b"))
+    assert causes(database) == {}
+
+
+def test_a_node_that_came_back_stays_empty_for_pods_do_not_move(database: Database) -> None:
+    back = {"ready_since": after(60), "ts": after(60)}
+    down = row(NodeRow, node="b", ready=None, ready_since=after(30), created_at=LONG_AGO, ts=after(31))
+    store(database, down, *node("a", 8), *node("b", 0, **back), *node("c", 8), *pods(4, "a"), *pods(4, "c"))
+    assert causes(database)["b"] == ("came_back", after(60))
+
+
+def test_without_its_outage_nobody_knows_why_it_is_empty(database: Database) -> None:
+    back = {"ready_since": after(60), "ts": after(60)}
+    store(database, *node("a", 8), *node("b", 0, **back), *node("c", 8), *pods(4, "a"), *pods(4, "c"))
+    assert causes(database)["b"] == ("unknown", None)
+
+
+def test_a_node_that_joined_later_is_emptier(database: Database) -> None:
+    store(
+        database, *node("a", 8), *node("b", 8), *node("young", 1, created_at=after(60)), *pods(4, "a"), *pods(4, "b")
+    )
+    assert causes(database)["young"] == ("joined_later", after(60))
+
+
+def test_a_node_that_took_over_from_a_lost_one_is_fuller(database: Database) -> None:
+    lost = row(NodeRow, node="gone", ready=None, ready_since=after(10), ts=after(10))
+    store(database, lost, *node("a", 9), *node("b", 3), *node("c", 3), *pods(4, "a", 15), *pods(2, "b", -90))
+    assert causes(database)["a"] == ("took_over", after(10))
+
+
+def test_without_the_loss_nobody_knows_why_it_is_fuller(database: Database) -> None:
+    store(database, *node("a", 9), *node("b", 3), *node("c", 3), *pods(4, "a", 15), *pods(2, "b", -90))
+    assert causes(database)["a"] == ("unknown", None)
+
+
+SSD = '{"nodes":[[["disk","In",["ssd"]]]]}'
+
+
+def test_affinity_makes_one_node_full_and_leaves_another_empty(database: Database) -> None:
+    store(
+        database,
+        *node("fast", 9, labels={"disk": "ssd"}),
+        *node("slow", 1, labels={"disk": "hdd"}),
+        *pods(4, "fast", constraints=SSD),
+    )
+    assert causes(database) == {"fast": ("affinity", None), "slow": ("affinity", None)}
+
+
+def test_pods_that_choose_nothing_are_no_affinity(database: Database) -> None:
+    store(database, *node("fast", 9), *node("slow", 1), *pods(4, "fast"))
+    assert causes(database) == {"fast": ("unknown", None), "slow": ("unknown", None)}
+
+
+@pytest.mark.parametrize(
+    ("values", "cause"),
+    [
+        ({"ready": None}, "not_ready"),
+        ({"unschedulable": True}, "cordoned"),
+        ({"taints": ["a=b:NoSchedule"]}, "tainted"),
+    ],
+)
+def test_a_closed_node_needs_no_other_cause(values: dict[str, Any], cause: str, database: Database) -> None:
+    store(database, *node("a", 8), *node("b", 0, **values), *pods(4, "a"))
+    assert causes(database)["b"] == (cause, None)
+
+
+# Pods that are not tried again.
+
+
+def failed(minutes: float, uid: str = "u-p") -> NodeEvent:
+    return row(NodeEvent, ts=after(minutes), reason="FailedScheduling", object_kind="Pod", object_uid=uid, name="e")
+
+
+def verdict(database: Database) -> tuple[Any, ...]:
+    (found,) = dicts(database, "SELECT * FROM pods_not_retried")
+    return found["verdict"], found["tried_at"], found["nodes"]
+
+
+def later(minutes: float) -> list[Row]:
+    return [each._replace(ts=after(minutes)) for each in node("n", 1)]  # type: ignore[attr-defined]
+
+
+def test_a_pod_that_fits_and_is_silent_for_longer_than_a_series_of_events_is_not_tried_again(
+    database: Database,
+) -> None:
+    store(database, *later(60), pod("p", ""), failed(10))
+    assert verdict(database) == ("not_retried", after(10), ["n"])
+
+
+def test_a_try_within_that_time_shows_nothing(database: Database) -> None:
+    store(database, *later(60), pod("p", ""), failed(30))
+    assert verdict(database) == ("waiting", after(30), ["n"])
+
+
+def test_without_an_event_of_the_pod_nobody_knows_when_it_was_tried(database: Database) -> None:
+    text = row(SchedulingFailure, ts=after(1), namespace="ns", pod="p", uid="u-p", reasons={"Insufficient cpu": 1})
+    store(database, *later(60), pod("p", ""), failed(50, "u-other"), text)
+    assert verdict(database) == ("unknown", after(1), ["n"])
+
+
+def test_a_pod_that_fits_nowhere_is_no_fault_of_the_queue(database: Database) -> None:
+    store(database, *later(60), pod("p", "", requests={"cpu": 20_000}), failed(10))
+    assert dicts(database, "SELECT * FROM pods_not_retried") == []

@@ -1,0 +1,134 @@
+"""A pod by its manifest: what it asks for, its neighbours, and many of it at the same time."""
+
+from typing import Any
+
+import pytest
+
+from streams.questions.asked import BadQuestion, Question
+from streams.questions.fit import Answer, Candidate, answer
+from streams.questions.manifest import asked_by
+from streams.rules.scheduling.filters import NodeState
+from streams.rules.scheduling.neighbours import Neighbour
+
+MINOR = 36
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+APP = {"matchLabels": {"app": "a"}}
+
+
+def pod(cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    containers = [{"name": "c", "resources": {"limits": {"cpu": cpu, "memory": "1Gi"}}}]
+    return {"kind": "Pod", "metadata": {"labels": {"app": "a"}}, "spec": {"containers": containers, **spec}}
+
+
+def node(name: str, zone: str = "", cpus: int = 4, **values: Any) -> NodeState:
+    labels = {"host": name, **({"zone": zone} if zone else {})}
+    return NodeState(name, {"cpu": cpus * 1000, "memory": 1 << 40, "pods": 110}, {}, 0, labels=labels, **values)
+
+
+def fitting(manifest: dict[str, Any], *nodes: NodeState, count: int | None = None) -> Answer:
+    asked, request = asked_by(manifest, count)
+    return answer(asked, [Candidate(each) for each in nodes], {}, MINOR, pod=request, everywhere=nodes)
+
+
+def placed(found: Answer) -> dict[str, int]:
+    return {each.node: each.pods for each in found.nodes if each.pods}
+
+
+def shared(**spec: Any) -> dict[str, Any]:
+    """A pod without exclusive CPUs, so that no NUMA node matters."""
+    return pod("900m", **spec)
+
+
+def test_a_workload_is_asked_for_as_many_pods_as_it_wants() -> None:
+    deployment = {"kind": "Deployment", "spec": {"replicas": 3, "template": pod()}}
+    asked, request = asked_by(deployment, None)
+    assert asked == Question(1000, 1 << 30, True, {}, 1, 3)
+    assert request.itself.namespace == "default"
+    job = {"metadata": {"namespace": "ns"}, "spec": {"parallelism": 2, "template": pod()}}
+    asked, request = asked_by({"kind": "CronJob", "spec": {"jobTemplate": job}}, None)
+    assert (asked.count, request.itself.namespace) == (2, "ns")
+    assert asked_by(deployment, 7)[0].count == 7
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [None, [], {}, {"spec": {}}, {"spec": {"template": None}}, {"spec": {"containers": 1}}, pod("many")],
+)
+def test_what_is_no_pod_is_refused(manifest: Any) -> None:
+    with pytest.raises(BadQuestion, match="manifest of a pod"):
+        asked_by(manifest, None)
+
+
+def test_a_workload_that_wants_none_asks_for_a_count() -> None:
+    with pytest.raises(BadQuestion, match="--count"):
+        asked_by({"spec": {"replicas": 0, "template": pod()}}, None)
+
+
+def test_a_runtime_class_whose_overhead_is_not_written_down_leaves_the_answer_open() -> None:
+    found = fitting(shared(runtimeClassName="kata"), node("n"))
+    assert (found.fits, found.nodes[0].verdict) == (False, "unknown")
+    assert found.nodes[0].notes == ["unknown: the overhead of runtime class kata"]
+    assert fitting(shared(runtimeClassName="kata", overhead={"cpu": "250m"}), node("n")).fits
+
+
+def test_a_volume_claim_leaves_the_answer_open() -> None:
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "d"}}]
+    assert fitting(shared(volumes=volumes), node("n")).nodes[0].verdict == "unknown"
+
+
+def test_a_host_port_is_there_once_on_each_node() -> None:
+    ports = [{"containerPort": 80}]
+    manifest = shared(hostNetwork=True)
+    manifest["spec"]["containers"][0]["ports"] = ports
+    assert placed(fitting(manifest, node("a"), node("b"), count=5)) == {"a": 1, "b": 1}
+
+
+def test_a_pod_that_names_its_node_goes_nowhere_else() -> None:
+    found = fitting(shared(nodeName="b"), node("a"), node("b"))
+    assert placed(found) == {"b": 1}
+    assert found.nodes[1].reasons == ["node(s) didn't match the requested node name"]
+
+
+def test_tolerations_of_the_manifest_count() -> None:
+    tainted = node("n", taints=("gpu=yes:NoSchedule",))
+    assert not fitting(shared(), tainted).fits
+    assert fitting(shared(tolerations=[{"key": "gpu", "operator": "Exists"}]), tainted).fits
+
+
+def apart(key: str) -> dict[str, Any]:
+    return {"podAntiAffinity": {REQUIRED: [{"topologyKey": key, "labelSelector": APP}]}}
+
+
+def together(key: str) -> dict[str, Any]:
+    return {"podAffinity": {REQUIRED: [{"topologyKey": key, "labelSelector": APP}]}}
+
+
+def test_pods_that_keep_apart_get_a_domain_each() -> None:
+    nodes = [node("a", "1"), node("b", "1"), node("c", "2")]
+    assert fitting(shared(affinity=apart("host")), *nodes, count=4).pods == 3
+    assert fitting(shared(affinity=apart("zone")), *nodes, count=4).pods == 2
+
+
+def test_pods_that_stay_together_get_the_domain_with_most_room() -> None:
+    nodes = [node("a", "1"), node("b", "2", cpus=2), node("c", "2", cpus=3), node("elsewhere", cpus=64)]
+    assert placed(fitting(shared(affinity=together("zone")), *nodes, count=9)) == {"b": 2, "c": 3}
+
+
+def test_pods_spread_until_a_domain_is_full() -> None:
+    spread = [{"topologyKey": "zone", "maxSkew": 1, "labelSelector": APP, "whenUnsatisfiable": "DoNotSchedule"}]
+    nodes = [node("a", "1", cpus=8), node("b", "2", cpus=2)]
+    found = fitting(shared(topologySpreadConstraints=spread), *nodes, count=9)
+    assert placed(found) == {"a": 3, "b": 2}
+
+
+def test_pods_that_are_there_keep_others_away() -> None:
+    _, hermit = asked_by(shared(affinity=apart("zone")), None)
+    there = Neighbour("default", {"app": "x"}, hermit.itself.constraints)
+    nodes = [node("a", "1", neighbours=(there,)), node("b", "1"), node("c", "2")]
+    found = fitting(shared(), *nodes, count=9)
+    assert placed(found) == {"c": 4}
+    assert found.nodes[1].reasons == ["node(s) didn't satisfy existing pods anti-affinity rules"]
+
+
+def test_without_the_pods_that_are_there_nothing_keeps_others_away() -> None:
+    assert fitting(shared(), node("a", "1"), node("b", "1")).pods == 1
