@@ -8,6 +8,13 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 
+class Instant(NamedTuple):
+    """By both clocks."""
+
+    monotonic: float
+    now: datetime
+
+
 class Clock(NamedTuple):
     now: Callable[[], datetime]
     """Aware UTC: the `ts` of an observation."""
@@ -17,6 +24,13 @@ class Clock(NamedTuple):
     """Seconds."""
     random: Callable[[], float]
     """0 <= x < 1."""
+
+    def instant(self) -> Instant:
+        return Instant(self.monotonic(), self.now())
+
+    def seconds_since(self, earlier: Instant) -> float:
+        """By the clock that is ahead: where the machine was suspended, the monotonic one stood still."""
+        return max(self.monotonic() - earlier.monotonic, (self.now() - earlier.now).total_seconds())
 
 
 def _utc_now() -> datetime:

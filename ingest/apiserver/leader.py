@@ -91,7 +91,7 @@ class LeaderElection:
         self._clock = clock
         self._seen: Lease | None = None
         self._seen_at = clock.monotonic()
-        self._renewed = self._time()
+        self._renewed = clock.instant()
         self.leads = False
 
     async def run(self, work: Work) -> None:
@@ -114,7 +114,7 @@ class LeaderElection:
         """Raise LeadershipLostError where the Lease may be another's by now: this process was paused, or could not
         renew it.
         """
-        if self._unrenewed_seconds() > RENEW_DEADLINE_SECONDS:
+        if self._clock.seconds_since(self._renewed) > RENEW_DEADLINE_SECONDS:
             self.leads = False
             raise LeadershipLostError(f"lease {self._name.namespace}/{self._name.name} was not renewed in time")
 
@@ -131,20 +131,13 @@ class LeaderElection:
                 raise LeadershipLostError(f"lease {self._name.namespace}/{self._name.name} is lost")
             self.check()
 
-    def _time(self) -> tuple[float, datetime]:
-        return self._clock.monotonic(), self._clock.now()
-
-    def _unrenewed_seconds(self) -> float:
-        monotonic, now = self._time()
-        return max(monotonic - self._renewed[0], (now - self._renewed[1]).total_seconds())
-
     async def _try(self) -> bool:
         """Create, take or renew the Lease once; False where that did not succeed, for whatever reason."""
-        began = self._time()
+        began = self._clock.instant()
         try:
             lease = await self._read()
             self._note(lease)
-            action = claim(lease, self._identity, began[0] - self._seen_at)
+            action = claim(lease, self._identity, began.monotonic - self._seen_at)
             if action == "wait":
                 self.leads = False
                 return False

@@ -5,7 +5,7 @@ when it was written.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
@@ -15,6 +15,8 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import create_conn
 from aiokafka.errors import KafkaError
 from aiokafka.partitioner import murmur2
+
+from common.clock import SYSTEM, Instant
 
 KEYS: Final = 100_000
 """Whose hash is kept."""
@@ -86,6 +88,49 @@ async def stop(consumer: AIOKafkaConsumer) -> None:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise  # it is ours, not that of a background task
+
+
+def observe(consumer: AIOKafkaConsumer, confirmed: Callable[[Instant], None], expelled: Callable[[], None]) -> None:
+    """Call `confirmed` with when the group was asked that has answered that this is a member, and `expelled` where it
+    has answered that this is none any more. Of a consumer that was started and has not joined yet.
+
+    aiokafka joins again without a word, while what was taken before goes on to be worked on.
+
+    https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/group_coordinator.py
+    """
+    coordinator: Any = consumer._coordinator
+    beat, reset = coordinator._do_heartbeat, coordinator.reset_generation
+
+    async def heartbeat() -> bool:
+        asked_at = SYSTEM.instant()
+        is_member: bool = await beat()
+        if is_member:
+            confirmed(asked_at)
+        return is_member
+
+    def reset_generation() -> None:
+        """aiokafka calls it too when the consumer is closed, and while it joins: it has no partitions then."""
+        if not coordinator._closing.done() and not coordinator._performed_join_prepare:
+            expelled()
+        reset()
+
+    coordinator._do_heartbeat, coordinator.reset_generation = heartbeat, reset_generation
+
+
+def send_when(producer: AIOKafkaProducer, allowed: Callable[[], Awaitable[None]]) -> None:
+    """Have a producer that is not started yet await that before each of its requests: what was handed over to it may
+    have waited for long, and what was not answered is sent again.
+
+    https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/producer/sender.py
+    """
+    sender: Any = producer._sender
+    send = sender._send_produce_req
+
+    async def allowed_send(node: int, batches: Any) -> None:
+        await allowed()
+        await send(node, batches)
+
+    sender._send_produce_req = allowed_send
 
 
 async def probe(server: str, timeout_ms: int, options: Options) -> None:

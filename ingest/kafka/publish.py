@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -84,11 +84,12 @@ class Publisher:
         options: aiokafka_fixes.Options | None = None,
         limit: int = MAX_UNACKNOWLEDGED,
         name: str | None = None,
+        allowed: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """`options` are aiokafka's; `limit` is how many messages wait for Kafka before `send` does.
 
         Publishers of one `name` send each key the same messages in the same order: those that a log has are not
-        folded again. Without one nobody has its name.
+        folded again. Without one nobody has its name. `allowed` is awaited before each request to Kafka.
         """
         self._limit = limit
         self._options = {
@@ -103,6 +104,7 @@ class Publisher:
             **(options or {}),
         }
         self._name = name or uuid.uuid4().hex[:16]
+        self._allowed = allowed
         self._producer: AIOKafkaProducer | None = None
         self._unacknowledged: dict[int, _Message] = {}
         self._sent = 0
@@ -264,6 +266,8 @@ class Publisher:
 
     async def _start_producer(self) -> None:
         producer = AIOKafkaProducer(**self._options)
+        if self._allowed is not None:
+            aiokafka_fixes.send_when(producer, self._allowed)
         try:
             await producer.start()
         except BaseException as error:

@@ -22,6 +22,7 @@ from streams.kafka import faust_fixes, metrics
 from streams.kafka.agent import Agent, Stream
 from streams.kafka.changelog import Changelog
 from streams.kafka.gaps import Takeovers
+from streams.kafka.membership import Membership
 from streams.kafka.retention import RetentionWatch
 from streams.kafka.states import LogStates
 from streams.kafka.worker import LogFolder
@@ -63,10 +64,14 @@ class Worker:
         """
         self._client_options = client_options or {}
         self._app = _app(bootstrap_servers, group, instance, replication_factor, self._client_options)
-        self._publisher = Publisher(bootstrap_servers, client_options, unacknowledged)
+        self._membership = Membership(SESSION_SECONDS)
+        self._publisher = Publisher(
+            bootstrap_servers, client_options, unacknowledged, allowed=self._membership.assured
+        )
         self._topics = topics
         self._takeovers = Takeovers()
-        cast("faust_fixes.Transport", self._app.transport).start_of = self._takeovers.start_of
+        transport = cast("faust_fixes.Transport", self._app.transport)
+        transport.start_of, transport.membership = self._takeovers.start_of, self._membership
         servers = {"bootstrap_servers": bootstrap_servers, **self._client_options}
         self._retention = RetentionWatch(
             group, servers, self._own_partitions, self._takeovers.gaps, self._takeovers.clusters
@@ -87,8 +92,8 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Fold until `stop`, and return when what was folded is stored and acknowledged.
 
-        Raises what a reducer raised, WorkerCrashed, or KafkaUnusable where something did not end in time; nothing of
-        the failed batch is acknowledged.
+        Raises what a reducer raised, WorkerCrashed, Expelled, or KafkaUnusable where something did not end in time;
+        nothing of the failed batch is acknowledged.
         """
         async with self._publisher:
             try:
@@ -152,6 +157,7 @@ class Worker:
         async with Tasks() as begin:
             begin(self._crash())
             begin(self._unusable())
+            begin(self._membership.ending())
             begin(self._takeovers.gaps.publish(self._publisher, self._topics))
             begin(self._retention.run())
             for agent in self._agents.values():

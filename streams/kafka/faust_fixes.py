@@ -21,7 +21,9 @@ from faust.types.transports import TransportT
 from mode.services import WaitArgT, WaitResults
 from mode.utils.times import Seconds
 
+from ingest.kafka import aiokafka_fixes
 from streams.kafka.changelog import Changelog
+from streams.kafka.membership import Membership
 
 DELIVERY_AND_SUSPENSION: Final = 2
 Work: TypeAlias = Coroutine[None, None, object]
@@ -41,12 +43,29 @@ class App(faust.App):
         """None are needed."""
 
 
+class ConsumerThread(driver.AIOKafkaConsumerThread):
+    """Faust's, whose membership of its group is known.
+
+    https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/drivers/aiokafka.py
+    """
+
+    async def on_start(self) -> None:
+        """With the client that it makes."""
+        await super().on_start()
+        membership = cast("Transport", self.transport).membership
+        aiokafka_fixes.observe(self._ensure_consumer(), membership.confirm, membership.end)
+
+
 class Consumer(driver.Consumer):
     """Faust's, which loses no message while a worker takes up its states, and hands them over at less cost."""
 
     def __init__(self, transport: TransportT, **more: object) -> None:
         super().__init__(transport, **more)
         self._to_resume: set[TP] = set()
+
+    def _new_consumer_thread(self) -> ConsumerThread:
+        """See there."""
+        return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     def pause_partitions(self, tps: Iterable[TP]) -> None:
         """See `resume_flow`."""
@@ -131,6 +150,7 @@ class Transport(driver.Transport):
 
     Consumer = Consumer
     start_of: Callable[[str, int, int, int], int]
+    membership: Membership
 
 
 class _Metadata(NamedTuple):

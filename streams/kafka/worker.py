@@ -73,6 +73,8 @@ class LogFolder:
         outbox = Outbox(self._publisher, self._topics)
         folded: dict[Log, tuple[Folded, Folded]] = {}
         for each, of_log in _by_log(messages).items():
+            if not turn.is_ours():
+                return False
             before = self._states.read(each)
             folded[each] = before, await self._fold_log(each.key, before, of_log, outbox)
         await outbox.acknowledged()

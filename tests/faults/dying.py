@@ -30,6 +30,7 @@ from leadsman.run.work import run_worker
 from sql.database.open import Database
 from sql.landing.portions import PortionStore
 from streams.kafka.landing.consumer import Landing
+from streams.kafka.membership import Membership
 from streams.kafka.states import LogStates
 
 SURVIVED: Final = 2
@@ -54,6 +55,7 @@ OF_A_LANDER: Final = {
     "after its commit": Moment("after", Landing, "_land"),
 }
 OF_A_WORKER: Final = {
+    "before a request to Kafka": Moment("before", Membership, "assured"),
     "after its findings": Moment("before", LogStates, "write_pieces"),
     "before its states": Moment("before", LogStates, "write_heads"),
     "between two states": Moment("after", LogStates, "_send"),

@@ -14,6 +14,7 @@ from components.processes import Process, is_paused
 from faults.dying import WENT_ON
 from faults.fire import Attacked
 from faults.offsets import committed, ends
+from streams.kafka.membership import Expelled
 from waiting import eventually
 
 TAKEN_OVER_SECONDS = 180.0
@@ -27,8 +28,9 @@ def die(on: Attacked, of_worker: str, of_lander: str, folder: Path) -> None:
 
 
 def pause(on: Attacked, of_worker: str, of_lander: str, folder: Path, then: Callable[[], None] | None) -> None:
-    """By SIGSTOP, each at such a moment; others take over, and then they are resumed and `then` is called, or without
-    it killed as they are. All are killed at the end, and worker and lander started again.
+    """By SIGSTOP, each at such a moment; others take over, and then they are resumed, upon which the worker ends, and
+    `then` is called; without it they are killed as they are. All are killed at the end, and worker and lander started
+    again.
     """
     with on.away():
         paused = _started(on, of_worker, of_lander, folder, "SIGSTOP")
@@ -46,6 +48,9 @@ def pause(on: Attacked, of_worker: str, of_lander: str, folder: Path, then: Call
                     os.kill(each.pid, signal.SIGCONT)
                 for each in paused:
                     eventually(f"{each.name}: it goes on", lambda each=each: WENT_ON in each.log.read_text())  # type: ignore[misc]
+                worker, _ = paused
+                eventually(f"{worker.name}: it ends", lambda: not worker.runs)
+                assert Expelled.__name__ in worker.log.read_text()
                 then()
         finally:
             for each in (*paused, *others):

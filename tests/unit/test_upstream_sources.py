@@ -57,6 +57,17 @@ SOURCES: Final = {
         "aiokafka.consumer.consumer:AIOKafkaConsumer.stop": "bc5da9c98595299a",
         "aiokafka.consumer.fetcher:Fetcher.close": "1cd24bc1c442149e",
     },
+    "ingest.kafka.aiokafka_fixes:observe": {
+        "aiokafka.consumer.group_coordinator:GroupCoordinator._do_heartbeat": "dc1d6632aaa68e96",
+        "aiokafka.consumer.group_coordinator:GroupCoordinator._heartbeat_routine": "61d01028952239d0",
+        "aiokafka.consumer.group_coordinator:GroupCoordinator.close": "f30d831089456312",
+        "aiokafka.consumer.group_coordinator:GroupCoordinator.ensure_active_group": "33c84c1a93012e81",
+        "aiokafka.consumer.group_coordinator:GroupCoordinator.reset_generation": "537aa37c531b4de9",
+    },
+    "ingest.kafka.aiokafka_fixes:send_when": {
+        "aiokafka.producer.sender:Sender._send_produce_req": "aea01ae4b6c794cc",
+        "aiokafka.producer.sender:Sender._sender_routine": "2380dc5e333d9ebd",
+    },
     "ingest.kafka.aiokafka_fixes:probe": {
         "aiokafka.client:AIOKafkaClient.bootstrap": "198943b004e55849",
         "aiokafka.conn:create_conn": "673276cbddb4dc7c",
@@ -67,6 +78,10 @@ SOURCES: Final = {
     },
     "streams.kafka.faust_fixes:App": {
         "faust.app.base:App._create_directories": "a9f571c3b04abec3",
+    },
+    "streams.kafka.faust_fixes:ConsumerThread": {
+        "faust.transport.drivers.aiokafka:AIOKafkaConsumerThread.on_start": "38b4e8bd1e10723a",
+        "faust.transport.drivers.aiokafka:Consumer._new_consumer_thread": "0870ec53dea75083",
     },
     "streams.kafka.faust_fixes:Consumer.resume_flow": {
         "faust.transport.consumer:Consumer.pause_partitions": "27a1c94bdacd54de",

@@ -42,6 +42,36 @@ async def test_what_a_broken_producer_has_not_sent_comes_once_and_in_order(kafka
     assert len({each.publisher for each in sent}) == 1
 
 
+async def test_what_waits_in_a_producer_is_not_sent_before_that_is_allowed(kafka: Kafka) -> None:
+    """It is also what a producer sends that replaces another."""
+    topic = Topic(f"waits-{uuid.uuid4().hex[:8]}", 1, 1, "")
+    await ensure_topics(kafka.bootstrap_servers, [topic], replication_factor=1)
+    asked, allowed = asyncio.Event(), asyncio.Event()
+
+    async def when_allowed() -> None:
+        asked.set()
+        await allowed.wait()
+
+    async with (
+        Publisher(kafka.bootstrap_servers) as other,
+        Publisher(kafka.bootstrap_servers, allowed=when_allowed) as publisher,
+    ):
+        first = await publisher.send(topic.name, b"k", b"2")
+        await asked.wait()
+        asked.clear()
+        producer = publisher._producer
+        assert producer is not None
+        publisher._break(producer, KafkaError("as if it hung"))
+        await asked.wait()
+        await (await other.send(topic.name, b"k", b"1"))
+        assert not first.done()
+        allowed.set()
+        await first
+    async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers, auto_offset_reset="earliest") as consumer:
+        consumer.assign([TopicPartition(topic.name, 0)])
+        assert [(await consumer.getone()).value for _ in range(2)] == [b"1", b"2"]
+
+
 async def test_a_producer_that_does_not_stop_is_replaced_and_complains_of_nothing(
     kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:

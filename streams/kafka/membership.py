@@ -1,0 +1,59 @@
+"""Whether the group may have given a worker's partitions to another.
+
+What a worker sends then would come after what its successor sends, and the last row or alert of a key is the one that
+counts. So it sends nothing once its session can be over, until the group has answered that it is still a member; and
+it ends when the group has expelled it.
+"""
+
+import asyncio
+from typing import Final
+
+from common.clock import SYSTEM, Clock, Instant
+from common.errors import KafkaUnusable
+
+SURE: Final = 0.8
+"""Part of a session in which an answer holds: what is sent at its end arrives before the session ends."""
+POLL_SECONDS: Final = 0.05
+
+
+class Expelled(KafkaUnusable):
+    """Another has the partitions."""
+
+
+class Membership:
+    """What the group answers to heartbeats. Needs a running loop; it is answered in another thread."""
+
+    def __init__(self, session_seconds: float, clock: Clock = SYSTEM) -> None:
+        self._sure_seconds = session_seconds * SURE
+        self._clock = clock
+        self._confirmed: Instant | None = None
+        self._is_over = False
+        self._loop = asyncio.get_running_loop()
+        self._over = asyncio.Event()
+
+    def confirm(self, asked_at: Instant) -> None:
+        """The group has answered that this is a member."""
+        self._confirmed = asked_at
+
+    def end(self) -> None:
+        """The group has answered that this is none."""
+        self._is_over = True
+        self._loop.call_soon_threadsafe(self._over.set)
+
+    async def assured(self) -> None:
+        """Return when no other can have the partitions: never once it is over. Before the first answer none were
+        ours, and nothing is in doubt.
+        """
+        while self._is_over or self._is_in_doubt():
+            await self._clock.sleep(POLL_SECONDS)
+
+    async def ending(self) -> None:
+        """Raise Expelled once it is over."""
+        await self._over.wait()
+        raise Expelled(
+            "the group has expelled this worker, which was paused or did not reach Kafka for the time of a session: "
+            "another has its partitions, and folds again what it has not acknowledged. Start it again"
+        )
+
+    def _is_in_doubt(self) -> bool:
+        return self._confirmed is not None and self._clock.seconds_since(self._confirmed) > self._sure_seconds

@@ -1,0 +1,70 @@
+"""Nothing is sent while another may have the partitions, by whichever clock shows that."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from fakes.clock import FakeClock
+from streams.kafka.membership import Expelled, Membership
+
+SESSION_SECONDS = 20.0
+pytestmark = pytest.mark.asyncio
+
+
+async def test_before_the_first_answer_nothing_is_in_doubt() -> None:
+    fake = FakeClock()
+    await Membership(SESSION_SECONDS, fake.clock).assured()
+    assert fake.slept == []
+
+
+async def test_an_answer_holds_for_less_than_a_session_from_when_it_was_asked_for() -> None:
+    fake = FakeClock()
+    membership = Membership(SESSION_SECONDS, fake.clock)
+    asked_at = fake.clock.instant()
+    fake.seconds = 10
+    membership.confirm(asked_at)
+    fake.seconds = 16
+    await membership.assured()
+    assert fake.slept == []
+    fake.seconds = 17
+    assert await _waits(membership)
+
+
+async def test_what_is_in_doubt_waits_for_the_next_answer() -> None:
+    fake = FakeClock()
+    membership = Membership(SESSION_SECONDS, fake.clock)
+    membership.confirm(fake.clock.instant())
+    fake.seconds = 60
+    waiting = asyncio.create_task(membership.assured())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    membership.confirm(fake.clock.instant())
+    await waiting
+
+
+async def test_a_machine_that_was_suspended_is_in_doubt_though_its_monotonic_clock_stood_still() -> None:
+    fake, suspended = FakeClock(), timedelta()
+    membership = Membership(SESSION_SECONDS, fake.clock._replace(now=lambda: fake.now() + suspended))
+    membership.confirm(membership._clock.instant())
+    suspended = timedelta(hours=1)
+    assert await _waits(membership)
+
+
+async def test_who_was_expelled_sends_nothing_and_ends_also_where_it_has_joined_again() -> None:
+    fake = FakeClock()
+    membership = Membership(SESSION_SECONDS, fake.clock)
+    membership.end()
+    membership.confirm(fake.clock.instant())
+    assert await _waits(membership)
+    with pytest.raises(Expelled, match="another has its partitions"):
+        await membership.ending()
+
+
+async def _waits(membership: Membership) -> bool:
+    """After more turns of the loop than an answer would take."""
+    waiting = asyncio.create_task(membership.assured())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    waiting.cancel()
+    return not waiting.done()
