@@ -14,7 +14,7 @@ DISORDER_SECONDS: Final = 20.0 if LONG else 5.0
 KILLS: Final = 25 if LONG else 4
 DEATHS: Final = 6 if LONG else 3
 """Of a worker and a lander, each at a named moment."""
-PAUSES: Final = 5 if LONG else 3
+PAUSES: Final = 5 if LONG else 2
 """The same."""
 RESETS: Final = 5 if LONG else 2
 COMINGS: Final = 4 if LONG else 2
