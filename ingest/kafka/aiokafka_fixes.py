@@ -11,10 +11,12 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.client import AIOKafkaClient
+from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.conn import create_conn
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, NodeNotReadyError, NoError, RebalanceInProgressError
 from aiokafka.partitioner import murmur2
+from aiokafka.protocol.group import HeartbeatRequest, SyncGroupRequest
+from aiokafka.protocol.produce import ProduceRequest
 
 from common.clock import SYSTEM, Instant
 
@@ -28,6 +30,8 @@ Options: TypeAlias = Mapping[str, Any]
 """What a client of aiokafka is given beside the servers."""
 
 _hash = lru_cache(KEYS)(murmur2)
+_MEMBERS: Final = frozenset({NoError.errno, RebalanceInProgressError.errno})
+"""Of answers to members."""
 
 
 def partition(key: bytes, partitions: Sequence[int], _: Sequence[int]) -> int:
@@ -92,45 +96,56 @@ async def stop(consumer: AIOKafkaConsumer) -> None:
 
 def observe(consumer: AIOKafkaConsumer, confirmed: Callable[[Instant], None], expelled: Callable[[], None]) -> None:
     """Call `confirmed` with when the group was asked that has answered that this is a member, and `expelled` where it
-    has answered that this is none any more. Of a consumer that was started and has not joined yet.
+    has answered that this is none any more, or has made it a new one. Of a consumer that has not joined yet.
 
     aiokafka joins again without a word, while what was taken before goes on to be worked on.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/group_coordinator.py
     """
     coordinator: Any = consumer._coordinator
-    beat, reset = coordinator._do_heartbeat, coordinator.reset_generation
+    send, reset = coordinator._send_req, coordinator.reset_generation
+    member = ""
 
-    async def heartbeat() -> bool:
-        asked_at = SYSTEM.instant()
-        is_member: bool = await beat()
-        if is_member:
-            confirmed(asked_at)
-        return is_member
+    async def asked(request: Any) -> Any:
+        nonlocal member
+        asked_at, asks = SYSTEM.instant(), coordinator.member_id
+        response = await send(request)
+        if isinstance(request, HeartbeatRequest | SyncGroupRequest) and response.error_code in _MEMBERS:
+            if asks == (member or asks):
+                member = asks
+                confirmed(asked_at)
+            else:
+                expelled()
+        return response
 
     def reset_generation() -> None:
-        """aiokafka calls it too when the consumer is closed, and while it joins: it has no partitions then."""
+        """Also where it closes; and while it joins, which in good health may refuse a commit of before."""
         if not coordinator._closing.done() and not coordinator._performed_join_prepare:
             expelled()
         reset()
 
-    coordinator._do_heartbeat, coordinator.reset_generation = heartbeat, reset_generation
+    coordinator._send_req, coordinator.reset_generation = asked, reset_generation
 
 
 def send_when(producer: AIOKafkaProducer, allowed: Callable[[], Awaitable[None]]) -> None:
-    """Have a producer that is not started yet await that before each of its requests: what was handed over to it may
-    have waited for long, and what was not answered is sent again.
+    """Have a producer await that before each of its requests is written: what was handed over to it may have waited
+    for long, and what was not answered is sent again. One that was discarded meanwhile writes nothing.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/producer/sender.py
     """
-    sender: Any = producer._sender
-    send = sender._send_produce_req
+    client: Any = producer.client
+    send = client.send
 
-    async def allowed_send(node: int, batches: Any) -> None:
-        await allowed()
-        await send(node, batches)
+    async def allowed_send(node: int, request: Any, *, group: ConnectionGroup = ConnectionGroup.DEFAULT) -> Any:
+        if isinstance(request, ProduceRequest):
+            await client.ready(node, group=group)
+            await allowed()
+            connection = client._conns.get((node, group))
+            if connection is None or not connection.connected() or producer._sender.sender_task.done():
+                raise NodeNotReadyError(f"the connection to node {node} is gone")
+        return await send(node, request, group=group)  # written at once: it suspends nowhere before
 
-    sender._send_produce_req = allowed_send
+    client.send = allowed_send
 
 
 async def probe(server: str, timeout_ms: int, options: Options) -> None:

@@ -33,6 +33,8 @@ NODE_BATCH_SECONDS: Final = 1.0
 """What is concluded waits for seconds to be landed; each batch is acknowledged by Kafka, whatever is in it."""
 CLUSTER_BATCH_SECONDS: Final = 0.5
 STATE_SECONDS: Final = 30.0
+NEVER_SECONDS: Final = 2.0**31 / 1000 - 1
+"""A worker without partitions asks for no messages, nor does one whose Kafka takes none; heartbeats show its life."""
 FILES_SECONDS: Final = 5.0
 """Between two looks at the files of certificates and passwords."""
 GRACE_SECONDS: Final = 20.0
@@ -146,6 +148,8 @@ class Worker:
     def _why_not(self) -> Iterator[str]:
         if not self._app.flow_control.is_active():
             yield "partitions are being assigned, or states are being read"
+        if self._membership.in_doubt:
+            yield "the group has not answered whether this is still a member, and nothing is sent meanwhile"
         yield from self._takeovers.gaps.why_not()
         yield from self._retention.why_not()
         for topic, agent in self._agents.items():
@@ -246,6 +250,7 @@ def _app(
         consumer_max_fetch_size=MAX_MESSAGE_BYTES,
         broker_session_timeout=SESSION_SECONDS,
         broker_heartbeat_interval=SESSION_SECONDS / 5,
+        broker_max_poll_interval=NEVER_SECONDS,
         broker_commit_interval=1.0,
         producer_linger_ms=5,
         producer_max_batch_size=256 * 1024,

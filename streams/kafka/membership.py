@@ -40,11 +40,15 @@ class Membership:
         self._is_over = True
         self._loop.call_soon_threadsafe(self._over.set)
 
+    @property
+    def in_doubt(self) -> bool:
+        """Another may have the partitions."""
+        confirmed = self._confirmed
+        return self._is_over or confirmed is None or self._clock.seconds_since(confirmed) > self._sure_seconds
+
     async def assured(self) -> None:
-        """Return when no other can have the partitions: never once it is over. Before the first answer none were
-        ours, and nothing is in doubt.
-        """
-        while self._is_over or self._is_in_doubt():
+        """Return when no other can have the partitions: never once it is over."""
+        while self.in_doubt:
             await self._clock.sleep(POLL_SECONDS)
 
     async def ending(self) -> None:
@@ -54,6 +58,3 @@ class Membership:
             "the group has expelled this worker, which was paused or did not reach Kafka for the time of a session: "
             "another has its partitions, and folds again what it has not acknowledged. Start it again"
         )
-
-    def _is_in_doubt(self) -> bool:
-        return self._confirmed is not None and self._clock.seconds_since(self._confirmed) > self._sure_seconds

@@ -13,7 +13,7 @@ from components.pipeline import Pipeline
 from components.processes import Process, is_paused
 from faults.dying import WENT_ON
 from faults.fire import Attacked
-from faults.offsets import committed, ends
+from faults.offsets import committed, ends, publishers_since
 from streams.kafka.membership import Expelled
 from waiting import eventually
 
@@ -42,6 +42,8 @@ def pause(on: Attacked, of_worker: str, of_lander: str, folder: Path, then: Call
             for other in others:
                 other.start()
             eventually("others have taken over", taken_over, TAKEN_OVER_SECONDS)
+            published = (on.pipeline.topics.findings.name, on.pipeline.topics.alerts.name)
+            before = asyncio.run(ends(on.pipeline, published))
             if then is not None:
                 then()
                 for each in paused:
@@ -51,6 +53,7 @@ def pause(on: Attacked, of_worker: str, of_lander: str, folder: Path, then: Call
                 worker, _ = paused
                 eventually(f"{worker.name}: it ends", lambda: not worker.runs)
                 assert Expelled.__name__ in worker.log.read_text()
+                assert len(asyncio.run(publishers_since(on.pipeline, before))) == 1
                 then()
         finally:
             for each in (*paused, *others):

@@ -1,12 +1,13 @@
 """How far a pipeline's topics, and its groups in them, are."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
 from components.pipeline import PARTITIONS, Pipeline
+from ingest.kafka.sent import SENT, Sent
 
 
 async def committed(pipeline: Pipeline, part: str) -> dict[Any, int]:
@@ -26,3 +27,17 @@ async def ends(pipeline: Pipeline, topics: Iterable[str]) -> dict[TopicPartition
     partitions = [TopicPartition(topic, partition) for topic in topics for partition in range(PARTITIONS)]
     async with AIOKafkaConsumer(bootstrap_servers=pipeline.settings.kafka.bootstrap_servers) as consumer:
         return dict(await consumer.end_offsets(partitions))
+
+
+async def publishers_since(pipeline: Pipeline, offsets: Mapping[TopicPartition, int]) -> set[str]:
+    """Who has published what lies behind these."""
+    found = set()
+    async with AIOKafkaConsumer(bootstrap_servers=pipeline.settings.kafka.bootstrap_servers) as consumer:
+        consumer.assign(list(offsets))
+        for partition, offset in offsets.items():
+            consumer.seek(partition, offset)
+        due = await consumer.end_offsets(list(offsets))
+        while any([await consumer.position(partition) < end for partition, end in due.items()]):
+            for messages in (await consumer.getmany(timeout_ms=100)).values():
+                found |= {Sent.parse(dict(message.headers)[SENT]).publisher for message in messages}
+    return found

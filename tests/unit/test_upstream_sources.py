@@ -58,6 +58,11 @@ SOURCES: Final = {
         "aiokafka.consumer.fetcher:Fetcher.close": "1cd24bc1c442149e",
     },
     "ingest.kafka.aiokafka_fixes:observe": {
+        "aiokafka.consumer.group_coordinator:CoordinatorGroupRebalance._send_sync_group_request": "7429ca078ddf9bb7",
+        "aiokafka.consumer.group_coordinator:CoordinatorGroupRebalance.perform_group_join": "ff2c2109b2e9868d",
+        "aiokafka.consumer.group_coordinator:GroupCoordinator._do_commit_offsets": "c3a3ea5613f39cac",
+        "aiokafka.consumer.group_coordinator:GroupCoordinator._maybe_leave_group": "016cd88a16e6c4b5",
+        "aiokafka.consumer.group_coordinator:GroupCoordinator._send_req": "fa4b12e914ce9fcf",
         "aiokafka.consumer.group_coordinator:GroupCoordinator._do_heartbeat": "dc1d6632aaa68e96",
         "aiokafka.consumer.group_coordinator:GroupCoordinator._heartbeat_routine": "61d01028952239d0",
         "aiokafka.consumer.group_coordinator:GroupCoordinator.close": "f30d831089456312",
@@ -65,7 +70,11 @@ SOURCES: Final = {
         "aiokafka.consumer.group_coordinator:GroupCoordinator.reset_generation": "537aa37c531b4de9",
     },
     "ingest.kafka.aiokafka_fixes:send_when": {
-        "aiokafka.producer.sender:Sender._send_produce_req": "aea01ae4b6c794cc",
+        "aiokafka.client:AIOKafkaClient._get_conn": "68ce5d8391719d33",
+        "aiokafka.client:AIOKafkaClient.ready": "79d9637f40fc070e",
+        "aiokafka.client:AIOKafkaClient.send": "246b277687d7b687",
+        "aiokafka.conn:AIOKafkaConnection.send": "5909ea32f4efca49",
+        "aiokafka.producer.sender:SendProduceReqHandler.do": "2dccd3d56b1607fb",
         "aiokafka.producer.sender:Sender._sender_routine": "2380dc5e333d9ebd",
     },
     "ingest.kafka.aiokafka_fixes:probe": {

@@ -1,10 +1,17 @@
-"""Stopping a consumer whose background task died, and being stopped oneself."""
+"""Stopping a consumer whose background task died, and being stopped oneself; sending as long as one is a member."""
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from aiokafka.client import ConnectionGroup
+from aiokafka.errors import NodeNotReadyError
+from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
+from aiokafka.protocol.produce import ProduceRequest
 
+from common.clock import SYSTEM, Instant
 from ingest.kafka import aiokafka_fixes
 
 pytestmark = pytest.mark.asyncio
@@ -60,3 +67,142 @@ async def test_a_consumer_that_never_stops_is_left(monkeypatch: pytest.MonkeyPat
     consumer: Any = Broken(None)
     await aiokafka_fixes.stop(consumer)
     assert consumer._client.closed
+
+
+class Coordinator:
+    """Of a group that answers as it is told."""
+
+    def __init__(self, member_id: str) -> None:
+        self.member_id = member_id
+        self.answer = 0
+        self._closing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._performed_join_prepare = False
+
+    async def _send_req(self, _: Any) -> Any:
+        return SimpleNamespace(error_code=self.answer)
+
+    def reset_generation(self) -> None:
+        self.member_id = ""
+
+
+class Watched:
+    """What is heard of the member of a group."""
+
+    def __init__(self, member_id: str = "first") -> None:
+        self.coordinator = Coordinator(member_id)
+        self.confirmed: list[Instant] = []
+        self.expelled = 0
+        consumer: Any = SimpleNamespace(_coordinator=self.coordinator)
+        aiokafka_fixes.observe(consumer, self.confirmed.append, self._expel)
+
+    def _expel(self) -> None:
+        self.expelled += 1
+
+
+HEARTBEAT: Any = HeartbeatRequest("g", 1, "first")
+SYNC: Any = SyncGroupRequest("g", 1, "first", "i", [])
+JOIN: Any = JoinGroupRequest("g", 20_000, 60_000, "first", "i", "consumer", [])
+
+
+@pytest.mark.parametrize("request_", [HEARTBEAT, SYNC])
+@pytest.mark.parametrize(("answer", "times"), [(0, 1), (27, 1), (25, 0), (22, 0), (15, 0)])
+async def test_an_answer_to_a_member_confirms_it(request_: Any, answer: int, times: int) -> None:
+    """Also that the group is forming anew (27); unknown member (25), illegal generation (22) and no coordinator (15)
+    are none.
+    """
+    watched, before = Watched(), SYSTEM.instant()
+    watched.coordinator.answer = answer
+    assert (await watched.coordinator._send_req(request_)).error_code == answer
+    assert len(watched.confirmed) == times
+    assert all(before <= each <= SYSTEM.instant() for each in watched.confirmed)
+    assert watched.expelled == 0
+
+
+async def test_what_is_no_heartbeat_confirms_nothing() -> None:
+    watched = Watched()
+    await watched.coordinator._send_req(JOIN)
+    assert watched.confirmed == []
+
+
+async def test_a_group_that_has_made_it_a_new_member_has_expelled_the_old_one() -> None:
+    """As where a worker was paused while it joined."""
+    watched = Watched()
+    await watched.coordinator._send_req(SYNC)
+    watched.coordinator._performed_join_prepare = True
+    watched.coordinator.reset_generation()
+    assert watched.expelled == 0
+    watched.coordinator.member_id = "second"
+    await watched.coordinator._send_req(SYNC)
+    assert (len(watched.confirmed), watched.expelled) == (1, 1)
+
+
+async def test_a_member_that_its_group_does_not_know_is_expelled_but_not_one_that_leaves() -> None:
+    known, leaving = Watched(), Watched()
+    known.coordinator.reset_generation()
+    assert (known.expelled, known.coordinator.member_id) == (1, "")
+    leaving.coordinator._closing.set_result(None)
+    leaving.coordinator.reset_generation()
+    assert (leaving.expelled, leaving.coordinator.member_id) == (0, "")
+
+
+class Connection:
+    def __init__(self) -> None:
+        self.is_open = True
+
+    def connected(self) -> bool:
+        return self.is_open
+
+
+class Sending:
+    """A producer's client, and what it wrote to which node."""
+
+    def __init__(self, nodes: Sequence[int]) -> None:
+        self.client = self
+        self.written: list[int] = []
+        self._conns = {(node, ConnectionGroup.DEFAULT): Connection() for node in nodes}
+        self._sender = SimpleNamespace(sender_task=asyncio.get_running_loop().create_future())
+
+    async def ready(self, node: int, *, group: ConnectionGroup) -> bool:
+        return self._conns[node, group].connected()
+
+    async def send(self, node: int, _: Any, *, group: ConnectionGroup = ConnectionGroup.DEFAULT) -> None:
+        assert group is ConnectionGroup.DEFAULT
+        self.written.append(node)
+
+
+PRODUCE: Any = ProduceRequest(transactional_id=None, required_acks=-1, timeout=1000, topics=[])
+
+
+async def test_a_request_is_written_when_it_is_allowed_and_any_other_at_once() -> None:
+    producer, allowed = Sending([1]), asyncio.Event()
+    aiokafka_fixes.send_when(cast("Any", producer), cast("Any", allowed.wait))
+    sending = asyncio.create_task(producer.send(1, PRODUCE))
+    await producer.send(7, HEARTBEAT)
+    assert producer.written == [7]
+    allowed.set()
+    await sending
+    assert producer.written == [7, 1]
+
+
+async def test_a_producer_that_was_discarded_while_it_waited_writes_to_no_node() -> None:
+    producer, allowed = Sending([1, 2]), asyncio.Event()
+    aiokafka_fixes.send_when(cast("Any", producer), cast("Any", allowed.wait))
+    sending = [asyncio.create_task(producer.send(node, PRODUCE)) for node in (1, 2)]
+    await asyncio.sleep(0)
+    producer._sender.sender_task.cancel()
+    allowed.set()
+    found = await asyncio.gather(*sending, return_exceptions=True)
+    assert [type(each) for each in found] == [NodeNotReadyError] * 2
+    assert producer.written == []
+
+
+async def test_what_would_have_to_connect_again_is_allowed_again_afterwards() -> None:
+    producer, allowed = Sending([1]), asyncio.Event()
+    aiokafka_fixes.send_when(cast("Any", producer), cast("Any", allowed.wait))
+    sending = asyncio.create_task(producer.send(1, PRODUCE))
+    await asyncio.sleep(0)
+    producer._conns[1, ConnectionGroup.DEFAULT].is_open = False
+    allowed.set()
+    with pytest.raises(NodeNotReadyError):
+        await sending
+    assert producer.written == []

@@ -12,10 +12,9 @@ SESSION_SECONDS = 20.0
 pytestmark = pytest.mark.asyncio
 
 
-async def test_before_the_first_answer_nothing_is_in_doubt() -> None:
-    fake = FakeClock()
-    await Membership(SESSION_SECONDS, fake.clock).assured()
-    assert fake.slept == []
+async def test_before_the_first_answer_nothing_is_sent() -> None:
+    """A worker can be paused as soon as it has partitions."""
+    assert await _waits(Membership(SESSION_SECONDS, FakeClock().clock))
 
 
 async def test_an_answer_holds_for_less_than_a_session_from_when_it_was_asked_for() -> None:
