@@ -124,13 +124,20 @@ def report_file(
 
 
 def note_page(
-    links: Links, heading: str, texts: Iterable[str], commands: Iterable[tuple[str, str]] = (), *, alone: bool = False
+    links: Links,
+    heading: str,
+    texts: Iterable[str],
+    commands: Iterable[tuple[str, str]] = (),
+    *,
+    ways: Iterable[tuple[str, str]] = (),
+    alone: bool = False,
 ) -> str:
-    """A page of a few sentences and commands; `alone` makes it one file."""
+    """A page of a few sentences, commands and `ways`: names and addresses; `alone` makes it one file."""
     values = {
         "heading": heading,
         "texts": list(texts),
         "commands": list(commands),
+        "ways": list(ways),
         "inline": inline() if alone else None,
     }
     return render("note.html.j2", links, values)
