@@ -39,6 +39,7 @@ from leadsman.web.rendering.markdown import runbook_html, step_html
 from leadsman.web.rendering.node_table import Line, Narrowing, node_table
 from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark, strip_of
 from streams.alerting.runbook import runbooks
+from streams.rules.eviction.signals import measured
 
 FOLDER: Final = Path(__file__).parent
 STATIC: Final = FOLDER / "static"
@@ -199,7 +200,7 @@ def environment() -> Environment:
         each.__name__: each
         for each in (
             *filters,
-            words.measured,
+            measured,
             words.sentence,
             words.size,
             some,
