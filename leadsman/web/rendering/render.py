@@ -37,7 +37,8 @@ from leadsman.web.rendering.lanes import lanes_of, pressure_of
 from leadsman.web.rendering.links import Links, ReportLinks
 from leadsman.web.rendering.markdown import runbook_html, step_html
 from leadsman.web.rendering.node_table import Line, Narrowing, node_table
-from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark, strip_of
+from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark
+from leadsman.web.rendering.strip_plot import strip_of
 from streams.alerting.runbook import runbooks
 from streams.rules.eviction.signals import measured
 
