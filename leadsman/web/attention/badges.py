@@ -59,6 +59,8 @@ def _urgency(node: NodeLine) -> tuple[int, int, float, int, str]:
 def _badge_ready(node: NodeLine) -> Badge | None:
     if node.ready is False:
         return Badge(Severity.CRITICAL, "not ready")
+    if node.deleted_at is not None:
+        return Badge(Severity.NOTE, "deleted")
     if node.ready is None:
         return Badge(Severity.UNKNOWN, "Ready unknown")
     return Badge(Severity.NOTE, "cordoned") if node.unschedulable else None

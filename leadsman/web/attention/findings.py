@@ -13,8 +13,8 @@ from leadsman.web.attention.pods import evicted, rejected
 from leadsman.web.reading.begun import Since, earliest, first
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import BLIND_VERDICTS, duration, measured, plainly, sentence, unit
-from streams.rules.eviction.signals import RESOURCES
+from leadsman.web.reading.words import BLIND_VERDICTS, duration, plainly, sentence, unit
+from streams.rules.eviction.signals import RESOURCES, measured
 
 
 def findings(view: Overview) -> Iterator[Item]:

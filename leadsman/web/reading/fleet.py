@@ -9,7 +9,8 @@ from typing import Final, NamedTuple, TypeAlias
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.scope import BadScope
-from leadsman.web.reading.words import measured, percent
+from leadsman.web.reading.words import percent
+from streams.rules.eviction.signals import measured
 
 ROOMS: Final = {
     "": "Least",

@@ -1,9 +1,9 @@
 """Each node at the end of a range, and what happened on it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from leadsman.web.reading.asked import RowDict, ask
 from leadsman.web.reading.evidence import age, is_stale
@@ -17,8 +17,17 @@ FRESH: Final = timedelta(minutes=10)
 MOST_SILENT: Final = 50
 UNEVEN: Final = 0.5
 """Skew ratio from which NUMA nodes are uneven, where it also strands CPUs."""
-_State: TypeAlias = tuple[bool | None, int, int, str, str, str]
-"""Of `nodes`: ready, unschedulable, deleted, kubelet version, zone key, pool."""
+
+
+class _State(NamedTuple):
+    """Of `nodes`."""
+
+    ready: bool | None = None
+    unschedulable: int = 0
+    deleted: int = 0
+    kubelet_version: str = ""
+    zone_key: str = ""
+    pool: str = ""
 
 
 class Fit(NamedTuple):
@@ -82,6 +91,8 @@ class NodeLine(NamedTuple):
     """In whatever range."""
     under_pressure: tuple[datetime, datetime] | None = None
     """In the range, from when it first came under pressure until the last change."""
+    deleted_at: datetime | None = None
+    """When it was seen that its object is gone at the end."""
 
     @property
     def pins(self) -> bool:
@@ -106,9 +117,18 @@ class NodeLine(NamedTuple):
 
 
 def read_nodes(
-    db: Database, scope: Scope, skews: Mapping[str, RowDict], image_gc: Iterable[RowDict], node: str = ""
+    db: Database,
+    scope: Scope,
+    skews: Mapping[str, RowDict],
+    image_gc: Iterable[RowDict],
+    node: str = "",
+    *,
+    named: bool = False,
 ) -> tuple[NodeLine, ...]:
-    states = {row["node"]: row["state"] for row in ask(db, "nodes", scope, node=node)}
+    """Those that exist at the end, and those that samples or findings name; with `named`, also the one asked for."""
+    objects = ask(db, "nodes", scope, node=node)
+    states = {row["node"]: _values(row["state"]) for row in objects}
+    deleted = {row["node"]: row["seen_at"] for row in objects if states[row["node"]].deleted}
     samples = {row["node"]: row["last_at"] for row in ask(db, "samples", scope, node=node)}
     fitted = {row["node"]: row["last_at"] for row in ask(db, "fit_last", scope, node=node)}
     near = margins(_at_last(db, "signals_now", scope, samples))
@@ -119,7 +139,9 @@ def read_nodes(
     # The last verdict about each node; a harmless one does not end the trouble before it.
     last_words = sorted(image_gc, key=lambda row: (row["verdict"] != HARMLESS, row["last_at"]))
     verdicts = {row["node"]: row["verdict"] for row in last_words}
-    names = (states.keys() | samples.keys() | near.keys() | evicted.keys() | pressure.keys() | verdicts.keys()) - {""}
+    existing = states.keys() - deleted.keys()
+    names = existing | samples.keys() | near.keys() | evicted.keys() | pressure.keys() | verdicts.keys()
+    names = (names | {node} if named else names) - {""}
     before = [name for name in names if name not in samples]
     earlier = ask(db, "last_samples", scope, nodes=before) if before else []
     last = samples | {row["node"]: row["last_at"] for row in earlier}
@@ -139,6 +161,7 @@ def read_nodes(
             last_sample_at=last.get(name),
             image_gc=verdicts.get(name, ""),
             numa=skews.get(name),
+            deleted_at=deleted.get(name),
         )
         for name in sorted(names)
     )
@@ -157,16 +180,17 @@ def _at_last(db: Database, question: str, scope: Scope, last: Mapping[str, datet
     return found
 
 
-def _line(name: str, state: _State | RowDict | None) -> NodeLine:
-    ready, unschedulable, _, version, zone, pool = _values(state)
+def _line(name: str, state: _State | None) -> NodeLine:
+    known = state is not None and not state.deleted
+    state = state or _State()
     return NodeLine(
         name=name,
-        known=state is not None,
-        ready=None if ready is None else bool(ready),
-        unschedulable=bool(unschedulable),
-        kubelet_version=version,
-        zone=_zone(zone),
-        pool=pool,
+        known=known,
+        ready=bool(state.ready) if known and state.ready is not None else None,
+        unschedulable=known and bool(state.unschedulable),
+        kubelet_version=state.kubelet_version,
+        zone=_zone(state.zone_key),
+        pool=state.pool,
         sampled_at=None,
         stale=True,
         sample_age="",
@@ -181,14 +205,9 @@ def _line(name: str, state: _State | RowDict | None) -> NodeLine:
     )
 
 
-def _values(state: _State | RowDict | None) -> _State:
-    """A tuple of the engine: the driver gives one with names as a dict."""
-    if state is None:
-        return None, 0, 0, "", "", ""
-    if isinstance(state, dict):
-        ready, unschedulable, deleted, version, zone, pool = state.values()
-        return ready, unschedulable, deleted, version, zone, pool
-    return state
+def _values(state: Sequence[Any] | RowDict) -> _State:
+    """Of a tuple of the engine: the driver gives one with names as a dict."""
+    return _State(*(state.values() if isinstance(state, dict) else state))
 
 
 def _zone(key: str) -> str:

@@ -10,6 +10,7 @@ from leadsman.web.reading.begun import Begun, read_begun
 from leadsman.web.reading.evidence import Evidence, of_node, read_evidence
 from leadsman.web.reading.nodes import NodeLine, read_nodes
 from leadsman.web.reading.scope import Scope, Span
+from leadsman.web.reading.seen import read_seen
 from sql.database.open import Database
 
 
@@ -69,7 +70,8 @@ def read_spans(db: Database) -> list[Span]:
 
 def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str = "") -> Overview:
     """Everything about the cluster but the lines of its story; of a node, what needs attention there rests on, and no
-    nodes where nothing names it in the range. Raises DatabaseError.
+    nodes where nothing names it in the range: one that is gone at the end is still one of the range. Raises
+    DatabaseError.
     """
     skews = {row["node"]: row for row in ask(db, "numa_skew", scope, node=node)}
     image_gc = read_image_gc(db, scope, node)
@@ -99,7 +101,24 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
         tuple(ask(db, "killed_by_owner", scope, node=node)),
         read_begun(db, scope, nodes, not_ready, late=late_joiners is not None),
     )
+    if node and not nodes and (_names_any(view) or read_seen(db, scope, node).within(scope)):
+        nodes = read_nodes(db, scope, skews, image_gc, node, named=True)
+        view = view._replace(nodes=nodes)
     return narrowed(view, nodes[0], view.warnings) if node and nodes else view
+
+
+def _names_any(view: Overview) -> bool:
+    """Whether what was read of one node has anything of it."""
+    of_it = (
+        view.alerts,
+        view.numa_failures,
+        view.blind_spots,
+        view.waiting,
+        view.warnings,
+        view.evicted,
+        view.killed,
+    )
+    return any(of_it) or bool(view.unknown.source_errors)
 
 
 def narrowed(view: Overview, node: NodeLine, warnings: Sequence[RowDict]) -> Overview:

@@ -6,17 +6,7 @@ from typing import Final
 
 from common import amounts
 from common.durations import in_words
-from streams.rules.eviction.signals import (
-    ALLOCATABLE_MEMORY_AVAILABLE,
-    CONTAINERFS_AVAILABLE,
-    CONTAINERFS_INODES_FREE,
-    IMAGEFS_AVAILABLE,
-    IMAGEFS_INODES_FREE,
-    MEMORY_AVAILABLE,
-    NODEFS_AVAILABLE,
-    NODEFS_INODES_FREE,
-    PID_AVAILABLE,
-)
+from streams.rules.eviction.signals import PID_AVAILABLE
 
 KINDS: Final = {
     "alert": "Alert",
@@ -71,22 +61,6 @@ _EXCEPTIONS: Final = {
     "ConnectorError": "it cannot be reached",
 }
 """Of Python and its libraries, the most exact first: older captures have them as they were raised."""
-_MEASURED: Final = {
-    MEMORY_AVAILABLE: "memory",
-    ALLOCATABLE_MEMORY_AVAILABLE: "memory that pods may use",
-    NODEFS_AVAILABLE: "the node's file system",
-    NODEFS_INODES_FREE: "inodes of the node's file system",
-    IMAGEFS_AVAILABLE: "the image file system",
-    IMAGEFS_INODES_FREE: "inodes of the image file system",
-    CONTAINERFS_AVAILABLE: "the file system of containers",
-    CONTAINERFS_INODES_FREE: "inodes of the file system of containers",
-    PID_AVAILABLE: "process IDs",
-}
-
-
-def measured(signal: str) -> str:
-    """What an eviction signal is about, as inodes of the node's file system; an unknown signal as it is."""
-    return _MEASURED.get(signal, signal)
 
 
 def unit(signal: str) -> str:

@@ -1,7 +1,7 @@
 """Where a page's links go: to addresses of the site, or to places within the report."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
@@ -18,6 +18,8 @@ RUNBOOKS: Final = "/runbooks/"
 GIVEN: Final = "p."
 """Before the name of a question's parameter, in an address."""
 NUMA: Final = "/numa"
+NOWHERE: Final = "/none"
+"""Of a page that says why there is no other."""
 OF_CLUSTER: Final = frozenset({"scheduler", "unknown"})
 OF_NODE: Final = {"nodes": "margins"}
 """Sections of a cluster's page that a node's page has not, or has by another name."""
@@ -57,6 +59,11 @@ class Links:
 
     def node(self, name: str) -> str:
         return _address(NODE, {**self._scope, "node": name})
+
+    def node_then(self, name: str, since: datetime, until: datetime) -> str:
+        """Its page, of another range."""
+        kept = {**_only(self._scope, "cluster"), "node": name}
+        return _address(NODE, {**kept, "since": address_time(since), "until": address_time(until)})
 
     def numa(self) -> str:
         return _address(NUMA, self._scope)

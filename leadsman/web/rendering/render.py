@@ -37,8 +37,10 @@ from leadsman.web.rendering.lanes import lanes_of, pressure_of
 from leadsman.web.rendering.links import Links, ReportLinks
 from leadsman.web.rendering.markdown import runbook_html, step_html
 from leadsman.web.rendering.node_table import Line, Narrowing, node_table
-from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark, strip_of
+from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark
+from leadsman.web.rendering.strip_plot import strip_of
 from streams.alerting.runbook import runbooks
+from streams.rules.eviction.signals import measured
 
 FOLDER: Final = Path(__file__).parent
 STATIC: Final = FOLDER / "static"
@@ -124,13 +126,20 @@ def report_file(
 
 
 def note_page(
-    links: Links, heading: str, texts: Iterable[str], commands: Iterable[tuple[str, str]] = (), *, alone: bool = False
+    links: Links,
+    heading: str,
+    texts: Iterable[str],
+    commands: Iterable[tuple[str, str]] = (),
+    *,
+    ways: Iterable[tuple[str, str]] = (),
+    alone: bool = False,
 ) -> str:
-    """A page of a few sentences and commands; `alone` makes it one file."""
+    """A page of a few sentences, commands and `ways`: names and addresses; `alone` makes it one file."""
     values = {
         "heading": heading,
         "texts": list(texts),
         "commands": list(commands),
+        "ways": list(ways),
         "inline": inline() if alone else None,
     }
     return render("note.html.j2", links, values)
@@ -192,7 +201,7 @@ def environment() -> Environment:
         each.__name__: each
         for each in (
             *filters,
-            words.measured,
+            measured,
             words.sentence,
             words.size,
             some,

@@ -1,6 +1,7 @@
 """What the site sends: headers that every answer has, and bodies in pieces, as fast as a reader takes them."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -56,5 +57,9 @@ async def sent(request: web.Request, body: bytes, content_type: str = HTML, file
     return response
 
 
-def note(status: int, heading: str, text: str) -> web.Response:
-    return web.Response(status=status, text=note_page(Links(), heading, [text]), content_type=HTML, charset="utf-8")
+def note(
+    status: int, heading: str, texts: Sequence[str], links: Links, ways: Sequence[tuple[str, str]] = ()
+) -> web.Response:
+    """A page that says why there is no other; `ways` are names and addresses of what there is."""
+    text = note_page(links, heading, texts, ways=ways)
+    return web.Response(status=status, text=text, content_type=HTML, charset="utf-8")

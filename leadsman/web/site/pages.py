@@ -1,7 +1,7 @@
 """The pages of the site, each from one address."""
 
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -14,12 +14,14 @@ from leadsman.web.reading.evidence import read_evidence
 from leadsman.web.reading.fleet import CHOSEN, STEPS, Choice, Steps
 from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet
 from leadsman.web.reading.overview import read_overview, read_spans
-from leadsman.web.reading.scope import Asked, BadScope, choose
+from leadsman.web.reading.scope import SHORTEST, Asked, BadScope, Scope, choose
+from leadsman.web.reading.seen import read_seen
 from leadsman.web.reading.strip import read_strip
 from leadsman.web.reading.timeline import Filter, read_timeline
+from leadsman.web.reading.words import moment
 from leadsman.web.rendering import csvs
 from leadsman.web.rendering.help import runbook_page, runbooks_page
-from leadsman.web.rendering.links import NUMA, RUNBOOKS, Links
+from leadsman.web.rendering.links import NOWHERE, NUMA, RUNBOOKS, Links
 from leadsman.web.rendering.node_table import Narrowing, narrowed
 from leadsman.web.rendering.numa import numa_page
 from leadsman.web.rendering.render import lines_of, node_page, note_page, overview_page
@@ -35,7 +37,11 @@ _SHOWN: Final = tuple(dict.fromkeys((*CHOSEN, *Narrowing._fields, *Filter._field
 
 
 class NoSuchNode(LookupError):
-    """The message names it."""
+    """The texts have what is known of it; `ways` are names and addresses of ranges that have it."""
+
+    def __init__(self, links: Links, texts: Sequence[str], ways: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(" ".join(texts))
+        self.links, self.texts, self.ways = links, texts, ways
 
 
 class NoSuchRunbook(LookupError):
@@ -131,7 +137,7 @@ def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM
     scope = choose(spans, request.asked, now())
     view = read_overview(db, scope, spans, request.node) if request.node else None
     if view is None or not view.nodes:
-        raise NoSuchNode(f"Cluster {scope.cluster} has no node {request.node[:120]!r} in this range.")
+        raise _missing(db, request, scope)
     (detail,) = read_details(db, scope, view.nodes)
     wanted = request.wanted._replace(on="")
     happened = read_timeline(
@@ -150,6 +156,31 @@ def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM
     links = Links(scope, node=request.node, live=request.live, shown=request.shown)
     strip = read_strip(db, scope, next(span for span in spans if span.cluster == scope.cluster), detail.node)
     return node_page(links, view, detail, strip, happened, story)
+
+
+def _missing(db: Database, request: Request, scope: Scope) -> NoSuchNode:
+    """With a range of the same length that has the node, before this one and after it."""
+    links = Links(scope, path=NOWHERE, live=request.live)
+    if not request.node:
+        return NoSuchNode(links, ["The address names no node."])
+    name = f"{request.node[:120]!r}"
+    texts = [f"Cluster {scope.cluster} has no node {name} from {moment(scope.since)} to {moment(scope.until)} UTC."]
+    ways = []
+    length = max(scope.until - scope.since, SHORTEST)
+    seen = read_seen(db, scope, request.node)
+    if seen.before is not None:
+        texts.append(f"The last that was seen of it was at {moment(seen.before)} UTC.")
+        end = seen.before.replace(microsecond=0) + timedelta(seconds=1)
+        ways.append((f"Node {name} until then", links.node_then(request.node, end - length, end)))
+    if seen.deleted_at is not None:
+        texts.append(f"At {moment(seen.deleted_at)} UTC its Node object was seen to be deleted.")
+    if seen.after is not None:
+        texts.append(f"The first that was seen of it after this range was at {moment(seen.after)} UTC.")
+        begin = seen.after.replace(microsecond=0)
+        ways.append((f"Node {name} from then on", links.node_then(request.node, begin, begin + length)))
+    if seen == (None, None, None):
+        texts.append("Nothing that is stored names it: is it spelled so, and of this cluster?")
+    return NoSuchNode(links, texts, ways)
 
 
 def empty_page(db: Database) -> str:

@@ -11,14 +11,15 @@ from common import telemetry
 from common.tasks import apart
 from common.telemetry import Figure
 from leadsman.web.reading.fleet import STEPS, Steps
-from leadsman.web.reading.scope import BadScope
-from leadsman.web.rendering.links import ASK, EVENTS, HOME, NODE, NUMA, RUNBOOKS
+from leadsman.web.reading.scope import Asked, BadScope
+from leadsman.web.rendering.links import ASK, EVENTS, HOME, NODE, NOWHERE, NUMA, RUNBOOKS, Links
 from leadsman.web.rendering.render import SCRIPTS, STATIC, STYLES
 from leadsman.web.site.access import Guesses, is_own_name
 from leadsman.web.site.answers import CSV, note, sent, with_headers
 from leadsman.web.site.asking import Question, csv_of, page_of
 from leadsman.web.site.live import MOST_ID, Pulse, read_marks
 from leadsman.web.site.pages import (
+    LONGEST,
     NoSuchNode,
     NoSuchRunbook,
     Request,
@@ -57,7 +58,6 @@ _Make: TypeAlias = Callable[[Database, Request], str | None]
 
 FAILURES: Final[Mapping[type[Exception], tuple[int, str]]] = {
     BadScope: (400, "This address cannot be read"),
-    NoSuchNode: (404, "No such node"),
     NoSuchRunbook: (404, "No such runbook"),
     Busy: (503, "Too many ask at once"),
     DatabaseError: (503, "The database does not answer"),
@@ -147,10 +147,13 @@ class Site:
         try:
             return await handler(request)
         except web.HTTPNotFound:
-            return note(404, "There is no such page", "The address names no page of Leadsman.")
+            return note(404, "There is no such page", ["The address names no page of Leadsman."], _links(request))
+        except NoSuchNode as error:
+            return note(404, "No such node in this range", error.texts, error.links, error.ways)
         except tuple(FAILURES) as error:
             status, heading = next(found for kind, found in FAILURES.items() if isinstance(error, kind))
-            refused = note(status, heading, str(error))
+            links = Links(path=NOWHERE) if isinstance(error, BadScope) else _links(request)
+            refused = note(status, heading, [str(error)], links)
             if isinstance(error, Busy):
                 refused.headers["Retry-After"] = "3"
             return refused
@@ -222,6 +225,12 @@ class Site:
 
     async def _end_live(self, _: web.Application) -> None:
         self._pulse.close()
+
+
+def _links(request: web.Request) -> Links:
+    """Those of the cluster and the range that an address asks for."""
+    given = {name: request.query.get(name, "")[:LONGEST] for name in (*Asked._fields, "live")}
+    return Links(Asked(*(given[name] for name in Asked._fields)), path=NOWHERE, live=given["live"] == "1")
 
 
 def _made(make: _Make, asked: Request, db: Database) -> str:

@@ -10,7 +10,7 @@ from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Ne
 from streams.alerting.rule_settings import Percent, RuleSettings, Seconds
 from streams.alerting.words import EVICTION_ADVICE, amount, name
 from streams.fold.findings import EvictionSignal
-from streams.rules.eviction.signals import RESOURCES, SETTABLE
+from streams.rules.eviction.signals import RESOURCES, SETTABLE, measured
 
 _RESOURCES: Final = tuple(sorted(set(RESOURCES.values())))
 _UNGUARDED: Final = {
@@ -93,17 +93,18 @@ def _seconds_left(row: EvictionSignal, settings: Settings) -> float:
 def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
     is_hard, when = _first(row)
     threshold = row.hard_threshold if is_hard else row.soft_threshold
-    kind = "hard" if is_hard else "soft"
-    left = amount(row.available, resource)
-    limit = "" if threshold is None else f", threshold {amount(threshold, resource)}"
+    limit = f"the {'hard' if is_hard else 'soft'} eviction threshold"
+    if threshold is not None:
+        limit += f" of {amount(threshold, resource)}"
+    ahead = f"and {limit} is met {when}" if when else f"below {limit}"
     grace = ""
     if not is_hard and row.soft_grace_seconds:
-        grace = f" Its grace period is {in_words(row.soft_grace_seconds)}."
+        grace = f" for longer than its grace period, {in_words(row.soft_grace_seconds)},"
     assumed = " No /configz was seen: the threshold is the default of that kubelet." if row.thresholds_assumed else ""
     return Holds(
         {"resource": resource},
-        f"Node {name(row.node)}: {row.signal} {when} its {kind} eviction threshold ({left} left{limit})",
-        f"The kubelet evicts pods, one after the other, once {row.signal} is below the threshold.{grace} "
+        f"{_available(row, resource)}, {ahead}",
+        f"Below the threshold{grace} the kubelet evicts pods, one after the other. "
         f"{EVICTION_ADVICE[resource]}. Who goes first: leadsman query next_eviction.{assumed}",
         at_once=row.hard_met or row.soft_met or _seconds_left(row, settings) < settings.for_seconds,
     )
@@ -116,28 +117,28 @@ def _bare(row: EvictionSignal, resource: str) -> Holds:
     )
     return Holds(
         {"resource": resource},
-        f"Node {name(row.node)}: {row.signal} has no eviction threshold and runs out "
-        f"({amount(row.available, resource)} left, {percent:.1f} %)",
+        f"{_available(row, resource)}, {percent:.1f} %, and no eviction threshold",
         f"Nothing is evicted for it: {_UNGUARDED[resource]} {EVICTION_ADVICE[resource]}. Set {row.signal} in "
         f"evictionHard; a key that is set drops the defaults of all others.{assumed}",
     )
 
 
+def _available(row: EvictionSignal, resource: str) -> str:
+    """The signal in words and as the kubelet spells it, and what is left."""
+    left = amount(row.available, resource)
+    return f"Node {name(row.node)}: {measured(row.signal)} ({row.signal}): {left} available"
+
+
 def _first(row: EvictionSignal) -> tuple[bool, str]:
-    """Whether the hard threshold is the one to name, and when it is met."""
+    """Whether the hard threshold is the one to name, and when it is met; empty where it is already."""
     if row.hard_met:
-        return True, "is below"
+        return True, ""
     if row.soft_met:
-        return False, "is below"
+        return False, ""
     hard, soft = row.seconds_to_hard, row.seconds_to_soft
     if soft is None or (hard is not None and hard <= soft):
-        return True, _meets(row.seconds_to_hard_earliest, hard or 0.0, row.seconds_to_hard_latest)
-    return False, _meets(row.seconds_to_soft_earliest, soft, row.seconds_to_soft_latest)
-
-
-def _meets(earliest: float | None, likely: float, latest: float | None) -> str:
-    when = ahead_in_words(earliest, likely, latest)
-    return f"meets {when}," if "," in when else f"meets {when}"
+        return True, ahead_in_words(row.seconds_to_hard_earliest, hard or 0.0, row.seconds_to_hard_latest)
+    return False, ahead_in_words(row.seconds_to_soft_earliest, soft, row.seconds_to_soft_latest)
 
 
 ALERT: Final = AlertDefinition(

@@ -41,8 +41,8 @@ def _judged(row: EvictionSignal, settings: Settings) -> Change:
         {},
         f"Node {name(row.node)}: memory is used up {in_words(left)} after eviction is due, and the kubelet needs up "
         f"to {in_words(settings.reaction_seconds)}",
-        f"{size(row.available)} are available and fall by {size(-slope)} a second; the hard threshold of "
-        f"memory.available is {size(threshold)}. The kubelet compares every 10 s, so the kernel's OOM killer may "
+        f"{size(row.available)} of memory ({row.signal}) are left and fall by {size(-slope)} a second; the hard "
+        f"eviction threshold is {size(threshold)}. The kubelet compares every 10 s, so the kernel's OOM killer may "
         "act first, and it need not choose the pod that grows. Find that pod: leadsman query next_eviction. For the "
         f"next time, a hard threshold of {advised} would leave room at this pace: leadsman query node_sizing.",
     )

@@ -23,8 +23,8 @@ _WORDS: Final[dict[Literal["memory", "io"], _Words]] = {
     "memory": _Words(
         "memory",
         "The kernel reclaims pages that are soon needed again. No eviction follows from it: the kubelet looks at "
-        "memory.available alone, and is slow itself by now. Find the pods that stall (leadsman query pod_stalls), "
-        "and give them more memory or move one.",
+        "available memory (memory.available) alone, and is slow itself by now. Find the pods that stall (leadsman "
+        "query pod_stalls), and give them more memory or move one.",
     ),
     "io": _Words(
         "I/O",

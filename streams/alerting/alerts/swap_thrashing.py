@@ -29,9 +29,9 @@ def _thrashing(row: NodeStall, settings: Settings) -> Change:
     return Holds(
         {},
         f"Node {name(row.node)}: {swapped} are swapped, {faults:.0f} pages a second read back{left}",
-        "Eviction does not look at swap: memory.available stays high while pods wait for the disk, and once swap is "
-        "full memory falls at once. Find the pods that swap (leadsman query pod_stalls), and give them a memory "
-        "limit or move one.",
+        "Eviction does not look at swap: available memory (memory.available) stays high while pods wait for the "
+        "disk, and once swap is full memory falls at once. Find the pods that swap (leadsman query pod_stalls), and "
+        "give them a memory limit or move one.",
     )
 
 

@@ -68,6 +68,18 @@ RESOURCES: Final[dict[str, str]] = {
 }
 """The starved resource, as events and messages name it (rules: eviction-messages)."""
 
+_MEASURED: Final = {
+    MEMORY_AVAILABLE: "memory",
+    ALLOCATABLE_MEMORY_AVAILABLE: "memory that pods may use",
+    NODEFS_AVAILABLE: "the node's file system",
+    NODEFS_INODES_FREE: "inodes of the node's file system",
+    IMAGEFS_AVAILABLE: "the image file system",
+    IMAGEFS_INODES_FREE: "inodes of the image file system",
+    CONTAINERFS_AVAILABLE: "the file system of containers",
+    CONTAINERFS_INODES_FREE: "inodes of the file system of containers",
+    PID_AVAILABLE: "process IDs",
+}
+
 
 class Layout(StrEnum):
     """How a node's file systems are shared between pods' data, images and writable layers (rules: eviction-loop,
@@ -87,6 +99,11 @@ class Observed(NamedTuple):
 
     available: int
     capacity: int
+
+
+def measured(signal: str) -> str:
+    """What an eviction signal is about, as inodes of the node's file system; an unknown signal as it is."""
+    return _MEASURED.get(signal, signal)
 
 
 def observe(sample: NodeSample) -> dict[str, Observed]:

@@ -274,3 +274,19 @@ def test_times_are_in_the_zone_of_the_reader_and_utc_without_scripts(site: str, 
     assert "2026-11-21 09:41:12 to 2026-11-21 09:59:01 GMT+5:30" in here["text"]
     assert "2026-11-21 04:11:12 to 2026-11-21 04:29:01 UTC" in without["text"]
     assert "nearest to a threshold" in without["text"]
+
+
+def test_of_a_range_without_the_node_a_link_leads_to_one_that_has_it(site: str, tmp_path: Path) -> None:
+    before = f"{site}/node?node={quote(NODE)}&since=2026-11-20T00:00:00Z&until=2026-11-20T01:00:00Z"
+    home = ["read", "home", "document.querySelector('main p:last-child a').search"]
+    there = ["follow", "main a[href^='/node?']", "**/node?**since=2026-11-21**"]
+    missing, found = browse(
+        [{"url": before, "axe": True, "actions": [home]}, {"url": before, "actions": [there]}], tmp_path
+    )
+    assert "No such node in this range" in missing["text"]
+    assert f"Cluster lab has no node '{NODE}'" in missing["text"]
+    assert missing["read"]["home"].startswith("?cluster=lab&since=2026-11-20")
+    assert [each for each in missing["violations"] if each["impact"] in SERIOUS] == []
+    assert found["text"].count(NODE) > 0
+    assert "Room left" in found["text"]
+    assert (missing["dialogs"], missing["errors"], found["dialogs"], found["errors"]) == ([], [], [], [])

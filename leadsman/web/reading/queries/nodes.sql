@@ -1,4 +1,4 @@
--- Each node as it was last seen
+-- Each node as it was last seen, and those that were deleted in the range; one that is asked for whenever it was
 SELECT
     node,
     max(ts) AS seen_at,
@@ -7,5 +7,5 @@ FROM nodes
 WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
     AND ({node:String} = '' OR node = {node:String})
 GROUP BY node
-HAVING NOT state.3
+HAVING NOT state.3 OR seen_at >= {since:DateTime64(6)} OR {node:String} != ''
 ORDER BY node

@@ -1,5 +1,6 @@
 """What needs attention of one node: its own part of the cluster's, with its own counts."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -12,7 +13,7 @@ from leadsman.web.reading.scope import Asked, choose
 from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, node_of
 from sql.database.open import Database
-from streams.fold.findings import Eviction, NodeEvent, NodeRow, PodBinding, PodEnd, SourceError
+from streams.fold.findings import Eviction, EvictionSignal, NodeEvent, NodeRow, PodBinding, PodEnd, SourceError
 
 GIB = 1 << 30
 END = T0 + timedelta(minutes=1)
@@ -103,3 +104,32 @@ def test_a_node_without_statistics_is_not_called_well(database: Database) -> Non
     page = node_of(database, Request.of({"node": "n"}), lambda: END) or ""
     assert "No recent statistics" in page
     assert "Its room and pressure ahead are not known." in page
+
+
+def opened(page: str) -> tuple[list[str], list[str]]:
+    """The titles of the cards that are open on a node's page, of now and of the range."""
+    part = page[page.index(CARDS) : page.index("</section>", page.index(CARDS))]
+    columns = re.sub(r"<details.*?</details>", "", part, flags=re.DOTALL).split('<h2 class="when">')[1:]
+    now, earlier = (re.findall(r"<h3><a [^>]*>([^<]*)</a>", column) for column in columns)
+    return now, earlier
+
+
+def test_what_is_critical_now_is_open_on_a_node_s_page_and_of_the_range_the_first(database: Database) -> None:
+    """Not Ready, four signals below their thresholds, two of them folded; and the warnings of the range."""
+    signals = ("memory.available", "nodefs.available", "nodefs.inodesFree", "pid.available")
+    store(
+        database,
+        row(NodeRow, node="n", uid="n", ready=False, ready_since=T0),
+        *(row(EvictionSignal, node="n", signal=each, available=1, capacity=9, hard_threshold=2, hard_met=True)
+          for each in signals),
+        *(row(NodeEvent, node="n", type="Warning", reason=reason, object_kind="Node", object_name="n", name=reason,
+              occurrences=1, count=1, observed_at=T0) for reason in ("Rebooted", "Odd", "Strange")),
+    )  # fmt: skip
+    store_samples(database, summary(T0, "n", (), memory_available_bytes=1, memory_working_set_bytes=8))
+    now, earlier = opened(node_of(database, Request.of({"node": "n"}), lambda: END) or "")
+    assert now == [
+        "Not Ready",
+        "Memory is below its hard threshold",
+        "The node&#39;s file system is below its hard threshold",
+    ]
+    assert len(earlier) == 1

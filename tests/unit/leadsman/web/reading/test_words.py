@@ -1,12 +1,9 @@
 """Amounts and times in words."""
 
-import re
-
 import pytest
 
 from common.amounts import some
-from leadsman.web.reading.words import amount, duration, measured, percent, plainly, resource, sentence, size
-from streams.rules.eviction.signals import SIGNALS
+from leadsman.web.reading.words import amount, duration, percent, plainly, resource, sentence, size
 
 
 @pytest.mark.parametrize(
@@ -28,13 +25,6 @@ def test_an_amount_is_told_in_the_unit_of_its_signal() -> None:
     assert amount(1 << 30, "memory.available") == "1.00 GiB"
     assert amount(12_600_000, "nodefs.inodesFree") == "12.6 M inodes"
     assert amount(4096, "pid.available") == "4,096 processes"
-
-
-def test_every_signal_is_told_without_the_kubelet_s_spelling() -> None:
-    told = [measured(signal) for signal in SIGNALS]
-    assert len(set(told)) == len(SIGNALS)
-    assert [text for text in told if re.search(r"[a-z][A-Z]|\.|fs", text)] == []
-    assert measured("of.tomorrow") == "of.tomorrow"
 
 
 def test_cpu_is_told_in_cpus_and_memory_in_bytes() -> None:

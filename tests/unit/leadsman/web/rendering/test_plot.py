@@ -12,8 +12,9 @@ from leadsman.web.reading.charts import Chart, Forecast, Line, Threshold
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.scope import Scope
 from leadsman.web.reading.timeline import Happening
+from leadsman.web.rendering.frame import HEIGHT, TOP
 from leadsman.web.rendering.lanes import PlotLane, lanes_of, pressure_of
-from leadsman.web.rendering.plot import HEIGHT, TOP, Plot, axis_of, plot_of, spark
+from leadsman.web.rendering.plot import Plot, axis_of, plot_of, spark
 from leadsman.web.site.pages import Request, node_of
 from sql.database.open import Database
 from streams.fold.findings import EvictionSignal

@@ -115,7 +115,7 @@ def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere() -> None:
         ("/?cluster=c&q=%3Cscript%3E&show=attention", 200, "&lt;script&gt;"),
         ("/node?node=" + quote(NODE), 200, ") node &lt;b&gt;&amp;1 "),
         ("/node?node=%3Cimg%3E", 404, "has no node &#39;&lt;img&gt;&#39;"),
-        ("/node", 404, "has no node"),
+        ("/node", 404, "names no node"),
         ("/none", 404, "There is no such page"),
         ("/static/README.md", 404, "There is no such page"),
         ("/static/..%2frender.py", 404, "There is no such page"),

@@ -1,9 +1,11 @@
 """EvictionThresholdNear: how near a threshold is, which signal counts, and what image GC does about it."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.alert_log import GIB, AlertLog, at, changed, image_gc, signal
+from streams.rules.eviction.signals import RESOURCES, SIGNALS, measured
 
 FIRING = ["firing EvictionThresholdNear"]
 
@@ -50,8 +52,51 @@ def test_signals_of_one_resource_are_one_alert_that_names_the_nearest() -> None:
         signal("nodefs.inodesFree", seconds_to_hard=10.0, available=5, hard_threshold=4),
     )
     assert [labels["resource"] for labels in log.labels] == ["ephemeral-storage", "inodes"]
-    assert "containerfs.available meets in 20 s its hard eviction threshold" in log.summaries[0]
-    assert "5 inodes left, threshold 4 inodes" in log.summaries[1]
+    disk, inodes = log.summaries
+    assert disk == (
+        "Node n: the file system of containers (containerfs.available): 5.00 GiB available, "
+        "and the hard eviction threshold of 1.00 GiB is met in 20 s"
+    )
+    assert inodes == (
+        "Node n: inodes of the node's file system (nodefs.inodesFree): 5 inodes available, "
+        "and the hard eviction threshold of 4 inodes is met in 10 s"
+    )
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_a_signal_is_told_in_words_and_then_once_as_the_kubelet_spells_it(name: str) -> None:
+    for near in (
+        {"hard_met": True, "seconds_to_hard": 0.0},
+        {"seconds_to_soft": 0.0, "soft_met": True},
+        {"seconds_to_hard": 1.0},
+    ):
+        log = AlertLog()
+        log(0, signal(name, soft_threshold=2 * GIB, soft_grace_seconds=90.0, **near))
+        (summary,), (description,) = log.summaries, log.descriptions
+        assert summary.startswith(f"Node n: {measured(name)} ({name}): ")
+        assert f"{summary} {description}".count(name) == 1
+        assert [labels["resource"] for labels in log.labels] == [RESOURCES[name]]
+
+
+def test_of_a_soft_threshold_the_description_has_the_grace_period() -> None:
+    log = AlertLog()
+    log(
+        0,
+        signal(
+            available=GIB,
+            hard_threshold=0,
+            soft_threshold=2 * GIB,
+            soft_grace_seconds=90.0,
+            seconds_to_soft=0.0,
+            soft_met=True,
+        ),
+    )
+    assert log.summaries == [
+        "Node n: memory (memory.available): 1.00 GiB available, below the soft eviction threshold of 2.00 GiB"
+    ]
+    assert log.descriptions[0].startswith(
+        "Below the threshold for longer than its grace period, 1 min 30 s, the kubelet"
+    )
 
 
 def test_the_rules_choose_the_time_and_the_summary_has_the_band() -> None:
@@ -62,7 +107,7 @@ def test_the_rules_choose_the_time_and_the_summary_has_the_band() -> None:
         log(30, near)
     assert likely.summaries == []
     (summary,) = earliest.summaries
-    assert "meets between 10 min and 40 min from now, most likely in 20 min, its hard eviction threshold" in summary
+    assert summary.endswith(" is met between 10 min and 40 min from now, most likely in 20 min")
 
 
 def test_where_image_gc_acts_first_it_is_quiet_until_the_threshold_is_met() -> None:
@@ -114,7 +159,10 @@ def test_a_signal_without_any_threshold_fires_when_little_is_left() -> None:
     assert log(70, low) == []
     assert log(100, low) == FIRING
     assert [labels["resource"] for labels in log.labels] == ["ephemeral-storage"]
-    assert "nodefs.available has no eviction threshold and runs out (4.00 GiB left, 4.0 %)" in log.summaries[0]
+    assert log.summaries == [
+        "Node n: the node's file system (nodefs.available): 4.00 GiB available, 4.0 %, and no eviction threshold"
+    ]
+    assert "Set nodefs.available in evictionHard" in log.descriptions[0]
 
 
 def test_a_threshold_of_another_signal_of_the_same_file_system_guards_it() -> None:
@@ -140,7 +188,8 @@ def test_a_threshold_that_is_near_is_named_before_a_signal_that_has_none() -> No
     log = AlertLog()
     bare = signal("imagefs.available", hard_threshold=None, available=0, capacity=7 * GIB)
     log(0, bare, signal("nodefs.available", hard_met=True, seconds_to_hard=0.0))
-    assert "nodefs.available is below its hard eviction threshold" in log.summaries[0]
+    assert "the node's file system (nodefs.available): " in log.summaries[0]
+    assert log.summaries[0].endswith(", below the hard eviction threshold of 1.00 GiB")
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(0, 8), st.integers(0, 8))

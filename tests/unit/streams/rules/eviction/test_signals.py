@@ -1,9 +1,20 @@
 """Signals and layouts from a summary (rules: eviction-signals, eviction-loop)."""
 
+import re
+
 import pytest
 
 from ingest.model.samples import NodeSample
-from streams.rules.eviction.signals import CONDITIONS, RESOURCES, SIGNALS, Layout, Observed, layout_of, observe
+from streams.rules.eviction.signals import (
+    CONDITIONS,
+    RESOURCES,
+    SIGNALS,
+    Layout,
+    Observed,
+    layout_of,
+    measured,
+    observe,
+)
 
 GI = 2**30
 
@@ -168,3 +179,10 @@ def test_inodes_that_only_one_side_tells_do_not_separate() -> None:
 
 def test_the_recorded_node_has_a_single_file_system() -> None:
     assert layout_of(RECORDED) is Layout.SINGLE
+
+
+def test_every_signal_is_told_without_the_kubelet_s_spelling() -> None:
+    told = [measured(signal) for signal in SIGNALS]
+    assert len(set(told)) == len(SIGNALS)
+    assert [text for text in told if re.search(r"[a-z][A-Z]|\.|fs", text)] == []
+    assert measured("of.tomorrow") == "of.tomorrow"
