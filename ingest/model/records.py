@@ -156,6 +156,28 @@ class NumaUsageRecord(Record, frozen=True, tag="numa_usage"):
     pods: list[NumaPodMemory] = []
 
 
+class CgroupThrottling(msgspec.Struct, frozen=True, gc=False):
+    """Counters since the cgroup was made."""
+
+    container: str
+    """Its id; empty for the pod's own cgroup."""
+    periods: int
+    """In which its quota was enforced, whether it was used up or not."""
+    throttled_periods: int
+    throttled_nanoseconds: int = 0
+
+
+class PodThrottling(msgspec.Struct, frozen=True):
+    uid: str
+    cgroups: list[CgroupThrottling]
+
+
+class CpuThrottlingRecord(Record, frozen=True, tag="cpu_throttling"):
+    """How often CPU quotas held the pods of a machine back. A container that is not in it had no period."""
+
+    pods: list[PodThrottling]
+
+
 class PodResourcesRecord(Record, frozen=True, tag="podresources"):
     """What the kubelet's podresources service returned (rules: podresources)."""
 
@@ -319,6 +341,7 @@ _Record: TypeAlias = (
     | MemoryManagerRecord
     | CpuTopologyRecord
     | NumaUsageRecord
+    | CpuThrottlingRecord
     | PodResourcesRecord
     | NodeResourceTopologyRecord
     | NodeNumaRecord

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -21,11 +21,13 @@ from ingest.files.envelope import encode_line
 from ingest.files.rotate import Rotation, open_capture
 from ingest.model.observation import Observation
 from ingest.model.reports import Failure, agent_bookmark, error_observation
+from ingest.node.cgroups import read_cpu_throttling
 from ingest.node.host import CannotReadError, is_there, read_file
 from ingest.node.numa_usage import NumaUsage
 from ingest.node.podresources_api import read_podresources
 from ingest.node.sysfs import read_caches, read_cpu_topology, read_distances
 from ingest.normalize.redact import redact
+from ingest.resources.cpu_throttling import CPU_THROTTLING
 from ingest.resources.cpu_topology import CPU_TOPOLOGY
 from ingest.resources.numa_usage import NUMA_USAGE
 from ingest.resources.podresources import PODRESOURCES
@@ -37,6 +39,8 @@ FULL_SECONDS: Final = 600.0
 """How often everything is emitted, changed or not, so that a reader who starts in the middle catches up."""
 SIGN_SECONDS: Final = 60.0
 """Between two signs of life, and the most between two looks: an agent not heard for 2 minutes is silent."""
+SAMPLE_SECONDS: Final = 60.0
+"""Between two samples of what changes all the time."""
 ROTATION: Final = Rotation(limit_bytes=16 * 1024 * 1024, limit_seconds=86_400.0, compression="gzip", keep=30)
 """Of a folder on the machine's own disk: a month, and never more than 480 MiB."""
 
@@ -167,7 +171,8 @@ def _resources(root: Path, clock: Clock) -> dict[str, Read]:
     return {
         CPU_TOPOLOGY.name: partial(_cpu_topology, root),
         **{each.name: partial(_json_file, root / each.file) for each in OF_NODES if each.file},
-        NUMA_USAGE.name: partial(_numa_usage, NumaUsage(root, clock)),
+        NUMA_USAGE.name: _Sampled(NumaUsage(root), clock),
+        CPU_THROTTLING.name: _Sampled(partial(read_cpu_throttling, root), clock),
         PODRESOURCES.name: _PodResources(root / "var/lib/kubelet/pod-resources/kubelet.sock"),
     }
 
@@ -179,9 +184,21 @@ def _cpu_topology(root: Path) -> bytes:
     )
 
 
-def _numa_usage(read: NumaUsage) -> bytes | None:
-    sample = read()
-    return None if sample is None else msgspec.json.encode(sample)
+class _Sampled:
+    """What it reads, and the same until a minute later. What cannot be read is tried again at the next look."""
+
+    def __init__(self, read: Callable[[], dict[str, Any] | None], clock: Clock) -> None:
+        self._read = read
+        self._clock = clock
+        self._read_at: float | None = None
+        self._data: bytes | None = None
+
+    def __call__(self) -> bytes | None:
+        now = self._clock.monotonic()
+        if self._read_at is None or now - self._read_at >= SAMPLE_SECONDS:
+            sample = self._read()
+            self._data, self._read_at = None if sample is None else msgspec.json.encode(sample), now
+        return self._data
 
 
 def _json_file(path: Path) -> bytes:

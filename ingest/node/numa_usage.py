@@ -5,17 +5,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from common.clock import SYSTEM, Clock
+from ingest.node.cgroups import pod_cgroups
 from ingest.node.host import CannotReadError, is_there, read_file
 from ingest.node.sysfs import ids_in, read_cpu_topology
 
-SECONDS: Final = 60.0
-"""Between two samples."""
 _MEMORY: Final = re.compile(r"(MemTotal|MemFree|HugePages_Total|HugePages_Free): +([0-9]{1,15})")
 _HUGE: Final = re.compile(r"hugepages-([0-9]{1,9})kB")
-_POD: Final = re.compile(
-    r"(?:kubepods-(?:burstable-|besteffort-)?)?pod([0-9a-f]{8}[-_][0-9a-f_-]{20,40})(?:\.slice)?"
-)
 _OF_NODE: Final = re.compile(r" N([0-9]{1,6})=([0-9]{1,19})")
 _COUNTED: Final = frozenset({"anon", "file"})
 _CPU: Final = re.compile(r"^cpu([0-9]{1,6}) ([0-9 ]+)$", re.MULTILINE)
@@ -26,23 +21,14 @@ _KINDS: Final = 8
 
 
 class NumaUsage:
-    """A sample of the machine below `root`, and the same one until a minute later."""
+    """Samples of the machine below `root`."""
 
-    def __init__(self, root: Path, clock: Clock = SYSTEM) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root
-        self._clock = clock
-        self._sampled_at: float | None = None
-        self._sample: dict[str, Any] | None = None
         self._ticks: dict[int, tuple[int, int]] = {}
 
     def __call__(self) -> dict[str, Any] | None:
         """None where the machine has no NUMA nodes. Raises CannotReadError."""
-        now = self._clock.monotonic()
-        if self._sampled_at is None or now - self._sampled_at >= SECONDS:
-            self._sample, self._sampled_at = self._sampled(), now
-        return self._sample
-
-    def _sampled(self) -> dict[str, Any] | None:
         folder = self._root / "sys/devices/system/node"
         numa_nodes = ids_in(folder, "node")
         if not any(is_there(folder / f"node{numa}" / "meminfo") for numa in numa_nodes):
@@ -102,8 +88,7 @@ def _count(path: Path) -> int:
 
 def _pods(root: Path) -> Iterator[dict[str, Any]]:
     """Of cgroups v2, by uid; a pod that ends while it is read is left out."""
-    for path in sorted(_pod_folders(root)):
-        named = _POD.fullmatch(path.name)
+    for uid, path in pod_cgroups(root):
         try:
             text = read_file(path / "memory.numa_stat")
         except CannotReadError:
@@ -113,15 +98,5 @@ def _pods(root: Path) -> Iterator[dict[str, Any]]:
             kind, _, rest = line.partition(" ")
             for numa, amount in _OF_NODE.findall(f" {rest}") if kind in _COUNTED else ():
                 bytes_of[int(numa)] = bytes_of.get(int(numa), 0) + int(amount)
-        if named is not None and bytes_of:
-            yield {"uid": named[1].replace("_", "-"), "numa_bytes": bytes_of}
-
-
-def _pod_folders(root: Path) -> Iterator[Path]:
-    for top in ("kubepods.slice", "kubepods"):
-        for group in ("", "kubepods-burstable.slice", "kubepods-besteffort.slice", "burstable", "besteffort"):
-            folder = root / top / group
-            try:
-                yield from (each for each in folder.iterdir() if _POD.fullmatch(each.name))
-            except OSError:
-                continue
+        if bytes_of:
+            yield {"uid": uid, "numa_bytes": bytes_of}

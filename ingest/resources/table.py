@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ingest.resources.checkpoints import CPU_MANAGER_STATE, MEMORY_MANAGER_STATE
 from ingest.resources.configz import CONFIGZ
+from ingest.resources.cpu_throttling import CPU_THROTTLING
 from ingest.resources.cpu_topology import CPU_TOPOLOGY
 from ingest.resources.events import EVENTS
 from ingest.resources.metrics import METRICS
@@ -33,6 +34,7 @@ TABLE: Final[tuple[Resource[Any], ...]] = (
     METRICS,
     PODRESOURCES,
     NUMA_USAGE,
+    CPU_THROTTLING,
     SCHEDULER_CACHE,
 )
 

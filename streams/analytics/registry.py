@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from streams.alerting.engine import alert_reducers
 from streams.analytics import (
+    cpu_throttling,
     kubelet_settings,
     node_events,
     node_fit,
@@ -39,6 +40,7 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     image_gc.REDUCER,
     node_fit.REDUCER,
     node_stalls.REDUCER,
+    cpu_throttling.REDUCER,
     pod_ends.REDUCER,
     resizes.REDUCER,
     settings_warnings.REDUCER,

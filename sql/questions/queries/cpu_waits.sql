@@ -4,8 +4,8 @@
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT
-    cluster, node, namespace, pod, verdict, round(some_percent, 1) AS some_percent, round(used_millicores) AS used_millicores,
-    request_millicores, limit_millicores, round(neighbours_over_millicores) AS neighbours_over_millicores, ts
+    cluster, node, namespace, pod, verdict, round(some_percent, 1) AS some_percent, round(throttled_percent, 1) AS throttled_percent,
+    round(used_millicores) AS used_millicores, request_millicores, limit_millicores, round(neighbours_over_millicores) AS neighbours_over_millicores, ts
 FROM pod_cpu
 WHERE ({node:String} = '' OR node = {node:String}) AND verdict != ''
     AND ({cluster:String} = '' OR cluster = {cluster:String})

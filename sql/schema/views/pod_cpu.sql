@@ -5,8 +5,9 @@
 -- column request_millicores: Its request
 -- column limit_millicores: Its limit; null where a container has none
 -- column some_percent: Time in percent for which some task of the pod waited for CPU; null where it is not known
+-- column throttled_percent: Periods in percent in which the CPU quota of the pod or of a container was used up: of the cgroup of the pod for which it is most; null where no agent tells
 -- column neighbours_over_millicores: CPU that other pods of the node used above their requests
--- column verdict: at_limit: it uses what its limit allows; neighbours_likely: below its request and without a limit of the pod it waits while others use more than theirs, though a container of it may have a limit; over_request: it waits, and uses more than it requests; inconclusive: it waits, and a limit may hold back what is short; empty where it does not wait
+-- column verdict: at_limit: it is throttled in 5 percent of its periods or more, or, where that is not known, uses what its limit allows; neighbours_likely: below its request it waits while others use more than theirs, and it was never throttled, or, where that is not known, has no limit as a pod; over_request: the same where it uses more than it requests; inconclusive: it waits, and a limit or its own threads may hold it back; empty where it neither waits nor is throttled
 -- column window_seconds: From the first sample that counts to the last
 CREATE OR REPLACE VIEW pod_cpu AS
 WITH
@@ -27,6 +28,21 @@ WITH
         WHERE (s.cluster, s.node, toStartOfInterval(s.ts, toIntervalMinute(5))) IN (SELECT cluster, node, piece FROM recent)
         GROUP BY cluster, node, namespace, pod, uid
     ),
+    throttled AS
+    (
+        -- A container that is not in a sample had no period until then. A counter that went back is not known.
+        SELECT
+            cluster, node, uid,
+            argMin(mapFromArrays(t.containers, arrayZip(t.periods, t.throttled_periods)), t.ts) AS before,
+            argMax(arrayZip(t.containers, t.periods, t.throttled_periods), t.ts) AS after,
+            arrayMap(each -> (each.2 - before[each.1].1, each.3 - before[each.1].2), after) AS grown,
+            if(min(t.ts) = max(t.ts) OR arrayExists(each -> each.2 < 0 OR each.1 < each.2, grown), NULL,
+                arrayMax(arrayMap(each -> 100 * each.2 / greatest(each.1, 1), grown))) AS percent
+        FROM cpu_throttling AS t
+        WHERE (t.cluster, t.node, toStartOfInterval(t.ts, toIntervalMinute(5))) IN (SELECT cluster, node, piece FROM recent)
+            AND notEmpty(t.containers)
+        GROUP BY cluster, node, uid
+    ),
     used AS
     (
         SELECT
@@ -34,9 +50,10 @@ WITH
             r.seconds AS seconds, g.qos_class AS qos_class, g.cpu_request_millicores AS request,
             g.cpu_quota_microseconds / 100 AS limit_cpu, r.rates[1] / 1000000 AS used_cpu,
             if(r.rates[2] IS NULL, NULL, least(100, r.rates[2] / 10000000)) AS waits,
-            greatest(0, coalesce(used_cpu, 0) - request) AS over
+            greatest(0, coalesce(used_cpu, 0) - request) AS over, t.percent AS throttled
         FROM read AS r
         INNER JOIN pod_cgroups AS g ON g.cluster = r.cluster AND g.node = r.node AND g.uid = r.uid
+        LEFT JOIN throttled AS t ON t.cluster = r.cluster AND t.node = r.node AND t.uid = r.uid
     )
 SELECT
     cluster,
@@ -50,12 +67,15 @@ SELECT
     request AS request_millicores,
     limit_cpu AS limit_millicores,
     waits AS some_percent,
+    throttled AS throttled_percent,
     sum(over) OVER (PARTITION BY cluster, node) - over AS neighbours_over_millicores,
     multiIf(
-        coalesce(used_cpu >= 0.95 * limit_cpu, false), 'at_limit',
+        coalesce(throttled >= 5, used_cpu >= 0.95 * limit_cpu, false), 'at_limit',
         coalesce(waits, 0) < 5, '',
-        limit_cpu IS NOT NULL OR used_cpu IS NULL, 'inconclusive',
+        coalesce(throttled > 0, limit_cpu IS NOT NULL) OR used_cpu IS NULL, 'inconclusive',
         used_cpu > request, 'over_request',
+        -- it may have CPUs of its own, which no neighbour takes
+        qos_class = 'Guaranteed' AND request >= 1000, 'inconclusive',
         neighbours_over_millicores > 0, 'neighbours_likely',
         'inconclusive') AS verdict,
     seconds AS window_seconds

@@ -22,7 +22,7 @@ from streams.fold.findings.numa import (
     NumaUsage,
     NumaWhatif,
 )
-from streams.fold.findings.pods import PodBinding, PodEnd, Resize, StorageLimit
+from streams.fold.findings.pods import CpuThrottling, PodBinding, PodEnd, Resize, StorageLimit
 from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row
 from streams.fold.findings.scheduling import SchedulerBlindSpot, SchedulingFailure
 from streams.fold.findings.sources import DeadLetter, SourceError
@@ -32,6 +32,7 @@ __all__ = [
     "NEVER_REPLACED",
     "TABLES",
     "Alert",
+    "CpuThrottling",
     "DeadLetter",
     "Eviction",
     "EvictionSignal",

@@ -114,3 +114,18 @@ class Resize(NamedTuple):
     """What the pod would request, in base units, cpu in millicores."""
     running: dict[str, int]
     """What it runs with: the larger of what is allocated and what is actual."""
+
+
+@row(table="cpu_throttling", high_rate=True)
+class CpuThrottling(NamedTuple):
+    """Counters since each cgroup was made."""
+
+    cluster: str
+    ts: datetime
+    node: str
+    uid: str
+    containers: list[str]
+    """Their ids; empty for the pod's own cgroup. A container that is not in it had no period."""
+    periods: list[int]
+    throttled_periods: list[int]
+    throttled_nanoseconds: list[int]

@@ -1,18 +1,23 @@
-"""The on-node agent beside a real kubelet: its files, its socket and the machine's own sysfs
-(rules: cpu-checkpoint, memory-checkpoint, podresources, cpu-topology).
+"""The on-node agent beside a real kubelet: its files, its socket and the machine's own sysfs, and real cgroups
+(rules: cpu-checkpoint, memory-checkpoint, podresources, cpu-topology, cpu-contention).
 """
 
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from components.cluster import cgroups
 from components.cluster.kubelet import RealNode
 from ingest.model.cpuset import parse_cpuset
 from ingest.model.podresources import ContainerResources
 from ingest.model.records import (
     CpuManagerRecord,
+    CpuThrottlingRecord,
     CpuTopologyRecord,
     MemoryManagerRecord,
     NumaUsageRecord,
@@ -22,11 +27,14 @@ from ingest.node.agent import Agent, AgentSettings
 from ingest.normalize.normalize import normalize
 from streams.rules.numa.cpu_checkpoint import parse_cpu_manager_state
 from streams.rules.numa.memory_checkpoint import parse_memory_manager_state
+from waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("cluster")
 
 NAME = "agent-pinned"
 ONE_CPU = {"cpu": "1", "memory": "32Mi"}
+UID = "0a1b2c3d-0000-1111-2222-333344445555"
+CONTAINER = "c0" * 32
 
 
 @pytest.fixture
@@ -73,3 +81,58 @@ def test_the_pinned_cpu_is_seen_from_the_checkpoint_and_from_podresources(
     assert (pod.namespace, pod.containers) == ("default", (ContainerResources(name="w", cpu_ids=tuple(held)),))
     assert pods.allocatable is not None
     assert set(pods.allocatable.cpu_ids) == machine - {0}
+
+
+@pytest.fixture
+def pod_cgroup() -> Iterator[tuple[Path, Path]]:
+    """A hierarchy of our own with the CPU controller, of whichever version, and the cgroup of a pod in it."""
+    name = f"leadsman-{os.getpid()}"
+    levels = [name, f"{name}/kubepods", f"{name}/kubepods/burstable", f"{name}/kubepods/burstable/pod{UID}"]
+    try:
+        for level in levels:
+            cgroups.make(level)
+        counted = [each for each in cgroups.hierarchies() if _counts_periods(each / levels[-1])]
+    except OSError as error:
+        pytest.skip(f"no cgroup can be made here: {error.strerror}")
+    else:
+        if not counted:
+            pytest.skip("no cgroup file system with the CPU controller is here")
+        yield counted[0] / name, counted[0] / levels[-1]
+    finally:
+        cgroups.end_processes(name)
+        cgroups.remove(name)
+
+
+def _counts_periods(group: Path) -> bool:
+    return (group / "cpu.stat").exists() and "nr_periods" in (group / "cpu.stat").read_text()
+
+
+def test_what_the_kernel_throttles_is_counted_of_the_container_alone(
+    pod_cgroup: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """A container may use a tenth of a CPU and wants all of it; its pod has no quota."""
+    hierarchy, pod = pod_cgroup
+    container = pod / CONTAINER
+    container.mkdir()
+    is_v1 = (container / "cpu.cfs_quota_us").exists()
+    (container / ("cpu.cfs_quota_us" if is_v1 else "cpu.max")).write_text("10000")
+    mounted = tmp_path / "sys/fs/cgroup"
+    mounted.parent.mkdir(parents=True)
+    if is_v1:
+        mounted.mkdir()
+    (mounted / "cpu" if is_v1 else mounted).symlink_to(hierarchy)
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        try:
+            (container / "cgroup.procs").write_text(str(busy.pid))
+            eventually("a throttled period", lambda: "nr_throttled 0\n" not in (container / "cpu.stat").read_text())
+            seen = Agent(AgentSettings("lab", "n", tmp_path)).look()
+        finally:
+            busy.kill()
+    ((record,),) = [normalize(each) for each in seen if each.resource == "cpu_throttling"]
+    assert isinstance(record, CpuThrottlingRecord)
+    ((own, limited),) = [each.cgroups for each in record.pods if each.uid == UID]
+    assert (own.container, own.periods, own.throttled_periods) == ("", 0, 0)
+    assert limited.container == CONTAINER
+    assert 0 < limited.throttled_periods <= limited.periods
+    # 10 of 100 ms are its own
+    assert limited.throttled_nanoseconds > 10_000_000

@@ -20,6 +20,7 @@ from ingest.files.lines import SourceFile
 from ingest.model.observation import Observation, Observed
 from ingest.model.records import (
     CpuManagerRecord,
+    CpuThrottlingRecord,
     CpuTopologyRecord,
     HeardRecord,
     MemoryManagerRecord,
@@ -110,6 +111,21 @@ def test_what_changed_is_told_alone(agent: Agent, root: Path, time: FakeClock) -
         b'{"policyName":"none"}',
         time.now(),
     )
+
+
+def test_counters_are_told_once_a_minute(agent: Agent, root: Path, time: FakeClock) -> None:
+    """A record for the node, whatever the number of its pods."""
+    seen = []
+    for periods in range(13):  # two minutes, looked at every ten seconds
+        for pod in ("11111111-0000", "22222222-0000"):
+            folder = root / f"sys/fs/cgroup/kubepods/burstable/pod{pod}-0000-0000-000000000000"
+            write(folder / "cpu.stat", f"nr_periods {periods}\nnr_throttled 0\nthrottled_usec 0\n")
+        seen += [(time.seconds, each) for each in agent.look() if each.resource == "cpu_throttling"]
+        time.seconds += 10
+    assert [seconds for seconds, _ in seen] == [0, 60, 120]
+    (record,) = normalize(seen[-1][1])
+    assert isinstance(record, CpuThrottlingRecord)
+    assert [(pod.uid[:8], pod.cgroups[0].periods) for pod in record.pods] == [("11111111", 12), ("22222222", 12)]
 
 
 def test_everything_is_told_every_10_minutes(agent: Agent, time: FakeClock) -> None:

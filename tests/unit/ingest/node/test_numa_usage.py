@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from fakes.clock import FakeClock
 from fakes.machine import Thread, write, write_sysfs
 from ingest.node.host import CannotReadError
-from ingest.node.numa_usage import SECONDS, NumaUsage
+from ingest.node.numa_usage import NumaUsage
 from ingest.node.sysfs import read_caches, read_distances
 
 UID = "0a1b2c3d-0000-1111-2222-333344445555"
@@ -38,8 +37,8 @@ def stat(root: Path, busy: tuple[int, int], idle: tuple[int, int]) -> None:
     write(root / "proc/stat", "cpu  9 9 9 9\n" + "\n".join(lines) + "\n")
 
 
-def sampled(root: Path, time: FakeClock | None = None) -> dict[str, Any]:
-    found = NumaUsage(root, (time or FakeClock()).clock)()
+def sampled(root: Path) -> dict[str, Any]:
+    found = NumaUsage(root)()
     assert found is not None
     return found
 
@@ -60,12 +59,9 @@ def test_memory_and_huge_pages_of_each_numa_node(tmp_path: Path) -> None:
 
 def test_cpu_time_is_that_since_the_sample_before(tmp_path: Path) -> None:
     machine(tmp_path)
-    time = FakeClock()
-    usage = NumaUsage(tmp_path, time.clock)
-    first = usage()
+    usage = NumaUsage(tmp_path)
+    usage()
     stat(tmp_path, busy=(75, 0), idle=(25, 50))
-    assert usage() == first  # within the minute
-    time.seconds += SECONDS
     found = usage()
     assert found is not None
     assert [each["cpu_busy_ratio"] for each in found["numa_usage"]] == [0.75, 0.0]
@@ -94,7 +90,7 @@ def test_where_the_memory_of_a_pod_lies(folder: str, tmp_path: Path) -> None:
 
 
 def test_a_machine_without_numa_nodes_has_no_use_of_them(tmp_path: Path) -> None:
-    assert NumaUsage(tmp_path, FakeClock().clock)() is None
+    assert NumaUsage(tmp_path)() is None
 
 
 def test_meminfo_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from components.rows import T0, dicts, row, store, store_samples, summary
 from sql.database.open import Database
 from sql.questions.queries import run, saved_query
-from streams.fold.findings import NodeFit, PodBinding
+from streams.fold.findings import CpuThrottling, NodeFit, PodBinding
 
 SECOND = 10**9
 
@@ -29,6 +29,20 @@ def used(name: str, cpus: float, waits: float | None = 0.0) -> tuple[dict[str, A
     ]
     first, last = ({"namespace": "ns", "pod": name, "uid": name, **each} for each in totals)
     return first, last
+
+
+def throttled(name: str, minute: int, **cgroups: tuple[int, int]) -> CpuThrottling:
+    """Periods and throttled ones by container; `pod` is the pod's own cgroup."""
+    return row(
+        CpuThrottling,
+        ts=T0 + timedelta(minutes=minute),
+        node="n",
+        uid=name,
+        containers=[each.removeprefix("pod") for each in cgroups],
+        periods=[periods for periods, _ in cgroups.values()],
+        throttled_periods=[throttled for _, throttled in cgroups.values()],
+        throttled_nanoseconds=[0 for _ in cgroups],
+    )
 
 
 def sampled(db: Database, *pods: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -68,6 +82,59 @@ def test_who_holds_a_pod_back_is_its_limit_itself_or_likely_its_neighbours(node:
     # 1,500 of greedy and 480 of capped; its own use counts for nobody
     assert round(short["neighbours_over_millicores"]) == 1980
     assert round(found["greedy"]["neighbours_over_millicores"]) == 480
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "percent", "verdict"),
+    [
+        # 5 % of 600 periods are 30; the container that is throttled most counts, the pod's own cgroup too
+        ({"pod": (600, 10)}, {"pod": (1200, 40)}, 5, "at_limit"),
+        ({"pod": (0, 0), "a": (0, 0)}, {"pod": (0, 0), "a": (600, 30), "b": (600, 150)}, 25, "at_limit"),
+        # too few to explain it, and not none
+        ({"pod": (600, 10)}, {"pod": (1200, 16)}, 1, "inconclusive"),
+        # the limit is not it: 1,500 of greedy's are
+        ({"pod": (600, 10)}, {"pod": (1200, 10)}, 0, "neighbours_likely"),
+        ({"pod": (600, 10), "a": (9, 9)}, {"pod": (1200, 10)}, 0, "neighbours_likely"),
+        ({"pod": (0, 0)}, {"pod": (0, 0)}, 0, "neighbours_likely"),
+        # not known: a counter went back, or cannot be, or there is one sample
+        ({"pod": (600, 10)}, {"pod": (500, 0)}, None, "inconclusive"),
+        ({"pod": (600, 10)}, {"pod": (700, 5)}, None, "inconclusive"),
+        ({"pod": (600, 10)}, {"pod": (610, 40)}, None, "inconclusive"),
+        ({"pod": (600, 10)}, {}, None, "inconclusive"),
+    ],
+)
+def test_throttled_periods_are_evidence_of_the_limit_and_none_that_it_is_not_it(
+    node: Database,
+    first: dict[str, tuple[int, int]],
+    last: dict[str, tuple[int, int]],
+    percent: float | None,
+    verdict: str,
+) -> None:
+    store(node, throttled("bursts", 0, **first), *([throttled("bursts", 1, **last)] if last else []))
+    found = sampled(node, GREEDY, used("bursts", 0.1, 0.1))
+    assert (found["bursts"]["throttled_percent"], found["bursts"]["verdict"]) == (percent, verdict)
+    assert found["greedy"]["throttled_percent"] is None
+
+
+def test_use_of_all_that_the_limit_allows_is_not_held_back_where_nothing_was_throttled(node: Database) -> None:
+    store(node, throttled("capped", 0, pod=(0, 0)), throttled("capped", 1, pod=(600, 0)))
+    assert sampled(node, CAPPED)["capped"]["verdict"] == "over_request"
+
+
+def test_a_throttled_pod_is_at_its_limit_where_its_waiting_is_not_known(node: Database) -> None:
+    store(node, throttled("bursts", 0, pod=(0, 0)), throttled("bursts", 1, pod=(600, 300)))
+    assert sampled(node, used("bursts", 0.1, None))["bursts"]["verdict"] == "at_limit"
+
+
+def test_throttling_of_another_time_is_not_that_of_now(node: Database) -> None:
+    store(node, throttled("bursts", -60, pod=(0, 0)), throttled("bursts", -59, pod=(600, 300)))
+    assert sampled(node, used("bursts", 0.1))["bursts"]["throttled_percent"] is None
+
+
+def test_neighbours_are_not_blamed_for_a_pod_that_may_have_cpus_of_its_own(node: Database) -> None:
+    store(node, bound("pinned", 1000, 1000, qos_class="Guaranteed"))
+    store(node, throttled("pinned", 0, pod=(0, 0)), throttled("pinned", 1, pod=(0, 0)))
+    assert sampled(node, GREEDY, used("pinned", 0.9, 0.2))["pinned"]["verdict"] == "inconclusive"
 
 
 def test_without_neighbours_over_their_requests_nobody_is_blamed(node: Database) -> None:

@@ -1,0 +1,66 @@
+"""How often quotas held pods back, by cgroups of both versions and drivers (rules: cpu-contention)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakes.machine import write
+from ingest.node.cgroups import read_cpu_throttling
+
+UID = "0a1b2c3d-0000-1111-2222-333344445555"
+CONTAINER = "c0" * 32
+SYSTEMD = f"kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{UID.replace('-', '_')}.slice"
+V2 = "usage_usec 900\nnr_periods {}\nnr_throttled {}\nthrottled_usec 7\nnr_bursts 0\n"
+V1 = "nr_periods {}\nnr_throttled {}\nthrottled_time 7000\n"
+
+
+def counters(container: str, periods: int, throttled: int) -> dict[str, Any]:
+    return {
+        "container": container,
+        "periods": periods,
+        "throttled_periods": throttled,
+        "throttled_nanoseconds": 7000,
+    }
+
+
+@pytest.mark.parametrize(
+    ("pod", "container", "text"),
+    [
+        (SYSTEMD, f"cri-containerd-{CONTAINER}.scope", V2),
+        (SYSTEMD, f"crio-{CONTAINER}.scope", V2),
+        (f"kubepods/besteffort/pod{UID}", CONTAINER, V2),
+        (f"cpu/kubepods/pod{UID}", CONTAINER, V1),
+        (f"cpu,cpuacct/{SYSTEMD}", f"docker-{CONTAINER}.scope", V1),
+    ],
+)
+def test_a_pod_and_its_containers_are_counted_apart(pod: str, container: str, text: str, tmp_path: Path) -> None:
+    """The quota of a cgroup alone moves its counters: a container at its limit moves none of its pod."""
+    folder = tmp_path / "sys/fs/cgroup" / pod
+    write(folder / "cpu.stat", text.format(0, 0))
+    write(folder / container / "cpu.stat", text.format(100, 40))
+    assert read_cpu_throttling(tmp_path) == {
+        "cpu_throttling": [{"uid": UID, "cgroups": [counters("", 0, 0), counters(CONTAINER, 100, 40)]}]
+    }
+
+
+def test_a_container_without_a_quota_and_what_is_no_container_are_left_out(tmp_path: Path) -> None:
+    folder = tmp_path / "sys/fs/cgroup" / SYSTEMD
+    write(folder / "cpu.stat", V2.format(0, 0))
+    write(folder / f"cri-containerd-{CONTAINER}.scope" / "cpu.stat", V2.format(0, 0))
+    write(folder / f"crio-conmon-{CONTAINER}.scope" / "cpu.stat", V2.format(9, 9))
+    assert read_cpu_throttling(tmp_path) == {"cpu_throttling": [{"uid": UID, "cgroups": [counters("", 0, 0)]}]}
+
+
+@pytest.mark.parametrize("text", [None, "", "usage_usec 900\n", "nr_periods -1\nnr_throttled 0\n"])
+def test_nothing_is_told_of_a_pod_without_counters(text: str | None, tmp_path: Path) -> None:
+    """It ended meanwhile, or the controller is off: its containers alone would not show whether it was held back."""
+    folder = tmp_path / "sys/fs/cgroup" / SYSTEMD
+    write(folder / CONTAINER / "cpu.stat", V2.format(9, 9))
+    if text is not None:
+        write(folder / "cpu.stat", text)
+    assert read_cpu_throttling(tmp_path) == {"cpu_throttling": []}
+
+
+def test_a_machine_without_pods_has_no_counters(tmp_path: Path) -> None:
+    assert read_cpu_throttling(tmp_path) is None
