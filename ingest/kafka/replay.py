@@ -15,7 +15,7 @@ from ingest.kafka.dead_letters import bury
 from ingest.kafka.metrics import RECORDS
 from ingest.kafka.publish import Publisher
 from ingest.model.observation import Observed, Position, Unreadable
-from ingest.model.records import Record
+from ingest.model.records import InventoryRecord, Record
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of, kind_of
 from ingest.normalize.dead_letters import PAYLOAD_BYTES, Buried, kept
 from ingest.normalize.identity import Digests, digest
@@ -87,6 +87,11 @@ class Feed:
         return await self._send(messages, Position(source, _place(messages)))
 
     async def _send(self, messages: Sequence[_Message], position: Position) -> Acknowledgements:
+        """An inventory follows when Kafka has all that was sent before: a worker passes it on to the logs of nodes,
+        where it would overtake objects whose partition has no leader for a moment.
+        """
+        if any(isinstance(message.record, InventoryRecord) for message in messages):
+            await self._publisher.flush()
         sent = []
         for number, (record, value) in enumerate(messages):
             self.published.records[type(record).__name__] += 1

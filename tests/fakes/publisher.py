@@ -15,6 +15,8 @@ class Sent(NamedTuple):
 class Recorded:
     def __init__(self) -> None:
         self.sent: list[Sent] = []
+        self.flushed: list[int] = []
+        """How many were sent before each flush."""
 
     async def send(
         self, topic: str, key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]] = ()
@@ -25,4 +27,4 @@ class Recorded:
         return done
 
     async def flush(self) -> None:
-        pass
+        self.flushed.append(len(self.sent))

@@ -49,6 +49,15 @@ def test_a_node_goes_to_its_own_log_and_to_its_cluster_s() -> None:
     assert published.records == {"NodeRecord": 2}
 
 
+def test_an_inventory_follows_when_kafka_has_what_was_sent_before() -> None:
+    """The partition of a node's log may have no leader for a moment, while that of its cluster's has one."""
+    inventory = seen(1, text=b'{"keys":[]}')
+    inventory = inventory._replace(observation=msgspec.structs.replace(inventory.observation, type="INVENTORY"))
+    recorded, published = replay(seen(0), inventory)
+    assert published.records == {"NodeRecord": 2, "InventoryRecord": 1}
+    assert [len(recorded.sent), recorded.flushed[0]] == [3, 2]
+
+
 @pytest.mark.parametrize(
     ("item", "error_type"),
     [
