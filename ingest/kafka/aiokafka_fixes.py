@@ -111,7 +111,7 @@ def observe(consumer: AIOKafkaConsumer, confirmed: Callable[[Instant], None], ex
         asked_at, asks = SYSTEM.instant(), coordinator.member_id
         response = await send(request)
         if isinstance(request, HeartbeatRequest | SyncGroupRequest) and response.error_code in _MEMBERS:
-            if asks == (member or asks):
+            if member in {"", asks}:
                 member = asks
                 confirmed(asked_at)
             else:

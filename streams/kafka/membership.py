@@ -21,7 +21,7 @@ class Expelled(KafkaUnusable):
 
 
 class Membership:
-    """What the group answers to heartbeats. Needs a running loop; it is answered in another thread."""
+    """What the group has answered. Needs a running loop; it is answered in another thread."""
 
     def __init__(self, session_seconds: float, clock: Clock = SYSTEM) -> None:
         self._sure_seconds = session_seconds * SURE
