@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.client import AIOKafkaClient, ConnectionGroup
-from aiokafka.conn import create_conn
+from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import KafkaError, NodeNotReadyError, NoError, RebalanceInProgressError
 from aiokafka.partitioner import murmur2
 from aiokafka.protocol.group import HeartbeatRequest, SyncGroupRequest
@@ -24,6 +24,8 @@ KEYS: Final = 100_000
 """Whose hash is kept."""
 STOP_SECONDS: Final = 10.0
 """Of a consumer; it takes a tenth of a second where Kafka answers."""
+CLOSING_SECONDS: Final = 0.5
+"""Of a connection; one that was never made does not end."""
 log = structlog.get_logger(__name__)
 
 Options: TypeAlias = Mapping[str, Any]
@@ -154,8 +156,11 @@ async def probe(server: str, timeout_ms: int, options: Options) -> None:
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/client.py
     """
     host, _, port = server.rpartition(":")
-    connection = await create_conn(host, int(port), request_timeout_ms=timeout_ms, **options)
-    connection.close()
+    connection = AIOKafkaConnection(host, int(port), request_timeout_ms=timeout_ms, **options)
+    try:
+        await connection.connect()
+    finally:  # TLS is closed by an event loop that goes on: this may be the last that the process does
+        await asyncio.wait([connection.close()], timeout=CLOSING_SECONDS)
 
 
 def _background(client: AIOKafkaProducer | AIOKafkaConsumer) -> "list[asyncio.Task[None]]":

@@ -5,6 +5,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple, get_args
@@ -36,22 +37,27 @@ class Setting(NamedTuple):
     path: tuple[str, ...]
     default: Any
     """None of a section."""
-    meaning: str
     section: bool
+    model: type[pydantic.BaseModel]
+    """Whose field it is."""
 
     @property
     def name(self) -> str:
         return ".".join(self.path)
 
+    @property
+    def meaning(self) -> str:
+        """From the source of its model, which takes longer than all else that is done with settings."""
+        return _meanings(self.model).get(self.path[-1], "")
+
 
 def every_setting(model: type[pydantic.BaseModel], above: tuple[str, ...] = ()) -> Iterator[Setting]:
     """In the order of the models; a section stands before its settings."""
-    meanings = _meanings(model)
     for name, field in model.model_fields.items():
         path = (*above, name)
         section = _section(field.annotation)
         default = None if section else field.get_default(call_default_factory=True)
-        yield Setting(path, default, meanings.get(name, ""), section is not None)
+        yield Setting(path, default, section is not None, model)
         if section:
             yield from every_setting(section, path)
 
@@ -112,6 +118,7 @@ def _section(annotation: Any) -> type[pydantic.BaseModel] | None:
     return None
 
 
+@lru_cache
 def _meanings(model: type[pydantic.BaseModel]) -> dict[str, str]:
     """The text below each field, as the source has it."""
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body

@@ -79,7 +79,8 @@ SOURCES: Final = {
     },
     "ingest.kafka.aiokafka_fixes:probe": {
         "aiokafka.client:AIOKafkaClient.bootstrap": "198943b004e55849",
-        "aiokafka.conn:create_conn": "673276cbddb4dc7c",
+        "aiokafka.conn:AIOKafkaConnection.close": "28f164aa1e4f0bbc",
+        "aiokafka.conn:AIOKafkaConnection.connect": "b0f9ba7f0cf6b432",
     },
     "ingest.apiserver.client_fixes:KubeconfigToken": {
         "kubernetes_asyncio.config.kube_config:KubeConfigLoader._load_authentication": "38ba28fe4fff103c",
