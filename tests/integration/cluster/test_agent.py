@@ -35,6 +35,8 @@ NAME = "agent-pinned"
 ONE_CPU = {"cpu": "1", "memory": "32Mi"}
 UID = "0a1b2c3d-0000-1111-2222-333344445555"
 CONTAINER = "c0" * 32
+PERIODS = 5
+"""So many, since the process waits for a CPU of a loaded machine too: then it is throttled for the rest of one alone."""
 
 
 @pytest.fixture
@@ -107,6 +109,10 @@ def _counts_periods(group: Path) -> bool:
     return (group / "cpu.stat").exists() and "nr_periods" in (group / "cpu.stat").read_text()
 
 
+def _throttled_periods(group: Path) -> int:
+    return int(dict(line.split() for line in (group / "cpu.stat").read_text().splitlines())["nr_throttled"])
+
+
 def test_what_the_kernel_throttles_is_counted_of_the_container_alone(
     pod_cgroup: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -124,7 +130,7 @@ def test_what_the_kernel_throttles_is_counted_of_the_container_alone(
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
         try:
             (container / "cgroup.procs").write_text(str(busy.pid))
-            eventually("a throttled period", lambda: "nr_throttled 0\n" not in (container / "cpu.stat").read_text())
+            eventually("throttled periods", lambda: _throttled_periods(container) >= PERIODS)
             seen = Agent(AgentSettings("lab", "n", tmp_path)).look()
         finally:
             busy.kill()
