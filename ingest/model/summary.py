@@ -11,13 +11,22 @@ Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """What a column of 64 bits holds; a kubelet's number beyond it makes no sense."""
 
 
+_Microseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(2**63 - 1) // 1000)]
+"""In nanoseconds a Count still."""
+
+
 class _Part(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """Base of the parts of a summary."""
 
 
 class PsiTotals(_Part, frozen=True):
-    total: Count | None = None
+    total: _Microseconds | None = None
+    """As the kernel has it; the kubelet's own description says nanoseconds (rules: psi-and-swap)."""
     avg10: float | None = None
+
+    @property
+    def nanoseconds(self) -> int | None:
+        return None if self.total is None else 1000 * self.total
 
 
 class Psi(_Part, frozen=True):

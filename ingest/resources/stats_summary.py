@@ -76,9 +76,9 @@ def _filesystem(prefix: str, filesystem: Filesystem | None) -> dict[str, Any]:
 
 def _psi(prefix: str, psi: Psi) -> dict[str, Any]:
     return {
-        f"{prefix}_psi_some_total_nanoseconds": psi.some.total,
+        f"{prefix}_psi_some_total_nanoseconds": psi.some.nanoseconds,
         f"{prefix}_psi_some_avg10_percent": psi.some.avg10,
-        f"{prefix}_psi_full_total_nanoseconds": psi.full.total,
+        f"{prefix}_psi_full_total_nanoseconds": psi.full.nanoseconds,
         f"{prefix}_psi_full_avg10_percent": psi.full.avg10,
     }
 
@@ -130,17 +130,17 @@ def _pod_row(pod: PodStats) -> tuple[Any, ...]:
         volumes_inodes,
         pod.process_stats.process_count,
         pod.swap.swap_usage_bytes,
-        cpu_some.total,
+        cpu_some.nanoseconds,
         cpu_some.avg10,
-        cpu_full.total,
+        cpu_full.nanoseconds,
         cpu_full.avg10,
-        memory_some.total,
+        memory_some.nanoseconds,
         memory_some.avg10,
-        memory_full.total,
+        memory_full.nanoseconds,
         memory_full.avg10,
-        io_some.total,
+        io_some.nanoseconds,
         io_some.avg10,
-        io_full.total,
+        io_full.nanoseconds,
         io_full.avg10,
         volumes,
     )

@@ -89,4 +89,4 @@ def _rate(before: int | None, after: int | None, seconds: float) -> float | None
     return None if before is None or after is None or after < before or seconds <= 0 else (after - before) / seconds
 
 
-REDUCER: Final = Reducer(name="node_stalls", version=1, log="node", takes=(SampleRecord,), state=State, step=step)
+REDUCER: Final = Reducer(name="node_stalls", version=2, log="node", takes=(SampleRecord,), state=State, step=step)

@@ -56,13 +56,18 @@ _IN_FILES: Final = "arrayFilter(v -> NOT startsWith(v.name, 'kube-api-access-'),
 _BETWEEN: Final = ",\n    "
 
 
+def _unit(path: str) -> str:
+    """Stalls come in microseconds (rules: psi-and-swap)."""
+    return "1000 * " if path.endswith(".total") else ""
+
+
 def _part(path: str) -> str:
-    return "p." + ".".join(f"`{name}`" for name in path.split("."))
+    return _unit(path) + "p." + ".".join(f"`{name}`" for name in path.split("."))
 
 
 def _extracted(path: str) -> str:
     names = ", ".join(f"'{name}'" for name in path.split("."))
-    return f"JSONExtract(p, {names}, 'Nullable({'Float64' if path.endswith('avg10') else 'Int64'})')"
+    return f"{_unit(path)}JSONExtract(p, {names}, 'Nullable({'Float64' if path.endswith('avg10') else 'Int64'})')"
 
 
 def _quoted(text: str) -> str:

@@ -90,18 +90,14 @@ class RealNode:
         self.name = NODE
         self.port = free_port()
         self.url = f"https://{HOST}:{self.port}"
-        clear_abandoned()
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        (self.folder / OWNER).write_text(str(os.getpid()))
+        self.folder = new_folder()
         self._cgroup = self.folder.name
         self._config = {**CONFIG, **(config or {}), **self._own()}
-        self.containerd = Containerd(self.folder, bridge=_bridge(self.folder))
+        self.containerd = Containerd(self.folder, bridge=bridge(self.folder))
         self.kubelet = Process("kubelet", self._command(), self.folder / "kubelet.log")
 
     def start(self) -> "RealNode":
         """Start containerd and the kubelet; returns when the node is Ready and has no taint."""
-        values = {name: Path("/proc/sys", name).read_text() for name in SYSCTLS}
-        (self.folder / KERNEL_SETTINGS).write_text(json.dumps(values))
         cgroups.make(self._cgroup)
         self.containerd.start()
         self.start_kubelet()
@@ -219,10 +215,20 @@ class RealNode:
         eventually("the node's pods are deleted", lambda: not self.cluster.request("GET", pods)["items"])
 
 
+def new_folder() -> Path:
+    """For one node, with what the kubelet is about to change of the machine; `clear` puts that back."""
+    clear_abandoned()
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    (folder / OWNER).write_text(str(os.getpid()))
+    values = {name: Path("/proc/sys", name).read_text() for name in SYSCTLS}
+    (folder / KERNEL_SETTINGS).write_text(json.dumps(values))
+    return folder
+
+
 def clear(folder: Path) -> None:
     """Remove what a node of `folder` left: processes, network, mounts, cgroups, settings, and the folder."""
     cgroups.end_processes(folder.name)
-    containerd.clear(folder, _bridge(folder))
+    containerd.clear(folder, bridge(folder))
     cgroups.remove(folder.name)
     if (settings := folder / KERNEL_SETTINGS).exists():
         for name, value in json.loads(settings.read_text()).items():
@@ -237,6 +243,6 @@ def clear_abandoned() -> None:
             clear(owner.parent)
 
 
-def _bridge(folder: Path) -> str:
+def bridge(folder: Path) -> str:
     """A name for the pods' bridge that no other node has, short enough for Linux."""
     return f"lm-{folder.name.removeprefix(PREFIX)}"

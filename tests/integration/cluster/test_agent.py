@@ -36,7 +36,7 @@ ONE_CPU = {"cpu": "1", "memory": "32Mi"}
 UID = "0a1b2c3d-0000-1111-2222-333344445555"
 CONTAINER = "c0" * 32
 PERIODS = 5
-"""So many, since the process waits for a CPU of a loaded machine too: then it is throttled for the rest of one alone."""
+"""So many, since one is short where the process had to wait for a CPU first, as on a loaded machine."""
 
 
 @pytest.fixture

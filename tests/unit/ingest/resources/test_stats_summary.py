@@ -104,10 +104,11 @@ def test_a_volume_with_a_name_that_no_api_server_takes_is_not_named() -> None:
 
 
 def test_pressure_stall_is_kept_in_total_and_by_ten_seconds() -> None:
+    """The kubelet passes on the kernel's microseconds."""
     psi = {"some": {"total": 5, "avg10": 0.5, "avg60": 9, "avg300": 9}, "full": {"total": 3, "avg10": 0.25}}
     sample, pods = decoded({"io": {"psi": psi}}, pod_stats("p") | {"cpu": {"psi": psi}})
-    assert (sample.io_psi_some_total_nanoseconds, sample.io_psi_some_avg10_percent) == (5, 0.5)
-    assert (sample.io_psi_full_total_nanoseconds, sample.cpu_psi_full_total_nanoseconds) == (3, None)
+    assert (sample.io_psi_some_total_nanoseconds, sample.io_psi_some_avg10_percent) == (5000, 0.5)
+    assert (sample.io_psi_full_total_nanoseconds, sample.cpu_psi_full_total_nanoseconds) == (3000, None)
     assert (pods.cpu_psi_full_avg10_percent, pods.memory_psi_full_avg10_percent) == ([0.25], [None])
 
 
