@@ -25,7 +25,7 @@ _FLAG: Final = re.compile(r"(Nullable\()?(UInt8|Bool)\)?")
 _OF_ROW: Final = frozenset(
     {
         *("available", "capacity", "threshold", "hard_threshold", "soft_threshold", "room", "slope_per_second"),
-        *("usage", "pod_usage", "request", "excess"),
+        *("usage", "pod_usage", "request", "excess", "largest", "stranded"),
         *("allocatable", "requested", "limits", "used", "free"),
     }
 )
