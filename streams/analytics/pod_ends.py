@@ -172,7 +172,7 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     if event.reason == "Killing":
         container = restarted_by_probe(text)
         if container is not None:
-            attempt = attempt_that_ended(state.restarts.get(about.uid, {}).get(container), at)
+            attempt = _attempt(state, about.uid, container, at)
             row = _row(record, about, End("liveness", KUBELET, event.reason, text, at), container, attempt)
             state = _witnessed(state, row._replace(restarted=True), rows)
         return state, rows
@@ -180,6 +180,12 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     if end is not None and about.uid not in state.finished:
         state = _witnessed(state, _row(record, about, end), rows)
     return state, rows
+
+
+def _attempt(state: State, uid: str, container: str, at: datetime) -> int:
+    restarts = state.restarts.get(uid, {}).get(container)
+    before = restarts and state.ends.get(_key(uid, container, restarts.number - 1))
+    return attempt_that_ended(restarts, at, before.ts if before else None)
 
 
 def _recent(unhealthy: dict[str, datetime], uid: str, at: datetime) -> dict[str, datetime]:

@@ -201,7 +201,7 @@ def _heading(database: Database, cluster: str, console: Console) -> None:
     if versions:
         where += f" ({plain(versions)})"
     if samples:
-        where += f", {samples} samples from {moment(first)} to {moment(last)} UTC"
+        where += f", {samples} sample{'' if samples == 1 else 's'} from {moment(first)} to {moment(last)} UTC"
     console.print()
     console.print(Text(where + ".", style="bold"))
 

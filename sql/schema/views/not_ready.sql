@@ -1,7 +1,7 @@
 -- column state: NotReady where its kubelet reports it, Unknown where it does not report; the last of them
 -- column since: Since when, by its condition Ready
 -- column until: When it was Ready again or its Node was deleted; null while it lasts
--- column message: What the kubelet reported first; empty where it does not report
+-- column message: What was reported first: by the kubelet, or by the node controller where that does not report
 -- column last_sample_at: Its last statistics before; null where none was seen
 -- column silent_seconds: From then until it was not Ready; null where none was seen
 -- column pressures: Conditions that held then or had ended within ten minutes before

@@ -23,9 +23,14 @@ def restarts_of(pod: Pod) -> dict[str, Restarts]:
     }
 
 
-def attempt_that_ended(restarts: Restarts | None, at: datetime) -> int:
-    """Which attempt ended then, 0 the first: an Event can arrive after the status of the restart that it led to."""
+def attempt_that_ended(restarts: Restarts | None, at: datetime, before: datetime | None = None) -> int:
+    """Which attempt ended then, 0 the first: an Event can arrive after the status of the restart that it led to.
+
+    `before` is when the attempt before the last start ended, as far as known. It decides where an end is of the
+    second of that start, for these times are in whole seconds.
+    """
     if restarts is None:
         return 0
-    is_earlier = restarts.started_at is not None and at <= restarts.started_at
+    started_at = restarts.started_at
+    is_earlier = started_at is not None and (at < started_at or (at == started_at and before in (None, at)))
     return restarts.number - 1 if is_earlier else restarts.number

@@ -143,6 +143,10 @@ class RealNode:
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
         self.cluster.request("POST", "/api/v1/namespaces/default/pods", body)
 
+    def node(self) -> Any:
+        """The Node as the API server has it."""
+        return self.cluster.request("GET", f"/api/v1/nodes/{NODE}")
+
     def pod(self, name: str) -> Any:
         """The pod `default/name` as the API server has it."""
         return self.cluster.request("GET", f"/api/v1/namespaces/default/pods/{name}")
@@ -199,7 +203,7 @@ class RealNode:
 
     def _is_ready(self) -> bool:
         try:
-            node = self.cluster.request("GET", f"/api/v1/nodes/{NODE}")
+            node = self.node()
             self.ask("/healthz")
         except (ApiError, OSError):
             return False

@@ -1,7 +1,8 @@
 """What happens on a real node in the tests of the live parts: a pinned pod, a pod that grows until it is evicted."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from components.cluster.image import IMAGE
@@ -37,17 +38,26 @@ def watch_flags(node: RealNode) -> list[str]:
     ]
 
 
+def captured(folder: Path, *texts: str) -> int:
+    """How many lines of the capture in `folder` have all these texts."""
+    lines = (line for file in folder.glob("*.jsonl") for line in file.read_text().splitlines())
+    return sum(all(text in line for text in texts) for line in lines)
+
+
 @contextmanager
-def restored(node: RealNode) -> Iterator[None]:
-    """Begin without the Events of another story; remove this one's pods and its eviction threshold at the end."""
+def restored(node: RealNode, pods: Sequence[str] = (PINNED, GROWER)) -> Iterator[None]:
+    """Begin without the Events of another story; remove this one's pods and its eviction threshold at the end.
+
+    A kubelet that was stopped runs again then.
+    """
     node.cluster.request("DELETE", _EVENTS)
     try:
         yield
     finally:
-        for pod in (PINNED, GROWER):
+        for pod in pods:
             if _exists(node, pod):
                 node.cluster.request("DELETE", f"{_PODS}/{pod}", {"gracePeriodSeconds": 0})
-        eventually("the story's pods are gone", lambda: not any(_exists(node, pod) for pod in (PINNED, GROWER)))
+        eventually("the story's pods are gone", lambda: not any(_exists(node, pod) for pod in pods))
         node.restart_kubelet({"evictionHard": EVICTION})
         node.await_free_cpus()
 
@@ -86,7 +96,7 @@ def await_eviction(node: RealNode) -> None:
 
 def under_pressure(node: RealNode) -> str:
     """The status of the condition MemoryPressure."""
-    found = node.cluster.request("GET", f"/api/v1/nodes/{node.name}")["status"]["conditions"]
+    found = node.node()["status"]["conditions"]
     return str({each["type"]: each["status"] for each in found}["MemoryPressure"])
 
 

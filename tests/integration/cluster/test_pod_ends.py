@@ -15,7 +15,7 @@ from components.cluster.image import IMAGE
 from components.cluster.kubelet import RealNode
 from components.cluster.kubernetes import ApiError
 from components.command import leadsman_process, rows, succeeds
-from integration.cluster.node_story import watch_flags
+from integration.cluster.node_story import captured, watch_flags
 from waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("cluster")
@@ -31,9 +31,22 @@ PREEMPTOR: Final = "ends-preemptor"
 TAINTED: Final = "ends-tainted"
 OVERFULL: Final = "ends-overfull"
 OOM_KILLED: Final = "ends-oom-killed"
+UNRESPONSIVE: Final = "ends-unresponsive"
+UNRESPONSIVE_ONCE: Final = "ends-unresponsive-once"
 DELETED: Final = "ends-deleted"
 FINISHED: Final = "ends-finished"
-NAMES: Final = (DRAINED, PREEMPTED, PREEMPTOR, TAINTED, OVERFULL, OOM_KILLED, DELETED, FINISHED)
+NAMES: Final = (
+    DRAINED,
+    PREEMPTED,
+    PREEMPTOR,
+    TAINTED,
+    OVERFULL,
+    OOM_KILLED,
+    UNRESPONSIVE,
+    UNRESPONSIVE_ONCE,
+    DELETED,
+    FINISHED,
+)
 
 
 class Ending:
@@ -63,8 +76,7 @@ class Ending:
 
     def preempt(self, name: str, preemptor: str) -> None:
         """Two pods of which the node can hold one."""
-        (node,) = self._request("GET", f"/api/v1/nodes?fieldSelector=metadata.name={self._node.name}")["items"]
-        cpu = node["status"]["allocatable"]["cpu"]
+        cpu = self._node.node()["status"]["allocatable"]["cpu"]
         millicores = int(cpu[:-1]) if cpu.endswith("m") else 1000 * int(cpu)
         half = {"resources": {"requests": {"cpu": f"{millicores * 6 // 10}m"}}}
         self._request("POST", CLASSES, {"metadata": {"name": CLASS}, "value": 1000})
@@ -86,6 +98,13 @@ class Ending:
             return any(each and each["reason"] == "OOMKilled" for each in ended)
 
         eventually(f"a container of {name} is restarted after an OOM kill", was_killed)
+
+    def await_restarts(self, name: str, count: int) -> None:
+        def were_restarts() -> bool:
+            statuses = self._node.pod(name)["status"].get("containerStatuses", ())
+            return any(each["restartCount"] >= count for each in statuses)
+
+        eventually(f"a container of {name} is restarted {count} times", were_restarts)
 
     def clear(self) -> None:
         self._set_taints([])
@@ -113,18 +132,22 @@ class Ending:
 def database(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What was captured while pods ended, replayed."""
     folder = tmp_path_factory.mktemp("ends")
-    captured = folder / "capture"
-    capture = leadsman_process("capture", f"--output={captured}", *watch_flags(real_node), folder=folder)
+    recording = folder / "capture"
+    capture = leadsman_process("capture", f"--output={recording}", *watch_flags(real_node), folder=folder)
     ending = Ending(real_node)
     capture.start()
     try:
-        capture.await_ready(lambda: _has(captured, '"BOOKMARK"'))
+        capture.await_ready(lambda: captured(recording, '"BOOKMARK"') > 0)
         small = {"resources": {"limits": {"memory": "32Mi"}}}
         scratch = {"volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}]}
         volumes = [{"name": "scratch", "emptyDir": {"sizeLimit": "4Mi"}}]
         ending.run(OOM_KILLED, "grow", "1000", "64", container=small)
         ending.run(OVERFULL, "fill", "/scratch/file", "1000", "16", container=scratch, volumes=volumes)
         ending.run(FINISHED, "exit", "0", restartPolicy="Never")
+        failing = {"exec": {"command": ["/worker", "exit", "1"]}, "periodSeconds": 1, "failureThreshold": 1}
+        probe = {"livenessProbe": failing}
+        ending.run(UNRESPONSIVE, "wait", container=probe)
+        ending.run(UNRESPONSIVE_ONCE, "wait", container=probe, restartPolicy="Never")
         ending.run(TAINTED, "wait", tolerations=[])
         for name in (DRAINED, DELETED):
             ending.run(name, "wait")
@@ -137,23 +160,17 @@ def database(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> P
         ending.preempt(PREEMPTED, PREEMPTOR)
         ending.taint(TAINTED)
         ending.await_oom_kill(OOM_KILLED)
+        ending.await_restarts(UNRESPONSIVE, 2)
+        ending.await_phase(UNRESPONSIVE_ONCE, "Failed")
         ending.await_phase(OVERFULL, "Failed")
         ending.delete(OVERFULL)
-        eventually("the last end is captured", lambda: _has_deletion(captured, OVERFULL))
+        last = f'"name":"{OVERFULL}"'
+        eventually("the last end is captured", lambda: captured(recording, '"DELETED"', last))
     finally:
         capture.stop()
         ending.clear()
-    succeeds("replay", "-q", captured, db=folder / "db")
+    succeeds("replay", "-q", recording, db=folder / "db")
     return folder / "db"
-
-
-def _has(folder: Path, *texts: str) -> bool:
-    lines = (line for file in folder.glob("*.jsonl") for line in file.read_text().splitlines())
-    return any(all(text in line for text in texts) for line in lines)
-
-
-def _has_deletion(folder: Path, name: str) -> bool:
-    return _has(folder, '"DELETED"', f'"name":"{name}"')
 
 
 def ends(database: Path, pod: str, columns: str) -> list[tuple[Any, ...]]:
@@ -201,6 +218,19 @@ def test_an_oom_kill_is_the_containers_own_row_and_no_end_of_the_pod(database: P
     assert found[0] == ("w", 0, "oom_kill", "kernel", "OOMKilled", 1, 0)
     assert [attempt for _, attempt, *_ in found] == list(range(len(found)))
     assert {row[0] for row in found} == {"w"}
+
+
+def test_each_failed_liveness_probe_is_a_row_of_the_container_that_is_restarted(database: Path) -> None:
+    found = ends(database, UNRESPONSIVE, "container, attempt, cause, actor, reason, message, restarted, deleted")
+    message = "Container w failed liveness probe, will be restarted"
+    assert found == [
+        ("w", attempt, "liveness", "kubelet", "Killing", message, 1, 0) for attempt in range(max(2, len(found)))
+    ]
+
+
+def test_a_failed_liveness_probe_ends_a_pod_that_is_never_restarted(database: Path) -> None:
+    found = ends(database, UNRESPONSIVE_ONCE, "container, cause, actor, reason, exit_code, deleted")
+    assert found == [("", "liveness", "kubelet", "Unhealthy", 143, 0)]
 
 
 @pytest.mark.parametrize("pod", [FINISHED, PREEMPTOR])

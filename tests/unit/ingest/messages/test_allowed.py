@@ -55,6 +55,7 @@ PASSES: Final = [
             "(Client.Timeout exceeded while awaiting headers)"
         ),
     ),
+    ("Unhealthy", "Liveness probe failed: "),
     ("Killing", "Container app failed liveness probe, will be restarted"),
     ("FailedMount", 'MountVolume.SetUp failed for volume "creds" : secret "db-creds" not found'),
     ("CreateContainerConfigError", "couldn't find key password in Secret default/x"),

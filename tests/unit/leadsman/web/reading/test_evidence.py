@@ -101,6 +101,14 @@ def troubled(db: Database) -> None:
     sampled(db, *(f"node-{nth:03}" for nth in range(300)))
 
 
+def test_a_story_begins_with_its_nodes_and_samples(database: Database) -> None:
+    store(database, ready("n"))
+    store_samples(database, summary(T0, "n"))
+    assert ": 1 node, 1 sample from " in story(database)
+    store_samples(database, summary(T0 + timedelta(seconds=10), "n"))
+    assert ": 1 node, 2 samples from " in story(database)
+
+
 def test_nodes_that_are_not_ready_and_pods_that_wait_are_told_everywhere(database: Database) -> None:
     troubled(database)
     told = story(database)

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,3 +31,10 @@ def test_an_event_from_before_the_last_start_is_of_the_attempt_before_it(number:
     assert attempt_that_ended(Restarts(number, STARTED), at) == (number if seconds > 0 else number - 1)
     assert attempt_that_ended(Restarts(number, None), at) == number
     assert attempt_that_ended(None, at) == 0
+
+
+@pytest.mark.parametrize(("before", "attempt"), [(None, 1), (STARTED, 1), (STARTED - timedelta(seconds=1), 2)])
+def test_an_event_of_the_second_of_the_last_start_is_of_the_attempt_whose_end_is_not_known_yet(
+    before: datetime | None, attempt: int
+) -> None:
+    assert attempt_that_ended(Restarts(2, STARTED), STARTED, before) == attempt
