@@ -4,8 +4,8 @@
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT
-    cluster,
-    node,
+    g.cluster AS cluster,
+    g.node AS node,
     verdict,
     ts AS since,
     last_at,
@@ -16,7 +16,9 @@ SELECT
     high_percent,
     wanted_bytes,
     freed_bytes,
-    explanation
+    explanation,
+    -- Whose containers keep their images from image GC (rules: image-pulls); null where no pod of the node was seen
+    if(pods > 0, ended, NULL) AS ended_pods
 FROM
 (
     SELECT *
@@ -24,8 +26,14 @@ FROM
     WHERE verdict != 'benign_startup'
     ORDER BY last_at DESC, ts DESC
     LIMIT 1 BY cluster, node
-)
+) AS g
+LEFT JOIN
+(
+    SELECT cluster, node, count() AS pods, countIf(change = 'finished' AND reason IN ('', 'DeadlineExceeded')) AS ended
+    FROM (SELECT cluster, node, change, reason FROM pod_bindings WHERE node != '' ORDER BY ts DESC, change = 'deleted' DESC LIMIT 1 BY cluster, node, uid)
+    GROUP BY cluster, node
+) AS p ON p.cluster = g.cluster AND p.node = g.node
 WHERE verdict != 'recovered'
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+    AND ({cluster:String} = '' OR g.cluster = {cluster:String})
+    AND ({node:String} = '' OR g.node = {node:String})
 ORDER BY since, cluster, node

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -143,6 +144,45 @@ def test_image_gc_is_broken_until_it_recovered(database: Database) -> None:
     )
     assert column(database, "broken_image_gc", "node") == ["broken"]
     assert column(database, "broken_image_gc", "since") == [T0]
+
+
+def test_broken_image_gc_counts_ended_pods_whose_containers_are_still_there(database: Database) -> None:
+    def pod(uid: str, change: str = "finished", seconds: int = 0, **values: Any) -> PodBinding:
+        return row(PodBinding, ts=T0 + timedelta(seconds=seconds), node="n", uid=uid, change=change, **values)
+
+    gone, evicted, running = pod("gone"), pod("evicted", reason="Evicted"), pod("running", "bound")
+    store(
+        database,
+        *(
+            row(ImageGc, node=node, reason="insufficient_freed", verdict="insufficient_freed")
+            for node in ("n", "other")
+        ),
+        *(pod("done"), pod("late", reason="DeadlineExceeded"), gone, pod("gone", "deleted", 1), evicted, running),
+    )
+    assert column(database, "broken_image_gc", "ended_pods") == [2, None], "of the other no pod was seen"
+
+
+def test_pull_loops_are_the_pulls_that_were_needed_again(database: Database) -> None:
+    took = "in 2s (2s including waiting). Image size: 7 bytes."
+    pulled = {"node": "n", "reason": "Pulled", "component": "kubelet", "object_kind": "Pod"}
+    pulls = [
+        row(
+            NodeEvent,
+            ts=T0 + timedelta(hours=hour),
+            name=str(hour),
+            message=f'Successfully pulled image "{image}" {took}',
+            **pulled,
+        )
+        for hour, image in enumerate(["loop", "loop", "loop", "once"])
+    ]
+    store(database, *pulls)
+    assert column(database, "pull_loops", "image") == ["loop"]
+    assert column(database, "pull_loops", "pulls") == [3]
+    assert column(database, "pull_loops", "by_unknown") == [2]
+    assert column(database, "pull_loops", "image_bytes_again") == [14]
+    assert column(database, "pull_loops", "seconds_again") == [4]
+    assert column(database, "pull_loops", "image", again="3") == []
+    assert column(database, "pull_loops", "image", since="2026-07-01T14:00:00Z") == []
 
 
 def test_the_timeline_tells_of_one_node_in_order(database: Database) -> None:

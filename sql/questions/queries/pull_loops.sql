@@ -1,0 +1,30 @@
+-- Which images nodes pull again though they had them, and whether their age or image GC deleted them
+-- group Image GC
+-- needs events, configz, pods
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
+-- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
+-- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param again UInt32 2: pulled again at least so often
+SELECT
+    cluster,
+    node,
+    image,
+    count() AS pulls,
+    countIf(cause IN ('maximum_age', 'image_gc', 'unknown')) AS pulls_again,
+    countIf(cause = 'maximum_age') AS by_maximum_age,
+    countIf(cause = 'image_gc') AS by_image_gc,
+    countIf(cause = 'unknown') AS by_unknown,
+    sumIf(image_bytes, cause IN ('maximum_age', 'image_gc', 'unknown')) AS image_bytes_again,
+    round(sumIf(seconds, cause IN ('maximum_age', 'image_gc', 'unknown')), 3) AS seconds_again,
+    min(unused_seconds) AS shortest_unused_seconds,
+    argMax(tuple(image_maximum_gc_age_seconds), ts).1 AS image_maximum_gc_age_seconds,
+    argMax(tuple(high_percent), ts).1 AS high_percent,
+    argMax(tuple(low_percent), ts).1 AS low_percent
+FROM image_pulls
+WHERE ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
+GROUP BY cluster, node, image
+HAVING pulls_again >= {again:UInt32}
+ORDER BY pulls_again DESC, cluster, node, image

@@ -1,0 +1,114 @@
+-- Each pull of an image that the kubelet reports, and why, where the node had the image before (rules: image-pulls).
+-- column ts: When the pull had ended
+-- column image: The image as the pod names it
+-- column pod: Name of the pod that it was pulled for
+-- column uid: UID of that pod
+-- column seconds: How long the pull took, in seconds, without waiting for others; null where the Event has none
+-- column image_bytes: Size of the image in bytes, not of what was transferred: layers that are there are not; null where the Event has none
+-- column unused_seconds: From when no pod is known to have used it until it was asked for again, in seconds; null where it was not on the node before, or a pod may still have used it
+-- column cause: maximum_age, image_gc, in_use (a pod that used it still ran) or unknown; empty where the node did not have it before, as far as seen
+-- column image_maximum_gc_age_seconds: Age in seconds above which an unused image is deleted, 0 is never; null where no /configz was seen
+-- column high_percent: Usage in percent at which image GC begins; null where no /configz was seen
+-- column low_percent: Usage in percent down to which it frees; null where no /configz was seen
+CREATE OR REPLACE VIEW image_pulls AS
+WITH
+    toDateTime64('2200-01-01 00:00:00', 6, 'UTC') AS never,
+    shown AS
+    (
+        SELECT
+            cluster, node, ts, name, namespace, object_name, object_uid,
+            extractGroups(message, '^(?:\\(combined from similar events\\): )?(?:Container image "([^"]+)" already present on machine(?: and can be accessed by the pod)?|Successfully pulled image "([^"]+)"(?: in ([^ ]+))?(?: \\(([^ ]+) including waiting\\))?(?:\\. Image size: ([0-9]{1,15}) bytes\\.)?)$') AS parts
+        FROM node_events FINAL
+        PREWHERE reason = 'Pulled' AND component = 'kubelet' AND object_kind = 'Pod'
+        WHERE notEmpty(parts) AND node != ''
+    ),
+    lives AS
+    (
+        -- Containers of pods that the kubelet evicts are removed at once, those of other ended pods with the pod
+        SELECT
+            cluster, uid,
+            minIf(ts, change = 'deleted' OR (change = 'finished' AND reason IN ('Evicted', 'Preempting'))) AS freed_at,
+            minIf(ts, change IN ('deleted', 'finished')) AS ended_at
+        FROM pod_bindings FINAL
+        WHERE (cluster, uid) IN (SELECT cluster, object_uid FROM shown)
+        GROUP BY cluster, uid
+    ),
+    uses AS
+    (
+        SELECT
+            s.cluster AS cluster, s.node AS node, s.ts AS at, s.name AS name, s.namespace AS namespace, s.object_name AS pod, s.object_uid AS pod_uid,
+            concat(s.parts[1], s.parts[2]) AS image,
+            s.parts[1] = '' AS pulled,
+            arrayMap(text -> arraySum(each -> toFloat64OrZero(each[1]) * transform(each[2], ['h', 'm', 's', 'ms'], [3600000., 60000., 1000., 1.], 0.),
+                extractAllGroups(text, '([0-9]{1,6}(?:\\.[0-9]{1,9})?)(h|ms|m|s)')) / 1000, [s.parts[3], s.parts[4]]) AS durations,
+            if(s.parts[3] = '', NULL, durations[1]) AS seconds,
+            toInt64OrNull(s.parts[5]) AS bytes,
+            at - toIntervalMillisecond(toInt64(least(arrayMax(durations), 1e6) * 1000)) AS asked_at,
+            if(l.uid = '' OR toUnixTimestamp64Micro(l.freed_at) = 0, never, greatest(at, l.freed_at)) AS free_from,
+            multiIf(l.uid = '', at, toUnixTimestamp64Micro(l.ended_at) = 0, never, greatest(at, l.ended_at)) AS ran_until
+        FROM shown AS s
+        LEFT JOIN lives AS l ON l.cluster = s.cluster AND l.uid = s.object_uid
+    ),
+    pulls AS
+    (
+        SELECT *, if(unused_from > asked_at, before_at, unused_from) AS since
+        FROM
+        (
+            SELECT *,
+                max(NOT pulled) OVER (PARTITION BY cluster, namespace, image) AS not_always,
+                max(at) OVER earlier AS before_at,
+                max(free_from) OVER earlier AS unused_from,
+                max(ran_until) OVER earlier AS used_until
+            FROM uses
+            WINDOW earlier AS (PARTITION BY cluster, node, image ORDER BY at, pulled, name ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+        )
+        WHERE pulled
+    ),
+    settings AS
+    (
+        SELECT cluster, ts, node, image_maximum_gc_age_seconds, image_gc_high_percent, image_gc_low_percent, 1 AS seen FROM kubelet_settings FINAL
+    ),
+    starts AS
+    (
+        SELECT cluster, node, ts AS at FROM node_events FINAL WHERE reason = 'Starting' AND object_kind = 'Node' AND message = 'Starting kubelet.'
+        UNION ALL
+        SELECT DISTINCT cluster, node, assumeNotNull(created_at) AS at FROM nodes FINAL WHERE created_at IS NOT NULL
+    ),
+    collected AS
+    (
+        SELECT cluster, node, last_at AS at, last_at AS began_at FROM image_gc FINAL WHERE freed_bytes > 0
+        UNION ALL
+        SELECT h.cluster AS cluster, h.node AS node, h.last_at AS at, h.first_at AS began_at
+        FROM node_history AS h
+        ASOF INNER JOIN settings AS k ON k.cluster = h.cluster AND k.node = h.node AND h.last_at >= k.ts
+        WHERE (h.cluster, h.node) IN (SELECT cluster, node FROM shown) AND h.imagefs_capacity_bytes_last > 0
+            AND 100 - intDiv(toInt128(h.imagefs_available_bytes_min) * 100, h.imagefs_capacity_bytes_last) >= k.image_gc_high_percent
+    )
+SELECT
+    p.cluster AS cluster,
+    p.at AS ts,
+    p.node AS node,
+    p.image AS image,
+    p.namespace AS namespace,
+    p.pod AS pod,
+    p.pod_uid AS uid,
+    p.seconds AS seconds,
+    p.bytes AS image_bytes,
+    if(p.since = p.unused_from AND cause NOT IN ('', 'in_use'), dateDiff('millisecond', p.since, p.asked_at) / 1000, NULL) AS unused_seconds,
+    multiIf(
+        toUnixTimestamp64Micro(p.before_at) = 0 OR p.before_at >= p.asked_at, '',
+        p.used_until > p.asked_at, if(c.began_at > p.since, 'unknown', 'in_use'),
+        -- Without its Node object nobody knows whether it is the same node
+        p.unused_from > p.asked_at OR r.at > p.since OR toUnixTimestamp64Micro(r.at) = 0, 'unknown',
+        -- Image GC runs every 5 min, and looks at containers that are removed within one more
+        k.image_maximum_gc_age_seconds > 0 AND dateDiff('second', p.since, p.asked_at) >= k.image_maximum_gc_age_seconds + 360, 'maximum_age',
+        p.not_always AND c.began_at > p.since, 'image_gc',
+        'unknown') AS cause,
+    if(k.seen, k.image_maximum_gc_age_seconds, NULL) AS image_maximum_gc_age_seconds,
+    if(k.seen, k.image_gc_high_percent, NULL) AS high_percent,
+    if(k.seen, k.image_gc_low_percent, NULL) AS low_percent
+FROM pulls AS p
+ASOF LEFT JOIN settings AS k ON k.cluster = p.cluster AND k.node = p.node AND p.asked_at >= k.ts
+ASOF LEFT JOIN starts AS r ON r.cluster = p.cluster AND r.node = p.node AND p.asked_at >= r.at
+ASOF LEFT JOIN collected AS c ON c.cluster = p.cluster AND c.node = p.node AND p.asked_at >= c.at
+COMMENT 'Each pull of an image by a kubelet, and whether the node had the image before: deleted for its age, by image GC for space, or not known why'
