@@ -17,6 +17,8 @@ WINDOW_SECONDS: Final = 60.0
 QUIET_PERCENT: Final = 1.0
 """Below it, and without swapping, there is no row but the one that ends it."""
 _NANOSECONDS: Final = 1_000_000_000
+_POSSIBLE_PERCENT: Final = 200.0
+"""Times of samples are in whole seconds. Beyond it a total has another unit than the one before: nothing is known."""
 
 
 class Reading(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -81,7 +83,8 @@ def _row(record: SampleRecord, sample: NodeSample, begin: Reading, now: Reading)
 
 def _percent(before: int | None, after: int | None, seconds: float) -> float | None:
     rate = _rate(before, after, seconds)
-    return None if rate is None else min(100.0, rate * 100 / _NANOSECONDS)
+    percent = None if rate is None else rate * 100 / _NANOSECONDS
+    return None if percent is None or percent > _POSSIBLE_PERCENT else min(100.0, percent)
 
 
 def _rate(before: int | None, after: int | None, seconds: float) -> float | None:

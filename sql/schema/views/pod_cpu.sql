@@ -49,7 +49,7 @@ WITH
             r.cluster AS cluster, r.last_at AS last_at, r.node AS node, r.namespace AS namespace, r.pod AS pod, r.uid AS uid,
             r.seconds AS seconds, g.qos_class AS qos_class, g.cpu_request_millicores AS request,
             g.cpu_quota_microseconds / 100 AS limit_cpu, r.rates[1] / 1000000 AS used_cpu,
-            if(r.rates[2] IS NULL, NULL, least(100, r.rates[2] / 10000000)) AS waits,
+            if(r.rates[2] <= 2000000000, least(100, r.rates[2] / 10000000), NULL) AS waits,
             greatest(0, coalesce(used_cpu, 0) - request) AS over, t.percent AS throttled
         FROM read AS r
         INNER JOIN pod_cgroups AS g ON g.cluster = r.cluster AND g.node = r.node AND g.uid = r.uid

@@ -50,6 +50,14 @@ def test_of_one_sample_or_a_counter_that_began_anew_nothing_is_known(database: D
     assert found["memory_full_percent"] is None
 
 
+def test_more_than_all_of_the_time_is_not_known(database: Database) -> None:
+    """Once microseconds were stored; and in whole seconds a share can be somewhat more than all."""
+    total = "memory_psi_full_total_nanoseconds"
+    sampled(database, other=({total: SECOND}, {total: 1000 * SECOND}), most=({total: 0}, {total: 66 * SECOND}))
+    found = dicts(database, "SELECT pod, memory_full_percent FROM pod_stalls ORDER BY pod")
+    assert [(each["pod"], each["memory_full_percent"]) for each in found] == [("most", 100), ("other", None)]
+
+
 def stall(seconds: int, **values: Any) -> NodeStall:
     return row(NodeStall, node="n", window_seconds=60.0, ts=T0 + timedelta(seconds=seconds), **values)
 
