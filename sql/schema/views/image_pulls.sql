@@ -16,11 +16,15 @@ WITH
     shown AS
     (
         SELECT
-            cluster, node, ts, name, namespace, object_name, object_uid,
+            *,
             extractGroups(message, '^(?:\\(combined from similar events\\): )?(?:Container image "([^"]+)" already present on machine(?: and can be accessed by the pod)?|Successfully pulled image "([^"]+)"(?: in ([^ ]+))?(?: \\(([^ ]+) including waiting\\))?(?:\\. Image size: ([0-9]{1,15}) bytes\\.)?)$') AS parts
-        FROM node_events FINAL
-        PREWHERE reason = 'Pulled' AND component = 'kubelet' AND object_kind = 'Pod'
-        WHERE notEmpty(parts) AND node != ''
+        FROM
+        (
+            -- Before rows are merged, which an Event allows: none of these ever changes in it
+            SELECT cluster, node, ts, name, namespace, object_name, object_uid, message FROM node_events FINAL
+            PREWHERE reason = 'Pulled' AND component = 'kubelet' AND object_kind = 'Pod' AND node != ''
+        )
+        WHERE notEmpty(parts)
     ),
     lives AS
     (
