@@ -87,10 +87,11 @@ class Feed:
         return await self._send(messages, Position(source, _place(messages)))
 
     async def _send(self, messages: Sequence[_Message], position: Position) -> Acknowledgements:
-        """An inventory follows when Kafka has all that was sent before: a worker passes it on to the logs of nodes,
-        where it would overtake objects whose partition has no leader for a moment.
+        """The inventory of a cluster's log follows when Kafka has all that was sent before: a worker passes it on to
+        the logs of nodes, where it would overtake objects whose partition has no leader for a moment. That of a node
+        has the partition of the objects.
         """
-        if any(isinstance(message.record, InventoryRecord) for message in messages):
+        if any(isinstance(message.record, InventoryRecord) and not message.record.node for message in messages):
             await self._publisher.flush()
         sent = []
         for number, (record, value) in enumerate(messages):

@@ -137,12 +137,14 @@ class Worker:
         return sum((each.source_errors for each in self._folders.values()), Counter())
 
     def _lag(self) -> Values:
-        """In partitions that something was folded from since the last rebalance."""
+        """In our partitions that something was folded from; an agent learns of a rebalance with its next batch."""
         lag: dict[tuple[str, ...], float] = {}
+        assigned = self._app.consumer.assignment()
         for topic, agent in self._agents.items():
             for partition, offset in agent.next_offsets.items():
-                end = self._app.consumer.highwater(TP(topic, partition)) or offset
-                lag[(topic,)] = lag.get((topic,), 0.0) + max(end - offset, 0)
+                if (tp := TP(topic, partition)) in assigned:
+                    end = self._app.consumer.highwater(tp) or offset
+                    lag[(topic,)] = lag.get((topic,), 0.0) + max(end - offset, 0)
         return lag
 
     def _why_not(self) -> Iterator[str]:

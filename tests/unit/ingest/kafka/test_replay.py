@@ -49,13 +49,22 @@ def test_a_node_goes_to_its_own_log_and_to_its_cluster_s() -> None:
     assert published.records == {"NodeRecord": 2}
 
 
-def test_an_inventory_follows_when_kafka_has_what_was_sent_before() -> None:
+def inventory(seconds: float, node: str) -> Observed:
+    listed = seen(seconds, "pods", b'{"keys":[]}')
+    return listed._replace(observation=msgspec.structs.replace(listed.observation, type="INVENTORY", node=node))
+
+
+def test_the_inventory_of_a_cluster_follows_when_kafka_has_what_was_sent_before() -> None:
     """The partition of a node's log may have no leader for a moment, while that of its cluster's has one."""
-    inventory = seen(1, text=b'{"keys":[]}')
-    inventory = inventory._replace(observation=msgspec.structs.replace(inventory.observation, type="INVENTORY"))
-    recorded, published = replay(seen(0), inventory)
+    recorded, published = replay(seen(0), inventory(1, ""))
     assert published.records == {"NodeRecord": 2, "InventoryRecord": 1}
-    assert [len(recorded.sent), recorded.flushed[0]] == [3, 2]
+    assert recorded.flushed == [2, 3], "and once at the end"
+
+
+def test_the_inventories_of_nodes_wait_for_nothing() -> None:
+    """There is one for each node, and Kafka takes a quarter of a second to have what is sent."""
+    recorded, _ = replay(seen(0), *(inventory(1, f"n{number}") for number in range(3)))
+    assert recorded.flushed == [5], "at the end alone"
 
 
 @pytest.mark.parametrize(
