@@ -18,6 +18,8 @@ from ingest.model.observation import UNDECODABLE
 
 TIMEOUT: Final = aiohttp.ClientTimeout(total=9, sock_connect=5)
 """Below the interval, so that a slow kubelet costs its own samples and no one else's."""
+KEPT_SECONDS: Final = 75.0
+"""An idle connection; a kubelet closes it after 90. A new one costs a TLS handshake, more than the question."""
 OTHERWISE: Final = "ask through the API server (watch.kubelet.access: proxy), which needs get on nodes/proxy"
 _FOR_ANOTHER_NAME: Final = {62, 64}
 """OpenSSL's verdicts for a trusted certificate of another name, and of another address."""
@@ -133,13 +135,17 @@ class DirectAccess:
     async def _get(self, url: str, name: str | None) -> bytes:
         token = await self._configuration.get_api_key_with_prefix("BearerToken")
         headers = {"Authorization": token} if token else {}
-        self._session = self._session or aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=self._tls, limit=0))
+        self._session = self._session or self._connected()
         async with self._session.get(
             url, headers=headers, timeout=TIMEOUT, allow_redirects=False, server_hostname=name
         ) as response:
             if response.status != OK:
                 raise await api_error(response)
             return await read_body(response, BODY_LIMIT_BYTES)
+
+    def _connected(self) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(ssl=self._tls, limit=0, keepalive_timeout=KEPT_SECONDS)
+        return aiohttp.ClientSession(connector=connector)
 
     async def close(self) -> None:
         if self._session:

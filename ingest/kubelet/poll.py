@@ -68,19 +68,20 @@ class Kubelets:
         self._heard = heard
 
     async def poll(self, node: str) -> None:
-        """Ask one kubelet for ever; a node keeps its own moment within the interval."""
+        """Ask one kubelet for ever; a node keeps its own moment within the interval, however late an answer was."""
         kubelet = _Kubelet(node, self._clock)
-        await self._clock.sleep(offset_seconds(node, self._round_seconds))
+        due_at = self._clock.monotonic() + offset_seconds(node, self._round_seconds)
+        await self._clock.sleep(due_at - self._clock.monotonic())
         while True:
-            began = self._clock.monotonic()
             try:
                 await self._round(kubelet)
             except (ApiError, TooLargeError, _Unreadable, *TRANSPORT_ERRORS) as problem:
                 await self._failed(kubelet, problem)
             else:
                 kubelet.failure.recovered()
-                spent = self._clock.monotonic() - began
-                await self._clock.sleep(self._round_seconds - spent % self._round_seconds)
+                late = self._clock.monotonic() - due_at
+                due_at += self._round_seconds * (late // self._round_seconds + 1)
+                await self._clock.sleep(due_at - self._clock.monotonic())
 
     async def _round(self, kubelet: "_Kubelet") -> None:
         """Ask for all that is due; what is forbidden holds up nothing else."""

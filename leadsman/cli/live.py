@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 import uvloop
 
+from common.cycles import rare_cycle_searches
 from common.logs import configure
 from common.stopping import stop_on_signals
 from common.telemetry import served
@@ -74,7 +75,8 @@ def run_served(settings: Settings, part: str, work: Awaitable[Result]) -> Result
         async with served(settings.telemetry.host, settings.telemetry.port, part):
             return await work
 
-    return uvloop.run(run())  # a tenth less for each message than asyncio's own loop
+    with rare_cycle_searches():
+        return uvloop.run(run())  # a tenth less for each message than asyncio's own loop
 
 
 def _given(flags: dict[str, Any]) -> dict[str, Any]:

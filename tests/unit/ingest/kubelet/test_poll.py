@@ -115,6 +115,28 @@ async def test_statistics_come_every_10_seconds_at_the_nodes_own_moment() -> Non
     assert summaries == pytest.approx([offset_seconds("n1", 10) + step for step in (0, 10, 20)])
 
 
+async def test_a_node_keeps_its_moment_where_each_sleep_is_too_long() -> None:
+    """As with thousands of nodes: if rounds lasted longer by what they begin late, samples would be missing."""
+    run = Run()
+    sleep = run.clock.sleep
+    run.clock.sleep = lambda seconds: sleep(seconds + 0.5)  # type: ignore[method-assign]
+    await run.until(5, "n1")
+    summaries = [at for at, one in zip(run.at, run.observations, strict=True) if one.resource == "stats/summary"]
+    assert summaries == pytest.approx([offset_seconds("n1", 10) + step for step in (0.5, 10.5, 20.5)])
+
+
+async def test_rounds_that_are_missed_are_not_made_up_for() -> None:
+    run = Run()
+
+    async def slow(_: str) -> None:
+        run.clock.seconds += 12
+
+    run.kubelet.before = slow
+    await run.until(4, "n1")
+    summaries = [run.at[0], run.at[3]]
+    assert summaries == pytest.approx([offset_seconds("n1", 10) + step for step in (12, 52)])
+
+
 async def test_the_moments_of_many_nodes_are_spread_over_the_interval() -> None:
     counts = Counter(int(offset_seconds(f"node-{number}", 10)) for number in range(1000))
     assert set(counts) == set(range(10))
