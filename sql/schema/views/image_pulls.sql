@@ -101,7 +101,8 @@ SELECT
     if(p.since = p.unused_from AND cause NOT IN ('', 'in_use'), dateDiff('millisecond', p.since, p.asked_at) / 1000, NULL) AS unused_seconds,
     multiIf(
         toUnixTimestamp64Micro(p.before_at) = 0 OR p.before_at >= p.asked_at, '',
-        p.used_until > p.asked_at, if(c.began_at > p.since, 'unknown', 'in_use'),
+        -- The Event has whole seconds: the image may have been asked for up to one later
+        p.used_until > p.asked_at + toIntervalSecond(1), if(c.began_at > p.since, 'unknown', 'in_use'),
         -- Without its Node object nobody knows whether it is the same node
         p.unused_from > p.asked_at OR r.at > p.since OR toUnixTimestamp64Micro(r.at) = 0, 'unknown',
         -- Image GC runs every 5 min, and looks at containers that are removed within one more

@@ -19,6 +19,7 @@ SUBNET: Final = "198.51.100.0/24"
 """For documentation (RFC 5737): the pods have addresses, and no host of this number exists."""
 
 SOCKET: Final = "containerd.sock"
+REGISTRIES: Final = "registries"
 CONFIG: Final = """\
 version = 2
 root = "{folder}/root"
@@ -36,6 +37,9 @@ state = "{folder}/state"
 [plugins."io.containerd.grpc.v1.cri".cni]
   bin_dir = "{programs}/usr/lib/cni"
   conf_dir = "{folder}/cni"
+
+[plugins."io.containerd.grpc.v1.cri".registry]
+  config_path = "{folder}/{registries}"
 
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"
@@ -63,7 +67,7 @@ class Containerd:
         programs = containerd_programs()
         self._bin = programs / "usr" / "bin"
         config = folder / "containerd.toml"
-        config.write_text(CONFIG.format(folder=folder, programs=programs, image=IMAGE))
+        config.write_text(CONFIG.format(folder=folder, programs=programs, image=IMAGE, registries=REGISTRIES))
         self._write_network()
         path = f"{self._bin}:{programs}/usr/sbin:{os.environ['PATH']}"
         argv = [str(self._bin / "containerd"), "--config", str(config)]
@@ -78,6 +82,24 @@ class Containerd:
     def import_image(self) -> None:
         """Import the worker's image, again when image garbage collection took it."""
         self.ctr("images", "import", str(worker_archive()))
+
+    def mirror(self, registry: str, url: str) -> None:
+        """Pull from `url` what images name `registry`."""
+        folder = self.folder / REGISTRIES / registry
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "hosts.toml").write_text(f'server = "{url}"\n[host."{url}"]\n')
+
+    def has_image(self, image: str) -> bool:
+        return bool(self._names(image))
+
+    def remove_image(self, image: str) -> None:
+        """Remove an image, by each name that it has, with its layers, as an administrator would."""
+        self.ctr("images", "remove", "--sync", *self._names(image))
+
+    def _names(self, image: str) -> list[str]:
+        listed = [line.split() for line in self.ctr("images", "list").stdout.splitlines()]
+        digests = {digest for name, _, digest, *_ in listed if name == image}
+        return [name for name, _, digest, *_ in listed if digest in digests]
 
     def ctr(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """One call of containerd's own client in the kubelet's namespace."""

@@ -1,5 +1,8 @@
-"""The image of the test pods: one static C program in a hand-made docker-archive, so that no registry is asked."""
+"""The images of the test pods, made by hand: one static C program, as a docker-archive that needs no registry, or as
+what a registry answers (registry.py).
+"""
 
+import gzip
 import hashlib
 import io
 import json
@@ -16,6 +19,7 @@ IMAGE: Final = "leadsman.example/worker:1"
 `grow` and `fill` take one MiB every so many microseconds, hold at the size that is named, and wait.
 """
 
+MANIFEST_TYPE: Final = "application/vnd.oci.image.manifest.v1+json"
 SOURCE: Final = Path(__file__).with_name("worker.c")
 
 
@@ -34,20 +38,47 @@ def worker_archive() -> Path:
 def docker_archive(image: str, program: bytes) -> bytes:
     """An image of one layer whose entry point is `/worker`, as `docker save` writes it."""
     layer = _tar({"worker": program})
-    config = {
-        "architecture": "amd64",
-        "os": "linux",
-        "config": {"Entrypoint": ["/worker"]},
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
-    }
     manifest = [{"Config": "config.json", "RepoTags": [image], "Layers": ["layer.tar"]}]
     return _tar(
         {
-            "config.json": json.dumps(config).encode(),
+            "config.json": _config(layer),
             "layer.tar": layer,
             "manifest.json": json.dumps(manifest).encode(),
         }
     )
+
+
+def registry_image(image: str) -> tuple[bytes, bytes, bytes]:
+    """The manifest, config and layer of an image with the worker that shares nothing with another one."""
+    program = worker_archive().with_name("worker").read_bytes()
+    files = _tar({"worker": program, "name": image.encode()})
+    config, layer = _config(files), gzip.compress(files, mtime=0)
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": MANIFEST_TYPE,
+        "config": _described("application/vnd.oci.image.config.v1+json", config),
+        "layers": [_described("application/vnd.oci.image.layer.v1.tar+gzip", layer)],
+    }
+    return json.dumps(manifest).encode(), config, layer
+
+
+def digest(content: bytes) -> str:
+    """As manifests and registries name content."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def _described(kind: str, content: bytes) -> dict[str, object]:
+    return {"mediaType": kind, "digest": digest(content), "size": len(content)}
+
+
+def _config(layer: bytes) -> bytes:
+    config = {
+        "architecture": "amd64",
+        "os": "linux",
+        "config": {"Entrypoint": ["/worker"]},
+        "rootfs": {"type": "layers", "diff_ids": [digest(layer)]},
+    }
+    return json.dumps(config).encode()
 
 
 def _tar(files: Mapping[str, bytes]) -> bytes:

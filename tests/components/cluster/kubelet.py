@@ -130,12 +130,14 @@ class RealNode:
         with urllib.request.urlopen(asked, timeout=10, context=trusting) as answer:  # noqa: S310  # https
             return bytes(answer.read())
 
-    def run_pod(self, name: str, *command: str, requests: Mapping[str, str], limits: Mapping[str, str]) -> None:
-        """Make a pod of one container `w` of the worker's image, as `run_pod("a", "grow", "1000", "64", ...)`."""
+    def run_pod(
+        self, name: str, *command: str, requests: Mapping[str, str], limits: Mapping[str, str], image: str = IMAGE
+    ) -> None:
+        """Make a pod of one container `w`, as `run_pod("a", "grow", "1000", "64", ...)`; another image is pulled."""
         container = {
             "name": "w",
-            "image": IMAGE,
-            "imagePullPolicy": "Never",
+            "image": image,
+            "imagePullPolicy": "Never" if image == IMAGE else "IfNotPresent",
             "args": list(command),
             "resources": {"requests": dict(requests), "limits": dict(limits)},
         }

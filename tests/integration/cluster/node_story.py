@@ -55,9 +55,9 @@ def restored(node: RealNode, pods: Sequence[str] = (PINNED, GROWER)) -> Iterator
         yield
     finally:
         for pod in pods:
-            if _exists(node, pod):
+            if exists(node, pod):
                 node.cluster.request("DELETE", f"{_PODS}/{pod}", {"gracePeriodSeconds": 0})
-        eventually("the story's pods are gone", lambda: not any(_exists(node, pod) for pod in pods))
+        eventually("the story's pods are gone", lambda: not any(exists(node, pod) for pod in pods))
         node.restart_kubelet({"evictionHard": EVICTION})
         node.await_free_cpus()
 
@@ -100,7 +100,8 @@ def under_pressure(node: RealNode) -> str:
     return str({each["type"]: each["status"] for each in found}["MemoryPressure"])
 
 
-def _exists(node: RealNode, name: str) -> bool:
+def exists(node: RealNode, name: str) -> bool:
+    """Whether the API server has the pod `default/name`."""
     pods: list[Any] = node.cluster.request("GET", _PODS)["items"]
     return any(pod["metadata"]["name"] == name for pod in pods)
 

@@ -18,7 +18,7 @@ def pulled(seconds: int, pod: str, text: str = f'Successfully pulled image "{IMA
     return row(NodeEvent, ts=T0 + timedelta(seconds=seconds), **(known | about | values))
 
 
-def life(pod: str, *changes: tuple[int, str]) -> list[Row]:
+def life(pod: str, *changes: tuple[float, str]) -> list[Row]:
     return [row(PodBinding, ts=T0 + timedelta(seconds=s), node="n", uid=pod, change=change) for s, change in changes]
 
 
@@ -73,6 +73,12 @@ def test_what_a_running_pod_uses_was_there_unless_space_was_freed(
     freed: list[Row], cause: str, database: Database
 ) -> None:
     store(database, *LOOP["pulls"], NODE, *life("old", (0, "bound")), *freed)
+    assert [each["cause"] for each in pulls(database)] == ["", cause]
+
+
+@pytest.mark.parametrize(("ended", "cause"), [(7200.9, "unknown"), (7201.1, "in_use")])
+def test_the_time_of_an_event_has_whole_seconds(ended: float, cause: str, database: Database) -> None:
+    store(database, *LOOP["pulls"], NODE, *life("old", (0, "bound"), (ended, "finished")))
     assert [each["cause"] for each in pulls(database)] == ["", cause]
 
 
