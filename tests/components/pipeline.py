@@ -19,6 +19,8 @@ import msgspec
 import uvloop
 from aiokafka import AIOKafkaConsumer
 
+from common.cycles import rare_cycle_searches
+from common.telemetry import served
 from components.kafka import Kafka, KafkaCluster
 from components.processes import Process
 from ingest.files.sources import read_sources
@@ -268,14 +270,20 @@ def _reducers_with(fault: Callable[[Record], None]) -> tuple[Reducer[Any], ...]:
 
 
 def main(what: str) -> None:
-    """Run one part."""
-    fault = os.environ.get(FAULT)
+    """Run one part, as its command does."""
+    fault, settings = os.environ.get(FAULT), load()
     if fault == SLOW_SEEK:
         _seek_slowly()
-    if what == "land":
-        uvloop.run(run_lander(load()))
-    else:
-        uvloop.run(run_worker(load(), reducers=_reducers_with(FAULTS[fault]) if fault in FAULTS else REDUCERS))
+
+    async def run() -> None:
+        async with served(settings.telemetry.host, settings.telemetry.port, what):
+            if what == "land":
+                await run_lander(settings)
+            else:
+                await run_worker(settings, _reducers_with(FAULTS[fault]) if fault in FAULTS else REDUCERS)
+
+    with rare_cycle_searches():
+        uvloop.run(run())
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 It runs in the peers' environment, which borrows our pure code's few dependencies.
 """
 
+import gc
 import os
 import threading
 import time
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from common.cycles import OBJECTS_BETWEEN_SEARCHES
 from ingest.model.records import Record
 from ingest.model.topics import decode_record, encode_record, key_of
 from leadsman.run.settings import Settings, load
@@ -36,6 +38,7 @@ class Folding:
     """Folds, and tells how far it is."""
 
     def __init__(self) -> None:
+        gc.set_threshold(OBJECTS_BETWEEN_SEARCHES)  # as Leadsman's worker
         self.settings: Settings = load()
         self.topics = self.settings.kafka.topics()
         self._fold = Fold(REDUCERS)
