@@ -8,8 +8,6 @@ from generate.pictures import WIDTH, svg, text
 from paths import ROOT
 
 MEASURED: Final = ROOT / "tests" / "bench" / "SCALE.md"
-WORKERS: Final = "2"
-"""As many in each row: what is drawn is the cost of nodes alone."""
 PARTS: Final[Mapping[str, str]] = {
     "watch": "#3e6fb0",
     "work": "#5a9e6f",
@@ -37,16 +35,17 @@ def growth() -> str:
 
 
 def _measured() -> list[tuple[int, dict[str, float]]]:
-    """Nodes, and cores in use by part, where the lag stayed low: what is not kept up with costs nothing."""
+    """Nodes, and cores in use by part with the fewest workers that kept the lag low: what is not kept up with costs
+    nothing.
+    """
     found: dict[int, dict[str, float]] = {}
-    kept_up: set[str] = set()
+    kept_up: set[tuple[str, str]] = set()
     for rows in _tables():
-        ours = [row for row in rows if row.get("workers") == WORKERS]
         if "lag under 10 s" in rows[0]:
-            kept_up = {row["nodes"] for row in ours if row["lag under 10 s"] == "yes"}
+            kept_up = {(row["nodes"], row["workers"]) for row in rows if row["lag under 10 s"] == "yes"}
         elif "engine" in rows[0]:
-            for row in ours:
-                if row["nodes"] in kept_up:
+            for row in rows:
+                if (row["nodes"], row.get("workers", "")) in kept_up:
                     nodes = int(row["nodes"].replace(",", ""))
                     found.setdefault(nodes, {part: float(row[part]) for part in PARTS})
     return sorted(found.items())

@@ -43,9 +43,8 @@ _TEXT: Final = """\
 All of it is real but the kubelets: etcd and kube-apiserver with the Node objects and {pods} Pods each,
 `leadsman watch` (kubelets asked directly, every 10 s; for `/metrics` every 60 s), Kafka, `leadsman work`,
 `leadsman land`, the engine. One process answers for all kubelets over TLS: a summary of {summary:,} bytes without
-white space,
-and all of a kubelet's `/metrics` ({metrics:,} lines, recorded). "Stored" is the share of the samples due in the
-window that were in the database {lag:.0f} s later; "lag under 10 s" asks that for 99 % of the rows, of samples
+white space, and all of a kubelet's `/metrics` ({metrics:,} lines, recorded). "Stored" is the share of the samples due
+in the window that were in the database {lag:.0f} s later; "lag under 10 s" asks that for 99 % of the rows, of samples
 and of findings, and at least {share:.0%} stored.
 
 {nodes}
