@@ -70,8 +70,9 @@ class Kubelets:
     async def poll(self, node: str) -> None:
         """Ask one kubelet for ever; a node keeps its own moment within the interval, however late an answer was."""
         kubelet = _Kubelet(node, self._clock)
-        due_at = self._clock.monotonic() + offset_seconds(node, self._round_seconds)
-        await self._clock.sleep(due_at - self._clock.monotonic())
+        offset = offset_seconds(node, self._round_seconds)
+        due_at = self._clock.monotonic() + offset
+        await self._clock.sleep(offset)
         while True:
             try:
                 await self._round(kubelet)

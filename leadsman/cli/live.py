@@ -70,6 +70,11 @@ async def until_signal(work: Callable[[asyncio.Event], Awaitable[None]]) -> None
 def run_served(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
     """Run a part to its end, with logs and telemetry by the settings. Raises CannotServe."""
     configure(settings.log, sys.stderr if part in ANSWERING else sys.stdout)
+    return run_part(settings, part, work)
+
+
+def run_part(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
+    """The same, with logs as they are."""
 
     async def run() -> Result:
         async with served(settings.telemetry.host, settings.telemetry.port, part):

@@ -16,11 +16,8 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import msgspec
-import uvloop
 from aiokafka import AIOKafkaConsumer
 
-from common.cycles import rare_cycle_searches
-from common.telemetry import served
 from components.kafka import Kafka, KafkaCluster
 from components.processes import Process
 from ingest.files.sources import read_sources
@@ -31,6 +28,7 @@ from ingest.model.observation import Observation, Observed, Unreadable
 from ingest.model.records import Record
 from ingest.model.topics import Headers
 from ingest.normalize.decoded import decode
+from leadsman.cli.live import run_part
 from leadsman.run.kafka import make_topics
 from leadsman.run.land import run_lander
 from leadsman.run.settings import Settings, load
@@ -274,16 +272,11 @@ def main(what: str) -> None:
     fault, settings = os.environ.get(FAULT), load()
     if fault == SLOW_SEEK:
         _seek_slowly()
-
-    async def run() -> None:
-        async with served(settings.telemetry.host, settings.telemetry.port, what):
-            if what == "land":
-                await run_lander(settings)
-            else:
-                await run_worker(settings, _reducers_with(FAULTS[fault]) if fault in FAULTS else REDUCERS)
-
-    with rare_cycle_searches():
-        uvloop.run(run())
+    if what == "land":
+        run_part(settings, what, run_lander(settings))
+    else:
+        reducers = _reducers_with(FAULTS[fault]) if fault in FAULTS else REDUCERS
+        run_part(settings, what, run_worker(settings, reducers))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ BYTEWAX: Final = "0.21.1"
 OURS: Final = "Leadsman: Faust, a batch at a time"
 STATE_SECONDS: Final = "5"
 """Between two writes of states: as long as Quix Streams takes between two commits."""
-FOLDED: Final = ("leadsman_folded_messages_total",)
+FOLDED: Final = "leadsman_folded_messages_total"
 _SITE: Final = "import sysconfig; print(sysconfig.get_path('purelib'))"
 
 
@@ -101,7 +101,7 @@ def _ours(pipeline: Pipeline) -> tuple[Process, Callable[[], int]]:
     environment = {"LEADSMAN_WORK__STATE_SECONDS": STATE_SECONDS, "LEADSMAN_TELEMETRY__PORT": str(port)}
 
     def waiting() -> int:
-        return max(0, backlog - int(figures(port).get((*FOLDED, pipeline.topics.nodes.name), 0)))
+        return max(0, backlog - int(figures(port).get((FOLDED, pipeline.topics.nodes.name), 0)))
 
     return pipeline.part("work", "0", **environment), waiting
 
