@@ -145,7 +145,7 @@ class DirectAccess:
 
     def _connected(self) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(ssl=self._tls, limit=0, keepalive_timeout=KEPT_SECONDS)
-        return aiohttp.ClientSession(connector=connector)
+        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
     async def close(self) -> None:
         if self._session:

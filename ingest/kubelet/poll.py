@@ -5,6 +5,7 @@ recorded-behaviour).
 import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from math import ceil
 from typing import Any, Final
 
 import msgspec
@@ -25,6 +26,8 @@ BACKOFF_SECONDS: Final = 10.0
 BACKOFF_LIMIT_SECONDS: Final = 300.0
 FORBIDDEN_SECONDS: Final = 300.0
 """After so long it is looked whether what was forbidden is allowed now."""
+TOGETHER_SECONDS: Final = 0.25
+"""Kubelets are asked at multiples of this: many at once cost a sixth less than each with a wake-up of its own."""
 
 Fetch = Callable[[str, str], Awaitable[bytes]]
 """(node, path under the kubelet's root) to the answer; raises ApiError, TooLargeError and transport errors."""
@@ -70,9 +73,9 @@ class Kubelets:
     async def poll(self, node: str) -> None:
         """Ask one kubelet for ever; a node keeps its own moment within the interval, however late an answer was."""
         kubelet = _Kubelet(node, self._clock)
-        offset = offset_seconds(node, self._round_seconds)
-        due_at = self._clock.monotonic() + offset
-        await self._clock.sleep(offset)
+        begun = self._clock.monotonic()
+        due_at = ceil(begun / TOGETHER_SECONDS) * TOGETHER_SECONDS + offset_seconds(node, self._round_seconds)
+        await self._clock.sleep(due_at - begun)
         while True:
             try:
                 await self._round(kubelet)
@@ -182,7 +185,7 @@ class _Kubelet:
 
 def offset_seconds(node: str, interval_seconds: float) -> float:
     """A node's moment within the interval, the same in every process, so that requests are spread evenly."""
-    return zlib.crc32(node.encode()) / 2**32 * interval_seconds
+    return zlib.crc32(node.encode()) / 2**32 * interval_seconds // TOGETHER_SECONDS * TOGETHER_SECONDS
 
 
 def _decoded(resource: KubeletResource[Any], data: bytes) -> Any:

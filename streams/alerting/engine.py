@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 import msgspec
 
 from ingest.model.records import ForgetRecord, HeardRecord, Record
-from streams.alerting.definition import AnyAlert, Happened, Nothing, Now
+from streams.alerting.definition import AnyAlert, Happened, Holds, Nothing, Now
 from streams.alerting.draining import drained
 from streams.alerting.holding import (
     Origin,
@@ -76,6 +76,7 @@ class Engine:
             for alert in sorted(ALERTS, key=lambda each: bool(each.heeds))
             if rules.of(alert.name).enabled
         }
+        self._last = [(name, each.alert.lasts) for name, each in self._enabled.items() if each.alert.lasts]
         self._of_sources = frozenset(alert.name for alert in ALERTS if alert.of_sources)
         self._hushed = frozenset(name for name, each in self._enabled.items() if not each.settings.cordoned)
         """Alerts that are not raised for a node that is drained."""
@@ -156,9 +157,7 @@ class Engine:
     def _lasting(self, state: State) -> frozenset[str]:
         """Names of alerts that go on although nothing happened."""
         return frozenset(
-            name
-            for name, (alert, *_) in self._enabled.items()
-            if alert.lasts and (own := getattr(state, name)) is not None and alert.lasts(own)
+            name for name, lasts in self._last if (own := getattr(state, name)) is not None and lasts(own)
         )
 
     def _without_disabled(self, state: State, at: datetime) -> State:
@@ -190,7 +189,7 @@ def _stepped(state: State, enabled: _Enabled, rows: Sequence[Any], at: datetime)
         changes = [each for each in changes if not isinstance(each, Happened)]
     if own is not before and own != before:
         state = msgspec.structs.replace(state, **{alert.name: None if own == initial else own})
-    if changes:
+    if changes and (active or any(isinstance(each, Holds | Happened) for each in changes)):
         origin = Origin(alert.name, settings, runbook_url, state.cluster, state.node)
         found = changed(active, changes, at, origin)
         if found != active:

@@ -42,7 +42,8 @@ class Outbox:
 
     async def acknowledged(self) -> None:
         """Return when Kafka has all of it."""
-        await asyncio.gather(*self._handed_over)
+        for each in self._handed_over:  # most are done when the first is: gathering would wake up for each
+            await each
 
     async def findings(self, key: bytes, concluded: Iterable[Concluded]) -> None:
         """Of one log, in their order."""

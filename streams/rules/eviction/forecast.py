@@ -5,7 +5,8 @@ each distance, upwards and downwards apart (as conformal prediction does it). Wh
 forecast by its lows (`swings`). Everything is a function of the samples and their times.
 """
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import sqrt
 from typing import Final, NamedTuple, TypeAlias
@@ -84,7 +85,7 @@ def follow(course: Course, seconds: float, value: int, capacity: int) -> tuple[C
 
 
 def _off(above: Errors) -> Callable[[float], float] | None:
-    return None if above == _NONE else partial(_error_at, above)
+    return None if above == _NONE else partial(_error_at, _filled(above))
 
 
 def _learned(due: Due, above: Errors, below: Errors, seconds: float, value: int) -> tuple[Due, Errors, Errors]:
@@ -128,24 +129,25 @@ def _reach(ahead: Line, threshold: int, above: Errors, below: Errors, seen_late:
     room = max(0.0, ahead.now - threshold - NOISE_MEETS * ahead.noise)
     likely = room / fall
     trusted = max(likely, ahead.span_seconds / 2)
-    if likely > HORIZON_SPANS * ahead.span_seconds or TRUSTED * _error_at(above, trusted) > fall * trusted:
+    risen = _filled(above)
+    if likely > HORIZON_SPANS * ahead.span_seconds or TRUSTED * _error_at(risen, trusted) > fall * trusted:
         return None
     slower = SPREAD * ahead.error + RATE_CHANGES * fall
-    earliest = _crosses(room, fall, slower, ahead.noise, below, -1)
-    latest = _crosses(room, fall, slower, ahead.noise, above, 1)
+    earliest = _crosses(room, fall, slower, ahead.noise, _filled(below), -1)
+    latest = _crosses(room, fall, slower, ahead.noise, risen, 1)
     if earliest is None or latest is None or latest > BAND_SPANS * ahead.span_seconds:
         return None
     return Band(min(earliest, likely), likely, max(latest, likely) + seen_late)
 
 
-def _crosses(room: float, fall: float, slower: float, noise: float, errors: Errors, side: int) -> float | None:
+def _crosses(
+    room: float, fall: float, slower: float, noise: float, errors: Sequence[float], side: int
+) -> float | None:
     """When the line, moved by its error to one side, is below the threshold."""
     before, left = 0.0, room + side * noise
     if left <= 0:
         return 0.0
-    error = 0.0
-    for distance, learned in zip(AHEAD, errors, strict=True):
-        error = learned if learned is not None else error * distance / before if before else 0.0
+    for distance, error in zip(AHEAD, errors, strict=True):
         off = sqrt((SPREAD * error) ** 2 + (slower * distance) ** 2 + noise * noise)
         then = room - fall * distance + side * off
         if then <= 0:
@@ -154,12 +156,21 @@ def _crosses(room: float, fall: float, slower: float, noise: float, errors: Erro
     return None
 
 
-def _error_at(errors: Errors, seconds: float) -> float:
-    """Learned ones interpolated; beyond them they grow with the distance."""
+def _filled(errors: Errors) -> Sequence[float]:
+    """For each of AHEAD, also where none was learned: there they grow with the distance."""
     before = error = 0.0
+    filled = []
     for distance, learned in zip(AHEAD, errors, strict=True):
-        then = learned if learned is not None else error * distance / before if before else 0.0
-        if seconds <= distance:
-            return error + (then - error) * (seconds - before) / (distance - before)
-        before, error = distance, then
-    return error * seconds / before
+        error = learned if learned is not None else error * distance / before if before else 0.0
+        filled.append(error)
+        before = distance
+    return filled
+
+
+def _error_at(errors: Sequence[float], seconds: float) -> float:
+    """Interpolated; beyond the last they grow with the distance."""
+    place = bisect_left(AHEAD, seconds)
+    if place == len(AHEAD):
+        return errors[-1] * seconds / AHEAD[-1]
+    before, error = (AHEAD[place - 1], errors[place - 1]) if place else (0.0, 0.0)
+    return error + (errors[place] - error) * (seconds - before) / (AHEAD[place] - before)

@@ -13,7 +13,7 @@ from fakes.clock import FakeClock
 from ingest.apiserver.requests import ApiError, Status
 from ingest.files.envelope import encode_line
 from ingest.kubelet.access import Address, kubelet_address
-from ingest.kubelet.poll import Kubelets, offset_seconds
+from ingest.kubelet.poll import TOGETHER_SECONDS, Kubelets, offset_seconds
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally
 from ingest.normalize.received import Received
@@ -141,6 +141,20 @@ async def test_the_moments_of_many_nodes_are_spread_over_the_interval() -> None:
     counts = Counter(int(offset_seconds(f"node-{number}", 10)) for number in range(1000))
     assert set(counts) == set(range(10))
     assert max(counts.values()) < 2 * min(counts.values())
+
+
+async def test_many_nodes_are_asked_at_the_same_few_moments_whenever_each_was_found() -> None:
+    """Two wake-ups for 20 samples cost less than 20."""
+    run = Run()
+    run.clock.seconds = 0.1
+    await run.until(
+        120,
+        *(f"node-{number}" for number in range(60)),
+        seconds={"stats/summary": 10, "metrics": 600, "configz": 600},
+    )
+    moments = Counter(at for at, one in zip(run.at, run.observations, strict=True) if one.resource == "stats/summary")
+    assert all(at % TOGETHER_SECONDS == 0 for at in moments)
+    assert max(moments.values()) > 1
 
 
 async def test_an_indented_answer_becomes_one_line_of_a_capture() -> None:
