@@ -22,13 +22,15 @@ from .answers import Answers
 
 DOCUMENT: Final = ROOT / "tests" / "bench" / "SCALE.md"
 PODS: Final = 30
+ROUNDS: Final = 3
+"""Of the largest."""
 PLAN: Final = (
-    *((500, workers) for workers in (1, 2, 3)),
-    *((1000, workers) for workers in (1, 2, 3)),
-    (1500, 1),
-    *((2000, workers) for workers in (1, 2, 3)),
-    (3000, 1),
-    *((4000, workers) for workers in (1, 2, 3)),
+    (500, 1),
+    (1000, 1),
+    *((2000, workers) for workers in (1, 2, 3, 4)),
+    (3000, 2),
+    (4000, 2),
+    *[(5000, 2)] * ROUNDS,
 )
 """Nodes and workers of each measurement; the nodes only grow."""
 _TEXT: Final = """\
@@ -115,7 +117,7 @@ def main() -> None:
     parser.add_argument("--day-nodes", type=int, default=100, help="1000 take 10 GB of disk for the capture alone")
     parser.add_argument("--size", type=float, default=1.0, help="of all but the nodes: 0.02 to try them")
     parser.add_argument(
-        "--rounds", type=int, default=2, help="of the peers, whose fastest counts, and of the collector"
+        "--rounds", type=int, default=ROUNDS, help="of the peers, whose fastest counts, and of the collector"
     )
     parser.add_argument("--kept", type=Path, default=ROOT / ".venv" / "scale", help="where sections are kept")
     parser.add_argument("--document", type=Path, default=DOCUMENT)

@@ -2,8 +2,10 @@
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Final, NamedTuple
 
 from sql.database.open import connect
@@ -211,6 +213,7 @@ def text(measured: Sequence[Step]) -> str:
         [
             f"CPU time of a sample with all that comes with it, as a multiple of bare decoding, {decoding} µs:",
             table(("nodes", "workers", f"ours with the engine, wanted <= {WANTED_RATIO:g}", *PARTS), ratios),
+            *_of_rounds(measured),
             table(("nodes", "workers", due, "stored", ages, of_findings, storing, wanted, "load"), lag),
             "Cores in use, of two:",
             table(("nodes", "workers", *PARTS, "all"), cores),
@@ -220,6 +223,17 @@ def text(measured: Sequence[Step]) -> str:
             ),
         ]
     )
+
+
+def _of_rounds(measured: Sequence[Step]) -> Iterator[str]:
+    """Where the same was measured more than once."""
+    for (nodes, workers), count in Counter((step.nodes, step.workers) for step in measured).items():
+        if count > 1:
+            rounds = [
+                step.ratio(*_WITH_ENGINE) for step in measured if (step.nodes, step.workers) == (nodes, workers)
+            ]
+            spread = f"{min(rounds):.1f} to {max(rounds):.1f}"
+            yield f"{nodes:,} nodes, median of {count} rounds: {median(rounds):.1f} ({spread})."
 
 
 def _shown(ages: Ages) -> str:
