@@ -104,6 +104,16 @@ def test_the_role_has_what_the_way_to_the_kubelets_needs(way: str, resources: se
     assert {name for rule in role["rules"] for name in rule["resources"] if "/" in name} == resources
 
 
+@pytest.mark.parametrize("urls", [(), ("settings.watch.scheduler.urls[0]=https://10.0.0.1:10259",)])
+def test_only_with_schedulers_in_the_settings_may_the_watcher_read_and_reach_their_metrics(urls: tuple[str]) -> None:
+    objects = rendered(*urls)
+    (role,) = of_kind(objects, "ClusterRole")
+    (policy,) = [each for each in of_kind(objects, "NetworkPolicy") if each["metadata"]["name"].endswith("-watch")]
+    rule = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+    ports = [port["port"] for each in policy["spec"]["egress"] for port in each["ports"]]
+    assert (rule in role["rules"], 10259 in ports) == (bool(urls), bool(urls))
+
+
 def test_settings_go_over_the_charts_own_and_make_pods_anew() -> None:
     before, after = rendered(), rendered("settings.kafka.partitions=24", "settings.log=json")
     settings = [yaml.safe_load(each["data"]["leadsman.yaml"]) for each in of_kind(after, "ConfigMap")]
