@@ -11,6 +11,8 @@ import msgspec
 from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import Clock, steadily
+from common.settings import SettingsError
+from common.text import plain
 from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, ApiError, TooLargeError, unanswered
 from ingest.kubelet.access import Https
 from ingest.kubelet.poll import Emit
@@ -99,12 +101,23 @@ class Scheduler:
         await self._emit(Received(observation))
 
 
+def way(settings: LiveSettings, access: Configuration, stack: AsyncExitStack) -> Https:
+    """How schedulers are asked, for as long as the stack lasts; raises SettingsError for a CA that cannot be used."""
+    section = settings.scheduler
+    try:
+        https = Https(access, section.ca_file, insecure=section.insecure)
+    except OSError as error:
+        named = f"watch.scheduler.ca_file: {plain(section.ca_file)} cannot be used" if section.ca_file else "no CA"
+        raise SettingsError(f"{named}: {error.strerror}") from error
+    stack.push_async_callback(https.close)
+    return https
+
+
 def schedulers(
     settings: LiveSettings, access: Configuration, emit: Emit, stack: AsyncExitStack, clock: Clock, tally: Tally
 ) -> list[Scheduler]:
-    """Those of the settings, for as long as the stack lasts; raises OSError for an unreadable CA."""
+    """Those of the settings; as `way`."""
     if not settings.schedulers:
         return []
-    https = Https(access, settings.scheduler.ca_file, insecure=settings.scheduler.insecure)
-    stack.push_async_callback(https.close)
+    https = way(settings, access, stack)
     return [Scheduler(url, settings.cluster, https, emit, clock=clock, tally=tally) for url in settings.schedulers]

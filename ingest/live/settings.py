@@ -1,7 +1,8 @@
 """Which cluster is watched, and how."""
 
+import re
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final
 
 import pydantic
 from pydantic import PositiveFloat, PositiveInt
@@ -11,25 +12,27 @@ from ingest.kubelet.settings import KubeletSettings
 from ingest.resources.resource import ApiResource
 from ingest.resources.table import WATCHED
 
-SchedulerUrl: TypeAlias = Annotated[
-    str,
-    pydantic.Field(
-        pattern=r"^https://([A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63}){0,9}|\[[0-9A-Fa-f:.]{2,45}\]):\d{1,5}(/|/metrics)?$"
-    ),
-]
-"""`https://host:port`, with or without `/metrics`."""
+_HOST: Final = r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63}){0,9}|\[[0-9A-Fa-f:.]{2,45}\]"
+_SCHEDULER_URL: Final = re.compile(rf"https://({_HOST}):\d{{1,5}}(/|/metrics)?")
 
 
 class SchedulerSettings(Section):
     """Which schedulers are asked how many nodes are in their cache, and how."""
 
-    urls: tuple[SchedulerUrl, ...] = ()
+    urls: tuple[str, ...] = ()
     """`https://host:10259` of each; none is asked where none is given."""
     ca_file: Path | None = None
     """CA that a scheduler's certificate is checked against; the cluster's CA if not set."""
     insecure: bool = False
     """Skip the check of the scheduler's certificate, although it receives our token."""
     seconds: PositiveFloat = 60.0
+
+    @pydantic.field_validator("urls")
+    @classmethod
+    def _safe(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(_SCHEDULER_URL.fullmatch(url) for url in urls):
+            raise ValueError("each is https://HOST:PORT, with or without /metrics: it receives our token")
+        return urls
 
 
 class ElectionSettings(Section):

@@ -10,15 +10,17 @@ from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.clock import SYSTEM
 from common.errors import FilesUnusable
+from common.settings import SettingsError
 from common.text import plain
 from ingest.apiserver.connect import KubeconfigError, configuration
 from ingest.apiserver.filters import metadata_of
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, get, read_body
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from ingest.kafka.reaching import explain
-from ingest.kubelet.access import Https, kubelet_address
+from ingest.kubelet.access import kubelet_address
 from ingest.kubelet.fleet import way
 from ingest.live.scheduler import CacheUnknown, cache_line, host_of
+from ingest.live.scheduler import way as way_to_schedulers
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import UNDECODABLE
 from ingest.resources.nodes import NODES
@@ -106,13 +108,11 @@ async def check_schedulers(settings: LiveSettings) -> AsyncIterator[Checked]:
         for url in settings.schedulers:
             what = f"scheduler {host_of(url)}"
             try:
-                access = await configuration(settings.kubeconfig, settings.context)
-                https = Https(access, settings.scheduler.ca_file, insecure=settings.scheduler.insecure)
-                stack.push_async_callback(https.close)
+                https = way_to_schedulers(settings, await configuration(settings.kubeconfig, settings.context), stack)
                 await cache_line(https, url, SYSTEM.now())
             except KubeconfigError:
                 return  # what is wrong there is the cluster's, and reported
-            except (CacheUnknown, OSError) as error:
-                yield Checked(what, plain(error))
+            except (CacheUnknown, SettingsError) as error:
+                yield Checked(what, str(error))
             else:
                 yield Checked(what, "")

@@ -16,6 +16,7 @@ from aiohttp import web
 from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import SYSTEM
+from common.settings import SettingsError
 from components.processes import HOST, free_port
 from components.secured import Authority
 from fakes.apiserver import Answer, FakeApiServer
@@ -220,6 +221,12 @@ async def _never(_: Received) -> None:
     raise AssertionError
 
 
+async def test_a_ca_file_that_is_not_there_is_told() -> None:
+    section = SchedulerSettings(urls=("https://h:10259",), ca_file=Path("/nonesuch"))
+    with pytest.raises(SettingsError, match=r"watch\.scheduler\.ca_file: /nonesuch cannot be used: No such file"):
+        schedulers(LiveSettings(scheduler=section), access(), _never, AsyncExitStack(), SYSTEM, Counter())
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -235,7 +242,7 @@ async def _never(_: Received) -> None:
     ],
 )
 async def test_a_url_that_could_send_the_token_elsewhere_or_in_clear_is_refused(url: str) -> None:
-    with pytest.raises(pydantic.ValidationError):
+    with pytest.raises(pydantic.ValidationError, match="each is https://HOST:PORT"):
         SchedulerSettings(urls=(url,))
 
 
