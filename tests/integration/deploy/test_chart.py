@@ -24,6 +24,7 @@ VARIANTS: Final = {
         "cluster=b",
         *(f"{part}.enabled=false" for part in ("work", "land", "alert", "serve")),
         "watch.kubelet=off",
+        "settings.watch.scheduler.urls[0]=https://10.0.0.1:10259",
     ),
     "two receivers": (
         "alert.receivers[0].name=a,alert.receivers[0].to=slack=https://example.org/a",
