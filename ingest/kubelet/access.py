@@ -82,12 +82,41 @@ class NodeProxy:
             return await read_body(response, BODY_LIMIT_BYTES)
 
 
-class DirectAccess:
-    """Asks each kubelet at its own address with our token or client certificate.
+class Https:
+    """Sends our token or client certificate to those whose certificate `ca_file` verifies, else the cluster's CA.
 
-    A kubelet's certificate is checked against `ca_file`, else the cluster's, and is for its address or its node's
-    name; `insecure` sends the token to whoever answers and is never the default.
+    `insecure` sends the token to whoever answers and is never the default. No redirect is followed.
     """
+
+    def __init__(self, configuration: Configuration, ca_file: Path | None = None, *, insecure: bool = False) -> None:
+        """Raises OSError where the CA or our certificate cannot be read."""
+        self._configuration = configuration
+        self._tls = _tls(configuration, ca_file, insecure=insecure)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def get(self, url: str, name: str | None = None) -> bytes:
+        """The answer at an https URL, whose certificate may be for another name; raises as `NodeProxy.fetch`."""
+        token = await self._configuration.get_api_key_with_prefix("BearerToken")
+        headers = {"Authorization": token} if token else {}
+        self._session = self._session or self._connected()
+        async with self._session.get(
+            url, headers=headers, timeout=TIMEOUT, allow_redirects=False, server_hostname=name
+        ) as response:
+            if response.status != OK:
+                raise await api_error(response)
+            return await read_body(response, BODY_LIMIT_BYTES)
+
+    def _connected(self) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(ssl=self._tls, limit=0, keepalive_timeout=KEPT_SECONDS)
+        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+
+    async def close(self) -> None:
+        if self._session:
+            await self._session.close()
+
+
+class DirectAccess:
+    """Asks each kubelet at its own address, whose certificate is for its address or its node's name."""
 
     def __init__(
         self,
@@ -97,10 +126,9 @@ class DirectAccess:
         *,
         insecure: bool = False,
     ) -> None:
-        self._configuration = configuration
         self._address = address
-        self._tls = _tls(configuration, ca_file, insecure=insecure)
-        self._session: aiohttp.ClientSession | None = None
+        self._https = Https(configuration, ca_file, insecure=insecure)
+        self.close = self._https.close
         self._by_name: set[str] = set()
         """Nodes whose kubelets have a certificate for the node's name alone, as those that they sign themselves."""
 
@@ -123,33 +151,14 @@ class DirectAccess:
 
     async def _get_as_named(self, node: str, url: str) -> bytes:
         try:
-            return await self._get(url, node if node in self._by_name else None)
+            return await self._https.get(url, node if node in self._by_name else None)
         except aiohttp.ClientConnectorCertificateError as error:
             why = getattr(error.certificate_error, "verify_code", 0)
             if why not in _FOR_ANOTHER_NAME or node in self._by_name or not _IN_A_CERTIFICATE.fullmatch(node):
                 raise
-        answer = await self._get(url, node)
+        answer = await self._https.get(url, node)
         self._by_name.add(node)
         return answer
-
-    async def _get(self, url: str, name: str | None) -> bytes:
-        token = await self._configuration.get_api_key_with_prefix("BearerToken")
-        headers = {"Authorization": token} if token else {}
-        self._session = self._session or self._connected()
-        async with self._session.get(
-            url, headers=headers, timeout=TIMEOUT, allow_redirects=False, server_hostname=name
-        ) as response:
-            if response.status != OK:
-                raise await api_error(response)
-            return await read_body(response, BODY_LIMIT_BYTES)
-
-    def _connected(self) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(ssl=self._tls, limit=0, keepalive_timeout=KEPT_SECONDS)
-        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-
-    async def close(self) -> None:
-        if self._session:
-            await self._session.close()
 
 
 def _untrusted(error: aiohttp.ClientConnectorCertificateError) -> str:
@@ -162,7 +171,6 @@ def _untrusted(error: aiohttp.ClientConnectorCertificateError) -> str:
 
 
 def _tls(configuration: Configuration, ca_file: Path | None, *, insecure: bool) -> ssl.SSLContext:
-    """Raises OSError where the CA or our certificate cannot be read."""
     context = ssl.create_default_context(cafile=str(ca_file) if ca_file else configuration.ssl_ca_cert)
     if insecure:
         context.check_hostname = False

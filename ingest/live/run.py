@@ -20,6 +20,7 @@ from ingest.apiserver.versions import Acknowledgements, Ticket, VersionFile, Ver
 from ingest.apiserver.watch import Watch
 from ingest.kubelet.fleet import Fleet
 from ingest.live import metrics
+from ingest.live.scheduler import Scheduler, schedulers
 from ingest.live.settings import LiveSettings
 from ingest.model.freshness import Freshness, Silence
 from ingest.model.observation import Observation
@@ -69,6 +70,7 @@ class Live:
         self._begin: Begin
         """While there are `deliveries`."""
         self._watches: dict[str, Watch] = {}
+        self._schedulers: list[Scheduler] = []
         self._fleet = Fleet(
             settings.cluster,
             settings.kubelet,
@@ -89,6 +91,7 @@ class Live:
     def degraded(self) -> dict[str, str]:
         """Why each stream that cannot be read now cannot; a custom resource that does not exist is not among them."""
         streams = {name: watch.failure.text for name, watch in self._watches.items()}
+        streams |= {f"scheduler/{each.host}": each.failure.text for each in self._schedulers}
         return {name: text for name, text in {**streams, "versions": self._save_failure}.items() if text}
 
     def ages_seconds(self) -> dict[str, float]:
@@ -117,8 +120,10 @@ class Live:
                 self._watch(resource, await stack.enter_async_context(ApiClient(self._access)))
                 for resource in self._settings.watched
             ]
+            self._schedulers = schedulers(self._settings, self._access, self._emit, stack, self._clock, self.tally)
             self._begin = await stack.enter_async_context(Tasks())
-            for work in (*map(self._follow, watches), self._check_freshness()):
+            asking = [each.poll(self._settings.scheduler.seconds) for each in self._schedulers]
+            for work in (*map(self._follow, watches), *asking, self._check_freshness()):
                 self._begin(work)
             if self._store:
                 self._begin(self._keep_versions(self._store))

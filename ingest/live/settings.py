@@ -1,15 +1,38 @@
 """Which cluster is watched, and how."""
 
+import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import pydantic
-from pydantic import PositiveInt
+from pydantic import PositiveFloat, PositiveInt
 
 from common.settings import Section
 from ingest.kubelet.settings import KubeletSettings
 from ingest.resources.resource import ApiResource
 from ingest.resources.table import WATCHED
+
+_HOST: Final = r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63}){0,9}|\[[0-9A-Fa-f:.]{2,45}\]"
+_SCHEDULER_URL: Final = re.compile(rf"https://({_HOST}):\d{{1,5}}(/|/metrics)?")
+
+
+class SchedulerSettings(Section):
+    """Which schedulers are asked how many nodes are in their cache, and how."""
+
+    urls: tuple[str, ...] = ()
+    """`https://host:10259` of each; none is asked where none is given."""
+    ca_file: Path | None = None
+    """CA that a scheduler's certificate is checked against; the cluster's CA if not set."""
+    insecure: bool = False
+    """Skip the check of the scheduler's certificate, although it receives our token."""
+    seconds: PositiveFloat = 60.0
+
+    @pydantic.field_validator("urls")
+    @classmethod
+    def _safe(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(_SCHEDULER_URL.fullmatch(url) for url in urls):
+            raise ValueError("each is https://HOST:PORT, with or without /metrics: it receives our token")
+        return urls
 
 
 class ElectionSettings(Section):
@@ -35,8 +58,8 @@ class LiveSettings(Section):
     """Where it is not given: the service account inside a pod, else $KUBECONFIG, else ~/.kube/config."""
     context: str | None = None
     namespace: Annotated[str, pydantic.Field(pattern=r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$")] = ""
-    """Only the pods and Events of this namespace are watched, for accounts with rights there alone; neither nodes
-    nor kubelets are read then. Empty for the whole cluster.
+    """Only the pods and Events of this namespace are watched, for accounts with rights there alone; neither nodes,
+    kubelets nor schedulers are read then. Empty for the whole cluster.
     """
     resources: tuple[str, ...] = tuple(resource.name for resource in WATCHED)
     versions_file: Path | None = None
@@ -44,6 +67,7 @@ class LiveSettings(Section):
     queue_observations: PositiveInt = 2000
     """How many observations wait in memory before the sources are slowed down."""
     kubelet: KubeletSettings = KubeletSettings()
+    scheduler: SchedulerSettings = SchedulerSettings()
     election: ElectionSettings = ElectionSettings()
 
     @pydantic.field_validator("resources")
@@ -63,6 +87,11 @@ class LiveSettings(Section):
     def within(self, namespace: str) -> "LiveSettings":
         """The same of one namespace."""
         return self.model_copy(update={"namespace": namespace})
+
+    @property
+    def schedulers(self) -> tuple[str, ...]:
+        """URLs of those that are asked: without nodes there is nothing to compare their caches with."""
+        return () if self.namespace else self.scheduler.urls
 
     @property
     def scope(self) -> str:

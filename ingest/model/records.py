@@ -312,6 +312,8 @@ class SchedulerCacheRecord(Record, frozen=True, tag="scheduler_cache"):
     """Those whose Node it knows, sorted; None where only their number is known."""
     missed: tuple[str, ...] = ()
     """Nodes that its own comparison with its informer found missing."""
+    scheduler: str = ""
+    """`host:port` of the one that was asked; empty of a file."""
 
 
 class LogBeganRecord(Record, frozen=True, tag="log_began"):

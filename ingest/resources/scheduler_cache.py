@@ -10,7 +10,7 @@ from ingest.model.observation import Observation
 from ingest.model.records import Record, SchedulerCacheRecord
 from ingest.resources.resource import Resource
 
-_SIZE: Final = re.compile(r'^scheduler_(?:scheduler_)?cache_size\{type="nodes"\} ([0-9.e+]{1,30})\r?$', re.MULTILINE)
+SIZE: Final = re.compile(r'^scheduler_(?:scheduler_)?cache_size\{type="nodes"\} ([0-9.e+]{1,30})\r?$', re.MULTILINE)
 _DUMP: Final = "Dump of cached NodeInfo"
 _QUEUE: Final = "Dump of scheduling queue"
 _NODE: Final = re.compile(
@@ -29,6 +29,7 @@ _NAME: Final = re.compile(r"[^\s,\"]+")
 
 class _Text(msgspec.Struct, frozen=True):
     text: str
+    scheduler: str = ""
 
 
 _decode: Final = msgspec.json.Decoder(_Text).decode
@@ -47,12 +48,9 @@ def about_the_cache(log: bytes) -> bytes:
     return b"\n".join([*compared, dump, *nodes])
 
 
-def _text(data: bytes | msgspec.Raw) -> str:
-    return _decode(data).text
-
-
-def _records(observation: Observation, text: str) -> list[Record]:
-    size = _SIZE.search(text)
+def _records(observation: Observation, told: _Text) -> list[Record]:
+    text = told.text
+    size = SIZE.search(text)
     _, dump, rest = text.rpartition(_DUMP)
     found = _NODE.findall(rest.partition(_QUEUE)[0]) if dump else []
     if size is None and not dump:
@@ -69,8 +67,9 @@ def _records(observation: Observation, text: str) -> list[Record]:
             nodes=nodes,
             names=tuple(sorted(name for name, deleted in found if deleted != "true")) if dump else None,
             missed=tuple(_NAME.findall(compared[-1])) if compared else (),
+            scheduler=told.scheduler,
         )
     ]
 
 
-SCHEDULER_CACHE: Final = Resource(name="scheduler_cache", decode=_text, records=_records, word="scheduler")
+SCHEDULER_CACHE: Final = Resource(name="scheduler_cache", decode=_decode, records=_records, word="scheduler")

@@ -44,7 +44,7 @@ class Checked(NamedTuple):
 class Permission(NamedTuple):
     verb: str
     resource: str
-    """With its subresource, as `nodes/stats`."""
+    """With its subresource, as `nodes/stats`; or a path that is no resource, as `/metrics`."""
     group: str = ""
     namespace: str = ""
     name: str = ""
@@ -62,6 +62,8 @@ class Permission(NamedTuple):
     def review(self) -> dict[str, object]:
         """The body of a SelfSubjectAccessReview."""
         resource, _, subresource = self.resource.partition("/")
+        if not resource:
+            return _access_review({"nonResourceAttributes": {"verb": self.verb, "path": self.resource}})
         asked = {
             "verb": self.verb,
             "group": self.group,
@@ -70,12 +72,11 @@ class Permission(NamedTuple):
             "namespace": self.namespace,
             "name": self.name,
         }
-        given = {name: value for name, value in asked.items() if value}
-        return {
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": given},
-        }
+        return _access_review({"resourceAttributes": {name: value for name, value in asked.items() if value}})
+
+
+def _access_review(spec: dict[str, object]) -> dict[str, object]:
+    return {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
 
 
 class _Verdict(msgspec.Struct, frozen=True):
@@ -106,6 +107,12 @@ def of_kubelets(settings: KubeletSettings) -> Iterator[Permission]:
             yield Permission("get", resource.permission, without=resource.without)
 
 
+def of_schedulers(settings: LiveSettings) -> Iterator[Permission]:
+    """What asking schedulers needs."""
+    if settings.schedulers:
+        yield Permission("get", "/metrics", without="the scheduler's cache is not known")
+
+
 def of_lease(lease: LeaseName) -> Iterator[Permission]:
     """What the election of one of several watchers needs."""
     yield Permission("create", "leases", LEASES, lease.namespace)
@@ -134,7 +141,7 @@ async def check_cluster(settings: LiveSettings, lease: LeaseName | None = None) 
         yield Checked("cluster", str(error))
         return
     kubelets = () if settings.namespace else of_kubelets(settings.kubelet)
-    needed = [*of_resources(settings), *kubelets, *(of_lease(lease) if lease else ())]
+    needed = [*of_resources(settings), *kubelets, *of_schedulers(settings), *(of_lease(lease) if lease else ())]
     async with ApiClient(access) as client:
         try:
             for permission in needed:

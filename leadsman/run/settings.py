@@ -10,6 +10,7 @@ import pydantic
 import yaml
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsError as UnreadableVariable
 
 from common.settings import SettingsError, TelemetrySettings
 from common.text import plain
@@ -90,6 +91,10 @@ def load(file: Path | None = None, **flags: Any) -> Settings:
         return Settings(**{name: value for name, value in flags.items() if value is not None})
     except pydantic.ValidationError as error:
         raise SettingsError(_explain(error, file)) from None
+    except UnreadableVariable:
+        raise SettingsError(
+            f'settings cannot be used: in the environment ({PREFIX}...) a list is JSON, as ["a", "b"]'
+        ) from None
     finally:
         _FileSource.values = {}
 

@@ -8,7 +8,9 @@ import aiohttp
 import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from common.clock import SYSTEM
 from common.errors import FilesUnusable
+from common.settings import SettingsError
 from common.text import plain
 from ingest.apiserver.connect import KubeconfigError, configuration
 from ingest.apiserver.filters import metadata_of
@@ -17,6 +19,8 @@ from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from ingest.kafka.reaching import explain
 from ingest.kubelet.access import kubelet_address
 from ingest.kubelet.fleet import way
+from ingest.live.scheduler import CacheUnknown, cache_line, host_of
+from ingest.live.scheduler import way as way_to_schedulers
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import UNDECODABLE
 from ingest.resources.nodes import NODES
@@ -36,10 +40,11 @@ class _Nodes(msgspec.Struct, frozen=True):
 
 
 async def validate(settings: Settings) -> list[Checked]:
-    """Try Kafka, the database and a kubelet, and ask the cluster for each permission."""
+    """Try Kafka, the database, a kubelet and the schedulers, and ask the cluster for each permission."""
     watch = settings.live()
     lease = lease_name(settings.kafka, watch) if watch.election.enabled else None
-    cluster = [each for part in (check_cluster(watch, lease), check_kubelet(watch)) async for each in part]
+    checks = (check_cluster(watch, lease), check_kubelet(watch), check_schedulers(watch))
+    cluster = [each for part in checks async for each in part]
     return [await check_kafka(settings), check_database(settings), *cluster]
 
 
@@ -95,3 +100,19 @@ async def check_kubelet(settings: LiveSettings) -> AsyncIterator[Checked]:
             yield Checked(f"kubelet of {name}", plain(error) or "it does not answer in time")
         else:
             yield Checked(f"kubelet of {name}", "")
+
+
+async def check_schedulers(settings: LiveSettings) -> AsyncIterator[Checked]:
+    """Whether each scheduler that the settings name shows its cache."""
+    async with AsyncExitStack() as stack:
+        for url in settings.schedulers:
+            what = f"scheduler {host_of(url)}"
+            try:
+                https = way_to_schedulers(settings, await configuration(settings.kubeconfig, settings.context), stack)
+                await cache_line(https, url, SYSTEM.now())
+            except KubeconfigError:
+                return  # what is wrong there is the cluster's, and reported
+            except (CacheUnknown, SettingsError) as error:
+                yield Checked(what, str(error))
+            else:
+                yield Checked(what, "")

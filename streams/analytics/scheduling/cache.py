@@ -27,6 +27,7 @@ def judged_cache(state: State, record: SchedulerCacheRecord, scheduler_version: 
 
 
 def _row(record: SchedulerCacheRecord, finding: Finding, version: str) -> SchedulerBlindSpot:
+    evidence = f"{record.scheduler}: {finding.evidence}" if record.scheduler else finding.evidence
     return SchedulerBlindSpot(
-        record.cluster, record.ts, finding.verdict, "cache", finding.node, "", "", finding.evidence, version
+        record.cluster, record.ts, finding.verdict, "cache", finding.node, "", "", evidence, version
     )

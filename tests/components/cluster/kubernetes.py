@@ -59,7 +59,8 @@ class Cluster:
     """A control plane without nodes; everything it keeps is in `folder`.
 
     `flags` go over those of kube-apiserver (`{"watch-cache": "false"}`). `url`, `ca_file`, `token(user)` and
-    `kubeconfig(user)` are for clients; `kubectl` and `request` are for tests, as admin.
+    `kubeconfig(user)` are for clients, `scheduler_url` and `scheduler_ca_file` for those of its scheduler; `kubectl`
+    and `request` are for tests, as admin.
     """
 
     def __init__(self, folder: Path, flags: Mapping[str, str] | None = None, nodes: tuple[str, ...] = ()) -> None:
@@ -76,7 +77,11 @@ class Cluster:
         self._service_account_key = folder / "service-account.pem"
         self.etcd = Process("etcd", self._etcd_command(), folder / "etcd.log")
         self.api_server = Process("kube-apiserver", self._api_server_command(flags or {}), folder / "apiserver.log")
-        self._managers = [self._manager("kube-scheduler", {}), self._controller_manager()]
+        scheduler_port = str(free_port())
+        self.scheduler_url = f"https://{HOST}:{scheduler_port}"
+        self.scheduler_ca_file = folder / "scheduler-pki" / "kube-scheduler.crt"
+        serving = {"secure-port": scheduler_port, "cert-dir": str(self.scheduler_ca_file.parent)}
+        self._managers = [self._manager("kube-scheduler", serving), self._controller_manager()]
 
     def start(self) -> "Cluster":
         """Start all; returns when the API server is ready and the default service account exists, which pods need."""

@@ -24,6 +24,7 @@ VARIANTS: Final = {
         "cluster=b",
         *(f"{part}.enabled=false" for part in ("work", "land", "alert", "serve")),
         "watch.kubelet=off",
+        "settings.watch.scheduler.urls[0]=https://10.0.0.1:10259",
     ),
     "two receivers": (
         "alert.receivers[0].name=a,alert.receivers[0].to=slack=https://example.org/a",
@@ -102,6 +103,16 @@ def test_a_value_that_cannot_be_is_refused_and_named(setting: str, where: str) -
 def test_the_role_has_what_the_way_to_the_kubelets_needs(way: str, resources: set[str]) -> None:
     (role,) = of_kind(rendered(f"watch.kubelet={way}"), "ClusterRole")
     assert {name for rule in role["rules"] for name in rule["resources"] if "/" in name} == resources
+
+
+@pytest.mark.parametrize("urls", [(), ("settings.watch.scheduler.urls[0]=https://10.0.0.1:10259",)])
+def test_only_with_schedulers_in_the_settings_may_the_watcher_read_and_reach_their_metrics(urls: tuple[str]) -> None:
+    objects = rendered(*urls)
+    (role,) = of_kind(objects, "ClusterRole")
+    (policy,) = [each for each in of_kind(objects, "NetworkPolicy") if each["metadata"]["name"].endswith("-watch")]
+    rule = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+    ports = [port["port"] for each in policy["spec"]["egress"] for port in each["ports"]]
+    assert (rule in role["rules"], 10259 in ports) == (bool(urls), bool(urls))
 
 
 def test_settings_go_over_the_charts_own_and_make_pods_anew() -> None:

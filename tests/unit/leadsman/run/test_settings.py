@@ -166,3 +166,11 @@ def test_a_ca_file_that_is_not_there_is_told() -> None:
     settings = load(kafka={"security_protocol": "SSL", "ca_file": "/nonesuch"})
     with pytest.raises(FilesUnusable, match="ca_file: /nonesuch cannot be used"):
         settings.kafka.client_options()
+
+
+def test_a_list_in_the_environment_that_is_no_json_is_told_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEADSMAN_WATCH__SCHEDULER__URLS", "https://10.0.0.1:10259")
+    with pytest.raises(SettingsError, match="a list is JSON"):
+        load()
+    monkeypatch.setenv("LEADSMAN_WATCH__SCHEDULER__URLS", '["https://10.0.0.1:10259"]')
+    assert load().live().schedulers == ("https://10.0.0.1:10259",)

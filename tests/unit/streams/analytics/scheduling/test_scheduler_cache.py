@@ -35,8 +35,8 @@ I1123 10:03:00.000003       1 dumper.go:63] "Dump of scheduling queue" summary="
 """
 
 
-def observed(text: str, seconds: float = 180) -> SchedulerCacheRecord:
-    raw = msgspec.Raw(json.dumps({"text": text}).encode())
+def observed(text: str, seconds: float = 180, **more: str) -> SchedulerCacheRecord:
+    raw = msgspec.Raw(json.dumps({"text": text, **more}).encode())
     seen = Observation(
         ts=at(seconds),
         cluster="stage",
@@ -88,6 +88,22 @@ def test_a_cache_that_lacks_a_node_or_has_one_too_many_is_found() -> None:
     assert spots([*THREE, observed(SIZE % 3)]) == []
     assert spots([*THREE, observed(SIZE % 2)]) == [("stale_view", "")]
     assert spots([*THREE, observed(SIZE % 4)]) == [("ghost_nodes", "")]
+
+
+def test_of_several_schedulers_the_evidence_names_the_one() -> None:
+    state = State()
+    for record in THREE:
+        state, _ = REDUCER.step(state, record)
+    found = {
+        host: REDUCER.step(state, observed(SIZE % nodes, scheduler=host))[1]
+        for host, nodes in (("10.0.0.1:10259", 3), ("10.0.0.2:10259", 2))
+    }
+    assert found["10.0.0.1:10259"] == ()
+    (row,) = found["10.0.0.2:10259"]
+    assert isinstance(row, SchedulerBlindSpot)
+    assert row.evidence.startswith(
+        "10.0.0.2:10259: scheduler_cache_size: the scheduler counts 2 nodes, 3 have existed"
+    )
 
 
 def test_a_dump_names_the_nodes() -> None:

@@ -1,0 +1,123 @@
+"""How many nodes a scheduler has in its cache, asked for at its metrics (rules: scheduler-cache)."""
+
+import re
+from contextlib import AsyncExitStack
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+from kubernetes_asyncio.client.configuration import Configuration
+
+from common.clock import Clock, steadily
+from common.settings import SettingsError
+from common.text import plain
+from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, ApiError, TooLargeError, unanswered
+from ingest.kubelet.access import Https
+from ingest.kubelet.poll import Emit
+from ingest.live.settings import LiveSettings
+from ingest.model.observation import Observation
+from ingest.model.reports import Failure, Tally, error_observation
+from ingest.normalize.received import Received
+from ingest.resources.scheduler_cache import SCHEDULER_CACHE, SIZE
+
+FILLING_SECONDS: Final = 60.0
+"""A process that is younger may not know all nodes yet: its port answers before its first list."""
+_STARTED_AT: Final = re.compile(
+    r"^process_start_time_seconds (\d{1,20}(?:\.\d{1,20})?(?:e\+\d{1,2})?)\r?$", re.MULTILINE
+)
+
+
+class CacheUnknown(Exception):
+    """A scheduler does not show its cache; the message is one safe line."""
+
+
+async def cache_line(https: Https, url: str, now: datetime) -> str:
+    """The line of a scheduler's metrics that has the number of nodes; raises CacheUnknown."""
+    try:
+        metrics = (await https.get(f"https://{host_of(url)}/metrics")).decode(errors="replace")
+    except ApiError as error:
+        cure = ": allow get on the nonResourceURL /metrics" if error.code == FORBIDDEN else ""
+        raise CacheUnknown(f"{error}{cure}") from error
+    except (TooLargeError, *TRANSPORT_ERRORS) as error:
+        untrusted = isinstance(error, aiohttp.ClientConnectorCertificateError)
+        cure = ": name the CA that signed it (watch.scheduler.ca_file)" if untrusted else ""
+        raise CacheUnknown(f"{unanswered(error)}{cure}") from error
+    size, started_at = SIZE.search(metrics), _STARTED_AT.search(metrics)
+    if size is None:
+        raise CacheUnknown("its metrics have no scheduler_cache_size")
+    if started_at and 0 <= now.timestamp() - float(started_at[1]) < FILLING_SECONDS:
+        raise CacheUnknown("it started less than a minute ago, and may not know all nodes yet")
+    if size[1] == "0":
+        raise CacheUnknown("its cache has no nodes: it may not list them, or fills it once it leads")
+    return f"{size[0].rstrip()}\n"
+
+
+def host_of(url: str) -> str:
+    """`host:port`, which names a scheduler."""
+    return urlsplit(url).netloc
+
+
+class Scheduler:
+    """One that is asked; the tally counts `observation` and `failure` under `scheduler`."""
+
+    def __init__(self, url: str, cluster: str, https: Https, emit: Emit, *, clock: Clock, tally: Tally) -> None:
+        self.host = host_of(url)
+        self.failure = Failure(clock)
+        self._url = url
+        self._cluster = cluster
+        self._https = https
+        self._emit = emit
+        self._clock = clock
+        self._tally = tally
+
+    async def poll(self, seconds: float) -> None:
+        """Ask for ever, the first time after an interval: the nodes to compare with are listed by then."""
+        await self._clock.sleep(seconds)
+        await steadily(seconds, self._ask, self._clock)
+
+    async def _ask(self) -> None:
+        try:
+            line = await cache_line(self._https, self._url, self._clock.now())
+        except CacheUnknown as problem:
+            self._tally["scheduler", "failure"] += 1
+            if self.failure.should_report(str(problem)):
+                text = f"scheduler {self.host}: {problem}"
+                error = error_observation(self._clock, self._cluster, "list", SCHEDULER_CACHE.name, text)
+                await self._emit(Received(error))
+            return
+        self.failure.recovered()
+        self._tally["scheduler", "observation"] += 1
+        told = msgspec.json.encode({"text": line, "scheduler": self.host})
+        observation = Observation(
+            ts=self._clock.now(),
+            cluster=self._cluster,
+            source="list",
+            resource=SCHEDULER_CACHE.name,
+            type="SNAPSHOT",
+            object=msgspec.Raw(told),
+        )
+        await self._emit(Received(observation))
+
+
+def way(settings: LiveSettings, access: Configuration, stack: AsyncExitStack) -> Https:
+    """How schedulers are asked, for as long as the stack lasts; raises SettingsError for a CA that cannot be used."""
+    section = settings.scheduler
+    try:
+        https = Https(access, section.ca_file, insecure=section.insecure)
+    except OSError as error:
+        named = f"watch.scheduler.ca_file: {plain(section.ca_file)} cannot be used" if section.ca_file else "no CA"
+        raise SettingsError(f"{named}: {error.strerror}") from error
+    stack.push_async_callback(https.close)
+    return https
+
+
+def schedulers(
+    settings: LiveSettings, access: Configuration, emit: Emit, stack: AsyncExitStack, clock: Clock, tally: Tally
+) -> list[Scheduler]:
+    """Those of the settings; as `way`."""
+    if not settings.schedulers:
+        return []
+    https = way(settings, access, stack)
+    return [Scheduler(url, settings.cluster, https, emit, clock=clock, tally=tally) for url in settings.schedulers]

@@ -1,0 +1,277 @@
+"""A scheduler shows how many nodes it caches; none gets a token before it is trusted (rules: scheduler-cache)."""
+
+import asyncio
+import ssl
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pydantic
+import pytest
+from aiohttp import web
+from kubernetes_asyncio.client.configuration import Configuration
+
+from common.clock import SYSTEM
+from common.settings import SettingsError
+from components.processes import HOST, free_port
+from components.secured import Authority
+from fakes.apiserver import Answer, FakeApiServer
+from ingest.kubelet.access import Https
+from ingest.live.run import Live
+from ingest.live.scheduler import CacheUnknown, cache_line, schedulers
+from ingest.live.settings import LiveSettings, SchedulerSettings
+from ingest.model.records import SchedulerCacheRecord, SourceErrorRecord
+from ingest.model.reports import Tally
+from ingest.normalize.received import Received
+from leadsman.run.permissions import REVIEWS, Checked, check_cluster
+from leadsman.run.validate import check_schedulers
+from unit.leadsman.run.test_permissions import kubeconfig
+
+pytestmark = pytest.mark.asyncio
+
+TOKEN = "Bearer secret-token"  # noqa: S105  # of no one
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+METRICS = """# HELP scheduler_cache_size [ALPHA] Number of nodes, pods, and assumed (bound) pods in the cache.
+# TYPE scheduler_cache_size gauge
+scheduler_cache_size{type="assumed_pods"} 0
+scheduler_cache_size{type="nodes"} 5000
+scheduler_cache_size{type="pods"} 9
+process_start_time_seconds 1.6e+09
+rest_client_requests_total{host="secret.example"} 5
+"""
+SIZE = 'scheduler_cache_size{type="nodes"} 5000\n'
+
+
+class FakeScheduler:
+    """Answers as it is set, and remembers how it was asked."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.text = METRICS
+        self.status = 200
+        self.headers: dict[str, str] = {}
+        self.asked: list[tuple[str, str]] = []
+
+    @property
+    def url(self) -> str:
+        return f"https://{HOST}:{self.port}"
+
+    async def respond(self, request: web.Request) -> web.Response:
+        self.asked.append((request.raw_path, request.headers.get("Authorization", "")))
+        return web.Response(text=self.text, status=self.status, headers=self.headers)
+
+
+@asynccontextmanager
+async def a_scheduler(authority: Authority) -> AsyncIterator[FakeScheduler]:
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(*authority.issue("scheduler"))
+    server, app = FakeScheduler(), web.Application()
+    app.router.add_get("/{path:.*}", server.respond)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, HOST, 0, ssl_context=tls).start()
+        server.port = runner.addresses[0][1]
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+def access() -> Configuration:
+    given = Configuration()
+    given.api_key["BearerToken"] = TOKEN
+    return given
+
+
+async def asked(url: str, ca_file: Path, **options: Any) -> str:
+    https = Https(access(), ca_file, **options)
+    try:
+        return await cache_line(https, url, NOW)
+    finally:
+        await https.close()
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path, "cluster")
+
+
+@pytest.mark.parametrize("path", ["", "/", "/metrics"])
+async def test_of_its_metrics_only_the_number_of_nodes_is_kept(authority: Authority, path: str) -> None:
+    async with a_scheduler(authority) as scheduler:
+        assert await asked(scheduler.url + path, authority.ca_file) == SIZE
+    assert scheduler.asked == [("/metrics", TOKEN)]
+
+
+async def test_a_scheduler_whose_certificate_is_of_another_authority_gets_no_token(
+    authority: Authority, tmp_path: Path
+) -> None:
+    other = Authority(tmp_path, "other").ca_file
+    async with a_scheduler(authority) as scheduler:
+        with pytest.raises(CacheUnknown, match=r"its certificate is not trusted .*watch\.scheduler\.ca_file"):
+            await asked(scheduler.url, other)
+        assert scheduler.asked == []
+        assert await asked(scheduler.url, other, insecure=True) == SIZE
+
+
+async def test_a_redirect_is_not_followed(authority: Authority) -> None:
+    async with a_scheduler(authority) as another, a_scheduler(authority) as scheduler:
+        scheduler.status, scheduler.headers = 302, {"Location": f"{another.url}/metrics"}
+        with pytest.raises(CacheUnknown, match="302 Found"):
+            await asked(scheduler.url, authority.ca_file)
+    assert another.asked == []
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "why"),
+    [
+        (403, "forbidden", "403 Forbidden: forbidden: allow get on the nonResourceURL /metrics"),
+        (401, "", "401 Unauthorized: "),
+        (200, "", "its metrics have no scheduler_cache_size"),
+        (
+            200,
+            METRICS.replace("5000", "0"),
+            "its cache has no nodes: it may not list them, or fills it once it leads",
+        ),
+        (
+            200,
+            METRICS.replace("1.6e+09", str(NOW.timestamp() - 59)),
+            "it started less than a minute ago, and may not know all nodes yet",
+        ),
+        (200, "x" * 17_000_000, "answer of more than 16773120 bytes to /metrics"),
+    ],
+    ids=["forbidden", "unauthorized", "without", "empty", "young", "large"],
+)
+async def test_what_shows_nothing_of_a_cache_is_told_in_words(
+    authority: Authority, status: int, text: str, why: str
+) -> None:
+    async with a_scheduler(authority) as scheduler:
+        scheduler.status, scheduler.text = status, text
+        with pytest.raises(CacheUnknown) as unknown:
+            await asked(scheduler.url, authority.ca_file)
+    assert str(unknown.value) == why
+
+
+@pytest.mark.parametrize(
+    "start", ["nan", "e+", "1.2.3", "9" * 20, str(NOW.timestamp() - 60), str(NOW.timestamp() + 9999)]
+)
+async def test_an_odd_time_of_start_keeps_nothing_back(authority: Authority, start: str) -> None:
+    async with a_scheduler(authority) as scheduler:
+        scheduler.text = METRICS.replace("1.6e+09", start)
+        assert await asked(scheduler.url, authority.ca_file) == SIZE
+
+
+async def test_it_says_whose_cache_it_is_and_what_fails_is_degraded_until_it_works(authority: Authority) -> None:
+    seen: asyncio.Queue[Received] = asyncio.Queue()
+    tally: Tally = Counter()
+    async with AsyncExitStack() as stack:
+        fakes = [await stack.enter_async_context(a_scheduler(authority)) for _ in range(2)]
+        section = SchedulerSettings(urls=tuple(each.url for each in fakes), ca_file=authority.ca_file)
+        both = schedulers(LiveSettings(cluster="lab", scheduler=section), access(), seen.put, stack, SYSTEM, tally)
+        fakes[1].text = METRICS.replace("5000", "4999")
+        found: list[Any] = []
+        for each in both:
+            await each._ask()
+            found += (await seen.get()).records()
+        assert [(one.cluster, one.node, one.nodes, one.names, one.scheduler) for one in found] == [
+            ("lab", "", nodes, None, f"{HOST}:{fake.port}") for nodes, fake in zip((5000, 4999), fakes, strict=True)
+        ]
+        assert all(isinstance(one, SchedulerCacheRecord) for one in found)
+
+        fakes[0].status = 500
+        for _ in range(2):
+            await both[0]._ask()
+        (error,) = (await seen.get()).records()
+        assert isinstance(error, SourceErrorRecord)
+        assert (error.node, error.resource) == ("", "scheduler_cache")
+        assert error.error.startswith(f"scheduler {HOST}:{fakes[0].port}: 500 Internal Server Error")
+        assert seen.empty(), "a failure that lasts is reported every 5 minutes"
+        assert both[0].failure.text
+        fakes[0].status = 200
+        await both[0]._ask()
+        assert not both[0].failure.text
+    assert tally == {("scheduler", "observation"): 3, ("scheduler", "failure"): 2}
+
+
+async def test_one_that_cannot_be_reached_is_degraded_and_the_watch_goes_on() -> None:
+    host = f"{HOST}:{free_port()}"
+    settings = LiveSettings(
+        resources=(), scheduler=SchedulerSettings(urls=(f"https://{host}",), seconds=0.01, insecure=True)
+    )
+    live = Live(settings, Configuration(), None)
+    async with live.deliveries() as deliveries, asyncio.timeout(10):
+        error = (await anext(deliveries)).observation
+    assert (error.type, error.resource) == ("ERROR", "scheduler_cache")
+    assert msgspec.json.decode(error.object) == {"error": f"scheduler {host}: connection refused"}
+    assert live.degraded() == {f"scheduler/{host}": "connection refused"}
+
+
+async def test_without_urls_or_in_one_namespace_none_is_asked() -> None:
+    section = SchedulerSettings(urls=("https://h:10259",))
+    async with AsyncExitStack() as stack:
+        for settings in (LiveSettings(), LiveSettings(scheduler=section, namespace="shop")):
+            assert schedulers(settings, access(), _never, stack, SYSTEM, Counter()) == []
+
+
+async def _never(_: Received) -> None:
+    raise AssertionError
+
+
+async def test_a_ca_file_that_is_not_there_is_told() -> None:
+    section = SchedulerSettings(urls=("https://h:10259",), ca_file=Path("/nonesuch"))
+    with pytest.raises(SettingsError, match=r"watch\.scheduler\.ca_file: /nonesuch cannot be used: No such file"):
+        schedulers(LiveSettings(scheduler=section), access(), _never, AsyncExitStack(), SYSTEM, Counter())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://h:10259",
+        "https://h",
+        "https://user:password@h:10259",
+        "https://h:10259/metrics?x=1",
+        "https://h:10259/other",
+        "https://h..i:10259",
+        f"https://{'h' * 64}:10259",
+        "https://h:10259\n",
+        "https://ü:10259",
+    ],
+)
+async def test_a_url_that_could_send_the_token_elsewhere_or_in_clear_is_refused(url: str) -> None:
+    with pytest.raises(pydantic.ValidationError, match="each is https://HOST:PORT"):
+        SchedulerSettings(urls=(url,))
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1:10259", "kube-scheduler.example:10259", "[fd00::1]:10259"])
+async def test_a_host_is_a_name_or_an_address(host: str) -> None:
+    (scheduler,) = schedulers(
+        LiveSettings(scheduler=SchedulerSettings(urls=(f"https://{host}/metrics",))),
+        access(),
+        _never,
+        AsyncExitStack(),
+        SYSTEM,
+        Counter(),
+    )
+    assert scheduler.host == host
+
+
+async def test_validate_asks_for_the_permission_and_asks_each(authority: Authority, tmp_path: Path) -> None:
+    async with FakeApiServer().running() as server, a_scheduler(authority) as scheduler:
+        server.script[REVIEWS] = [Answer(b'{"status": {"allowed": false}}', 201)]
+        gone = f"{HOST}:{free_port()}"
+        section = SchedulerSettings(urls=(scheduler.url, f"https://{gone}"), ca_file=authority.ca_file)
+        watch = LiveSettings(kubeconfig=kubeconfig(tmp_path, server.url), resources=(), scheduler=section)
+        permissions = [each async for each in check_cluster(watch)]
+        found = [each async for each in check_schedulers(watch)]
+    note = "not allowed: the scheduler's cache is not known"
+    assert Checked("cluster: get /metrics", "", note, resource="/metrics") in permissions
+    specs = [request.body["spec"] for request in server.requests]
+    assert {"nonResourceAttributes": {"verb": "get", "path": "/metrics"}} in specs
+    assert [(each.what, each.problem) for each in found] == [
+        (f"scheduler {HOST}:{scheduler.port}", ""),
+        (f"scheduler {gone}", "connection refused"),
+    ]
