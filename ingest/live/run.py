@@ -16,6 +16,7 @@ from common.tasks import Begin, Tasks, in_thread
 from common.telemetry import Figure, Values, registered
 from common.text import plain
 from ingest.apiserver.connect import configuration
+from ingest.apiserver.node_leases import NodeLeases
 from ingest.apiserver.versions import Acknowledgements, Ticket, VersionFile, VersionStore
 from ingest.apiserver.watch import Watch
 from ingest.kubelet.fleet import Fleet
@@ -117,8 +118,16 @@ class Live:
                 self._watch(resource, await stack.enter_async_context(ApiClient(self._access)))
                 for resource in self._settings.watched
             ]
+            leases = NodeLeases(
+                self._settings.cluster,
+                await stack.enter_async_context(ApiClient(self._access)),
+                self._emit,
+                clock=self._clock,
+                tally=self.tally,
+            )
             self._begin = await stack.enter_async_context(Tasks())
-            for work in (*map(self._follow, watches), self._check_freshness()):
+            follows = (self._follow(watch, leases) for watch in watches)
+            for work in (*follows, self._check_freshness(), leases.run()):
                 self._begin(work)
             if self._store:
                 self._begin(self._keep_versions(self._store))
@@ -177,7 +186,7 @@ class Live:
         self._watches[resource.name] = watch
         return watch
 
-    async def _follow(self, watch: Watch) -> None:
+    async def _follow(self, watch: Watch, leases: NodeLeases) -> None:
         async with aclosing(watch.follow()) as steps:
             async for seen in steps:
                 ticket = self._acknowledgements.hand_out(seen.stream, seen.version)
@@ -186,6 +195,8 @@ class Live:
                     continue
                 if watch.resource is NODES:
                     self._fleet.changed(seen.observation)
+                    if seen.decoded is not None:
+                        leases.changed(seen.decoded, gone=seen.observation.type == "DELETED")
                 await self._queue.put(Delivery(Received(seen.observation, seen.decoded), ticket))
 
     async def _emit(self, received: Received) -> None:

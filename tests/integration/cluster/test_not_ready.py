@@ -63,6 +63,12 @@ def test_a_node_whose_kubelet_stops_is_unknown_until_it_reports_again(database: 
     assert before == "no pressure was seen", "Unknown conditions are no pressure"
 
 
+def test_the_lease_of_a_kubelet_that_stopped_is_over_and_was_looked_at_once(database: Path) -> None:
+    ((age,),) = rows("SELECT lease_age_seconds FROM not_ready", database)
+    assert GRACE_SECONDS - 5 <= age <= GRACE_SECONDS + 60, "it is renewed every 10 s, and was not since the stop"
+    assert rows("SELECT count(), any(age_seconds > duration_seconds) FROM node_leases FINAL", database) == [(1, 1)]
+
+
 def test_the_node_is_tainted_for_as_long_as_it_is_unknown(database: Path) -> None:
     found = rows("SELECT ready, taints FROM nodes FINAL ORDER BY ts", database)
     (first, *_), (last, *_) = found, reversed(found)
