@@ -1,4 +1,4 @@
--- Which nodes are or were not Ready, since when, and what was under pressure before
+-- Which nodes are or were not Ready, since when, how old their Leases were, and what was under pressure before
 -- group Nodes
 -- needs nodes
 -- param cluster String '': only this cluster; empty is all

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.xdist_group("cluster")
 POD: Final = "not-ready-outlived"
 GRACE_SECONDS: Final = 50
 """How long the controller manager waits for a node by default (--node-monitor-grace-period)."""
+LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 STOPPED_SECONDS: Final = 3
 """Conditions have whole seconds."""
 
@@ -38,6 +39,7 @@ def database(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> P
             capture.await_ready(lambda: captured(recording, '"BOOKMARK"') > 0 < captured(recording, '"configz"'))
             real_node.run_pod(POD, "wait", requests={}, limits={})
             eventually("the pod is ready", lambda: ready(real_node.pod(POD)) == "True")
+            eventually("the kubelet has its Lease", lambda: real_node.cluster.request("GET", LEASES)["items"])
             real_node.kubelet.stop()
             eventually("the node is Unknown", lambda: ready(real_node.node()) == "Unknown")
             eventually("its pod is not ready", lambda: ready(real_node.pod(POD)) == "False")

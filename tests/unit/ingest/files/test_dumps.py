@@ -540,7 +540,7 @@ def test_metrics_of_a_scheduler_need_no_node(tmp_path: Path) -> None:
     assert one.observation.resource == "scheduler_cache"
 
 
-def lease(name: Any, namespace: str, **kind: str) -> dict[str, Any]:
+def lease(name: Any, namespace: str, **kind: Any) -> dict[str, Any]:
     return {
         **kind,
         "metadata": {"name": name, "namespace": namespace},
@@ -550,7 +550,7 @@ def lease(name: Any, namespace: str, **kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("head", "kind"), [("List", "Lease"), ("LeaseList", "")])
 def test_of_leases_only_those_of_nodes_are_taken(tmp_path: Path, head: str, kind: str) -> None:
-    own = {"kind": kind, "apiVersion": "coordination.k8s.io/v1"} if kind else {}
+    own: dict[str, Any] = {"kind": kind, "apiVersion": "coordination.k8s.io/v1"} if kind else {}
     items = [
         lease("kube-scheduler", "kube-system", **own),
         lease("n1", "kube-node-lease", **own),
