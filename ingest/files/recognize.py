@@ -8,6 +8,7 @@ import msgspec
 
 from ingest.files.documents import FIELDS, Found, text_of
 from ingest.model.observation import UNDECODABLE, Change, Origin
+from ingest.resources.node_leases import NODE_LEASES, is_of_a_node
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE, is_about_a_cache
 from ingest.resources.table import OF_NODES, WATCHED
 
@@ -54,6 +55,8 @@ def recognize(found: Found) -> Thing | None:
         return _api_object("list", name, "ADDED", found)
     if is_about_a_cache(bytes(found.fields.get("text", b""))):
         return Thing("list", SCHEDULER_CACHE.name, "SNAPSHOT", found.raw)
+    if found.kind == "Lease" and is_of_a_node(found.fields.get("metadata", msgspec.Raw())):
+        return Thing("list", NODE_LEASES.name, "SNAPSHOT", found.raw)
     for resource in OF_NODES:
         if resource.fields(found.fields):
             node = resource.node(found.fields)

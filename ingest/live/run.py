@@ -16,6 +16,7 @@ from common.tasks import Begin, Tasks, in_thread
 from common.telemetry import Figure, Values, registered
 from common.text import plain
 from ingest.apiserver.connect import configuration
+from ingest.apiserver.node_leases import NodeLeases
 from ingest.apiserver.versions import Acknowledgements, Ticket, VersionFile, VersionStore
 from ingest.apiserver.watch import Watch
 from ingest.kubelet.fleet import Fleet
@@ -120,10 +121,18 @@ class Live:
                 self._watch(resource, await stack.enter_async_context(ApiClient(self._access)))
                 for resource in self._settings.watched
             ]
+            leases = NodeLeases(
+                self._settings.cluster,
+                await stack.enter_async_context(ApiClient(self._access)),
+                self._emit,
+                clock=self._clock,
+                tally=self.tally,
+            )
             self._schedulers = schedulers(self._settings, self._access, self._emit, stack, self._clock, self.tally)
             self._begin = await stack.enter_async_context(Tasks())
+            following = [self._follow(watch, leases) for watch in watches]
             asking = [each.poll(self._settings.scheduler.seconds) for each in self._schedulers]
-            for work in (*map(self._follow, watches), *asking, self._check_freshness()):
+            for work in (*following, *asking, self._check_freshness(), leases.run()):
                 self._begin(work)
             if self._store:
                 self._begin(self._keep_versions(self._store))
@@ -182,7 +191,7 @@ class Live:
         self._watches[resource.name] = watch
         return watch
 
-    async def _follow(self, watch: Watch) -> None:
+    async def _follow(self, watch: Watch, leases: NodeLeases) -> None:
         async with aclosing(watch.follow()) as steps:
             async for seen in steps:
                 ticket = self._acknowledgements.hand_out(seen.stream, seen.version)
@@ -191,6 +200,8 @@ class Live:
                     continue
                 if watch.resource is NODES:
                     self._fleet.changed(seen.observation)
+                    if seen.decoded is not None:
+                        leases.changed(seen.decoded, gone=seen.observation.type == "DELETED")
                 await self._queue.put(Delivery(Received(seen.observation, seen.decoded), ticket))
 
     async def _emit(self, received: Received) -> None:

@@ -47,6 +47,13 @@ class PodRecord(Record, frozen=True, tag="pod"):
     """As that of a NodeRecord."""
 
 
+class NodeLeaseRecord(Record, frozen=True, tag="node_lease"):
+    """A node's Lease of coordination.k8s.io."""
+
+    renewed_at: datetime | None = None
+    duration_seconds: int | None = None
+
+
 class PodPlacement(Record, frozen=True, tag="pod_placement"):
     """On the cluster's log for each record of a bound pod: what the scheduler's view of it needs.
 
@@ -334,6 +341,7 @@ class DeadLetterRecord(Record, frozen=True, tag="dead_letter"):
 
 _Record: TypeAlias = (
     NodeRecord
+    | NodeLeaseRecord
     | PodRecord
     | PodPlacement
     | EventRecord

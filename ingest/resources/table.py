@@ -12,6 +12,7 @@ from ingest.resources.cpu_throttling import CPU_THROTTLING
 from ingest.resources.cpu_topology import CPU_TOPOLOGY
 from ingest.resources.events import EVENTS
 from ingest.resources.metrics import METRICS
+from ingest.resources.node_leases import NODE_LEASES
 from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES
 from ingest.resources.nodes import NODES
 from ingest.resources.numa_usage import NUMA_USAGE
@@ -23,6 +24,7 @@ from ingest.resources.stats_summary import STATS_SUMMARY
 
 TABLE: Final[tuple[Resource[Any], ...]] = (
     NODES,
+    NODE_LEASES,
     CONFIGZ,
     CPU_MANAGER_STATE,
     MEMORY_MANAGER_STATE,

@@ -10,11 +10,14 @@ from kubernetes_asyncio.client.api_client import ApiClient
 
 from ingest.apiserver.connect import KubeconfigError, configuration
 from ingest.apiserver.leader import LeaseName
+from ingest.apiserver.node_leases import WITHOUT
 from ingest.apiserver.requests import TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, read_body, request, unanswered
 from ingest.kubelet.fleet import PROXY_RISK
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import UNDECODABLE
+from ingest.resources.node_leases import NAMESPACE
+from ingest.resources.nodes import NODES
 from ingest.resources.table import POLLED
 
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -88,7 +91,7 @@ class _Review(msgspec.Struct, frozen=True):
 
 
 def of_resources(settings: LiveSettings) -> Iterator[Permission]:
-    """What the watches need."""
+    """What the watches need, and what is looked at for what they show."""
     for resource in settings.watched:
         without = "not read" if resource.optional else ""
         for group, plural in resource.served_as():
@@ -96,6 +99,8 @@ def of_resources(settings: LiveSettings) -> Iterator[Permission]:
                 yield Permission(
                     verb, plural, group, settings.namespace, without=without, needed=not resource.optional
                 )
+    if NODES in settings.watched:
+        yield Permission("get", "leases", LEASES, NAMESPACE, without=WITHOUT)
 
 
 def of_kubelets(settings: KubeletSettings) -> Iterator[Permission]:

@@ -9,6 +9,7 @@ from streams.analytics import (
     kubelet_settings,
     node_events,
     node_fit,
+    node_leases,
     node_stalls,
     nodes,
     pod_bindings,
@@ -27,6 +28,7 @@ from streams.fold.reducer import Reducer
 
 ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     nodes.REDUCER,
+    node_leases.REDUCER,
     node_events.REDUCER,
     node_events.CLUSTER_REDUCER,
     pod_bindings.REDUCER,

@@ -4,6 +4,7 @@
 -- column message: What was reported first: by the kubelet, or by the node controller where that does not report
 -- column last_sample_at: Its last statistics before; null where none was seen
 -- column silent_seconds: From then until it was not Ready; null where none was seen
+-- column lease_age_seconds: How long its kubelet had not renewed its Lease when that was last looked at meanwhile; null where it was not
 -- column pressures: Conditions that held then or had ended within ten minutes before
 -- column evictions: Pods evicted for pressure in the 15 minutes before
 -- column memory_full_percent: The most of a minute in which all work stood still for memory, in the ten minutes before; null where nothing was reported
@@ -14,7 +15,7 @@ WITH
     outages AS
     (
         SELECT
-            cluster, node, outage, any(is_out) AS out, argMax(state, ts) AS state, min(began) AS since, argMin(ready_message, ts) AS message,
+            cluster, node, outage, any(is_out) AS out, argMax(state, ts) AS state, min(began) AS since, min(ts) AS seen_at, argMin(ready_message, ts) AS message,
             leadInFrame(toNullable(min(began))) OVER (PARTITION BY cluster, node ORDER BY outage ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS until
         FROM
         (
@@ -33,7 +34,7 @@ WITH
     ),
     begun AS
     (
-        SELECT cluster, node, state, since, until, message FROM outages WHERE out
+        SELECT cluster, node, state, since, seen_at, until, message FROM outages WHERE out
     ),
     pressed AS
     (
@@ -65,6 +66,14 @@ WITH
         WHERE s.ts BETWEEN b.since - toIntervalMinute(10) AND b.since
         GROUP BY b.cluster, b.node, b.since
     ),
+    leased AS
+    (
+        SELECT b.cluster AS cluster, b.node AS node, b.since AS since, argMax(tuple(l.age_seconds), l.ts).1 AS age_seconds
+        FROM begun AS b
+        INNER JOIN (SELECT cluster, node, ts, age_seconds FROM node_leases FINAL) AS l ON l.cluster = b.cluster AND l.node = b.node
+        WHERE l.ts >= b.seen_at AND (b.until IS NULL OR l.ts < b.until)
+        GROUP BY b.cluster, b.node, b.since
+    ),
     sampled AS
     (
         SELECT b.cluster AS cluster, b.node AS node, b.since AS since, max(least(s.last_at, b.since)) AS last_at
@@ -82,6 +91,7 @@ SELECT
     b.message AS message,
     nullIf(a.last_at, toDateTime64(0, 6, 'UTC')) AS last_sample_at,
     dateDiff('second', last_sample_at, b.since) AS silent_seconds,
+    l.age_seconds AS lease_age_seconds,
     p.pressures AS pressures,
     e.evictions AS evictions,
     s.memory_full_percent AS memory_full_percent,
@@ -100,5 +110,6 @@ FROM begun AS b
 LEFT JOIN pressed AS p ON p.cluster = b.cluster AND p.node = b.node AND p.since = b.since
 LEFT JOIN evicted AS e ON e.cluster = b.cluster AND e.node = b.node AND e.since = b.since
 LEFT JOIN stalled AS s ON s.cluster = b.cluster AND s.node = b.node AND s.since = b.since
+LEFT JOIN leased AS l ON l.cluster = b.cluster AND l.node = b.node AND l.since = b.since
 LEFT JOIN sampled AS a ON a.cluster = b.cluster AND a.node = b.node AND a.since = b.since
 COMMENT 'When each node was not Ready, and what was under pressure before'

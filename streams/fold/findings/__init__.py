@@ -8,7 +8,15 @@ a finding grows while it is watched, `updated_at` marks its last version.
 from streams.fold.findings.alerts import Alert
 from streams.fold.findings.eviction import Eviction, EvictionSignal, PressureChange
 from streams.fold.findings.image_gc import ImageGc
-from streams.fold.findings.nodes import KubeletSetting, NodeEvent, NodeFit, NodeRow, NodeStall, SettingsWarning
+from streams.fold.findings.nodes import (
+    KubeletSetting,
+    NodeEvent,
+    NodeFit,
+    NodeLease,
+    NodeRow,
+    NodeStall,
+    SettingsWarning,
+)
 from streams.fold.findings.numa import (
     LateJoiners,
     NumaAdmissionFailure,
@@ -41,6 +49,7 @@ __all__ = [
     "LateJoiners",
     "NodeEvent",
     "NodeFit",
+    "NodeLease",
     "NodeRow",
     "NodeStall",
     "NumaAdmissionFailure",

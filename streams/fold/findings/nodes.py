@@ -32,6 +32,16 @@ class NodeRow(NamedTuple):
     labels: dict[str, str] = {}  # noqa: RUF012  a NamedTuple's default; nobody mutates it
 
 
+@row(table="node_leases")
+class NodeLease(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    age_seconds: float | None
+    """None where it lies ahead, or has no time."""
+    duration_seconds: int | None
+
+
 @row(table="node_events")
 class NodeEvent(NamedTuple):
     cluster: str

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.xdist_group("cluster")
 POD: Final = "not-ready-outlived"
 GRACE_SECONDS: Final = 50
 """How long the controller manager waits for a node by default (--node-monitor-grace-period)."""
+LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 STOPPED_SECONDS: Final = 3
 """Conditions have whole seconds."""
 
@@ -38,6 +39,7 @@ def database(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> P
             capture.await_ready(lambda: captured(recording, '"BOOKMARK"') > 0 < captured(recording, '"configz"'))
             real_node.run_pod(POD, "wait", requests={}, limits={})
             eventually("the pod is ready", lambda: ready(real_node.pod(POD)) == "True")
+            eventually("the kubelet has its Lease", lambda: real_node.cluster.request("GET", LEASES)["items"])
             real_node.kubelet.stop()
             eventually("the node is Unknown", lambda: ready(real_node.node()) == "Unknown")
             eventually("its pod is not ready", lambda: ready(real_node.pod(POD)) == "False")
@@ -61,6 +63,12 @@ def test_a_node_whose_kubelet_stops_is_unknown_until_it_reports_again(database: 
     assert until - since >= timedelta(seconds=STOPPED_SECONDS - 1)
     assert GRACE_SECONDS - 5 <= silent_seconds <= GRACE_SECONDS + 60, "since is the condition's, not the stop"
     assert before == "no pressure was seen", "Unknown conditions are no pressure"
+
+
+def test_the_lease_of_a_kubelet_that_stopped_is_over_and_was_looked_at_once(database: Path) -> None:
+    ((age,),) = rows("SELECT lease_age_seconds FROM not_ready", database)
+    assert GRACE_SECONDS - 5 <= age <= GRACE_SECONDS + 60, "it is renewed every 10 s, and was not since the stop"
+    assert rows("SELECT count(), any(age_seconds > duration_seconds) FROM node_leases FINAL", database) == [(1, 1)]
 
 
 def test_the_node_is_tainted_for_as_long_as_it_is_unknown(database: Path) -> None:

@@ -107,6 +107,9 @@ def test_validate_finds_all_well_changes_nothing_and_misses_a_permission(
     }
     assert all("not allowed: give the account this verb" in line for line in refused)
     assert "cluster: get nodes/configz: ok: not allowed: eviction thresholds are assumed" in lines
+    assert any(
+        line.startswith("cluster: get leases.coordination.k8s.io in kube-node-lease: ok: not") for line in lines
+    )
 
 
 @pytest.mark.xdist_group("kafka")

@@ -379,11 +379,11 @@ def test_a_kubelet_that_signs_its_certificate_itself_gets_no_token_and_the_cure_
 
 def test_the_shipped_role_is_what_the_default_settings_need() -> None:
     """Not a verb more, and not one less; that the API server agrees is for the tests above."""
-    roles = {each["kind"]: each["rules"] for each in documents() if each["kind"] in {"ClusterRole", "Role"}}
+    roles = [each for each in documents() if each["kind"] in {"ClusterRole", "Role"}]
     granted = {
-        (group, resource, verb)
-        for rules in roles.values()
-        for rule in rules
+        (group, resource, verb, role["metadata"].get("namespace", ""))
+        for role in roles
+        for rule in role["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for verb in rule["verbs"]
@@ -391,7 +391,7 @@ def test_the_shipped_role_is_what_the_default_settings_need() -> None:
     settings = LiveSettings()
     lease = LeaseName("leadsman", "leadsman-watch")
     needed = [*of_resources(settings), *of_kubelets(settings.kubelet), *of_lease(lease)]
-    assert granted == {(each.group, each.resource, each.verb) for each in needed}
+    assert granted == {(each.group, each.resource, each.verb, each.namespace) for each in needed}
 
 
 def test_without_the_proxy_the_kubelets_are_told_as_forbidden_and_all_else_runs(

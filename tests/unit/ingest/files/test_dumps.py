@@ -538,3 +538,29 @@ def test_metrics_of_a_scheduler_need_no_node(tmp_path: Path) -> None:
     file.write_text('# TYPE scheduler_cache_size gauge\nscheduler_cache_size{type="nodes"} 3\n')
     (one,) = observed(file, at=AT)
     assert one.observation.resource == "scheduler_cache"
+
+
+def lease(name: Any, namespace: str, **kind: Any) -> dict[str, Any]:
+    return {
+        **kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"renewTime": "2026-11-23T10:00:00.5Z"},
+    }
+
+
+@pytest.mark.parametrize(("head", "kind"), [("List", "Lease"), ("LeaseList", "")])
+def test_of_leases_only_those_of_nodes_are_taken(tmp_path: Path, head: str, kind: str) -> None:
+    own: dict[str, Any] = {"kind": kind, "apiVersion": "coordination.k8s.io/v1"} if kind else {}
+    items = [
+        lease("kube-scheduler", "kube-system", **own),
+        lease("n1", "kube-node-lease", **own),
+        lease(["n2"], "kube-node-lease", **own),
+        {**own, "metadata": None},
+        own or {"spec": {}},
+    ]
+    file = tmp_path / "leases.json"
+    file.write_text(json.dumps({"kind": head, "apiVersion": "coordination.k8s.io/v1", "items": items}))
+    (one,) = observed(file)
+    assert one.observation.resource == "node_leases"
+    assert json.loads(bytes(one.observation.object))["metadata"]["name"] == "n1"
+    assert one.observation.ts == datetime(2026, 11, 23, 10, 0, 0, 500_000, UTC), "by the newest renewal"

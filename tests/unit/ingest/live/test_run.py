@@ -102,6 +102,21 @@ async def test_a_resource_that_is_forbidden_is_degraded_and_told_and_the_others_
     assert [one.resource for one in errors] == ["pods"]
 
 
+async def test_of_a_node_that_is_not_ready_the_lease_is_seen_and_without_the_right_nothing_is_degraded() -> None:
+    leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+    silent = {**_node("4", "n2"), "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    for answer, type_ in ((Answer(b'{"metadata":{"name":"n2"}}'), "SNAPSHOT"), (refusal(403, "F", "no"), "ERROR")):
+        async with _server() as server:
+            well = {**_node("3"), "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+            server.script["/api/v1/nodes"] = [listing("5", [well]), watching(event("ADDED", silent))]
+            server.script[f"{leases}/n2"] = [answer]
+            live = Live(_settings(), _access(server), None)
+            await _until(live, lambda seen, kind=type_: _kinds(seen) >= ALL | {("node_leases", kind)})
+            assert live.degraded() == {}
+            assert len(server.asked(f"{leases}/n2")) == 1
+            assert server.asked(f"{leases}/n1") == []
+
+
 async def test_a_node_that_is_gone_is_asked_no_more() -> None:
     async with _server() as server:
         both = listing("5", [_node("3"), _node("4", "n2")])

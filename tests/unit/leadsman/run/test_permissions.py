@@ -52,6 +52,7 @@ async def test_each_verb_is_asked_for_and_the_proxy_at_last(tmp_path: Path) -> N
     assert asked == [
         {"verb": "list", "resource": "nodes"},
         {"verb": "watch", "resource": "nodes"},
+        {"verb": "get", **leases, "namespace": "kube-node-lease"},
         {"verb": "get", "resource": "nodes", "subresource": "stats"},
         {"verb": "get", "resource": "nodes", "subresource": "metrics"},
         {"verb": "get", "resource": "nodes", "subresource": "configz"},
@@ -73,6 +74,18 @@ async def test_a_refused_watch_is_a_problem_and_a_refused_kubelet_costs_what_it_
     ]
 
 
+async def test_without_leases_of_nodes_all_else_is_usable(tmp_path: Path) -> None:
+    off = KubeletSettings(access="off")
+    found, _ = await checked(tmp_path, verdicts(True, True, False), resources=("nodes",), kubelet=off)
+    assert [(each.what, each.problem, each.note) for each in found if not each.usable] == [
+        (
+            "cluster: get leases.coordination.k8s.io in kube-node-lease",
+            "",
+            "not allowed: how old the Lease of a node that is not Ready is, is not known",
+        )
+    ]
+
+
 async def test_a_custom_resource_is_not_missed(tmp_path: Path) -> None:
     found, asked = await checked(
         tmp_path, verdicts(False), resources=("noderesourcetopologies",), kubelet=KubeletSettings(access="off")
@@ -89,7 +102,7 @@ async def test_a_custom_resource_is_not_missed(tmp_path: Path) -> None:
 async def test_no_more_is_asked_for_than_the_settings_need(tmp_path: Path, access: Any, resources: set[str]) -> None:
     kubelet = KubeletSettings(access=access)
     _, asked = await checked(tmp_path, verdicts(True), resources=("nodes",), kubelet=kubelet)
-    assert {each["subresource"] for each in asked[2:-1]} == resources
+    assert {each["subresource"] for each in asked[3:-1]} == resources
 
 
 async def test_a_server_that_does_not_answer_is_one_problem(tmp_path: Path) -> None:

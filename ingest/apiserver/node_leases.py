@@ -1,0 +1,128 @@
+"""The Lease of each node that is not Ready, looked at once (delivery.md#watching, rules: nodes-that-do-not-report).
+
+All Leases are not watched: each kubelet renews its own every 10 s.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+from urllib.parse import quote
+
+import aiohttp
+import msgspec
+from kubernetes_asyncio.client.api_client import ApiClient
+
+from common.backoff import Backoff
+from common.clock import Clock
+from ingest.apiserver.requests import FORBIDDEN, NOT_FOUND, TRANSPORT_ERRORS, ApiError, TooLargeError, get, read_body
+from ingest.model.objects.node import Node
+from ingest.model.observation import UNDECODABLE, Observation
+from ingest.model.reports import Tally, error_observation
+from ingest.normalize.received import Received
+from ingest.resources.node_leases import NAMESPACE, NODE_LEASES
+
+PATH: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+PAUSE_SECONDS: Final = 0.02
+"""At most 50 are asked for a second, one after the other, however many nodes go at once."""
+WITHOUT: Final = "how old the Lease of a node that is not Ready is, is not known"
+_CACHED: Final = {"resourceVersion": "0"}
+"""The API server answers from its watch cache."""
+_TIMEOUT: Final = aiohttp.ClientTimeout(total=15)
+_LIMIT_BYTES: Final = 1024 * 1024
+
+
+class NodeLeases:
+    """The tally counts `observation`, `absent`, `forbidden` and `failure` under `node_leases`."""
+
+    def __init__(
+        self,
+        cluster: str,
+        client: ApiClient,
+        emit: Callable[[Received], Awaitable[None]],
+        *,
+        clock: Clock,
+        tally: Tally,
+    ) -> None:
+        self._cluster = cluster
+        self._client = client
+        self._emit = emit
+        self._clock = clock
+        self._tally = tally
+        self._backoff = Backoff(clock)
+        self._not_ready: dict[str, str] = {}
+        """The status of Ready, by node."""
+        self._due: dict[str, None] = {}
+        self._is_due = asyncio.Event()
+        self._is_told = False
+
+    def changed(self, node: Node, *, gone: bool) -> None:
+        """Look at its Lease where its Ready has become False or Unknown, or is seen to be so for the first time."""
+        name = node.metadata.name
+        ready = next((each.status for each in node.status.conditions or () if each.type == "Ready"), "Unknown")
+        if gone or ready == "True":
+            self._not_ready.pop(name, None)
+            self._due.pop(name, None)
+        elif self._not_ready.get(name) != ready:
+            self._not_ready[name] = ready
+            self._due[name] = None
+            self._is_due.set()
+
+    async def run(self) -> None:
+        """For ever; what fails is tried again for as long as the node is not Ready."""
+        while True:
+            await self._is_due.wait()
+            while self._due:
+                name = next(iter(self._due))
+                del self._due[name]
+                await self._look(name)
+                await self._clock.sleep(PAUSE_SECONDS)
+            self._is_due.clear()
+
+    async def _look(self, name: str) -> None:
+        try:
+            async with get(self._client, f"{PATH}/{quote(name, safe='')}", _CACHED, _TIMEOUT) as response:
+                body = await read_body(response, _LIMIT_BYTES)
+            decoded = NODE_LEASES.decode(body)
+        except ApiError as error:
+            await self._refused(name, error)
+        except TRANSPORT_ERRORS:
+            await self._later(name)
+        except (TooLargeError, *UNDECODABLE):
+            self._count("failure")
+        else:
+            self._count("observation")
+            observation = Observation(
+                ts=self._clock.now(),
+                cluster=self._cluster,
+                source="list",
+                resource=NODE_LEASES.name,
+                type="SNAPSHOT",
+                object=msgspec.Raw(body),
+            )
+            await self._emit(Received(observation, decoded))
+
+    async def _refused(self, name: str, error: ApiError) -> None:
+        if error.code == NOT_FOUND:
+            self._count("absent")
+        elif error.code == FORBIDDEN:
+            self._count("forbidden")
+            self._due.clear()
+            await self._tell()
+        else:
+            await self._later(name, error.retry_after_seconds)
+
+    async def _tell(self) -> None:
+        """Once: nothing else depends on it."""
+        if not self._is_told:
+            self._is_told = True
+            text = f"get leases in {NAMESPACE} is not allowed: {WITHOUT}"
+            await self._emit(Received(error_observation(self._clock, self._cluster, "list", NODE_LEASES.name, text)))
+
+    async def _later(self, name: str, at_least_seconds: float = 0.0) -> None:
+        self._count("failure")
+        await self._backoff.wait(at_least_seconds)
+        if name in self._not_ready:
+            self._due[name] = None
+
+    def _count(self, happening: str) -> None:
+        self._tally[NODE_LEASES.name, happening] += 1
