@@ -26,7 +26,7 @@ BACKOFF_SECONDS: Final = 10.0
 BACKOFF_LIMIT_SECONDS: Final = 300.0
 FORBIDDEN_SECONDS: Final = 300.0
 """After so long it is looked whether what was forbidden is allowed now."""
-TOGETHER_SECONDS: Final = 0.25
+TOGETHER_SECONDS: Final = 0.125
 """Kubelets are asked at multiples of this: many at once cost a sixth less than each with a wake-up of its own."""
 
 Fetch = Callable[[str, str], Awaitable[bytes]]

@@ -32,7 +32,7 @@ class LandSettings(Section):
     """Of a partition, and of the partitions of a topic that are stored together."""
     batch_bytes: PositiveInt = 16 * 1024 * 1024
     """As well."""
-    batch_seconds: PositiveFloat = 5.0
+    batch_seconds: PositiveFloat = 4.0
     """A portion costs ClickHouse one insert a table, however few rows it has."""
     buffered_bytes: PositiveInt = 64 * 1024 * 1024
     """Of all partitions: nothing more is fetched before some of it is stored."""

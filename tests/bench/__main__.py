@@ -6,6 +6,7 @@ import argparse
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 from . import faust_path
@@ -109,6 +110,8 @@ def _print_speed(replay: Measured, decode: Measured, each_field: Measured, one_t
 def _print_rounds(replays: Sequence[Measured], decodes: Sequence[Measured]) -> None:
     rates = [", ".join(f"{_rate(run):,.0f}" for run in runs) for runs in (replays, decodes)]
     print(f"  The fastest of {len(replays)} rounds; replay: {rates[0]}; (a): {rates[1]}.")
+    speeds = [_rate(replay) / _rate(decode) for decode, replay in zip(decodes, replays, strict=True)]
+    print(f"  Its speed to (a), by round: median {median(speeds):.2f} ({min(speeds):.2f} to {max(speeds):.2f}).")
 
 
 def _rate(measured: Measured) -> float:

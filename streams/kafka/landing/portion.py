@@ -99,7 +99,7 @@ class Limits(NamedTuple):
     """Of a partition, and of what is put together."""
     bytes: int = 16 * 1024 * 1024
     """As well; it bounds the rows, for none takes less than about 100 bytes."""
-    seconds: float = 5.0
+    seconds: float = 4.0
     buffered_bytes: int = 64 * 1024 * 1024
     """Of all partitions together: nothing more is fetched until some of it is stored."""
 
