@@ -184,7 +184,9 @@ class _Kubelet:
 
 
 def offset_seconds(node: str, interval_seconds: float) -> float:
-    """A node's moment within the interval, the same in every process, so that requests are spread evenly."""
+    """A node's moment within the interval, a multiple of TOGETHER_SECONDS and the same in every process: requests are
+    spread evenly, in small groups.
+    """
     return zlib.crc32(node.encode()) / 2**32 * interval_seconds // TOGETHER_SECONDS * TOGETHER_SECONDS
 
 

@@ -76,7 +76,7 @@ class Engine:
             for alert in sorted(ALERTS, key=lambda each: bool(each.heeds))
             if rules.of(alert.name).enabled
         }
-        self._last = [(name, each.alert.lasts) for name, each in self._enabled.items() if each.alert.lasts]
+        self._lasts = [(name, each.alert.lasts) for name, each in self._enabled.items() if each.alert.lasts]
         self._of_sources = frozenset(alert.name for alert in ALERTS if alert.of_sources)
         self._hushed = frozenset(name for name, each in self._enabled.items() if not each.settings.cordoned)
         """Alerts that are not raised for a node that is drained."""
@@ -157,7 +157,7 @@ class Engine:
     def _lasting(self, state: State) -> frozenset[str]:
         """Names of alerts that go on although nothing happened."""
         return frozenset(
-            name for name, lasts in self._last if (own := getattr(state, name)) is not None and lasts(own)
+            name for name, lasts in self._lasts if (own := getattr(state, name)) is not None and lasts(own)
         )
 
     def _without_disabled(self, state: State, at: datetime) -> State:
