@@ -16,6 +16,7 @@ from common.tasks import Begin, Tasks, in_thread
 from common.telemetry import Figure, Values, registered
 from common.text import plain
 from ingest.apiserver.connect import configuration
+from ingest.apiserver.filters import metadata_of
 from ingest.apiserver.node_leases import NodeLeases
 from ingest.apiserver.versions import Acknowledgements, Ticket, VersionFile, VersionStore
 from ingest.apiserver.watch import Watch
@@ -200,8 +201,10 @@ class Live:
                     continue
                 if watch.resource is NODES:
                     self._fleet.changed(seen.observation)
-                    if seen.decoded is not None:
-                        leases.changed(seen.decoded, gone=seen.observation.type == "DELETED")
+                    if seen.observation.type == "DELETED":  # which is not decoded where only a list lacks it
+                        leases.gone(metadata_of(seen.observation.object).name)
+                    elif seen.decoded is not None:
+                        leases.changed(seen.decoded)
                 await self._queue.put(Delivery(Received(seen.observation, seen.decoded), ticket))
 
     async def _emit(self, received: Received) -> None:
