@@ -129,7 +129,9 @@ class Live:
                 clock=self._clock,
                 tally=self.tally,
             )
-            self._schedulers = schedulers(self._settings, self._access, self._emit, stack, self._clock, self.tally)
+            self._schedulers = schedulers(
+                self._settings, self._access, self._emit, self._seen_of_nodes, stack, self._clock, self.tally
+            )
             self._begin = await stack.enter_async_context(Tasks())
             following = [self._follow(watch, leases) for watch in watches]
             asking = [each.poll(self._settings.scheduler.seconds) for each in self._schedulers]
@@ -231,6 +233,10 @@ class Live:
         """A custom resource that does not exist is polled rarely, and does not count as silent."""
         absent = self._absent()
         return [self._silence(silence) for silence in self._freshness.silent(at) if silence.stream not in absent]
+
+    def _seen_of_nodes(self) -> tuple[int, datetime | None]:
+        watch = self._watches[NODES.name]
+        return watch.known, watch.heard_at
 
     def _absent(self) -> set[str]:
         return {name for name, watch in self._watches.items() if watch.absent}
