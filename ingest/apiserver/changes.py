@@ -53,6 +53,11 @@ class Changes:
         self._glance = glance
         self._inventory = Inventory(resource)
 
+    @property
+    def known(self) -> int:
+        """How many objects there are, as far as was seen."""
+        return len(self._inventory)
+
     def forget(self) -> None:
         """Forget every object."""
         self._inventory = Inventory(self._resource)

@@ -55,13 +55,17 @@ class NodeLeases:
         self._is_due = asyncio.Event()
         self._is_told = False
 
-    def changed(self, node: Node, *, gone: bool) -> None:
+    def gone(self, name: str) -> None:
+        """The next node of this name is another one."""
+        self._not_ready.pop(name, None)
+        self._due.pop(name, None)
+
+    def changed(self, node: Node) -> None:
         """Look at its Lease where its Ready has become False or Unknown, or is seen to be so for the first time."""
         name = node.metadata.name
         ready = next((each.status for each in node.status.conditions or () if each.type == "Ready"), "Unknown")
-        if gone or ready == "True":
-            self._not_ready.pop(name, None)
-            self._due.pop(name, None)
+        if ready == "True":
+            self.gone(name)
         elif self._not_ready.get(name) != ready:
             self._not_ready[name] = ready
             self._due[name] = None

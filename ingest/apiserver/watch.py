@@ -102,6 +102,11 @@ class Watch:
         """Everything that happened until then was seen, once there was a complete list; None before."""
         return None if self._progress.list_is_due else self._progress.heard_at
 
+    @property
+    def known(self) -> int:
+        """How many objects there are, as far as was seen."""
+        return self._changes.known
+
     async def follow(self) -> AsyncGenerator[Seen, None]:
         """Yield what happens, for ever; failures are emitted as ERROR observations and retried."""
         while True:

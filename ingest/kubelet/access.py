@@ -23,6 +23,9 @@ KEPT_SECONDS: Final = 75.0
 OTHERWISE: Final = "ask through the API server (watch.kubelet.access: proxy), which needs get on nodes/proxy"
 _FOR_ANOTHER_NAME: Final = {62, 64}
 """OpenSSL's verdicts for a trusted certificate of another name, and of another address."""
+_NAME: Final = r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63}){0,126}\.?"
+_HOST: Final = re.compile(rf"{_NAME}|[0-9A-Fa-f:.]{{0,45}}:[0-9A-Fa-f:.]{{0,45}}(%[A-Za-z0-9_.-]{{1,15}})?")
+"""What can be a name or an address. A node writes what it likes, and looking up neither can raise anything."""
 _IN_A_CERTIFICATE: Final = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*")
 """A node's name that is a DNS name."""
 BODY_LIMIT_BYTES: Final = 16 * 1024 * 1024 - 4096
@@ -137,6 +140,8 @@ class DirectAccess:
         address = self._address(node)
         if address is None:
             raise KubeletUnreachable(f"the node has no address: {OTHERWISE}")
+        if not _HOST.fullmatch(address.host):
+            raise KubeletUnreachable(f"the node's address is none ({plain(address.host)}): {OTHERWISE}")
         host = f"[{address.host}]" if ":" in address.host else address.host
         url = f"https://{host}:{address.port}/{path}"
         try:

@@ -12,6 +12,7 @@ import msgspec
 
 from common.backoff import Backoff
 from common.clock import Clock
+from common.cycles import forget_frames
 from common.text import plain
 from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, TooLargeError
 from ingest.kubelet.access import KubeletUnreachable
@@ -80,6 +81,7 @@ class Kubelets:
             try:
                 await self._round(kubelet)
             except (ApiError, TooLargeError, _Unreadable, *TRANSPORT_ERRORS) as problem:
+                forget_frames(problem)
                 await self._failed(kubelet, problem)
             else:
                 kubelet.failure.recovered()

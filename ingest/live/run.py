@@ -16,6 +16,7 @@ from common.tasks import Begin, Tasks, in_thread
 from common.telemetry import Figure, Values, registered
 from common.text import plain
 from ingest.apiserver.connect import configuration
+from ingest.apiserver.filters import metadata_of
 from ingest.apiserver.node_leases import NodeLeases
 from ingest.apiserver.versions import Acknowledgements, Ticket, VersionFile, VersionStore
 from ingest.apiserver.watch import Watch
@@ -128,7 +129,9 @@ class Live:
                 clock=self._clock,
                 tally=self.tally,
             )
-            self._schedulers = schedulers(self._settings, self._access, self._emit, stack, self._clock, self.tally)
+            self._schedulers = schedulers(
+                self._settings, self._access, self._emit, self._seen_of_nodes, stack, self._clock, self.tally
+            )
             self._begin = await stack.enter_async_context(Tasks())
             following = [self._follow(watch, leases) for watch in watches]
             asking = [each.poll(self._settings.scheduler.seconds) for each in self._schedulers]
@@ -200,8 +203,10 @@ class Live:
                     continue
                 if watch.resource is NODES:
                     self._fleet.changed(seen.observation)
-                    if seen.decoded is not None:
-                        leases.changed(seen.decoded, gone=seen.observation.type == "DELETED")
+                    if seen.observation.type == "DELETED":  # which is not decoded where only a list lacks it
+                        leases.gone(metadata_of(seen.observation.object).name)
+                    elif seen.decoded is not None:
+                        leases.changed(seen.decoded)
                 await self._queue.put(Delivery(Received(seen.observation, seen.decoded), ticket))
 
     async def _emit(self, received: Received) -> None:
@@ -228,6 +233,10 @@ class Live:
         """A custom resource that does not exist is polled rarely, and does not count as silent."""
         absent = self._absent()
         return [self._silence(silence) for silence in self._freshness.silent(at) if silence.stream not in absent]
+
+    def _seen_of_nodes(self) -> tuple[int, datetime | None]:
+        watch = self._watches[NODES.name]
+        return watch.known, watch.heard_at
 
     def _absent(self) -> set[str]:
         return {name for name, watch in self._watches.items() if watch.absent}

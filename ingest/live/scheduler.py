@@ -1,9 +1,10 @@
 """How many nodes a scheduler has in its cache, asked for at its metrics (rules: scheduler-cache)."""
 
 import re
+from collections.abc import Callable
 from contextlib import AsyncExitStack
-from datetime import datetime
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -24,6 +25,14 @@ from ingest.resources.scheduler_cache import SCHEDULER_CACHE, SIZE
 
 FILLING_SECONDS: Final = 60.0
 """A process that is younger may not know all nodes yet: its port answers before its first list."""
+HELD_SECONDS: Final = 80.0
+"""How long another number than that of the nodes waits for what their watch has not told: a bookmark comes about
+every minute. With the question no longer than HELD in `streams.analytics.scheduling.cache`.
+"""
+BEHIND: Final = timedelta(seconds=1)
+"""How much later than a scheduler we may hear of a node, from another API server."""
+Seen: TypeAlias = Callable[[], tuple[int, datetime | None]]
+"""How many nodes there are, and until when all that happened to them was seen."""
 _STARTED_AT: Final = re.compile(
     r"^process_start_time_seconds (\d{1,20}(?:\.\d{1,20})?(?:e\+\d{1,2})?)\r?$", re.MULTILINE
 )
@@ -47,7 +56,7 @@ async def cache_line(https: Https, url: str, now: datetime) -> str:
     size, started_at = SIZE.search(metrics), _STARTED_AT.search(metrics)
     if size is None:
         raise CacheUnknown("its metrics have no scheduler_cache_size")
-    if started_at and 0 <= now.timestamp() - float(started_at[1]) < FILLING_SECONDS:
+    if started_at and abs(now.timestamp() - float(started_at[1])) < FILLING_SECONDS:  # its clock may be ahead
         raise CacheUnknown("it started less than a minute ago, and may not know all nodes yet")
     if size[1] == "0":
         raise CacheUnknown("its cache has no nodes: it may not list them, or fills it once it leads")
@@ -62,13 +71,16 @@ def host_of(url: str) -> str:
 class Scheduler:
     """One that is asked; the tally counts `observation` and `failure` under `scheduler`."""
 
-    def __init__(self, url: str, cluster: str, https: Https, emit: Emit, *, clock: Clock, tally: Tally) -> None:
+    def __init__(
+        self, url: str, cluster: str, https: Https, emit: Emit, seen: Seen, *, clock: Clock, tally: Tally
+    ) -> None:
         self.host = host_of(url)
         self.failure = Failure(clock)
         self._url = url
         self._cluster = cluster
         self._https = https
         self._emit = emit
+        self._seen = seen
         self._clock = clock
         self._tally = tally
 
@@ -78,8 +90,10 @@ class Scheduler:
         await steadily(seconds, self._ask, self._clock)
 
     async def _ask(self) -> None:
+        asked_at = self._clock.now()
         try:
-            line = await cache_line(self._https, self._url, self._clock.now())
+            line = await cache_line(self._https, self._url, asked_at)
+            await self._comparable(line, asked_at)
         except CacheUnknown as problem:
             self._tally["scheduler", "failure"] += 1
             if self.failure.should_report(str(problem)):
@@ -100,6 +114,20 @@ class Scheduler:
         )
         await self._emit(Received(observation))
 
+    async def _comparable(self, line: str, asked_at: datetime) -> None:
+        """Return once what the number is compared with is known; raises CacheUnknown where that stays unknown.
+
+        A scheduler hears of a node before us, or while we hear nothing: that is no fault of its cache.
+        """
+        until = self._clock.monotonic() + HELD_SECONDS
+        while True:
+            nodes, seen_until = self._seen()
+            if line.endswith(f" {nodes}\n") or (seen_until and seen_until >= asked_at + BEHIND):
+                return
+            if self._clock.monotonic() >= until:
+                raise CacheUnknown("nothing was heard of nodes since it was asked: there is nothing to compare with")
+            await self._clock.sleep(BEHIND.total_seconds())
+
 
 def way(settings: LiveSettings, access: Configuration, stack: AsyncExitStack) -> Https:
     """How schedulers are asked, for as long as the stack lasts; raises SettingsError for a CA that cannot be used."""
@@ -114,10 +142,18 @@ def way(settings: LiveSettings, access: Configuration, stack: AsyncExitStack) ->
 
 
 def schedulers(
-    settings: LiveSettings, access: Configuration, emit: Emit, stack: AsyncExitStack, clock: Clock, tally: Tally
+    settings: LiveSettings,
+    access: Configuration,
+    emit: Emit,
+    seen: Seen,
+    stack: AsyncExitStack,
+    clock: Clock,
+    tally: Tally,
 ) -> list[Scheduler]:
     """Those of the settings; as `way`."""
     if not settings.schedulers:
         return []
     https = way(settings, access, stack)
-    return [Scheduler(url, settings.cluster, https, emit, clock=clock, tally=tally) for url in settings.schedulers]
+    return [
+        Scheduler(url, settings.cluster, https, emit, seen, clock=clock, tally=tally) for url in settings.schedulers
+    ]

@@ -3,12 +3,14 @@
 import re
 from pathlib import Path
 from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 import pydantic
 from pydantic import PositiveFloat, PositiveInt
 
 from common.settings import Section
 from ingest.kubelet.settings import KubeletSettings
+from ingest.resources.nodes import NODES
 from ingest.resources.resource import ApiResource
 from ingest.resources.table import WATCHED
 
@@ -30,9 +32,16 @@ class SchedulerSettings(Section):
     @pydantic.field_validator("urls")
     @classmethod
     def _safe(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
-        if not all(_SCHEDULER_URL.fullmatch(url) for url in urls):
+        if not all(map(_is_safe, urls)):
             raise ValueError("each is https://HOST:PORT, with or without /metrics: it receives our token")
         return urls
+
+
+def _is_safe(url: str) -> bool:
+    try:
+        return _SCHEDULER_URL.fullmatch(url) is not None and bool(urlsplit(url).port)
+    except ValueError:  # an address or a port that is none
+        return False
 
 
 class ElectionSettings(Section):
@@ -91,7 +100,7 @@ class LiveSettings(Section):
     @property
     def schedulers(self) -> tuple[str, ...]:
         """URLs of those that are asked: without nodes there is nothing to compare their caches with."""
-        return () if self.namespace else self.scheduler.urls
+        return self.scheduler.urls if NODES in self.watched else ()
 
     @property
     def scope(self) -> str:

@@ -16,7 +16,8 @@ class State(msgspec.Struct, frozen=True):
 
 def step(state: State, record: NodeLeaseRecord) -> tuple[State, Sequence[Output]]:
     age = (record.ts - record.renewed_at).total_seconds() if record.renewed_at else -1.0
-    known = age if age >= 0 else None  # renewed after it was seen: two clocks differ, by how much nobody knows
+    # renewed after it was seen: clocks differ, nobody knows by how much; just then: a saved file has nothing later
+    known = age if age > 0 else None
     return state, (NodeLease(record.cluster, record.ts, record.node, known, record.duration_seconds),)
 
 

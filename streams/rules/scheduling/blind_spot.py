@@ -67,6 +67,8 @@ class Counted(NamedTuple):
     highest: int
     complete: bool
     """Nodes that left before the text was written would be known."""
+    since: str = "a minute"
+    """How long before it those that left still count among the highest."""
 
 
 def newest(versions: Iterable[str]) -> str:
@@ -148,9 +150,8 @@ def judge_counted(nodes_total: int, counted: Counted) -> Finding | None:
         )
     if nodes_total <= counted.highest:
         return None
-    evidence = (
-        f"the scheduler counts {nodes_total} nodes, at most {counted.highest} have existed since a minute before"
-    )
+    most = f"at most {counted.highest} have existed since {counted.since} before"
+    evidence = f"the scheduler counts {nodes_total} nodes, {most}"
     if not counted.complete:
         return Finding("inconclusive", f"{evidence}; nodes that left before this log began are not known")
     return Finding("ghost_nodes", evidence)

@@ -41,7 +41,7 @@ class Asked:
 
     def changed(self, *nodes: Node) -> None:
         for each in nodes:
-            self.leases.changed(each, gone=False)
+            self.leases.changed(each)
 
     @property
     def paths(self) -> list[str]:
@@ -98,7 +98,7 @@ async def test_of_many_that_go_at_once_one_is_asked_for_at_a_time_and_none_that_
         asked.changed(*[node(name, "Unknown") for name in names])
         await until(lambda: taken == 1)
         asked.changed(*[node(name, "True") for name in names[10:]])
-        asked.leases.changed(node("n9"), gone=True)
+        asked.leases.gone("n9")
         assert asked.paths == ["n0"], "what nobody takes holds up the next"
         held.set()
         await asked.happened(observation=9)

@@ -11,7 +11,7 @@ from aiohttp import web
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
-from components.processes import HOST
+from components.processes import HOST, free_port
 from components.secured import Authority
 from ingest.kubelet.access import Address, DirectAccess, KubeletUnreachable, NodeProxy, kubelet_address
 from ingest.kubelet.fleet import way
@@ -115,6 +115,29 @@ async def test_a_kubelet_that_cannot_be_reached_names_the_other_way(tmp_path: Pa
     async with direct(kubelet, authority.ca_file) as way:
         with pytest.raises(KubeletUnreachable, match=r"cannot be reached from here .*watch\.kubelet\.access: proxy"):
             await way.fetch("n", "metrics")
+
+
+@pytest.mark.parametrize("host", ["a..b", ".", "a" * 64, f"n.{'a' * 64}.internal", "a@b", "a/b", "a\nb", "é", "a b"])
+async def test_of_a_node_with_an_address_that_is_none_only_the_kubelet_cannot_be_reached(host: str) -> None:
+    """The API server takes any; the lookup of some raises what would end the watch of all."""
+    access = Configuration()
+    access.api_key["BearerToken"] = TOKEN
+    way = DirectAccess(access, lambda _: Address(host, 10250))
+    try:
+        with pytest.raises(KubeletUnreachable, match="the node's address is none"):
+            await way.fetch("n", "metrics")
+    finally:
+        await way.close()
+
+
+@pytest.mark.parametrize("host", [HOST, "localhost", "localhost.", "::1", "::ffff:127.0.0.1"])
+async def test_a_name_or_an_address_is_asked(host: str) -> None:
+    way = DirectAccess(Configuration(), lambda _: Address(host, free_port()))
+    try:
+        with pytest.raises(KubeletUnreachable, match="cannot be reached from here"):
+            await way.fetch("n", "metrics")
+    finally:
+        await way.close()
 
 
 async def test_only_the_explicit_switch_asks_it_all_the_same(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
 """Polling kubelets (rules: kubelet-metrics, recorded-behaviour)."""
 
 import asyncio
+import gc
+import weakref
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from typing import Any
 
+import aiohttp
 import msgspec
 import pytest
 
@@ -152,6 +155,28 @@ async def test_many_nodes_are_asked_at_the_same_few_moments_whenever_each_was_fo
     assert len(moments) <= 10 / TOGETHER_SECONDS
     steps = [at / TOGETHER_SECONDS for at in moments]
     assert steps == pytest.approx([round(step) for step in steps])
+
+
+async def test_what_a_failed_request_kept_is_freed_without_a_search_for_cycles() -> None:
+    """As aiohttp: a frame holds the exception whose traceback holds the frame, and a connection's buffers."""
+    run, kept = Run(), []
+
+    async def refuse(_: str) -> None:
+        connection, last = Kubelet(), ConnectionRefusedError()
+        kept.append(weakref.ref(connection))
+        try:
+            raise last
+        except OSError as error:
+            raise aiohttp.ClientError from error
+
+    run.kubelet.before = refuse
+    gc.disable()
+    try:
+        await run.until(2, "n1", "n2")
+        assert len(kept) >= 2
+        assert [reference() for reference in kept if reference()] == []
+    finally:
+        gc.enable()
 
 
 async def test_an_indented_answer_becomes_one_line_of_a_capture() -> None:

@@ -13,7 +13,7 @@ import pytest
 from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import SYSTEM, Clock
-from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
+from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, status_body, watching
 from ingest.apiserver.versions import VersionFile
 from ingest.apiserver.watch import ABSENT_SECONDS
 from ingest.kubelet.settings import KubeletSettings
@@ -115,6 +115,25 @@ async def test_of_a_node_that_is_not_ready_the_lease_is_seen_and_without_the_rig
             assert live.degraded() == {}
             assert len(server.asked(f"{leases}/n2")) == 1
             assert server.asked(f"{leases}/n1") == []
+
+
+async def test_a_node_of_the_same_name_as_one_that_only_a_list_lacks_has_its_own_lease() -> None:
+    """It came while nothing could be watched: the deletion is known without the object."""
+    lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n2"
+    silent = {**_node("4", "n2"), "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    another = {**silent, "metadata": {**silent["metadata"], "uid": "another"}}
+    gone = msgspec.json.decode(status_body(410, "Expired", "too old"))
+    async with _server() as server:
+        server.script["/api/v1/nodes"] = [
+            listing("5", [silent]),
+            watching(event("ERROR", gone), hang=False),
+            listing("9", [another]),
+            watching(),
+        ]
+        server.script[lease] = [Answer(b'{"metadata":{"name":"n2"}}')]
+        live = Live(_settings(), _access(server), None)
+        await _until(live, lambda seen: [one.resource for one in seen].count("node_leases") == 2)
+        assert len(server.asked(lease)) == 2
 
 
 async def test_a_node_that_is_gone_is_asked_no_more() -> None:

@@ -5,7 +5,8 @@ import ssl
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from common.clock import SYSTEM
 from common.settings import SettingsError
 from components.processes import HOST, free_port
 from components.secured import Authority
-from fakes.apiserver import Answer, FakeApiServer
+from fakes.apiserver import Answer, FakeApiServer, listing, watching
+from fakes.clock import START, FakeClock
 from ingest.kubelet.access import Https
 from ingest.live.run import Live
-from ingest.live.scheduler import CacheUnknown, cache_line, schedulers
+from ingest.live.scheduler import HELD_SECONDS, CacheUnknown, Scheduler, cache_line, schedulers
 from ingest.live.settings import LiveSettings, SchedulerSettings
 from ingest.model.records import SchedulerCacheRecord, SourceErrorRecord
 from ingest.model.reports import Tally
@@ -95,6 +97,11 @@ async def asked(url: str, ca_file: Path, **options: Any) -> str:
         await https.close()
 
 
+def of_nodes() -> tuple[int, datetime]:
+    """All of 5000 nodes has been seen, whenever it is asked for."""
+    return 5000, datetime.max.replace(tzinfo=UTC)
+
+
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path, "cluster")
@@ -142,9 +149,14 @@ async def test_a_redirect_is_not_followed(authority: Authority) -> None:
             METRICS.replace("1.6e+09", str(NOW.timestamp() - 59)),
             "it started less than a minute ago, and may not know all nodes yet",
         ),
+        (
+            200,
+            METRICS.replace("1.6e+09", str(NOW.timestamp() + 2)),
+            "it started less than a minute ago, and may not know all nodes yet",
+        ),
         (200, "x" * 17_000_000, "answer of more than 16773120 bytes to /metrics"),
     ],
-    ids=["forbidden", "unauthorized", "without", "empty", "young", "large"],
+    ids=["forbidden", "unauthorized", "without", "empty", "young", "clock-ahead", "large"],
 )
 async def test_what_shows_nothing_of_a_cache_is_told_in_words(
     authority: Authority, status: int, text: str, why: str
@@ -171,7 +183,9 @@ async def test_it_says_whose_cache_it_is_and_what_fails_is_degraded_until_it_wor
     async with AsyncExitStack() as stack:
         fakes = [await stack.enter_async_context(a_scheduler(authority)) for _ in range(2)]
         section = SchedulerSettings(urls=tuple(each.url for each in fakes), ca_file=authority.ca_file)
-        both = schedulers(LiveSettings(cluster="lab", scheduler=section), access(), seen.put, stack, SYSTEM, tally)
+        both = schedulers(
+            LiveSettings(cluster="lab", scheduler=section), access(), seen.put, of_nodes, stack, SYSTEM, tally
+        )
         fakes[1].text = METRICS.replace("5000", "4999")
         found: list[Any] = []
         for each in both:
@@ -200,21 +214,77 @@ async def test_it_says_whose_cache_it_is_and_what_fails_is_degraded_until_it_wor
 async def test_one_that_cannot_be_reached_is_degraded_and_the_watch_goes_on() -> None:
     host = f"{HOST}:{free_port()}"
     settings = LiveSettings(
-        resources=(), scheduler=SchedulerSettings(urls=(f"https://{host}",), seconds=0.01, insecure=True)
+        resources=("nodes",), scheduler=SchedulerSettings(urls=(f"https://{host}",), seconds=0.01, insecure=True)
     )
-    live = Live(settings, Configuration(), None)
-    async with live.deliveries() as deliveries, asyncio.timeout(10):
-        error = (await anext(deliveries)).observation
-    assert (error.type, error.resource) == ("ERROR", "scheduler_cache")
-    assert msgspec.json.decode(error.object) == {"error": f"scheduler {host}: connection refused"}
-    assert live.degraded() == {f"scheduler/{host}": "connection refused"}
+    async with FakeApiServer().running() as server:
+        server.script["/api/v1/nodes"] = [listing("5", []), watching()]
+        live = Live(settings, Configuration(host=server.url), None)
+        async with live.deliveries() as deliveries, asyncio.timeout(10):
+            while (error := (await anext(deliveries)).observation).resource != "scheduler_cache":
+                pass
+        assert error.type == "ERROR"
+        assert msgspec.json.decode(error.object) == {"error": f"scheduler {host}: connection refused"}
+        assert live.degraded()[f"scheduler/{host}"] == "connection refused"
+        assert "nodes" not in live.degraded()
 
 
-async def test_without_urls_or_in_one_namespace_none_is_asked() -> None:
+class Waiting:
+    """One question of a scheduler of 5,000 nodes, while so many nodes are seen."""
+
+    def __init__(self, scheduler: FakeScheduler, ca_file: Path, nodes: int, heard_after: float = inf) -> None:
+        self.clock = FakeClock()
+        self.nodes, self.heard_after = nodes, heard_after
+        self.told: list[Received] = []
+        self.https = Https(access(), ca_file)
+        self.scheduler = Scheduler(
+            scheduler.url, "lab", self.https, self._keep, self._seen, clock=self.clock.clock, tally=Counter()
+        )
+
+    async def _keep(self, received: Received) -> None:
+        self.told.append(received)
+
+    def _seen(self) -> tuple[int, datetime]:
+        return self.nodes, START + timedelta(seconds=1 if self.clock.seconds >= self.heard_after else 0.9)
+
+    async def ask(self) -> str:
+        await self.scheduler._ask()
+        await self.https.close()
+        (told,) = self.told
+        return told.type
+
+
+async def test_the_number_of_nodes_that_are_seen_is_told_at_once(authority: Authority) -> None:
+    async with a_scheduler(authority) as scheduler:
+        waiting = Waiting(scheduler, authority.ca_file, 5000)
+        assert await waiting.ask() == "SNAPSHOT"
+    assert waiting.clock.slept == []
+
+
+async def test_another_number_waits_until_all_is_seen_that_happened_before_it_was_asked(authority: Authority) -> None:
+    """As where a node comes: its scheduler may have heard of it before us."""
+    async with a_scheduler(authority) as scheduler:
+        waiting = Waiting(scheduler, authority.ca_file, 4999, heard_after=30)
+        assert await waiting.ask() == "SNAPSHOT"
+    assert waiting.clock.seconds == pytest.approx(30)
+
+
+async def test_while_nothing_is_heard_of_nodes_no_other_number_is_compared(authority: Authority) -> None:
+    """As where the watch of nodes is refused or hangs: what comes and goes meanwhile is no fault of a scheduler."""
+    async with a_scheduler(authority) as scheduler:
+        waiting = Waiting(scheduler, authority.ca_file, 4999)
+        assert await waiting.ask() == "ERROR"
+    assert waiting.scheduler.failure.text == (
+        "nothing was heard of nodes since it was asked: there is nothing to compare with"
+    )
+    assert waiting.clock.seconds == pytest.approx(HELD_SECONDS)
+
+
+async def test_without_urls_or_nodes_none_is_asked() -> None:
     section = SchedulerSettings(urls=("https://h:10259",))
+    of_pods = LiveSettings(scheduler=section, resources=("pods",))
     async with AsyncExitStack() as stack:
-        for settings in (LiveSettings(), LiveSettings(scheduler=section, namespace="shop")):
-            assert schedulers(settings, access(), _never, stack, SYSTEM, Counter()) == []
+        for settings in (LiveSettings(), LiveSettings(scheduler=section, namespace="shop"), of_pods):
+            assert schedulers(settings, access(), _never, of_nodes, stack, SYSTEM, Counter()) == []
 
 
 async def _never(_: Received) -> None:
@@ -224,7 +294,7 @@ async def _never(_: Received) -> None:
 async def test_a_ca_file_that_is_not_there_is_told() -> None:
     section = SchedulerSettings(urls=("https://h:10259",), ca_file=Path("/nonesuch"))
     with pytest.raises(SettingsError, match=r"watch\.scheduler\.ca_file: /nonesuch cannot be used: No such file"):
-        schedulers(LiveSettings(scheduler=section), access(), _never, AsyncExitStack(), SYSTEM, Counter())
+        schedulers(LiveSettings(scheduler=section), access(), _never, of_nodes, AsyncExitStack(), SYSTEM, Counter())
 
 
 @pytest.mark.parametrize(
@@ -239,6 +309,10 @@ async def test_a_ca_file_that_is_not_there_is_told() -> None:
         f"https://{'h' * 64}:10259",
         "https://h:10259\n",
         "https://ü:10259",
+        "https://h:0",
+        "https://h:65536",
+        "https://[abc]:10259",
+        "https://[::::]:10259",
     ],
 )
 async def test_a_url_that_could_send_the_token_elsewhere_or_in_clear_is_refused(url: str) -> None:
@@ -252,6 +326,7 @@ async def test_a_host_is_a_name_or_an_address(host: str) -> None:
         LiveSettings(scheduler=SchedulerSettings(urls=(f"https://{host}/metrics",))),
         access(),
         _never,
+        of_nodes,
         AsyncExitStack(),
         SYSTEM,
         Counter(),
@@ -264,7 +339,7 @@ async def test_validate_asks_for_the_permission_and_asks_each(authority: Authori
         server.script[REVIEWS] = [Answer(b'{"status": {"allowed": false}}', 201)]
         gone = f"{HOST}:{free_port()}"
         section = SchedulerSettings(urls=(scheduler.url, f"https://{gone}"), ca_file=authority.ca_file)
-        watch = LiveSettings(kubeconfig=kubeconfig(tmp_path, server.url), resources=(), scheduler=section)
+        watch = LiveSettings(kubeconfig=kubeconfig(tmp_path, server.url), resources=("nodes",), scheduler=section)
         permissions = [each async for each in check_cluster(watch)]
         found = [each async for each in check_schedulers(watch)]
     note = "not allowed: the scheduler's cache is not known"

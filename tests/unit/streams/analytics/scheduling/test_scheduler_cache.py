@@ -87,7 +87,8 @@ def test_a_text_without_either_is_a_dead_letter(text: str) -> None:
 def test_a_cache_that_lacks_a_node_or_has_one_too_many_is_found() -> None:
     assert spots([*THREE, observed(SIZE % 3)]) == []
     assert spots([*THREE, observed(SIZE % 2)]) == [("stale_view", "")]
-    assert spots([*THREE, observed(SIZE % 4)]) == [("ghost_nodes", "")]
+    assert spots([*THREE, observed(SIZE % 4, 700)]) == [("ghost_nodes", "")]
+    assert spots([*THREE, observed(SIZE % 4, 600)]) == [], "it may have left before this log began"
 
 
 def test_of_several_schedulers_the_evidence_names_the_one() -> None:
@@ -114,9 +115,25 @@ def test_without_nodes_a_cache_shows_nothing() -> None:
     assert spots([tick(0), observed(SIZE % 4), observed(DUMP)]) == []
 
 
-def test_a_node_younger_than_a_minute_may_be_missing_still() -> None:
-    young = node("m3", 150, created=at(150))
-    assert spots([*THREE[:2], young, observed(SIZE % 2)]) == []
+@pytest.mark.parametrize(("created", "found"), [(150, []), (31, []), (29, [("stale_view", "")])])
+def test_a_node_younger_than_a_minute_when_it_was_asked_may_be_missing_still(
+    created: float, found: list[tuple[str, str]]
+) -> None:
+    """A number can be 90 s older than its record."""
+    young = node("m3", created, created=at(created))
+    assert spots([*THREE[:2], young, observed(SIZE % 2)]) == found
+
+
+@pytest.mark.parametrize("left", [1, 620])
+def test_a_node_that_left_is_counted_for_as_long_as_it_has_pods(left: float) -> None:
+    """Those are collected 40 to 80 s after their node left, and later where something holds them."""
+    gone = node("m3", 700 - left, change="DELETED")
+    assert spots([*THREE, gone, observed(SIZE % 3, 700)], until=700) == []
+    assert spots([*THREE, gone, observed(SIZE % 4, 700)], until=700) == [("ghost_nodes", "")]
+
+
+def test_a_node_that_was_created_by_a_clock_ahead_counts() -> None:
+    assert spots([*THREE[:2], node("m3", 700, created=at(702)), observed(SIZE % 3, 700)], until=700) == []
 
 
 def inventory(seconds: float, *uids: str) -> InventoryRecord:
