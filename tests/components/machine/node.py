@@ -6,7 +6,7 @@ import contextlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -79,10 +79,10 @@ class VirtualNode(ClusterNode):
         """What a command of a shell inside prints."""
         return self._shell.run(command)
 
-    def copy_files(self, to: Path, names: Iterable[str]) -> None:
-        """Have the files below `/sys/fs/cgroup/kubepods` with these names below `to`, as they are now."""
-        named = " -o ".join(f"-name {name}" for name in names)
-        printed = self.run(f"for f in $(find /sys/fs/cgroup/kubepods {named}); do echo \"@$f\"; cat $f; done")
+    def copy_files(self, to: Path, *found: str) -> None:
+        """Have files of the machine below `to`, as they are now; which ones are arguments of `find`."""
+        each = "; ".join(f"find {arguments} -type f" for arguments in found)
+        printed = self.run(f'for file in $({each}); do echo "@$file"; cat "$file"; done')
         for part in printed.split("@")[1:]:
             path, _, text = part.partition("\n")
             copy = to / path.lstrip("/")
@@ -126,7 +126,7 @@ class VirtualNode(ClusterNode):
         disk = "format=raw,if=virtio,cache=unsafe"
         network = f"user,id=net,hostfwd=tcp:{HOST}:{self.port}-10.0.2.15:{_PORT_INSIDE}"
         return [
-            *("nice", str(programs / "usr/bin/qemu-system-x86_64")),
+            str(programs / "usr/bin/qemu-system-x86_64"),
             *("-L", str(programs / "usr/share/qemu"), "-L", str(programs / "usr/share/seabios")),
             *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
             *("-machine", "q35", "-accel", "tcg", "-smp", "1", "-m", str(MEMORY_MIB)),

@@ -15,12 +15,12 @@ def unpacked(name: str, packages: Sequence[str]) -> Path:
 
 
 def unpacked_with_libraries(name: str, *packages: str) -> Path:
-    """The same with all that `packages` depend on and that this machine does not have; `libraries` is where to look."""
+    """The same, with what `packages` depend on and this machine does not have; `libraries` has a program find that."""
     return _unpacked(name, lambda: [*packages, *_what_is_not_installed(packages)])
 
 
 def unpacked_latest(name: str, package: str) -> Path:
-    """The same of what `package` stands for, a package that has nothing but a dependency on the newest of its kind."""
+    """The same of what `package` stands for: it has nothing but a dependency on the newest of its kind."""
     return _unpacked(name, lambda: [_listed(["apt-cache", "depends", package], "Depends:")[0]])
 
 
@@ -59,9 +59,9 @@ def _what_is_not_installed(packages: Sequence[str]) -> list[str]:
 
 
 def _listed(command: Sequence[str], first: str) -> list[str]:
-    """The second word of each line that begins with `first`; ComponentMissing where there is none."""
-    environment = {**os.environ, "LC_ALL": "C"}
-    done = subprocess.run([tool(command[0]), *command[1:]], capture_output=True, text=True, check=False, env=environment)
+    """The second word of each line that begins with `first`; ComponentMissing where it fails."""
+    plain = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run([tool(command[0]), *command[1:]], capture_output=True, text=True, check=False, env=plain)
     found = [words[1] for line in done.stdout.splitlines() if len(words := line.split()) > 1 and words[0] == first]
     if done.returncode:
         raise ComponentMissing(f"`{' '.join(command)}`: {done.stderr.strip()}")

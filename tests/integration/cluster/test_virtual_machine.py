@@ -1,0 +1,200 @@
+"""Swap, stalls and throttling of pods, on a node with cgroups of version 2: a virtual machine (rules: psi-and-swap,
+cpu-contention).
+
+LEADSMAN_VM=short boots one, under emulation, and takes a minute or two. LEADSMAN_VM=long also records the scenario
+`pod_stalls_recorded` again, in six minutes; LEADSMAN_VM_RECORDING names a folder that keeps it.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from components.cluster.kubernetes import Cluster, etcd_program, kubernetes_programs
+from components.command import leadsman_process, rows, succeeds
+from components.machine.node import STATIC, VIRTUAL, VirtualNode
+from components.machine.programs import busybox_program, emulator_programs, kernel_files, why_no_machine
+from components.programs.cache import require
+from ingest.files.envelope import encode_line
+from ingest.node.agent import Agent, AgentSettings
+from ingest.node.cgroups import read_cpu_throttling
+from integration.cluster.node_story import CLUSTER, captured, watch_flags
+from waiting import eventually
+
+pytestmark = [
+    pytest.mark.xdist_group("cluster"),
+    pytest.mark.skipif("LEADSMAN_VM" not in os.environ, reason="boots a virtual machine: LEADSMAN_VM=short or long"),
+]
+
+THROTTLED: Final = "throttled"
+THRASHES: Final = "thrashes"
+GROWS: Final = "grows"
+MIB: Final = 1024 * 1024
+EVERY_SECONDS: Final = 10
+KEPT: Final = os.environ.get("LEADSMAN_VM_RECORDING")
+PSI: Final = [(resource, kind) for resource in ("cpu", "memory", "io") for kind in ("some", "full")]
+OF_THE_AGENT: Final = (
+    "/sys/fs/cgroup/kubepods -name cpu.stat -o -name memory.numa_stat",
+    "/sys/devices/system/cpu/online /sys/devices/system/cpu/cpu0/topology",
+    "/sys/devices/system/node/node0 -maxdepth 1",
+    "/proc/stat",
+)
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VirtualNode]:
+    if reason := why_no_machine():
+        pytest.skip(reason)
+    require(kubernetes_programs, etcd_program, emulator_programs, kernel_files, busybox_program)
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"), nodes=(VIRTUAL,))
+    try:
+        node = VirtualNode(cluster.start(), {"cpu": "50m", "memory": "32Mi"})
+        try:
+            yield node.start()
+        finally:
+            node.stop()
+    finally:
+        cluster.stop()
+
+
+def run_throttled(node: VirtualNode) -> None:
+    node.run_pod(THROTTLED, "spin", requests={"cpu": "50m"}, limits={"cpu": "100m"})
+    node.await_phase(THROTTLED, "Running")
+
+
+def run_thrashing(node: VirtualNode) -> None:
+    """Of more memory than it may have: what does not fit is swapped out and read back."""
+    node.run_pod(THRASHES, "thrash", "240", requests={"memory": "150Mi"}, limits={"memory": "200Mi"})
+    node.await_phase(THRASHES, "Running")
+
+
+def delete(node: VirtualNode, *pods: str) -> None:
+    for pod in pods:
+        node.cluster.request("DELETE", f"/api/v1/namespaces/default/pods/{pod}", {"gracePeriodSeconds": 1})
+
+
+@pytest.fixture(scope="module")
+def busy(node: VirtualNode) -> Iterator[VirtualNode]:
+    """With a pod that is throttled, and one that thrashes."""
+    run_throttled(node)
+    run_thrashing(node)
+    eventually("the pod reads back what was swapped out", lambda: faults_of(sampled(node, THRASHES)) > 1000)
+    yield node
+    delete(node, THROTTLED, THRASHES)
+
+
+def sampled(node: VirtualNode, pod: str) -> Any:
+    """Of the summary; nothing where it does not have the pod yet."""
+    return next((each for each in node.summary()["pods"] if each["podRef"]["name"] == pod), {})
+
+
+def faults_of(pod: Any) -> int:
+    return int(pod.get("memory", {}).get("majorPageFaults", 0))
+
+
+def sampled_after(node: VirtualNode, pod: str, before: str) -> Any:
+    """The pod's sample, of which every part is later than the time `before`."""
+    found: list[Any] = []
+
+    def is_later() -> bool:
+        found[:] = [sampled(node, pod)]
+        return all(found[0][part]["time"] > before for part in ("cpu", "memory", "io", "swap"))
+
+    eventually("a new sample of the pod", is_later, every_seconds=2.0)
+    return found[0]
+
+
+def folder_of(node: VirtualNode, pod: str) -> str:
+    return f"/sys/fs/cgroup/kubepods/burstable/pod{node.pod(pod)['metadata']['uid']}"
+
+
+def test_stalls_of_a_pod_are_the_kernels_microseconds(busy: VirtualNode) -> None:
+    """The kubelet's API says nanoseconds."""
+
+    def counted() -> dict[tuple[str, str], int]:
+        found = {}
+        for resource in ("cpu", "memory", "io"):
+            for line in busy.run(f"cat {folder_of(busy, THRASHES)}/{resource}.pressure").splitlines():
+                found[resource, line.split()[0]] = int(line.rpartition("total=")[2])
+        return found
+
+    first, now = counted(), busy.run("date -u +%Y-%m-%dT%H:%M:%SZ").strip()
+    pod = sampled_after(busy, THRASHES, now)
+    last = counted()
+    for resource, kind in PSI:
+        total = pod[resource]["psi"][kind]["total"]
+        assert first[resource, kind] <= total <= last[resource, kind], (resource, kind)
+    assert last["memory", "full"] > first["memory", "full"] > 0
+    assert last["io", "full"] > first["io", "full"] > 0
+
+
+def test_swap_in_use_and_free_are_the_machines(busy: VirtualNode) -> None:
+    swap = busy.summary()["node"]["swap"]
+    (total,) = [
+        line.split()[1] for line in busy.run("cat /proc/meminfo").splitlines() if line.startswith("SwapTotal:")
+    ]
+    assert swap["swapUsageBytes"] > 20 * MIB
+    assert swap["swapUsageBytes"] + swap["swapAvailableBytes"] == int(total) * 1024
+
+
+def test_the_agent_reads_cgroups_of_version_2_of_static_pods_too(busy: VirtualNode, tmp_path: Path) -> None:
+    busy.copy_files(tmp_path, *OF_THE_AGENT)
+    throttling = read_cpu_throttling(tmp_path)
+    assert throttling is not None
+    pods = {pod["uid"]: pod["cgroups"] for pod in throttling["cpu_throttling"]}
+    uids = {name: busy.pod(name)["metadata"]["uid"] for name in (THROTTLED, THRASHES)}
+    static = busy.pod(f"{STATIC}-{VIRTUAL}")["metadata"]["annotations"]["kubernetes.io/config.hash"]
+    assert pods.keys() == {*uids.values(), static}
+    own, container = pods[uids[THROTTLED]]
+    assert (own["container"], len(container["container"])) == ("", 64)
+    assert 0 < own["throttled_periods"] <= own["periods"]
+    assert own["throttled_nanoseconds"] > 10_000_000 * own["throttled_periods"]  # of 100 ms each it may run 10
+
+
+def record(node: VirtualNode, folder: Path) -> None:
+    """A throttled pod; one more that thrashes; that one alone; one that grows until it is evicted."""
+    recording, root = folder / "capture", folder / "files"
+    agent = Agent(AgentSettings(CLUSTER, VIRTUAL, root))
+    capture = leadsman_process("capture", f"--output={recording}", *watch_flags(node, EVERY_SECONDS), folder=folder)
+
+    def samples() -> int:
+        return captured(recording, '"stats/summary"')
+
+    def look() -> None:
+        node.copy_files(root, *OF_THE_AGENT)
+        with (folder / "agent.jsonl").open("ab") as file:
+            file.writelines(encode_line(seen) for seen in agent.look() if seen.type == "SNAPSHOT")
+
+    def for_samples(count: int) -> None:
+        until = samples() + count
+        while samples() < until:
+            look()
+            before = samples()
+            eventually("a sample", lambda before=before: samples() > before)
+
+    capture.start()
+    try:
+        capture.await_ready(lambda: captured(recording, '"BOOKMARK"') > 0 < captured(recording, '"configz"'))
+        run_throttled(node)
+        for_samples(5)
+        run_thrashing(node)
+        for_samples(10)
+        delete(node, THROTTLED)
+        for_samples(12)
+        delete(node, THRASHES)
+        for_samples(3)
+        node.run_pod(GROWS, "grow", "40000", "3000", requests={"memory": "16Mi"}, limits={})
+        node.await_phase(GROWS, "Failed", timeout_seconds=300)
+        for_samples(3)
+    finally:
+        capture.stop()
+
+
+@pytest.mark.skipif(os.environ.get("LEADSMAN_VM") != "long", reason="takes six minutes: LEADSMAN_VM=long")
+def test_the_recording_shows_swap_stalls_and_what_comes_too_late(node: VirtualNode, tmp_path: Path) -> None:
+    folder = Path(KEPT) if KEPT else tmp_path
+    record(node, folder)
+    succeeds("replay", "-q", folder / "capture", folder / "agent.jsonl", db=tmp_path / "db")
+    print(rows("SELECT * FROM node_stalls ORDER BY ts", tmp_path / "db"))
