@@ -6,6 +6,7 @@ LEADSMAN_VM=short boots one, under emulation, and takes a minute or two. LEADSMA
 """
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -154,7 +155,7 @@ def test_the_agent_reads_cgroups_of_version_2_of_static_pods_too(busy: VirtualNo
 
 
 def record(node: VirtualNode, folder: Path) -> None:
-    """A throttled pod; one more that thrashes; that one alone; one that grows until it is evicted."""
+    """A throttled pod; one more that thrashes; that one alone; one that grows until memory and swap are used up."""
     recording, root = folder / "capture", folder / "files"
     agent = Agent(AgentSettings(CLUSTER, VIRTUAL, root))
     capture = leadsman_process("capture", f"--output={recording}", *watch_flags(node, EVERY_SECONDS), folder=folder)
@@ -163,6 +164,7 @@ def record(node: VirtualNode, folder: Path) -> None:
         return captured(recording, '"stats/summary"')
 
     def look() -> None:
+        shutil.rmtree(root, ignore_errors=True)
         node.copy_files(root, *OF_THE_AGENT)
         with (folder / "agent.jsonl").open("ab") as file:
             file.writelines(encode_line(seen) for seen in agent.look() if seen.type == "SNAPSHOT")
@@ -185,9 +187,9 @@ def record(node: VirtualNode, folder: Path) -> None:
         for_samples(12)
         delete(node, THRASHES)
         for_samples(3)
-        node.run_pod(GROWS, "grow", "40000", "3000", requests={"memory": "16Mi"}, limits={})
-        node.await_phase(GROWS, "Failed", timeout_seconds=300)
-        for_samples(3)
+        node.run_pod(GROWS, "grow", "10000", "3000", requests={"memory": "16Mi"}, limits={})
+        eventually("memory and swap are used up", lambda: captured(recording, '"SystemOOM"'), timeout_seconds=600)
+        for_samples(2)
     finally:
         capture.stop()
 
