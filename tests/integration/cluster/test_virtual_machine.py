@@ -2,8 +2,8 @@
 cpu-contention).
 
 LEADSMAN_VM=short boots one, under emulation, and takes a minute or two on a machine with nothing else to do.
-LEADSMAN_VM=long records the scenarios `pod_stalls_recorded` and `pod_cpu_recorded` again, in six; LEADSMAN_VM_RECORDING names
-a folder that keeps it.
+LEADSMAN_VM=long records the scenarios `pod_stalls_recorded` and `pod_cpu_recorded` again, in six;
+LEADSMAN_VM_RECORDING names a folder that keeps the recording.
 """
 
 import os
