@@ -8,8 +8,9 @@ from typing import Any, Final
 from ingest.node.host import CannotReadError, read_file
 
 _POD: Final = re.compile(
-    r"(?:kubepods-(?:burstable-|besteffort-)?)?pod([0-9a-f]{8}[-_][0-9a-f_-]{20,40})(?:\.slice)?"
+    r"(?:kubepods-(?:burstable-|besteffort-)?)?pod([0-9a-f]{8}[-_][0-9a-f_-]{20,40}|[0-9a-f]{32})(?:\.slice)?"
 )
+"""By either cgroup driver. That of a static pod has the hash of its file instead of a uid."""
 _CONTAINER: Final = re.compile(r"(?:cri-)?(?:[a-z]+-)?([0-9a-f]{64})(?:\.scope)?")
 """Of containerd, CRI-O and Docker, by either cgroup driver."""
 _CPU: Final = ("", "cpu", "cpu,cpuacct")

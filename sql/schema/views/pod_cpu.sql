@@ -52,8 +52,10 @@ WITH
             if(r.rates[2] <= 2000000000, least(100, r.rates[2] / 10000000), NULL) AS waits,
             greatest(0, coalesce(used_cpu, 0) - request) AS over, t.percent AS throttled
         FROM read AS r
-        INNER JOIN pod_cgroups AS g ON g.cluster = r.cluster AND g.node = r.node AND g.uid = r.uid
+        INNER JOIN pod_cgroups AS g ON g.cluster = r.cluster AND g.node = r.node AND g.namespace = r.namespace AND g.pod = r.pod
         LEFT JOIN throttled AS t ON t.cluster = r.cluster AND t.node = r.node AND t.uid = r.uid
+        -- The kubelet's UID of a static pod is a hash of its file, which the API server has nowhere as a UID
+        WHERE g.uid = r.uid OR match(r.uid, '^[0-9a-f]{32}$')
     )
 SELECT
     cluster,

@@ -1,17 +1,22 @@
-"""SwapThrashing: a node swaps, and reads pages back faster than it can work."""
+"""SwapThrashing: a node swaps, and reads pages back faster than it can work (rules: psi-and-swap)."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from common.amounts import size
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
-from streams.alerting.rule_settings import Count, RuleSettings
+from streams.alerting.rule_settings import Count, Percent, RuleSettings
 from streams.alerting.words import name
 from streams.fold.findings import NodeStall
 
 
 class Settings(RuleSettings):
     faults_per_second: Count
+    memory_some_percent: Percent
+
+
+_LEAST_BYTES: Final = 4096
+"""In swap for each page a second that is read: with less, some are of files, or a page comes back within a second."""
 
 
 def step(
@@ -21,14 +26,17 @@ def step(
 
 
 def _thrashing(row: NodeStall, settings: Settings) -> Change:
-    faults = row.major_faults_per_second
-    if not row.swap_usage_bytes or faults is None or faults < settings.faults_per_second:
+    faults, some = row.major_faults_per_second, row.memory_some_percent or 0.0
+    # a slow disk reads few pages a second however long work waits for them
+    least = 1.0 if some >= settings.memory_some_percent else settings.faults_per_second
+    if not row.swap_usage_bytes or faults is None or faults < least or row.swap_usage_bytes < faults * _LEAST_BYTES:
         return Ends({})
     swapped = size(row.swap_usage_bytes)
+    waits = f", some work waits for memory {some:.0f} % of the time" if some >= 1 else ""
     left = "" if row.swap_available_bytes is None else f", {size(row.swap_available_bytes)} of swap is free"
     return Holds(
         {},
-        f"Node {name(row.node)}: {swapped} are swapped, {faults:.0f} pages a second read back{left}",
+        f"Node {name(row.node)}: {swapped} are swapped, {faults:.0f} pages a second read back{waits}{left}",
         "Eviction does not look at swap: available memory (memory.available) stays high while pods wait for the "
         "disk, and once swap is full memory falls at once. Find the pods that swap (leadsman query pod_stalls), and "
         "give them a memory limit or move one.",

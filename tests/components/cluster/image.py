@@ -14,9 +14,11 @@ from typing import Final
 from components.programs.cache import cached, run_step
 
 IMAGE: Final = "leadsman.example/worker:1"
-"""Its commands: `wait` (also with none), `exit CODE`, `spin`, `grow MICROSECONDS MIB`, `fill PATH MICROSECONDS MIB`.
+"""Its commands: `wait` (also with none), `exit CODE`, `spin`, `thrash MIB`, `grow MICROSECONDS MIB`,
+`fill PATH MICROSECONDS MIB`.
 
 `grow` and `fill` take one MiB every so many microseconds, hold at the size that is named, and wait.
+`thrash` touches the pages of that size in no order, without an end.
 """
 
 MANIFEST_TYPE: Final = "application/vnd.oci.image.manifest.v1+json"

@@ -4,9 +4,7 @@ import contextlib
 import json
 import os
 import shutil
-import ssl
 import tempfile
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -14,9 +12,9 @@ from typing import Any, Final
 
 from components.cluster import cgroups, containerd
 from components.cluster.containerd import Containerd
-from components.cluster.image import IMAGE
 from components.cluster.kubernetes import ApiError, Cluster
-from components.processes import HOST, Process, free_port
+from components.cluster.node import ClusterNode
+from components.processes import HOST, Process
 from waiting import NotReady, eventually
 
 NODE: Final = "real-node-1"
@@ -79,17 +77,14 @@ def _kubelets_of_others() -> list[int]:
     return found
 
 
-class RealNode:
+class RealNode(ClusterNode):
     """A node named NODE of `cluster`, which was made with `nodes=(NODE,)`. `config` goes over CONFIG.
 
     All that it keeps is in a folder of its own, its pods are in a cgroup of its own: `stop` leaves nothing.
     """
 
     def __init__(self, cluster: Cluster, config: Mapping[str, object] | None = None) -> None:
-        self.cluster = cluster
-        self.name = NODE
-        self.port = free_port()
-        self.url = f"https://{HOST}:{self.port}"
+        super().__init__(cluster, NODE)
         self.folder = new_folder()
         self._cgroup = self.folder.name
         self._config = {**CONFIG, **(config or {}), **self._own()}
@@ -106,7 +101,7 @@ class RealNode:
     def start_kubelet(self) -> None:
         """Start the kubelet; its pods, if it has any, went on without it."""
         self.kubelet.start()
-        self.kubelet.await_ready(self._is_ready)
+        self.kubelet.await_ready(self.is_ready)
 
     def restart_kubelet(self, config: Mapping[str, object] | None = None) -> None:
         """Stop the kubelet and start it again, with `config` over what it had."""
@@ -122,44 +117,6 @@ class RealNode:
         self.kubelet.stop()
         self.containerd.stop()
         clear(self.folder)
-
-    def ask(self, path: str) -> bytes:
-        """What the kubelet answers on `path`, as `/stats/summary`, `/configz`, `/metrics`."""
-        trusting = ssl._create_unverified_context()  # noqa: S323  # the kubelet signed its certificate itself
-        asked = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {self.cluster.token()}"})  # noqa: S310  # https
-        with urllib.request.urlopen(asked, timeout=10, context=trusting) as answer:  # noqa: S310  # https
-            return bytes(answer.read())
-
-    def run_pod(
-        self, name: str, *command: str, requests: Mapping[str, str], limits: Mapping[str, str], image: str = IMAGE
-    ) -> None:
-        """Make a pod of one container `w`, as `run_pod("a", "grow", "1000", "64", ...)`; another image is pulled."""
-        container = {
-            "name": "w",
-            "image": image,
-            "imagePullPolicy": "Never" if image == IMAGE else "IfNotPresent",
-            "args": list(command),
-            "resources": {"requests": dict(requests), "limits": dict(limits)},
-        }
-        spec = {"containers": [container], "terminationGracePeriodSeconds": 1}
-        body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
-        self.cluster.request("POST", "/api/v1/namespaces/default/pods", body)
-
-    def node(self) -> Any:
-        """The Node as the API server has it."""
-        return self.cluster.request("GET", f"/api/v1/nodes/{NODE}")
-
-    def pod(self, name: str) -> Any:
-        """The pod `default/name` as the API server has it."""
-        return self.cluster.request("GET", f"/api/v1/namespaces/default/pods/{name}")
-
-    def await_phase(self, name: str, phase: str, timeout_seconds: float = 180.0) -> Any:
-        """The pod, when its phase is `phase`; NotReady when the time is over."""
-        try:
-            eventually(f"pod {name} {phase}", lambda: self.pod(name)["status"]["phase"] == phase, timeout_seconds)
-        except NotReady as late:
-            raise NotReady(f"{late}\n{self.pod(name)['status']}\n{self.kubelet.last_lines()}") from None
-        return self.pod(name)
 
     def cpu_manager_state(self) -> Any:
         """The CPU manager's checkpoint (rules: cpu-checkpoint)."""
@@ -178,6 +135,9 @@ class RealNode:
         threshold = int(available) - taken_mib * 1024 * 1024
         self.restart_kubelet({"evictionHard": {**EVICTION, "memory.available": str(threshold)}})
         return threshold
+
+    def last_lines(self) -> str:
+        return self.kubelet.last_lines()
 
     def _own(self) -> dict[str, object]:
         return {
@@ -202,15 +162,6 @@ class RealNode:
             f"--cert-dir={self.folder / 'pki'}",
             f"--hostname-override={NODE}",
         ]
-
-    def _is_ready(self) -> bool:
-        try:
-            node = self.node()
-            self.ask("/healthz")
-        except (ApiError, OSError):
-            return False
-        conditions = {c["type"]: c["status"] for c in node["status"].get("conditions", ())}
-        return conditions.get("Ready") == "True" and not node["spec"].get("taints")
 
     def _delete_pods(self) -> None:
         pods = "/api/v1/pods"

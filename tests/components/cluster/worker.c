@@ -24,6 +24,16 @@ static void grow(long micros, long most) {
     }
 }
 
+/* Hold `most` MiB and touch their pages in no order, forever: with less memory than that, every touch is a fault. */
+static void thrash(long most) {
+    size_t size = (size_t)most * MIB;
+    volatile char *block = malloc(size);
+    if (block == NULL) return;
+    for (size_t at = 0; at < size; at += 4096) block[at] = 1;
+    for (unsigned long chosen = 1;; chosen = chosen * 6364136223846793005UL + 1442695040888963407UL)
+        block[(chosen >> 33) * 4096 % size]++;
+}
+
 /* Append one MiB to `path` every `micros` until it has `most` MiB. */
 static int fill(const char *path, long micros, long most) {
     static char block[MIB];
@@ -43,6 +53,7 @@ int main(int count, char **words) {
     const char *what = count > 1 ? words[1] : "wait";
     if (strcmp(what, "exit") == 0) return count > 2 ? atoi(words[2]) : 0;
     if (strcmp(what, "spin") == 0) for (volatile long turns = 0;; turns++) {}
+    if (strcmp(what, "thrash") == 0 && count > 2) thrash(atol(words[2]));
     if (strcmp(what, "grow") == 0 && count > 3) grow(atol(words[2]), atol(words[3]));
     if (strcmp(what, "fill") == 0 && count > 4 && fill(words[2], atol(words[3]), atol(words[4])) != 0) return 1;
     wait_forever();

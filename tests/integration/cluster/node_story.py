@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from components.cluster.image import IMAGE
 from components.cluster.kubelet import EVICTION, RealNode
+from components.cluster.node import ClusterNode
 from components.processes import HOST
 from components.rows import dicts
 from sql.database.open import Database
@@ -26,7 +27,7 @@ _EVENTS: Final = "/api/v1/namespaces/default/events"
 _ONE_CPU: Final = {"cpu": "1", "memory": "32Mi"}
 
 
-def watch_flags(node: RealNode) -> list[str]:
+def watch_flags(node: ClusterNode, every_seconds: int = EVERY_SECONDS) -> list[str]:
     """How `leadsman capture`, `watch` and `up` reach the node and its API server."""
     return [
         f"--cluster={CLUSTER}",
@@ -34,7 +35,7 @@ def watch_flags(node: RealNode) -> list[str]:
         "--kubelet=direct",
         "--kubelet-insecure",
         f"--kubelet-address={node.name}={HOST}:{node.port}",
-        f"--every={EVERY_SECONDS}",
+        f"--every={every_seconds}",
     ]
 
 

@@ -9,6 +9,8 @@ from fakes.machine import write
 from ingest.node.cgroups import read_cpu_throttling
 
 UID = "0a1b2c3d-0000-1111-2222-333344445555"
+STATIC = "7791fa6e42ab3991e3af55dcbed4e5b0"
+"""Seen of a kubelet 1.36.3."""
 CONTAINER = "c0" * 32
 SYSTEMD = f"kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{UID.replace('-', '_')}.slice"
 V2 = "usage_usec 900\nnr_periods {}\nnr_throttled {}\nthrottled_usec 7\nnr_bursts 0\n"
@@ -42,6 +44,12 @@ def test_a_pod_and_its_containers_are_counted_apart(pod: str, container: str, te
     assert read_cpu_throttling(tmp_path) == {
         "cpu_throttling": [{"uid": UID, "cgroups": [counters("", 0, 0), counters(CONTAINER, 100, 40)]}]
     }
+
+
+@pytest.mark.parametrize("pod", [f"pod{STATIC}", f"kubepods-pod{STATIC}.slice"])
+def test_a_static_pod_has_the_hash_of_its_file_as_uid(pod: str, tmp_path: Path) -> None:
+    write(tmp_path / "sys/fs/cgroup/kubepods" / pod / "cpu.stat", V2.format(100, 40))
+    assert read_cpu_throttling(tmp_path) == {"cpu_throttling": [{"uid": STATIC, "cgroups": [counters("", 100, 40)]}]}
 
 
 def test_a_container_without_a_quota_and_what_is_no_container_are_left_out(tmp_path: Path) -> None:

@@ -131,6 +131,18 @@ def test_throttling_of_another_time_is_not_that_of_now(node: Database) -> None:
     assert sampled(node, used("bursts", 0.1))["bursts"]["throttled_percent"] is None
 
 
+def test_a_static_pod_is_known_by_its_name_since_its_kubelet_has_another_uid(node: Database) -> None:
+    file = "7791fa6e42ab3991e3af55dcbed4e5b0"
+    static, stranger = used("static", 0.2), used("idle", 0.2)
+    for sample in static:
+        sample["uid"] = file
+    for sample in stranger:
+        sample["uid"] = "of-a-pod-that-had-this-name-before"
+    store(node, bound("static", 100, 200), throttled(file, 0, pod=(0, 0)), throttled(file, 1, pod=(600, 300)))
+    (found,) = sampled(node, static, stranger).values()
+    assert (found["uid"], found["request_millicores"], found["throttled_percent"]) == (file, 100, 50)
+
+
 def test_neighbours_are_not_blamed_for_a_pod_that_may_have_cpus_of_its_own(node: Database) -> None:
     store(node, bound("pinned", 1000, 1000, qos_class="Guaranteed"))
     store(node, throttled("pinned", 0, pod=(0, 0)), throttled("pinned", 1, pod=(0, 0)))
