@@ -54,6 +54,17 @@ class NodeLeaseRecord(Record, frozen=True, tag="node_lease"):
     duration_seconds: int | None = None
 
 
+class ScheduledObjectRecord(Record, frozen=True, tag="scheduled_object"):
+    """On the cluster's log: what the scheduler heeds beside nodes and pods, as JSON of what is kept of it."""
+
+    resource: str
+    change: ObjectChange
+    name: str
+    object: str
+    namespace: str = ""
+    uid: str = ""
+
+
 class PodPlacement(Record, frozen=True, tag="pod_placement"):
     """On the cluster's log for each record of a bound pod: what the scheduler's view of it needs.
 
@@ -354,6 +365,7 @@ _Record: TypeAlias = (
     | CpuThrottlingRecord
     | PodResourcesRecord
     | NodeResourceTopologyRecord
+    | ScheduledObjectRecord
     | NodeNumaRecord
     | SourceErrorRecord
     | InventoryRecord

@@ -86,7 +86,9 @@ class ApiResource(Resource[Kept]):
     deletion_is_news: bool = True
     """The DELETED of an Event is its time to live."""
     optional: bool = False
-    """A custom resource that a cluster need not have."""
+    """A cluster need not have it: a custom resource, or one of a version."""
+    without: str = ""
+    """What is missing where it is refused; empty where that is a problem, or of few clusters."""
     namespaced: bool = False
     """Its objects belong to namespaces, and can be listed in one alone."""
     must_gather: str = ""

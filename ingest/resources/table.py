@@ -21,6 +21,7 @@ from ingest.resources.pods import PODS
 from ingest.resources.resource import ApiResource, KubeletResource, NodeResource, Resource
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE
 from ingest.resources.stats_summary import STATS_SUMMARY
+from ingest.resources.storage import STORAGE
 
 TABLE: Final[tuple[Resource[Any], ...]] = (
     NODES,
@@ -38,11 +39,14 @@ TABLE: Final[tuple[Resource[Any], ...]] = (
     NUMA_USAGE,
     CPU_THROTTLING,
     SCHEDULER_CACHE,
+    *STORAGE,
 )
 
 BY_NAME: Final[Mapping[str, Resource[Any]]] = {resource.name: resource for resource in TABLE}
 WATCHED: Final[tuple[ApiResource[Any], ...]] = tuple(each for each in TABLE if isinstance(each, ApiResource))
 OF_NODES: Final[tuple[NodeResource[Any], ...]] = tuple(each for each in TABLE if isinstance(each, NodeResource))
+SCHEDULED: Final = frozenset(each.name for each in STORAGE)
+"""Names of what the scheduler heeds beside nodes and pods."""
 POLLED: Final[tuple[KubeletResource[Any], ...]] = tuple(
     sorted((each for each in TABLE if isinstance(each, KubeletResource)), key=lambda each: each.seconds)
 )

@@ -93,9 +93,9 @@ def command(
     """Show which nodes and NUMA nodes can take such a pod now, in which placement, and why the others cannot.
 
     A pod by --cpu tolerates no taint and selects no node. One by --filename is judged by its node selector and
-    affinity, tolerations, host ports, affinity and anti-affinity to other pods, and topology spread too; where its
-    volumes can be attached, and which devices its claims get, is not known. Exit status 1 where it, or one of
-    --count, does not fit; what is not known for sure does not count as fitting.
+    affinity, tolerations, host ports, affinity and anti-affinity to other pods, topology spread and the claims of its
+    volumes too; which devices it gets by resource claims is not known. Exit status 1 where it, or one of --count,
+    does not fit; what is not known for sure does not count as fitting.
 
     With --questions, each line of JSON is a question with the keys id, cpu, memory, containers, exclusive, count,
     devices and node, all but cpu optional; each answer is a line of JSON with the same id, in the same order. A line
@@ -121,7 +121,13 @@ def command(
     with existing_database(db) as database:
         known = read_known(database, cluster, node, with_pods=pod is not None)
     found = answer(
-        asked, known.candidates, known.strategies, known.scheduler_minor, pod=pod, everywhere=known.everywhere
+        asked,
+        known.candidates,
+        known.strategies,
+        known.scheduler_minor,
+        pod=pod,
+        everywhere=known.everywhere,
+        storage=known.storage,
     )
     match form:
         case "json" | "yaml":

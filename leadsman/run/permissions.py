@@ -93,12 +93,11 @@ class _Review(msgspec.Struct, frozen=True):
 def of_resources(settings: LiveSettings) -> Iterator[Permission]:
     """What the watches need, and what is looked at for what they show."""
     for resource in settings.watched:
-        without = "not read" if resource.optional else ""
+        without = resource.without or ("not read" if resource.optional else "")
+        needed = bool(resource.without) or not resource.optional
         for group, plural in resource.served_as():
             for verb in ("list", "watch"):
-                yield Permission(
-                    verb, plural, group, settings.namespace, without=without, needed=not resource.optional
-                )
+                yield Permission(verb, plural, group, settings.namespace, without=without, needed=needed)
     if NODES in settings.watched:
         yield Permission("get", "leases", LEASES, NAMESPACE, without=WITHOUT)
 

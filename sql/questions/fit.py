@@ -12,10 +12,12 @@ import msgspec
 
 from sql.database.open import Database
 from sql.questions.fit_rows import NodeRows, RowDict, candidate
+from sql.questions.fit_storage import read_storage, with_volumes
 from sql.questions.queries import BadParameter
 from streams.questions.asked import Question
 from streams.questions.fit import Answer, Candidate
 from streams.rules.scheduling.filters import NodeState
+from streams.rules.scheduling.volume_needs import Storage
 from streams.rules.values.version import minor_version
 
 NEWEST_MINOR: Final = 99
@@ -85,6 +87,8 @@ class Known(NamedTuple):
     """Taken to be that of the newest kubelet: no kubelet may be newer than the control plane."""
     everywhere: tuple[NodeState, ...] = ()
     """All nodes with their pods, where these were asked for."""
+    storage: Storage = Storage()
+    """What volumes can be, where pods were asked for."""
 
     @property
     def as_of(self) -> datetime | None:
@@ -128,6 +132,9 @@ def read_known(database: Database, cluster: str = "", node: str = "", *, with_po
     pods = _by_node(_rows(database, _PODS, cluster), {}.fromkeys(made_at)) if with_pods else {}
     found = [NodeRows(row, *(table.get(row["node"], []) for table in tables)) for row in nodes]
     candidates = [candidate(rows, pods.get(rows.node["node"], ())) for rows in found]
+    storage = read_storage(database, cluster) if with_pods else Storage()
+    if with_pods:
+        candidates = with_volumes(candidates, storage)
     known = Known(
         cluster=cluster,
         read_at={rows.node["node"]: max(_times(rows)) for rows in found},
@@ -135,6 +142,7 @@ def read_known(database: Database, cluster: str = "", node: str = "", *, with_po
         strategies={row["strategy"]: row["largest_fit_cpus"] for row in whatif if row["scope"] == "cluster"},
         scheduler_minor=_scheduler_minor(nodes),
         everywhere=tuple(each.state for each in candidates) if with_pods else (),
+        storage=storage,
     )
     return known.of(node) if node else known
 

@@ -36,6 +36,10 @@ STANDING: Final = {
     "numa_skew": _Standing("cluster, scope, node"),
     "pod_bindings": _Standing("cluster, namespace, pod, uid", f"{_LAST_CHANGE} NOT IN ('finished', 'deleted')"),
     "pressure_changes": _Standing("cluster, node, condition"),
+    "scheduled_lists": _Standing("cluster, resource, after", of_nodes=False),
+    "scheduled_objects": _Standing(
+        "cluster, resource, namespace, name, uid", "NOT argMax(deleted, ts)", of_nodes=False
+    ),
     "settings_warnings": _Standing("cluster, node, rule, subject", "argMax(holds, ts)"),
 }
 

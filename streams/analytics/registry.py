@@ -22,7 +22,7 @@ from streams.analytics import (
 from streams.analytics.eviction import eviction_trend, evictions, pressure_changes
 from streams.analytics.image_gc import image_gc
 from streams.analytics.numa import numa_alignment, numa_cluster, numa_skew, numa_usage
-from streams.analytics.scheduling import scheduling
+from streams.analytics.scheduling import scheduled_objects, scheduling
 from streams.fold import forgetting
 from streams.fold.reducer import Reducer
 
@@ -48,6 +48,7 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     settings_warnings.REDUCER,
     storage_limits.REDUCER,
     scheduling.REDUCER,
+    scheduled_objects.REDUCER,
     numa_skew.REDUCER,
     numa_cluster.REDUCER,
     numa_alignment.REDUCER,

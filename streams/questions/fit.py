@@ -12,6 +12,7 @@ from streams.questions.gang import at_once, heeds_neighbours
 from streams.rules.scheduling.filters import NodeState, PodRequest, place_of
 from streams.rules.scheduling.fit import Judgement, Verdict, rooms, take
 from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place
+from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Storage, needs_of
 
 
 class Candidate(NamedTuple):
@@ -93,18 +94,23 @@ def answer(
     *,
     pod: PodRequest | None = None,
     everywhere: Sequence[NodeState] = (),
+    storage: Storage = NO_EVIDENCE,
 ) -> Answer:
     """`strategies`: the largest fit in CPUs of the whole cluster's exclusive pods placed again.
 
     `pod` is what is asked for where a manifest has more to it than `asked`, `everywhere` all nodes, with their pods,
-    where it may heed them. The pods are identical; where none heeds another, what the nodes take adds up.
+    where it may heed them, `storage` what its volumes can be. The pods are identical; where none heeds another, what
+    the nodes take adds up. Of those that share a claim that is not bound yet, or that only one may use, no more than
+    one fits for sure.
     """
-    pod = _with_doubts(pod or pod_of(asked), everywhere or [each.state for each in candidates])
-    nodes = [_node_answer(asked, pod, each, scheduler_minor) for each in candidates]
+    pod = _with_volumes(pod or pod_of(asked), everywhere, storage)
+    pod = _with_doubts(pod, everywhere or [each.state for each in candidates])
+    most = 1 if any(each.alone for each in pod.known_needs) else asked.count
+    nodes = [_node_answer(asked, pod, each, scheduler_minor, most) for each in candidates]
     places = [place_of(state, pod) for state in everywhere]
     if heeds_neighbours(pod.itself, places):
-        nodes = _side_by_side(pod.itself, nodes, places, asked.count)
-    takes = min(asked.count, sum(each.pods for each in nodes))
+        nodes = _side_by_side(pod.itself, nodes, places, most)
+    takes = min(most, sum(each.pods for each in nodes))
     free = [cpus for each in candidates for cpus in _free_exclusive(each.state)]
     needed = _largest(pod)
     return Answer(
@@ -121,6 +127,12 @@ def answer(
 
 def _largest(pod: PodRequest) -> int:
     return max((container.cpus for container in pod.containers), default=0)
+
+
+def _with_volumes(pod: PodRequest, nodes: Sequence[NodeState], storage: Storage) -> PodRequest:
+    pods = [(each.namespace, each.constraints) for node in nodes for each in node.neighbours]
+    itself = pod.itself
+    return pod._replace(needs=needs_of(itself.constraints, itself.namespace, storage, pods=pods, made=pod.made))
 
 
 def _with_doubts(pod: PodRequest, nodes: Sequence[NodeState]) -> PodRequest:
@@ -159,9 +171,9 @@ _ORDER: Final[tuple[Verdict, ...]] = (
 )
 
 
-def _node_answer(asked: Question, pod: PodRequest, each: Candidate, scheduler_minor: int) -> NodeAnswer:
+def _node_answer(asked: Question, pod: PodRequest, each: Candidate, scheduler_minor: int, most: int) -> NodeAnswer:
     state = each.state
-    judgement, pods, numa_nodes = take(state, pod, scheduler_minor, asked.count)
+    judgement, pods, numa_nodes = take(state, pod, scheduler_minor, most)
     needed = _largest(pod)
     could = judgement.verdict in {"fits", "refused_by_kubelet", "unknown"}
     policies = {each.topology_policy for each in state.settings}

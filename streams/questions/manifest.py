@@ -1,18 +1,21 @@
 """What a pod asks for, by its manifest (rules: pod-requests, exclusive-cpus)."""
 
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from ingest.model.objects.pod import Container, Pod
+from ingest.model.objects.storage import PersistentVolumeClaimSpec
 from streams.questions.asked import MEMORY_TYPES, MILLI, BadQuestion, Question
 from streams.rules.numa.topology_manager import Request
 from streams.rules.pods.containers import declared_requests, is_sidecar
 from streams.rules.pods.qos import GUARANTEED, qos_class
 from streams.rules.pods.requests import effective_requests, exclusive_cpus
-from streams.rules.scheduling.constraints import constraints_of
+from streams.rules.scheduling.constraints import constraints_of, unattached
 from streams.rules.scheduling.filters import PodRequest
 from streams.rules.scheduling.neighbours import Neighbour
+from streams.rules.scheduling.storage import Claim, wanted
 from streams.rules.values.quantity import InvalidQuantity, in_base_units
 
 _TEMPLATES: Final = ("jobTemplate", "template")
@@ -24,24 +27,36 @@ def asked_by(manifest: Any, count: int | None) -> tuple[Question, PodRequest]:
     Raises BadQuestion.
     """
     try:
-        pod, wanted = _pod_in(manifest)
+        pod, given = _pod_in(manifest)
         requests = effective_requests(pod)
         request = _request(pod, requests)
-    except (msgspec.ValidationError, InvalidQuantity, AttributeError, TypeError) as error:
+        request = request._replace(made=given.made, unknown=(*request.unknown, *map(unattached, given.of_a_set)))
+    except (msgspec.ValidationError, InvalidQuantity, AttributeError, KeyError, TypeError) as error:
         raise BadQuestion(f"not the manifest of a pod: {error}") from None
-    wanted = wanted if count is None else count
-    if not isinstance(wanted, int) or wanted < 1:
+    count = given.count if count is None else count
+    if not isinstance(count, int) or count < 1:
         raise BadQuestion("the manifest wants no pods: ask with --count")
     rest = {name: amount for name, amount in requests.items() if name not in {"cpu", "memory"}}
     cpus, memory = requests.get("cpu", 0), requests.get("memory", 0)
     exclusive = request.exclusive_cpus > 0
-    return Question(cpus, memory, exclusive, rest, 1, wanted), request
+    return Question(cpus, memory, exclusive, rest, 1, count), request
 
 
-def _pod_in(manifest: Any) -> tuple[Pod, Any]:
-    """And how many of them are wanted."""
+class _Given(NamedTuple):
+    """What a manifest has beside its pod."""
+
+    count: Any
+    """Of pods that are wanted."""
+    made: dict[str, Claim]
+    """Claims that are made with each pod, by volume."""
+    of_a_set: list[str]
+    """Volumes of a StatefulSet, whose claims may be there already."""
+
+
+def _pod_in(manifest: Any) -> tuple[Pod, _Given]:
     found, namespace = manifest, "default"
     count: Any = 1
+    of_a_set: list[str] = []
     while isinstance(found, dict) and isinstance(spec := found.get("spec"), dict):
         metadata = found.get("metadata") or {}
         namespace = metadata.get("namespace", namespace)
@@ -50,9 +65,18 @@ def _pod_in(manifest: Any) -> tuple[Pod, Any]:
             if "containers" not in spec:
                 break
             named = {"name": "", **metadata, "namespace": namespace}
-            return msgspec.convert({"metadata": named, "spec": spec}, Pod), count
+            pod = msgspec.convert({"metadata": named, "spec": spec}, Pod)
+            return pod, _Given(count, dict(_made(spec.get("volumes") or ())), of_a_set)
+        of_a_set = [each["metadata"]["name"] for each in spec.get("volumeClaimTemplates") or ()]
         found, count = inner, spec.get("replicas", spec.get("parallelism", count))
     raise BadQuestion("not the manifest of a pod, nor of anything with a template of one")
+
+
+def _made(volumes: Any) -> Iterator[tuple[str, Claim]]:
+    for each in volumes:
+        if "ephemeral" in each:
+            template = each["ephemeral"]["volumeClaimTemplate"]["spec"]
+            yield each["name"], wanted(msgspec.convert(template, PersistentVolumeClaimSpec))
 
 
 def _request(pod: Pod, requests: dict[str, int]) -> PodRequest:

@@ -132,6 +132,7 @@ WITH
                 JSONExtract(w.constraints, 'ports', 'Array(Tuple(String, String, UInt16))')) AS lacks_ports,
             JSONExtract(w.constraints, 'gates', 'Array(String)') AS gates,
             n.reasons AS neighbour_reasons,
+            v.reasons AS volume_reasons,
             h.scheduled_at AS heard_at,
             h.scheduler_reasons AS scheduler_reasons,
             arrayFilter(
@@ -155,6 +156,7 @@ WITH
                     arrayFilter(
                         term -> term.4,
                         JSONExtract(w.constraints, 'anti_affinity', 'Array(Tuple(String, Array(Tuple(String, String, Array(String))), Array(String), Bool))'))),
+                v.unknowns,
                 n.unknowns,
                 arrayMap(name -> concat('whether the scheduler heeds ', name, ', which no node has'), perhaps_ignored)) AS unknowns,
             if(k.cpu_manager_policy != '', k.cpu_manager_policy, s.cpu_manager_policy) AS cpu_policy,
@@ -174,6 +176,7 @@ WITH
         LEFT JOIN extended AS e ON e.cluster = m.cluster
         LEFT JOIN heard AS h ON h.cluster = w.cluster AND h.namespace = w.namespace AND h.pod = w.pod AND h.uid = w.uid
         LEFT JOIN pending_neighbours AS n ON n.cluster = w.cluster AND n.uid = w.uid AND n.node = m.node
+        LEFT JOIN pending_volumes AS v ON v.cluster = w.cluster AND v.uid = w.uid AND v.node = m.node
         WHERE w.change = 'pending' AND NOT m.deleted
     ),
     judged AS
@@ -208,6 +211,7 @@ WITH
                             arrayExists(amount -> amount > 0, mapValues(requests)),
                             arrayConcat(native, arraySort(arrayFilter(name -> NOT has(native, name), mapKeys(requests)))),
                             []))),
+                volume_reasons,
                 neighbour_reasons) AS reasons,
             multiIf(
                 exclusive_cpus = 0, 'not_exclusive',

@@ -32,7 +32,7 @@ from streams.fold.findings.numa import (
 )
 from streams.fold.findings.pods import CpuThrottling, PodBinding, PodEnd, Resize, StorageLimit
 from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row
-from streams.fold.findings.scheduling import SchedulerBlindSpot, SchedulingFailure
+from streams.fold.findings.scheduling import ScheduledList, ScheduledObject, SchedulerBlindSpot, SchedulingFailure
 from streams.fold.findings.sources import DeadLetter, SourceError
 
 __all__ = [
@@ -67,6 +67,8 @@ __all__ = [
     "PressureChange",
     "Resize",
     "Row",
+    "ScheduledList",
+    "ScheduledObject",
     "SchedulerBlindSpot",
     "SchedulingFailure",
     "SettingsWarning",

@@ -42,3 +42,27 @@ class SchedulerBlindSpot(NamedTuple):
     pod: str
     evidence: str
     scheduler_version: str
+
+
+@row(table="scheduled_objects")
+class ScheduledObject(NamedTuple):
+    cluster: str
+    ts: datetime
+    resource: str
+    namespace: str
+    name: str
+    uid: str
+    deleted: bool
+    facts: str
+    """JSON; empty where it was deleted."""
+
+
+@row(table="scheduled_lists")
+class ScheduledList(NamedTuple):
+    cluster: str
+    ts: datetime
+    resource: str
+    after: str
+    until: str
+    """Empty at the end of the list."""
+    uids: list[str]

@@ -20,7 +20,6 @@ from streams.rules.scheduling.selectors import Requirement, matches, node_terms,
 EVERY_NAMESPACE: Final = "*"
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  not bound to
 _ELSEWHERE: Final = (
-    "ephemeral",
     "gce_persistent_disk",
     "aws_elastic_block_store",
     "azure_disk",
@@ -30,6 +29,14 @@ _ELSEWHERE: Final = (
     "rbd",
 )
 """Volumes, beside claims, that can be attached to some nodes only."""
+
+
+class ClaimedVolume(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    volume: str
+    claim: str
+    """A PersistentVolumeClaim of the pod's namespace."""
+    ephemeral: bool = False
+    """It is made for the pod, and goes with it."""
 
 
 class HostPort(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -74,9 +81,12 @@ class Constraints(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     spread: list[Spread] = []
     gates: list[str] = []
     volumes: list[str] = []
-    """Names of those whose place the scheduler heeds."""
+    """Names of those whose place the scheduler heeds, and that are no claims; of pods that were seen by a version
+    before 0072, also of claims.
+    """
     claims: list[str] = []
     """Of devices (DRA)."""
+    claimed: list[ClaimedVolume] = []
 
 
 NONE: Final = Constraints()
@@ -103,6 +113,7 @@ def constraints_of(pod: Pod) -> Constraints:
         gates=[each.name for each in spec.scheduling_gates or ()],
         volumes=[each.name for each in spec.volumes or () if _is_elsewhere(each)],
         claims=[each.name for each in spec.resource_claims or ()],
+        claimed=list(_claimed(pod)),
     )
 
 
@@ -115,10 +126,15 @@ def restored(text: str) -> Constraints:
     return _decode(text) if text else NONE
 
 
+def unattached(volume: str) -> str:
+    """The words for a volume of which nobody knows where it can be."""
+    return f"where volume {volume} can be attached"
+
+
 def unknowns(constraints: Constraints) -> list[str]:
     """Why nobody can know here whether a node would do, whichever it is."""
     return [
-        *(f"where volume {name} can be attached" for name in constraints.volumes),
+        *map(unattached, constraints.volumes),
         *(f"which nodes have the devices of claim {name}" for name in constraints.claims),
         *(
             f"which namespaces the {kind} by {term.topology_key} selects"
@@ -166,4 +182,12 @@ def _spread(of: TopologySpreadConstraint, pod: Pod) -> Spread:
 
 
 def _is_elsewhere(volume: PodVolume) -> bool:
-    return volume.persistent_volume_claim is not None or any(getattr(volume, kind) is not None for kind in _ELSEWHERE)
+    return any(getattr(volume, kind) is not None for kind in _ELSEWHERE)
+
+
+def _claimed(pod: Pod) -> Iterator[ClaimedVolume]:
+    for volume in pod.spec.volumes or ():
+        if volume.persistent_volume_claim is not None:
+            yield ClaimedVolume(volume.name, volume.persistent_volume_claim.claim_name)
+        elif volume.ephemeral is not None:
+            yield ClaimedVolume(volume.name, f"{pod.metadata.name}-{volume.name}", ephemeral=True)

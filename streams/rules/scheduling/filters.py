@@ -1,5 +1,5 @@
 """What the scheduler has against a node for the node's own sake: gates, names, taints, the node selector and
-affinity, host ports and resources (rules: scheduler-fit, scheduler-messages). `neighbours` has the rest.
+affinity, host ports, resources and volumes (rules: scheduler-fit, scheduler-messages). `neighbours` has the rest.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,9 @@ from streams.rules.scheduling.constraints import unknowns
 from streams.rules.scheduling.fit_reasons import fit_reasons
 from streams.rules.scheduling.neighbours import Neighbour, Place, is_among
 from streams.rules.scheduling.ports import FREE_PORTS, conflict
+from streams.rules.scheduling.storage import Claim
+from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Need, needs_of
+from streams.rules.scheduling.volumes import NodeVolumes, volume_reasons
 
 _UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
@@ -31,6 +34,16 @@ class PodRequest(NamedTuple):
     """Extended resources that no node has: the scheduler may have been set to ignore them (ignoredByScheduler)."""
     unknown: tuple[str, ...] = ()
     """What else would have to be known of it."""
+    made: Mapping[str, Claim] = {}
+    """Claims that are made with it, by volume."""
+    needs: tuple[Need, ...] | None = None
+    """Of its volumes; None where nobody looked for what they are."""
+
+    @property
+    def known_needs(self) -> tuple[Need, ...]:
+        if self.needs is None:
+            return needs_of(self.itself.constraints, self.itself.namespace, NO_EVIDENCE)
+        return self.needs
 
     @property
     def exclusive_cpus(self) -> int:
@@ -58,6 +71,7 @@ class NodeState(NamedTuple):
     labels: Mapping[str, str] = {}
     neighbours: tuple[Neighbour, ...] = ()
     """The pods there; empty too where nobody asked for them."""
+    volumes: NodeVolumes = NodeVolumes(limits=None)
 
 
 def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
@@ -84,13 +98,19 @@ def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) ->
     reasons += fit_reasons(
         requests, node.allocatable, node.requested, node.pods, node.allocatable.get("pods", 0), scheduler_minor
     )
+    reasons += _of_volumes(node, pod, scheduler_minor)[0]
     return list(dict.fromkeys(reasons))
 
 
-def missing_facts(pod: PodRequest) -> list[str]:
-    """What would have to be known to place the pod anywhere for sure."""
+def _of_volumes(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[list[str], list[str]]:
+    return volume_reasons(pod.known_needs, node.node, node.labels, node.volumes, scheduler_minor)
+
+
+def missing_facts(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
+    """What would have to be known to place the pod there for sure."""
+    missing = _of_volumes(node, pod, scheduler_minor)[1]
     heeded = (f"whether the scheduler heeds {name}, which no node has" for name in sorted(pod.ignored))
-    return [*unknowns(pod.itself.constraints), *heeded, *pod.unknown]
+    return [*unknowns(pod.itself.constraints), *missing, *heeded, *pod.unknown]
 
 
 def untolerated_taints(node: NodeState, pod: PodRequest) -> list[Taint]:

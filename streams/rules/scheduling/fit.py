@@ -1,9 +1,8 @@
 """Does a node take a pod now, and why not: the scheduler judges, then the kubelet (rules: exclusive-cpus,
 scheduler-fit, scheduler-messages).
 
-The scheduler's judgement is that of `filters`; that of neighbours comes on top (`streams.questions.gang`). Where
-volumes or claimed devices are is not known, so that such a pod fits nowhere for sure. Left out: plugins that are not
-Kubernetes' own.
+The scheduler's judgement is that of `filters`; that of neighbours comes on top (`streams.questions.gang`). Left out:
+plugins that are not Kubernetes' own.
 """
 
 from collections.abc import Sequence
@@ -71,7 +70,7 @@ def _judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judg
     if node.ready is None:
         return Judgement("unknown", note="whether the node is Ready is unknown"), node
     judgement, machine = _kubelets(node, pod)
-    missing = missing_facts(pod)
+    missing = missing_facts(node, pod, scheduler_minor)
     if judgement.verdict == "fits" and missing:
         return Judgement("unknown", note=f"unknown: {'; '.join(missing)}"), node
     if judgement.verdict == "unknown":
@@ -82,7 +81,12 @@ def _judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judg
     free = None if node.free_cpus is None else node.free_cpus - pod.exclusive_cpus
     neighbours = (*node.neighbours, pod.itself)
     return judgement, node._replace(
-        machine=machine, free_cpus=free, requested=requested, pods=node.pods + 1, neighbours=neighbours
+        machine=machine,
+        free_cpus=free,
+        requested=requested,
+        pods=node.pods + 1,
+        neighbours=neighbours,
+        volumes=node.volumes.with_pod(pod.known_needs),
     )
 
 

@@ -19,6 +19,7 @@ var oracles = map[string]func(json.RawMessage) (any, error){
 	"node_tree":      answers(nodeTree),
 	"placement":      answers(placement),
 	"thresholds":     answers(thresholds),
+	"volumes":        answers(volumes),
 }
 
 type line struct {

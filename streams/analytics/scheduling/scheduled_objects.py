@@ -1,0 +1,85 @@
+"""What the scheduler heeds beside nodes and pods: tables `scheduled_objects` and `scheduled_lists` (rules:
+scheduler-volumes). Nothing is remembered: what a complete list lacks is gone by the list itself.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from common.errors import BadRecord
+from ingest.model.objects.storage import (
+    CSIDriver,
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from ingest.model.observation import UNDECODABLE
+from ingest.model.records import InventoryRecord, ScheduledObjectRecord
+from ingest.resources.table import SCHEDULED
+from streams.fold.findings import ScheduledList, ScheduledObject
+from streams.fold.reducer import Output, Reducer
+from streams.rules.scheduling import storage
+from streams.rules.values.quantity import InvalidQuantity
+
+_FACTS: Final[Mapping[str, tuple[type[Any], Callable[[Any], Any]]]] = {
+    "persistentvolumeclaims": (PersistentVolumeClaim, storage.claim_facts),
+    "persistentvolumes": (PersistentVolume, storage.volume_facts),
+    "storageclasses": (StorageClass, storage.class_facts),
+    "csinodes": (CSINode, storage.csi_node_facts),
+    "csidrivers": (CSIDriver, storage.csi_driver_facts),
+    "volumeattachments": (VolumeAttachment, storage.attachment_facts),
+}
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class State(msgspec.Struct, frozen=True):
+    """Each object and each list stands for itself."""
+
+
+def step(state: State, record: ScheduledObjectRecord | InventoryRecord) -> tuple[State, Sequence[Output]]:
+    if isinstance(record, ScheduledObjectRecord):
+        return state, (_row(record),)
+    if record.resource not in SCHEDULED:
+        return state, ()
+    listed = ScheduledList(record.cluster, record.ts, record.resource, record.after, record.until, list(record.keys))
+    return state, (listed,)
+
+
+def _row(record: ScheduledObjectRecord) -> ScheduledObject:
+    deleted = record.change == "DELETED"
+    return ScheduledObject(
+        record.cluster,
+        record.ts,
+        record.resource,
+        record.namespace,
+        record.name,
+        record.uid,
+        deleted,
+        "" if deleted else _facts(record),
+    )
+
+
+def _facts(record: ScheduledObjectRecord) -> str:
+    known = _FACTS.get(record.resource)
+    if known is None:
+        raise BadRecord("unknown_resource", f"unknown resource {record.resource!r}")
+    kind, facts = known
+    try:
+        return _encode(facts(msgspec.json.decode(record.object, type=kind))).decode()
+    except InvalidQuantity as error:
+        raise BadRecord("bad_quantity", f"{record.resource}: {error}") from None
+    except UNDECODABLE as error:
+        raise BadRecord("wrong_type", f"{record.resource}: {error}") from None
+
+
+REDUCER: Final = Reducer(
+    name="scheduled_objects",
+    version=1,
+    log="cluster",
+    takes=(ScheduledObjectRecord, InventoryRecord),
+    state=State,
+    step=step,
+)

@@ -1,0 +1,193 @@
+"""What the scheduler reads of claims, volumes, classes and drivers, in a form that is stored (rules:
+scheduler-volumes).
+"""
+
+from typing import Final
+
+import msgspec
+
+from ingest.model.objects.base import ResourceList
+from ingest.model.objects.pod import NodeSelectorTerm
+from ingest.model.objects.storage import (
+    CSIDriver,
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
+    StorageClass,
+    StorageMetadata,
+    VolumeAttachment,
+)
+from streams.rules.scheduling.selectors import Requirement, node_terms, selector
+from streams.rules.values.quantity import in_base_units
+
+Terms = list[list[Requirement]]
+"""A node has to meet all of one."""
+_BETA: Final = ("failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region")
+ZONES: Final = (*_BETA, "topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+_IN_TREE: Final = (
+    "aws_elastic_block_store",
+    "azure_disk",
+    "azure_file",
+    "cinder",
+    "gce_persistent_disk",
+    "portworx_volume",
+    "vsphere_volume",
+)
+"""Of which Kubernetes makes a CSI volume where the node's driver took them over, with other places."""
+
+
+class _Facts(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Of one object."""
+
+
+class Claim(_Facts, frozen=True):
+    volume: str = ""
+    bound: bool = False
+    phase: str = ""
+    deleting: bool = False
+    storage_class: str = ""
+    selected_node: str | None = None
+    bytes: int = 0
+    mode: str = "Filesystem"
+    access: list[str] = []
+    labels: list[Requirement] = []
+    """What a volume's have to meet."""
+    attributes: str = ""
+    owner: str = ""
+    """The uid of its controller."""
+    uid: str = ""
+    by_default: bool = False
+    """The cluster's default class is meant: of one that is not there yet."""
+
+
+class Volume(_Facts, frozen=True):
+    storage_class: str = ""
+    phase: str = ""
+    deleting: bool = False
+    claim: tuple[str, str, str] | None = None
+    """Namespace, name and uid of the one that it is for."""
+    bytes: int = 0
+    mode: str = "Filesystem"
+    access: list[str] = []
+    labels: dict[str, str] = {}
+    attributes: str = ""
+    nodes: Terms | None = None
+    zones: list[Requirement] = []
+    driver: str = ""
+    in_tree: bool = False
+
+
+class Class(_Facts, frozen=True):
+    provisioner: str = ""
+    binding: str = ""
+    topologies: Terms | None = None
+    default: bool = False
+
+
+class NodeDrivers(_Facts, frozen=True):
+    limits: dict[str, int] = {}
+    """Volumes that a driver can attach there, where it has a limit."""
+
+
+class Driver(_Facts, frozen=True):
+    tracks_capacity: bool = False
+
+
+class Attachment(_Facts, frozen=True):
+    driver: str = ""
+    node: str = ""
+    volume: str = ""
+
+
+def claim_facts(of: PersistentVolumeClaim) -> Claim:
+    annotations = of.metadata.annotations
+    owner = next((each for each in of.metadata.owner_references or () if each.controller), None)
+    return msgspec.structs.replace(
+        wanted(of.spec, annotations.storage_class if annotations else None),
+        bound=bool(of.spec.volume_name) and annotations is not None and annotations.bind_completed is not None,
+        phase=of.status.phase,
+        deleting=of.metadata.deletion_timestamp is not None,
+        selected_node=annotations.selected_node if annotations else None,
+        owner=owner.uid if owner else "",
+        uid=of.metadata.uid,
+        by_default=False,
+    )
+
+
+def wanted(spec: PersistentVolumeClaimSpec, storage_class: str | None = None) -> Claim:
+    """A claim as it is asked for, before anything is known of its volume."""
+    return Claim(
+        volume=spec.volume_name,
+        storage_class=(spec.storage_class_name or "") if storage_class is None else storage_class,
+        bytes=_bytes(spec.resources.requests if spec.resources else None),
+        mode=spec.volume_mode,
+        access=sorted(spec.access_modes or ()),
+        labels=selector(spec.selector) if spec.selector else [],
+        attributes=spec.volume_attributes_class_name,
+        by_default=spec.storage_class_name is None and storage_class is None,
+    )
+
+
+def volume_facts(of: PersistentVolume) -> Volume:
+    spec, metadata = of.spec, of.metadata
+    affinity, reference, labels = spec.node_affinity, spec.claim_ref, metadata.labels or {}
+    return Volume(
+        storage_class=_class_of(metadata, spec.storage_class_name),
+        phase=of.status.phase,
+        deleting=metadata.deletion_timestamp is not None,
+        claim=(reference.namespace, reference.name, reference.uid) if reference else None,
+        bytes=_bytes(spec.capacity),
+        mode=spec.volume_mode,
+        access=sorted(spec.access_modes or ()),
+        labels=labels,
+        attributes=spec.volume_attributes_class_name,
+        nodes=node_terms(None, affinity.required.node_selector_terms or [])
+        if affinity and affinity.required
+        else None,
+        zones=[Requirement(key, "In", zones) for key in ZONES if (zones := _zones(labels.get(key, "")))],
+        driver=spec.csi.driver if spec.csi else "",
+        in_tree=any(getattr(spec, kind) is not None for kind in _IN_TREE),
+    )
+
+
+def class_facts(of: StorageClass) -> Class:
+    terms = [
+        NodeSelectorTerm(match_expressions=[each.expression for each in term.match_label_expressions or ()])
+        for term in of.allowed_topologies or ()
+    ]
+    annotations = of.metadata.annotations
+    return Class(
+        of.provisioner,
+        of.volume_binding_mode or "",
+        node_terms(None, terms) if terms else None,
+        annotations is not None and annotations.default_class == "true",
+    )
+
+
+def csi_node_facts(of: CSINode) -> NodeDrivers:
+    limits = {each.name: each.allocatable.count for each in of.spec.drivers or () if each.allocatable}
+    return NodeDrivers({name: count for name, count in limits.items() if count is not None})
+
+
+def csi_driver_facts(of: CSIDriver) -> Driver:
+    return Driver(bool(of.spec.storage_capacity))
+
+
+def attachment_facts(of: VolumeAttachment) -> Attachment:
+    return Attachment(of.spec.attacher, of.spec.node_name, of.spec.source.persistent_volume_name)
+
+
+def _class_of(metadata: StorageMetadata, named: str) -> str:
+    before = metadata.annotations.storage_class if metadata.annotations else None
+    return named if before is None else before
+
+
+def _zones(label: str) -> list[str]:
+    """Several are joined; a label with an empty one among them is ignored."""
+    zones = [each.strip() for each in label.split("__")]
+    return sorted(set(zones)) if all(zones) else []
+
+
+def _bytes(amounts: ResourceList | None) -> int:
+    return in_base_units({"storage": (amounts or {}).get("storage", 0)}).get("storage", 0)

@@ -1,0 +1,273 @@
+"""The views `scheduled_now` and `pending_volumes`: on rows reasoned by hand, and against the rules."""
+
+import itertools
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from components.rows import T0, dicts, row, store
+from fakes.places import neighbour
+from fakes.storage import RESOURCES, rows, storages
+from ingest.model.objects.pod import Pod
+from ingest.model.records import InventoryRecord, PodRecord
+from sql.database.open import Database
+from sql.questions.fit import read_known
+from streams.analytics import pod_bindings
+from streams.analytics.scheduling.scheduled_objects import State, step
+from streams.fold.findings import NodeFit, NodeRow, PodBinding, Row, ScheduledList
+from streams.questions.asked import question
+from streams.questions.fit import NodeAnswer, answer
+from streams.questions.manifest import asked_by
+from streams.rules.scheduling.volume_needs import needs_of
+from streams.rules.scheduling.volumes import volume_reasons
+
+NUMBERS = itertools.count()
+"""Of clusters: hypothesis gives the same example again."""
+DATA = "where volume data can be attached"
+BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
+
+
+def seen(pod: dict[str, Any], cluster: str = "c") -> PodBinding:
+    """As the pipeline takes the pod's object."""
+    made = msgspec.convert(pod, Pod)
+    record = PodRecord(ts=T0, cluster=cluster, node=made.spec.node_name, change="ADDED", object=made)
+    (binding,) = pod_bindings.step(pod_bindings.State(), record)[1]
+    assert isinstance(binding, PodBinding)
+    return binding
+
+
+def listed(resource: str, *uids: str, cluster: str = "c", ts: Any = T0, until: str = "") -> Row:
+    record = InventoryRecord(ts=ts, cluster=cluster, resource=resource, keys=uids, until=until)
+    (found,) = step(State(), record)[1]
+    assert isinstance(found, ScheduledList)
+    return found
+
+
+def node(name: str, cluster: str = "c", minor: int = 36, **labels: str) -> NodeRow:
+    known = {"kubelet_version": f"v1.{minor}.0", "ready": True, "allocatable": {"cpu": 8000, "pods": 10}}
+    return row(NodeRow, cluster=cluster, node=name, labels=labels, **known)
+
+
+def room(*names: str) -> list[Row]:
+    return [row(NodeFit, node=name, resource="pods", allocatable=10, requested=0, free=10, pods=0) for name in names]
+
+
+def drawn(asked: dict[str, Any], complete: list[str], minor: int) -> tuple[str, list[Row]]:
+    """Of a cluster of its own."""
+    cluster = f"c-{next(NUMBERS)}"
+    made: list[Row] = [seen(each, cluster) for each in [*asked["pods"], asked["pod"]]]
+    made += [node(each["metadata"]["name"], cluster, minor) for each in asked["nodes"]]
+    made = [
+        each._replace(labels=asked["nodes"][int(each.node[1:])]["metadata"]["labels"])
+        if isinstance(each, NodeRow)
+        else each
+        for each in made
+    ]
+    lists = [listed(each, *(one["metadata"]["uid"] for one in asked[each]), cluster=cluster) for each in complete]
+    return cluster, [*made, *rows(asked, cluster), *lists]
+
+
+complete = st.lists(st.sampled_from(RESOURCES), unique=True) | st.just([*RESOURCES])
+
+
+@settings(max_examples=4, suppress_health_check=list(HealthCheck), deadline=None, database=None)
+@given(clusters=st.lists(st.tuples(storages(), complete, st.sampled_from([30, 32, 36])), min_size=20, max_size=20))
+def test_the_view_agrees_with_the_rules(
+    clusters: list[tuple[dict[str, Any], list[str], int]], database: Database
+) -> None:
+    # That the rules are the scheduler's is tested in tests/oracle/test_volumes.py.
+    made = [(asked, *drawn(asked, complete, minor)) for asked, complete, minor in clusters]
+    store(database, *(each for _, _, rows in made for each in rows))
+    told = {
+        (one["cluster"], one["node"]): one
+        for one in dicts(database, "SELECT * FROM pending_volumes WHERE uid = 'new' ORDER BY cluster")
+    }
+    for asked, cluster, _ in made:
+        known = read_known(database, cluster, with_pods=True)
+        pods = [(each.namespace, each.constraints) for state in known.everywhere for each in state.neighbours]
+        needs = needs_of(neighbour(asked["pod"]).constraints, "ns", known.storage, pods=pods, uid="new")
+        for each in known.everywhere:
+            ours = volume_reasons(needs, each.node, each.labels, each.volumes, known.scheduler_minor)
+            view = told.get((cluster, each.node), {"reasons": [], "unknowns": []})
+            assert (sorted(view["reasons"]), sorted(view["unknowns"])) == (sorted(ours[0]), sorted(ours[1])), asked
+
+
+def waiting(*volumes: dict[str, Any], **more: Any) -> dict[str, Any]:
+    metadata = {"name": "p", "namespace": "ns", "uid": "new", **more}
+    spec = {"containers": [{"name": "c"}], "volumes": list(volumes)}
+    return {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
+
+
+CLAIMED = {"name": "data", "persistentVolumeClaim": {"claimName": "a"}}
+
+
+def objects(**given: list[dict[str, Any]]) -> dict[str, Any]:
+    """Each with its name as its uid."""
+    named: dict[str, list[dict[str, Any]]] = {resource: [] for resource in RESOURCES} | given
+    for each in itertools.chain(*named.values()):
+        each["metadata"].setdefault("uid", f"u-{each['metadata']['name']}")
+    return named
+
+
+def bound_claim(volume: str = "v0", **spec: Any) -> dict[str, Any]:
+    metadata = {"name": "a", "namespace": "ns", "annotations": BOUND}
+    return {"metadata": metadata, "spec": {"volumeName": volume, **spec}, "status": {"phase": "Bound"}}
+
+
+def volume_in(zone: str, name: str = "v0") -> dict[str, Any]:
+    expression = {"key": "zone", "operator": "In", "values": [zone]}
+    affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+    spec = {"nodeAffinity": affinity, "csi": {"driver": "disk.example.com", "volumeHandle": name}}
+    return {"metadata": {"name": name}, "spec": spec, "status": {"phase": "Bound"}}
+
+
+def judged(database: Database) -> dict[str, tuple[Any, ...]]:
+    """Of nodes with room for more pods."""
+    store(database, *room("n0", "n1"))
+    found = dicts(database, "SELECT node, fits, reasons, unknowns FROM pending_fit WHERE uid = 'new' ORDER BY node")
+    return {one["node"]: (one["fits"], one["reasons"], one["unknowns"]) for one in found}
+
+
+def test_a_bound_claim_lets_its_pod_go_where_its_volume_is(database: Database) -> None:
+    there = objects(persistentvolumeclaims=[bound_claim()], persistentvolumes=[volume_in("a")])
+    store(database, seen(waiting(CLAIMED)), node("n0", zone="a"), node("n1", zone="b"), *rows(there))
+    store(database, listed("csinodes"), listed("volumeattachments"))
+    elsewhere = "node(s) didn't match PersistentVolume's node affinity"
+    assert judged(database) == {"n0": (1, [], []), "n1": (0, [elsewhere], [])}
+
+
+@pytest.mark.parametrize("away", ["persistentvolumeclaims", "persistentvolumes"])
+def test_without_the_evidence_it_is_unknown_and_with_a_complete_list_it_is_not_there(
+    away: str, database: Database
+) -> None:
+    there = objects(persistentvolumeclaims=[bound_claim()], persistentvolumes=[volume_in("a")]) | {away: []}
+    store(database, seen(waiting(CLAIMED)), node("n0", zone="a"), *rows(there))
+    store(database, listed("csinodes"), listed("volumeattachments"))
+    assert judged(database) == {"n0": (None, [], [DATA])}
+    store(database, listed(away))
+    gone = {"persistentvolumeclaims": 'persistentvolumeclaim "a" not found'}
+    assert judged(database) == {"n0": (0, [gone.get(away, 'persistentvolume "v0" not found')], [])}
+
+
+def test_a_limit_that_is_not_known_makes_it_unknown(database: Database) -> None:
+    there = objects(persistentvolumeclaims=[bound_claim()], persistentvolumes=[volume_in("a")])
+    store(database, seen(waiting(CLAIMED)), node("n0", zone="a"), *rows(there))
+    assert judged(database)["n0"] == (None, [], ["how many volumes of disk.example.com the node has attached"])
+
+
+def test_what_a_complete_list_lacks_is_gone_in_its_part_alone(database: Database) -> None:
+    claims = [
+        {"metadata": {"name": name, "namespace": "ns", "uid": name}, "spec": {}, "status": {}} for name in "abcd"
+    ]
+    store(database, *rows(objects(persistentvolumeclaims=claims)))
+    later = T0 + timedelta(minutes=1)
+    # The second part of the list, with what is greater than b, never came.
+    store(database, listed("persistentvolumeclaims", "a", ts=later, until="b"))
+    now = dicts(database, "SELECT name FROM scheduled_now ORDER BY name")
+    assert [each["name"] for each in now] == ["a", "c", "d"]
+    store(database, listed("persistentvolumeclaims", "a", "b", "d", ts=later + timedelta(minutes=1)))
+    # b was there again: a later list is right.
+    now = dicts(database, "SELECT name FROM scheduled_now ORDER BY name")
+    assert [each["name"] for each in now] == ["a", "b", "d"]
+
+
+def test_an_object_that_came_after_a_list_is_there(database: Database) -> None:
+    claims = [{"metadata": {"name": "a", "namespace": "ns"}, "spec": {}, "status": {}}]
+    store(database, listed("persistentvolumeclaims"))
+    store(
+        database,
+        *(each._replace(ts=T0 + timedelta(seconds=1)) for each in rows(objects(persistentvolumeclaims=claims))),
+    )
+    assert [each["name"] for each in dicts(database, "SELECT name FROM scheduled_now")] == ["a"]
+
+
+MANIFEST: dict[str, Any] = {
+    "metadata": {"namespace": "ns"},
+    "spec": {"replicas": 3, "template": {"spec": {"containers": [{"name": "c"}]}}},
+}
+
+
+def asked(database: Database, *volumes: dict[str, Any], **spec: Any) -> tuple[int, list[NodeAnswer]]:
+    template = {"spec": {"containers": [{"name": "c"}], "volumes": list(volumes)}}
+    asks, pod = asked_by({**MANIFEST, "spec": {"replicas": 3, "template": template, **spec}}, None)
+    known = read_known(database, with_pods=True)
+    found = answer(
+        asks, known.candidates, {}, known.scheduler_minor, pod=pod, everywhere=known.everywhere, storage=known.storage
+    )
+    return found.pods, found.nodes
+
+
+def ephemeral(**spec: Any) -> dict[str, Any]:
+    return {"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
+
+
+def classes(**metadata: Any) -> list[dict[str, Any]]:
+    topology = {"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}
+    return [
+        {
+            "metadata": {"name": "fast", **metadata},
+            "provisioner": "disk.example.com",
+            "volumeBindingMode": "WaitForFirstConsumer",
+            "allowedTopologies": [topology],
+        }
+    ]
+
+
+def test_pods_with_volumes_of_their_own_fit_up_to_the_limit_of_each_node(database: Database) -> None:
+    limit = {"name": "disk.example.com", "nodeID": "n0", "allocatable": {"count": 2}}
+    csi = [{"metadata": {"name": "n0"}, "spec": {"drivers": [limit]}}]
+    store(
+        database, node("n0", zone="a"), node("n1", zone="b"), *rows(objects(storageclasses=classes(), csinodes=csi))
+    )
+    store(database, *(listed(each) for each in ("volumeattachments", "csidrivers", "persistentvolumes")))
+    count, nodes = asked(database, ephemeral(storageClassName="fast"))
+    assert count == 2
+    assert [(each.node, each.verdict, each.pods) for each in nodes] == [
+        ("n0", "fits", 2),
+        ("n1", "refused_by_scheduler", 0),
+    ]
+    assert nodes[1].reasons == ["node(s) didn't find available persistent volumes to bind"]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "verdict"),
+    [({"storageclass.kubernetes.io/is-default-class": "true"}, "fits"), ({}, "unknown")],
+)
+def test_a_template_without_a_class_means_the_default_one(
+    annotations: dict[str, str], verdict: str, database: Database
+) -> None:
+    store(database, node("n0", zone="a"), *rows(objects(storageclasses=classes(annotations=annotations))))
+    store(database, *(listed(each) for each in ("csinodes", "volumeattachments", "csidrivers")))
+    store(database, listed("storageclasses", "u-fast"))
+    assert [each.verdict for each in asked(database, ephemeral())[1]] == [verdict]
+
+
+def test_no_more_than_one_pod_uses_a_claim_that_is_for_one(database: Database) -> None:
+    there = objects(
+        persistentvolumeclaims=[bound_claim(accessModes=["ReadWriteOncePod"])], persistentvolumes=[volume_in("a")]
+    )
+    store(database, node("n0", zone="a"), *rows(there), listed("csinodes"), listed("volumeattachments"))
+    assert asked(database, CLAIMED)[0] == 1
+    user = {**waiting(CLAIMED), "metadata": {"name": "o", "namespace": "ns", "uid": "o"}}
+    user["spec"]["nodeName"] = "n0"
+    store(database, seen(user))
+    count, (only,) = asked(database, CLAIMED)
+    assert (count, only.verdict) == (0, "refused_by_scheduler")
+    assert "ReadWriteOncePod" in only.reasons[0]
+
+
+def test_claims_of_a_stateful_set_are_not_known(database: Database) -> None:
+    store(database, node("n0", zone="a"), *(listed(each) for each in RESOURCES))
+    count, (only,) = asked(database, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": {}}])
+    assert (count, only.verdict, only.notes) == (0, "unknown", [f"unknown: {DATA}"])
+
+
+def test_a_pod_without_claims_asks_nothing(database: Database) -> None:
+    store(database, node("n0"))
+    known = read_known(database)
+    found = answer(question("1", "0", [], exclusive=False), known.candidates, {}, 36)
+    assert found.nodes[0].verdict == "fits"
