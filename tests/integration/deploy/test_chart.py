@@ -105,14 +105,32 @@ def test_the_role_has_what_the_way_to_the_kubelets_needs(way: str, resources: se
     assert {name for rule in role["rules"] for name in rule["resources"] if "/" in name} == resources
 
 
-@pytest.mark.parametrize("urls", [(), ("settings.watch.scheduler.urls[0]=https://10.0.0.1:10259",)])
-def test_only_with_schedulers_in_the_settings_may_the_watcher_read_and_reach_their_metrics(urls: tuple[str]) -> None:
-    objects = rendered(*urls)
+@pytest.mark.parametrize(
+    ("settings", "reached"),
+    [
+        ((), []),
+        (("settings.watch=null",), []),
+        (("settings.watch.scheduler=null",), []),
+        (("settings.watch.scheduler.urls[0]=https://10.0.0.1:10259",), [10259]),
+        (
+            (
+                "settings.watch.scheduler.urls[0]=https://[fd00::1]:10260/metrics",
+                "settings.watch.scheduler.urls[1]=https://a:10260",
+            ),
+            [10260],
+        ),
+    ],
+)
+def test_only_with_schedulers_in_the_settings_may_the_watcher_read_and_reach_their_metrics(
+    settings: tuple[str, ...], reached: list[int]
+) -> None:
+    objects = rendered(*settings)
     (role,) = of_kind(objects, "ClusterRole")
     (policy,) = [each for each in of_kind(objects, "NetworkPolicy") if each["metadata"]["name"].endswith("-watch")]
     rule = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
     ports = [port["port"] for each in policy["spec"]["egress"] for port in each["ports"]]
-    assert (rule in role["rules"], 10259 in ports) == (bool(urls), bool(urls))
+    assert [port for port in ports if port in {10259, 10260}] == reached
+    assert (rule in role["rules"]) == bool(reached)
 
 
 def test_settings_go_over_the_charts_own_and_make_pods_anew() -> None:
