@@ -15,7 +15,7 @@ def unpacked(name: str, packages: Sequence[str]) -> Path:
 
 
 def unpacked_with_libraries(name: str, *packages: str) -> Path:
-    """The same, with what `packages` depend on and this machine does not have; `libraries` has a program find that."""
+    """The same, with what `packages` depend on and this machine lacks; `libraries` has a program find that."""
     return _unpacked(name, lambda: [*packages, *_what_is_not_installed(packages)])
 
 
