@@ -36,7 +36,7 @@ class _Place:
             cluster.request("PATCH", f"/api/v1/nodes/{self.named(zone)}/status", status)
             limit = {"name": DRIVER, "nodeID": zone, "topologyKeys": [], "allocatable": {"count": 1}}
             self.make(f"{STORAGE}/csinodes", self.named(zone), spec={"drivers": [limit]})
-        late = {"volumeBindingMode": "WaitForFirstConsumer"}
+        late: dict[str, Any] = {"volumeBindingMode": "WaitForFirstConsumer"}
         topology = [{"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}]
         self.make(
             f"{STORAGE}/storageclasses", self.named("static"), provisioner="kubernetes.io/no-provisioner", **late
