@@ -14,7 +14,7 @@ _clean: Final = Cleaner(lambda annotation: any(resource.annotations(annotation) 
 
 _PLACES: Final = re.compile(
     r'("(?:value|message|note)"\s*:\s*"|"reason"\s*:\s*"(?=[^"]* ))(?:[^"\\]|\\.)*'
-    r'|("(?:command|args|httpHeaders|annotations|volumeAttributes|options)"\s*:\s*)'
+    r'|("(?:command|args|httpHeaders|annotations|volumeAttributes|parameters|attachmentMetadata|options)"\s*:\s*)'
     r'[\[{](?:"(?:[^"\\]|\\.)*"?|[^\]}"])*[\]}]?'
     r"|(^(?P<indent>[ \t]*)(?:- )?(?:value|message|note|reason(?=: *\S+ +\S)):[ \t]*)"
     r"(?:[^\r\n]|\r?\n(?=(?P=indent)[ \t]|[ \t]*\r?\n))+",

@@ -11,8 +11,10 @@ from ingest.messages.allowed import allowed, allowed_reason
 
 _DROPPED_LISTS: Final = frozenset({"command", "args", "httpHeaders", "managedFields"})
 """Commands, also of probes and hooks, and the headers that a probe sends."""
-_DROPPED_MAPS: Final = frozenset({"volumeAttributes", "options", "staticPodURLHeader"})
-"""What a volume's driver is given, and the headers with which a kubelet asks for static pods."""
+_DROPPED_MAPS: Final = frozenset(
+    {"volumeAttributes", "parameters", "attachmentMetadata", "options", "staticPodURLHeader"}
+)
+"""What a volume's driver is given or answers, and the headers with which a kubelet asks for static pods."""
 _MESSAGES: Final = frozenset({"message", "note"})
 """Of Events, conditions and statuses, where the reason stands beside them."""
 

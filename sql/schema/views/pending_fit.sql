@@ -3,7 +3,7 @@
 -- container's), and that several pending pods compete.
 -- column node: The node that is judged
 -- column fits: 1 it fits, 0 it does not, null where that is not known
--- column unknowns: What would have to be known: where its volumes can be attached, which nodes have the devices that it claims, what namespaces a selector means, whether the scheduler heeds a resource that no node has
+-- column unknowns: What would have to be known: where its volumes can be attached, how many a node has, whether their driver has room, which nodes have the devices that it claims, what namespaces a selector means, whether the scheduler heeds a resource that no node has
 -- column scheduler_reasons: What the scheduler itself gave as reasons, and for how many nodes
 -- column scheduled_at: When it gave them; null where it was not heard
 -- column reasons: Why the scheduler refuses the node, in its words

@@ -315,7 +315,12 @@ SELECT
     cluster,
     uid,
     node,
-    arrayDistinct(arrayFlatten(groupArray(reasons))) AS reasons,
+    arraySort(
+        reason -> (
+            startsWith(reason, 'node(s)'),
+            NOT endsWith(reason, 'already in-use by another pod'),
+            reason != 'node(s) exceed max volume count'),
+        arrayDistinct(arrayFlatten(groupArray(reasons)))) AS reasons,
     arrayDistinct(arrayFlatten(groupArray(unknowns))) AS unknowns
 FROM
 (

@@ -106,7 +106,12 @@ def volume_reasons(
         against, missing = _limited(driver, needs, volumes, scheduler_minor)
         reasons += against
         unknown += missing
-    return list(dict.fromkeys(reasons)), list(dict.fromkeys(unknown))
+    return sorted(dict.fromkeys(reasons), key=_asked_first), list(dict.fromkeys(unknown))
+
+
+def _asked_first(reason: str) -> tuple[bool, bool, bool]:
+    """The scheduler goes no further than the first that refuses: by the pod alone, then these two."""
+    return reason.startswith("node(s)"), reason != IN_USE, reason != TOO_MANY
 
 
 def _choosing(need: Need, node: str, labels: Mapping[str, str], wanted: int) -> tuple[list[str], list[str]]:

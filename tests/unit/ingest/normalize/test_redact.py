@@ -15,6 +15,7 @@ from fakes.clock import START
 from ingest.model.objects.event import EventAnnotations
 from ingest.model.objects.node import NodeAnnotations
 from ingest.model.objects.pod import PodAnnotations
+from ingest.model.objects.storage import StorageAnnotations
 from ingest.model.observation import Change, Observation
 from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import redact, without_secrets
@@ -99,6 +100,7 @@ def test_an_annotation_that_no_rule_reads_never_leaves(resource: str, annotation
         ("nodes", NodeAnnotations),
         ("events", EventAnnotations),
         ("noderesourcetopologies", NrtAnnotations),
+        ("persistentvolumeclaims", StorageAnnotations),
     ],
 )
 def test_an_annotation_that_a_rule_reads_stays(resource: str, kept: type[msgspec.Struct]) -> None:
@@ -164,6 +166,12 @@ def test_what_a_volumes_driver_is_given_never_leaves() -> None:
         {"name": "b", "flexVolume": {"driver": "d", "options": {"key": CANARY}}},
     ]
     assert CANARY not in json.dumps(_redacted(pod))
+    volume = {"metadata": {"name": "v"}, "spec": {"csi": {"driver": "d", "volumeAttributes": {"key": CANARY}}}}
+    assert CANARY not in json.dumps(_redacted(volume, "persistentvolumes"))
+    made = {"metadata": {"name": "c"}, "provisioner": "d", "parameters": {"restuserkey": CANARY}}
+    assert _redacted(made, "storageclasses") == {"metadata": {"name": "c"}, "provisioner": "d"}
+    attached = {"metadata": {"name": "a"}, "status": {"attached": True, "attachmentMetadata": {"path": CANARY}}}
+    assert CANARY not in json.dumps(_redacted(attached, "volumeattachments"))
 
 
 def test_the_headers_with_which_a_kubelet_asks_for_static_pods_never_leave() -> None:

@@ -1,0 +1,62 @@
+"""Where volumes let a pod go (rules: scheduler-volumes), by version and where several pods come one after the other.
+The rules themselves are compared with the scheduler's in tests/oracle/test_volumes.py.
+"""
+
+from typing import Final
+
+import pytest
+
+from streams.rules.scheduling.constraints import ClaimedVolume, Constraints
+from streams.rules.scheduling.selectors import Requirement
+from streams.rules.scheduling.storage import Attachment, Claim, NodeDrivers, Volume
+from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Storage, needs_of
+from streams.rules.scheduling.volumes import TOO_MANY, NodeVolumes, node_volumes, volume_reasons
+
+DRIVER: Final = "disk.example.com"
+ONE: Final = Constraints(claimed=[ClaimedVolume("data", "a")])
+STORAGE: Final = Storage(
+    listed=frozenset({"persistentvolumes", "volumeattachments"}),
+    claims={("ns", "a"): Claim(volume="v", bound=True)},
+    volumes={
+        "v": Volume(nodes=[[Requirement("zone", "In", ["a"])]], driver=DRIVER),
+        "other": Volume(driver=DRIVER),
+    },
+    nodes={"n": NodeDrivers({DRIVER: 1})},
+)
+
+
+@pytest.mark.parametrize(
+    ("minor", "words"),
+    [
+        (32, "node(s) had volume node affinity conflict"),
+        (33, "node(s) didn't match PersistentVolume's node affinity"),
+    ],
+)
+def test_a_volume_elsewhere_is_told_in_the_words_of_the_schedulers_version(minor: int, words: str) -> None:
+    needs = needs_of(ONE, "ns", STORAGE)
+    assert volume_reasons(needs, "n", {"zone": "b"}, NodeVolumes(), minor) == ([words], [])
+    assert volume_reasons(needs, "n", {"zone": "a"}, NodeVolumes(), minor) == ([], [])
+
+
+@pytest.mark.parametrize(("minor", "reasons"), [(31, []), (32, [TOO_MANY])])
+def test_attachments_that_no_pod_uses_count_since_1_32(minor: int, reasons: list[str]) -> None:
+    attached = [Attachment(DRIVER, "n", "other")]
+    volumes = node_volumes(STORAGE, "n", [], attached)
+    assert volume_reasons(needs_of(ONE, "ns", STORAGE), "n", {"zone": "a"}, volumes, minor) == (reasons, [])
+
+
+def test_a_volume_that_is_used_on_the_node_does_not_count_twice() -> None:
+    volumes = node_volumes(STORAGE, "n", [("ns", ONE)], [Attachment(DRIVER, "n", "v")])
+    assert volume_reasons(needs_of(ONE, "ns", STORAGE), "n", {"zone": "a"}, volumes, 36) == ([], [])
+
+
+def test_a_disk_of_a_pod_there_leaves_open_how_many_are_attached() -> None:
+    other = Constraints(volumes=["ebs"])
+    volumes = node_volumes(STORAGE, "n", [("ns", other)], [])
+    unknown = f"how many volumes of {DRIVER} the node has attached"
+    assert volume_reasons(needs_of(ONE, "ns", STORAGE), "n", {"zone": "a"}, volumes, 36) == ([], [unknown])
+
+
+def test_without_any_evidence_nothing_is_claimed() -> None:
+    needs = needs_of(ONE, "ns", NO_EVIDENCE)
+    assert volume_reasons(needs, "n", {}, NodeVolumes(), 36) == ([], ["where volume data can be attached"])
