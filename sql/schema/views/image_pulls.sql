@@ -88,9 +88,12 @@ WITH
     ),
     collected AS
     (
-        SELECT cluster, node, last_at AS at, last_at AS began_at FROM image_gc FINAL WHERE freed_bytes > 0
+        SELECT cluster, node, last_at AS began_at, last_at AS at FROM image_gc FINAL WHERE freed_bytes > 0
         UNION ALL
-        SELECT h.cluster AS cluster, h.node AS node, h.last_at AS at, h.first_at AS began_at
+        SELECT
+            h.cluster AS cluster, h.node AS node, h.first_at AS began_at,
+            -- Of five minutes that were not all above the threshold nobody knows when they were
+            if(100 - intDiv(toInt128(h.imagefs_available_bytes_max) * 100, h.imagefs_capacity_bytes_last) >= k.image_gc_high_percent, h.first_at, h.last_at) AS at
         FROM node_history AS h
         ASOF INNER JOIN settings AS k ON k.cluster = h.cluster AND k.node = h.node AND h.last_at >= k.ts
         WHERE (h.cluster, h.node) IN (SELECT cluster, node FROM events) AND h.imagefs_capacity_bytes_last > 0
