@@ -19,6 +19,7 @@ from ingest.kubelet.access import KubeletUnreachable
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.reports import Failure, Tally, error_observation
 from ingest.normalize.received import Received
+from ingest.resources.configz import CONFIGZ
 from ingest.resources.resource import KubeletResource
 from ingest.resources.stats_summary import STATS_SUMMARY
 from ingest.resources.table import POLLED
@@ -92,15 +93,18 @@ class Kubelets:
     async def _round(self, kubelet: "_Kubelet") -> None:
         """Ask for all that is due; what is forbidden holds up nothing else."""
         for resource in POLLED:
-            if not kubelet.is_due(resource.name):
-                continue
-            try:
-                await self._ask(kubelet, resource)
-            except ApiError as problem:
-                if problem.code != FORBIDDEN:
-                    raise
-                kubelet.asked(resource.name, FORBIDDEN_SECONDS)
-                await self._report(kubelet, kubelet.forbidden[resource.name], _forbidden(problem, resource))
+            await self._ask_where_due(kubelet, resource)
+
+    async def _ask_where_due(self, kubelet: "_Kubelet", resource: KubeletResource[Any]) -> None:
+        if not kubelet.is_due(resource.name):
+            return
+        try:
+            await self._ask(kubelet, resource)
+        except ApiError as problem:
+            if problem.code != FORBIDDEN:
+                raise
+            kubelet.asked(resource.name, FORBIDDEN_SECONDS)
+            await self._report(kubelet, kubelet.forbidden[resource.name], _forbidden(problem, resource))
 
     async def _ask(self, kubelet: "_Kubelet", resource: KubeletResource[Any]) -> None:
         kubelet.asking = resource.name
@@ -109,6 +113,10 @@ class Kubelets:
         kubelet.asked(resource.name, self._seconds[resource.name] - self._round_seconds / 2)
         kubelet.forbidden[resource.name].recovered()
         data = resource.read(body)
+        decoded = _decoded(resource, data)
+        if resource is STATS_SUMMARY and kubelet.is_new:
+            kubelet.is_new = False  # whatever comes of it: statistics do not wait for settings twice
+            await self._ask_where_due(kubelet, CONFIGZ)  # else the first sample would be judged by default thresholds
         observation = Observation(
             ts=self._clock.now(),
             cluster=self._cluster,
@@ -118,7 +126,6 @@ class Kubelets:
             node=kubelet.node,
             object=msgspec.Raw(data),
         )
-        decoded = _decoded(resource, data)
         await self._emit(Received(observation, decoded))
         self._tally["kubelet", "observation"] += 1
         if resource is STATS_SUMMARY:
@@ -145,6 +152,7 @@ class _Kubelet:
 
     def __init__(self, node: str, clock: Clock) -> None:
         self.node = node
+        self.is_new = True
         self.asking = STATS_SUMMARY.name
         self.failure = Failure(clock)
         self.forbidden = {resource.name: Failure(clock) for resource in POLLED}

@@ -20,11 +20,13 @@ from streams.rules.pod_ends.causes import (
     KUBELET,
     OOM_KILLED,
     UNSEEN_BY_SCHEDULER,
+    ContainerEnd,
     End,
     container_ends,
     exit_code,
     is_end_by_probe,
     is_failed_probe,
+    known_code,
     kubelet_end,
     pod_end,
     restarted_by_probe,
@@ -97,10 +99,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
     pod, is_gone = record.object, record.change == "DELETED"
     uid, rows = pod.metadata.uid, list[PodEnd]()
     for each in container_ends(pod):
-        ended = End("oom_kill", "kernel", OOM_KILLED, "", each.terminated.finished_at)
-        row = _row(record, pod.metadata, ended, each.container, each.attempt)
-        row = row._replace(exit_code=each.terminated.exit_code, restarted=each.restarted)
-        state = _witnessed(state, row, rows)
+        state = _container_ended(state, record, each, rows)
     known = state.ends.get(_key(uid, "", 0))
     end = pod_end(pod, is_gone=is_gone)
     if end is None and known is None:
@@ -113,6 +112,20 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
         later = known._replace(exit_code=exit_code(pod), deleted=is_gone, updated_at=record.ts)
         state = _witnessed(state, later, rows)
     return _remember(state, record), rows
+
+
+def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows: list[PodEnd]) -> State:
+    """An OOM kill is an end by itself; the status of another has the exit code of an end that an Event told."""
+    pod, terminated = record.object.metadata, ended.terminated
+    if terminated.reason == OOM_KILLED:
+        end = End("oom_kill", "kernel", OOM_KILLED, "", terminated.finished_at)
+        row = _row(record, pod, end, ended.container, ended.attempt)
+        row = row._replace(exit_code=terminated.exit_code, restarted=ended.restarted)
+        return _witnessed(state, row, rows)
+    known = state.ends.get(_key(pod.uid, ended.container, ended.attempt))
+    if known is None or known.exit_code is not None:
+        return state
+    return _witnessed(state, known._replace(exit_code=known_code(terminated), updated_at=record.ts), rows)
 
 
 def _end_without_witness(state: State, record: PodRecord) -> End | None:
@@ -173,8 +186,10 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
         container = restarted_by_probe(text)
         if container is not None:
             attempt = _attempt(state, about.uid, container, at)
+            restarts = state.restarts.get(about.uid, {}).get(container)
+            code = dict(restarts.exit_codes).get(attempt) if restarts else None
             row = _row(record, about, End("liveness", KUBELET, event.reason, text, at), container, attempt)
-            state = _witnessed(state, row._replace(restarted=True), rows)
+            state = _witnessed(state, row._replace(restarted=True, exit_code=code), rows)
         return state, rows
     end = kubelet_end(event.reason, text, at)
     if end is not None and about.uid not in state.finished:

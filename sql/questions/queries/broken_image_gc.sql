@@ -18,7 +18,12 @@ SELECT
     freed_bytes,
     explanation,
     -- Whose containers keep their images from image GC (rules: image-pulls); null where no pod of the node was seen
-    if(pods > 0, ended, NULL) AS ended_pods
+    if(pods > 0, ended, NULL) AS ended_pods,
+    -- By the Events about their images, the first 20; unknown where a pod has none
+    if(pods > 0, arrayStringConcat(arrayConcat(
+        arraySlice(held, 1, 20),
+        if(length(held) > 20, [concat(toString(length(held) - 20), ' more')], []),
+        if(unnamed > 0, ['unknown'], [])), ', '), NULL) AS held_images
 FROM
 (
     SELECT *
@@ -29,9 +34,29 @@ FROM
 ) AS g
 LEFT JOIN
 (
-    SELECT cluster, node, count() AS pods, countIf(change = 'finished' AND reason IN ('', 'DeadlineExceeded')) AS ended
-    FROM (SELECT cluster, node, change, reason FROM pod_bindings WHERE node != '' ORDER BY ts DESC, change = 'deleted' DESC LIMIT 1 BY cluster, node, uid)
-    GROUP BY cluster, node
+    SELECT
+        l.cluster AS cluster, l.node AS node, count() AS pods, countIf(l.is_over) AS ended,
+        countIf(l.is_over AND empty(e.images)) AS unnamed,
+        arraySort(groupUniqArrayArrayIf(e.images, l.is_over)) AS held
+    FROM
+    (
+        SELECT cluster, node, uid, change = 'finished' AND reason IN ('', 'DeadlineExceeded') AS is_over
+        FROM (SELECT cluster, node, uid, change, reason FROM pod_bindings WHERE node != '' ORDER BY ts DESC, change = 'deleted' DESC LIMIT 1 BY cluster, node, uid)
+    ) AS l
+    LEFT JOIN
+    (
+        SELECT cluster, node, object_uid AS uid, groupUniqArray(image) AS images
+        FROM
+        (
+            SELECT cluster, node, object_uid, extract(message, '(?:Container image|Successfully pulled image) "([^"]+)"') AS image
+            FROM node_events
+            WHERE reason = 'Pulled' AND component = 'kubelet' AND object_kind = 'Pod' AND node != ''
+                AND (cluster, node) IN (SELECT cluster, node FROM image_gc WHERE verdict NOT IN ('benign_startup', 'recovered'))
+        )
+        WHERE image != ''
+        GROUP BY cluster, node, object_uid
+    ) AS e ON e.cluster = l.cluster AND e.node = l.node AND e.uid = l.uid
+    GROUP BY l.cluster, l.node
 ) AS p ON p.cluster = g.cluster AND p.node = g.node
 WHERE verdict != 'recovered'
     AND ({cluster:String} = '' OR g.cluster = {cluster:String})

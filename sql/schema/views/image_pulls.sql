@@ -13,18 +13,27 @@
 CREATE OR REPLACE VIEW image_pulls AS
 WITH
     toDateTime64('2200-01-01 00:00:00', 6, 'UTC') AS never,
+    events AS
+    (
+        -- Before rows are merged, which an Event allows: none of these ever changes in it
+        SELECT cluster, node, ts, name, namespace, object_name, object_uid, message FROM node_events FINAL
+        PREWHERE reason = 'Pulled' AND component = 'kubelet' AND object_kind = 'Pod' AND node != ''
+    ),
+    present AS
+    (
+        SELECT DISTINCT cluster, namespace, splitByChar('"', message)[2] AS image FROM events
+        WHERE match(message, '^(?:\\(combined from similar events\\): )?Container image "[^"]+" already present on machine(?: and can be accessed by the pod)?$')
+    ),
     shown AS
     (
         SELECT
-            *,
-            extractGroups(message, '^(?:\\(combined from similar events\\): )?(?:Container image "([^"]+)" already present on machine(?: and can be accessed by the pod)?|Successfully pulled image "([^"]+)"(?: in ([^ ]+))?(?: \\(([^ ]+) including waiting\\))?(?:\\. Image size: ([0-9]{1,15}) bytes\\.)?)$') AS parts
-        FROM
-        (
-            -- Before rows are merged, which an Event allows: none of these ever changes in it
-            SELECT cluster, node, ts, name, namespace, object_name, object_uid, message FROM node_events FINAL
-            PREWHERE reason = 'Pulled' AND component = 'kubelet' AND object_kind = 'Pod' AND node != ''
-        )
-        WHERE notEmpty(parts)
+            cluster, node, ts, name, namespace, object_name, object_uid,
+            splitByChar('"', message) AS quoted,
+            endsWith(quoted[1], 'pulled image ') AS pulled,
+            splitByChar(' ', quoted[3]) AS words,
+            pulled AND words[2] = 'in' AS timed
+        FROM events
+        WHERE match(message, '^(?:\\(combined from similar events\\): )?(?:Container image "[^"]+" already present on machine(?: and can be accessed by the pod)?|Successfully pulled image "[^"]+"(?: in [^ ]+)?(?: \\([^ ]+ including waiting\\))?(?:\\. Image size: [0-9]{1,15} bytes\\.)?)$')
     ),
     lives AS
     (
@@ -34,19 +43,19 @@ WITH
             minIf(ts, change = 'deleted' OR (change = 'finished' AND reason IN ('Evicted', 'Preempting'))) AS freed_at,
             minIf(ts, change IN ('deleted', 'finished')) AS ended_at
         FROM pod_bindings FINAL
-        WHERE (cluster, uid) IN (SELECT cluster, object_uid FROM shown)
+        WHERE cityHash64(cluster, uid) IN (SELECT cityHash64(cluster, object_uid) FROM events)
         GROUP BY cluster, uid
     ),
     uses AS
     (
         SELECT
             s.cluster AS cluster, s.node AS node, s.ts AS at, s.name AS name, s.namespace AS namespace, s.object_name AS pod, s.object_uid AS pod_uid,
-            concat(s.parts[1], s.parts[2]) AS image,
-            s.parts[1] = '' AS pulled,
-            arrayMap(text -> arraySum(each -> toFloat64OrZero(each[1]) * transform(each[2], ['h', 'm', 's', 'ms'], [3600000., 60000., 1000., 1.], 0.),
-                extractAllGroups(text, '([0-9]{1,6}(?:\\.[0-9]{1,9})?)(h|ms|m|s)')) / 1000, [s.parts[3], s.parts[4]]) AS durations,
-            if(s.parts[3] = '', NULL, durations[1]) AS seconds,
-            toInt64OrNull(s.parts[5]) AS bytes,
+            s.quoted[2] AS image,
+            s.pulled AS pulled,
+            if(s.pulled, arrayMap(text -> arraySum(each -> toFloat64OrZero(each[1]) * transform(each[2], ['h', 'm', 's', 'ms'], [3600000., 60000., 1000., 1.], 0.),
+                extractAllGroups(text, '([0-9]{1,6}(?:\\.[0-9]{1,9})?)(h|ms|m|s)')) / 1000, [if(s.timed, s.words[3], ''), if(s.timed, s.words[4], s.words[2])]), [0., 0.]) AS durations,
+            if(s.timed, durations[1], NULL) AS seconds,
+            if(s.pulled AND s.words[-1] = 'bytes.', toInt64OrNull(s.words[-2]), NULL) AS bytes,
             at - toIntervalMillisecond(toInt64(least(arrayMax(durations), 1e6) * 1000)) AS asked_at,
             if(l.uid = '' OR toUnixTimestamp64Micro(l.freed_at) = 0, never, greatest(at, l.freed_at)) AS free_from,
             multiIf(l.uid = '', at, toUnixTimestamp64Micro(l.ended_at) = 0, never, greatest(at, l.ended_at)) AS ran_until
@@ -55,11 +64,10 @@ WITH
     ),
     pulls AS
     (
-        SELECT *, if(unused_from > asked_at, before_at, unused_from) AS since
+        SELECT *, if(unused_from > asked_at, before_at, unused_from) AS since, (cluster, namespace, image) IN present AS not_always
         FROM
         (
             SELECT *,
-                max(NOT pulled) OVER (PARTITION BY cluster, namespace, image) AS not_always,
                 max(at) OVER earlier AS before_at,
                 max(free_from) OVER earlier AS unused_from,
                 max(ran_until) OVER earlier AS used_until
@@ -80,12 +88,15 @@ WITH
     ),
     collected AS
     (
-        SELECT cluster, node, last_at AS at, last_at AS began_at FROM image_gc FINAL WHERE freed_bytes > 0
+        SELECT cluster, node, last_at AS began_at, last_at AS at FROM image_gc FINAL WHERE freed_bytes > 0
         UNION ALL
-        SELECT h.cluster AS cluster, h.node AS node, h.last_at AS at, h.first_at AS began_at
+        SELECT
+            h.cluster AS cluster, h.node AS node, h.first_at AS began_at,
+            -- Of five minutes that were not all above the threshold nobody knows when they were
+            if(100 - intDiv(toInt128(h.imagefs_available_bytes_max) * 100, h.imagefs_capacity_bytes_last) >= k.image_gc_high_percent, h.first_at, h.last_at) AS at
         FROM node_history AS h
         ASOF INNER JOIN settings AS k ON k.cluster = h.cluster AND k.node = h.node AND h.last_at >= k.ts
-        WHERE (h.cluster, h.node) IN (SELECT cluster, node FROM shown) AND h.imagefs_capacity_bytes_last > 0
+        WHERE (h.cluster, h.node) IN (SELECT cluster, node FROM events) AND h.imagefs_capacity_bytes_last > 0
             AND 100 - intDiv(toInt128(h.imagefs_available_bytes_min) * 100, h.imagefs_capacity_bytes_last) >= k.image_gc_high_percent
     )
 SELECT

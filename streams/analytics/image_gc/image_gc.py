@@ -58,6 +58,8 @@ class State(msgspec.Struct, frozen=True):
     """By samples, and by settings that were seen; None while usage is below the high threshold."""
     collected: float | None = None
     """Images that the kubelet deleted since its start, by its metrics."""
+    none_yet: bool = False
+    """There were metrics, and they did not count images: a kubelet begins to with the first that it deletes."""
 
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
@@ -75,7 +77,9 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             return _sample(state, record.ts)
         case MetricsRecord(metrics=metrics):
             collected = images_collected(metrics)
-            return state if collected == state.collected else msgspec.structs.replace(state, collected=collected), ()
+            if (collected, collected is None) != (state.collected, state.none_yet):
+                state = msgspec.structs.replace(state, collected=collected, none_yet=collected is None)
+            return state, ()
         case _:
             return state, ()
 
@@ -168,7 +172,7 @@ def _sample(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
 def _unreported(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
     """After a sample: image GC that must have failed, though nothing reports it. Without settings nobody knows."""
     assumed = _percents(state).assumed
-    above = None if assumed else follow(state.above, _decision(state), now, state.collected)
+    above = None if assumed else follow(state.above, _decision(state), now, state.collected, none_yet=state.none_yet)
     if above != state.above:
         state = msgspec.structs.replace(state, above=above)
     if above is None or any(each.verdict in SERIOUS for each in state.episodes.values()):

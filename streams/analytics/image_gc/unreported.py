@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from common.amounts import some
 from ingest.model.records import Metric
 from streams.analytics.image_gc.episode import Failure
 from streams.rules.image_gc.messages import ImageGcFailure, Result
@@ -25,17 +26,17 @@ class Above(msgspec.Struct, frozen=True, array_like=True):
     since: datetime
     last_at: datetime
     collected: float | None
-    """Images that the kubelet had deleted by then, since its start; None where no metric has it."""
+    """Images that the kubelet had deleted by then, since its start; None where no metrics were seen."""
 
 
 def follow(
-    above: Above | None, decision: ImageGcDecision | None, now: datetime, collected: float | None
+    above: Above | None, decision: ImageGcDecision | None, now: datetime, collected: float | None, *, none_yet: bool
 ) -> Above | None:
-    """After a sample; None below the threshold."""
+    """After a sample; None below the threshold. `none_yet`: there were metrics, and they did not count images."""
     if decision is None or decision.verdict != "free":
         return None
     if above is None or now - above.last_at > GAP:
-        return Above(now, now, collected)
+        return Above(now, now, 0.0 if none_yet else collected)
     return Above(above.since, now, above.collected)
 
 
@@ -54,7 +55,7 @@ def in_words(above: Above, collected: float | None) -> str:
     deleted = deleted_since(above, collected)
     counted = ""
     if deleted is not None:
-        counted = f" The kubelet's metrics count {deleted:.0f} images deleted since then."
+        counted = f" The kubelet's metrics count {some(round(deleted), 'image')} deleted since then."
     return (
         f" No Event reports it (the kubelet drops Events when there are many), but usage has not been below since "
         f"{above.since:%H:%M:%S}, in which time it tried at least {RUNS} times.{counted}"
@@ -69,6 +70,6 @@ def deleted_since(above: Above, collected: float | None) -> float | None:
 
 
 def images_collected(metrics: Iterable[Metric]) -> float | None:
-    """By age and for space; None where the kubelet does not count them."""
+    """By age and for space; None where the kubelet has deleted none since its start, or does not count them."""
     found = [metric.value for metric in metrics if metric.name == _COLLECTED]
     return sum(found) if found else None

@@ -114,7 +114,7 @@ class End(NamedTuple):
 
 
 class ContainerEnd(NamedTuple):
-    """A container that was killed for its memory."""
+    """An attempt of a container that has ended."""
 
     container: str
     attempt: int
@@ -183,18 +183,17 @@ def is_end_by_probe(pod: Pod, failed_at: datetime, ended_at: datetime) -> bool:
 
 
 def container_ends(pod: Pod) -> Iterator[ContainerEnd]:
-    """The containers that were killed for their memory, now and before their last restart.
+    """How the containers ended, now and before their last restart.
 
     The last state of a container that waits for its restart is of the same attempt that its count is of.
     """
     for each in (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ())):
         now, before = each.state or ContainerState(), each.last_state or ContainerState()
         waits = now.running is None and now.terminated is None
-        if before.terminated is not None and before.terminated.reason == OOM_KILLED:
-            attempt = each.restart_count if waits else each.restart_count - 1
-            if attempt >= 0:
-                yield ContainerEnd(each.name, attempt, restarted=True, terminated=before.terminated)
-        if now.terminated is not None and now.terminated.reason == OOM_KILLED:
+        attempt = each.restart_count if waits else each.restart_count - 1
+        if before.terminated is not None and attempt >= 0:
+            yield ContainerEnd(each.name, attempt, restarted=True, terminated=before.terminated)
+        if now.terminated is not None:
             yield ContainerEnd(each.name, each.restart_count, restarted=False, terminated=now.terminated)
 
 
@@ -212,10 +211,14 @@ def is_failed_probe(message: str) -> bool:
 def exit_code(pod: Pod) -> int | None:
     """Of the container that ended with an error, else of the first that ended; None while none is known."""
     codes = [
-        each.state.terminated.exit_code
+        code
         for each in pod.status.container_statuses or ()
-        if each.state is not None
-        and each.state.terminated is not None
-        and each.state.terminated.reason != _CODE_UNKNOWN
+        if each.state is not None and each.state.terminated is not None
+        if (code := known_code(each.state.terminated)) is not None
     ]
     return next((code for code in codes if code), codes[0] if codes else None)
+
+
+def known_code(terminated: ContainerTerminated) -> int | None:
+    """The exit code; None where the kubelet made it up."""
+    return None if terminated.reason == _CODE_UNKNOWN else terminated.exit_code

@@ -4,22 +4,31 @@ from datetime import datetime
 from typing import NamedTuple
 
 from ingest.model.objects.pod import Pod
+from streams.rules.pod_ends.causes import container_ends, known_code
 
 
 class Restarts(NamedTuple):
     number: int
     started_at: datetime | None
     """When it was started for the last time; None while it waits for its next start."""
+    exit_codes: tuple[tuple[int, int], ...] = ()
+    """Of the attempts whose end the status shows: the number of each, and its code."""
 
 
 def restarts_of(pod: Pod) -> dict[str, Restarts]:
-    """Of each container that was restarted, by its name."""
+    """Of each container that was restarted or waits for it, by its name."""
+    codes: dict[str, tuple[tuple[int, int], ...]] = {}
+    for each in container_ends(pod):
+        if (code := known_code(each.terminated)) is not None:
+            codes[each.container] = (*codes.get(each.container, ()), (each.attempt, code))
     return {
         each.name: Restarts(
-            each.restart_count, each.state.running.started_at if each.state and each.state.running else None
+            each.restart_count,
+            each.state.running.started_at if each.state and each.state.running else None,
+            codes.get(each.name, ()),
         )
         for each in (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
-        if each.restart_count
+        if each.restart_count or (each.last_state and each.last_state.terminated)
     }
 
 

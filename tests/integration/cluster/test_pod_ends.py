@@ -228,6 +228,12 @@ def test_each_failed_liveness_probe_is_a_row_of_the_container_that_is_restarted(
     ]
 
 
+def test_the_exit_code_of_a_failed_liveness_probe_is_that_of_the_container(database: Path) -> None:
+    codes = [code for (code,) in ends(database, UNRESPONSIVE, "exit_code")]
+    assert codes[0] == 143
+    assert set(codes) <= {143, None}, "the last one may not be shown yet"
+
+
 def test_a_failed_liveness_probe_ends_a_pod_that_is_never_restarted(database: Path) -> None:
     found = ends(database, UNRESPONSIVE_ONCE, "container, cause, actor, reason, exit_code, deleted")
     assert found == [("", "liveness", "kubelet", "Unhealthy", 143, 0)]

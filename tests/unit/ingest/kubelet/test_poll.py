@@ -95,13 +95,22 @@ class Run:
         return self.observations[:count]
 
 
-async def test_a_round_asks_for_statistics_metrics_and_settings() -> None:
+async def test_a_round_asks_for_statistics_metrics_and_settings_of_which_the_first_sample_needs_the_last() -> None:
     seen = await Run().until(3, "n1")
     assert [(one.resource, one.type, one.source, one.node) for one in seen] == [
+        ("configz", "SNAPSHOT", "kubelet", "n1"),
         ("stats/summary", "SNAPSHOT", "kubelet", "n1"),
         ("metrics", "SNAPSHOT", "kubelet", "n1"),
-        ("configz", "SNAPSHOT", "kubelet", "n1"),
     ]
+    assert [one.ts for one in seen] == sorted(one.ts for one in seen)
+
+
+async def test_a_kubelet_whose_settings_fail_is_sampled_from_the_next_round_on() -> None:
+    run = Run()
+    run.kubelet.answers["configz"] = ApiError(Status(code=500, reason="InternalError", message="no"))
+    failed, sample, *_ = await run.until(2, "n1")
+    assert (failed.type, failed.resource) == ("ERROR", "configz")
+    assert (sample.type, sample.resource) == ("SNAPSHOT", "stats/summary")
 
 
 async def test_the_settings_are_asked_for_every_10_minutes() -> None:
@@ -137,7 +146,7 @@ async def test_rounds_that_are_missed_are_not_made_up_for() -> None:
     run.kubelet.before = slow
     await run.until(4, "n1")
     summaries = [run.at[0], run.at[3]]
-    assert summaries == pytest.approx([offset_seconds("n1", 10) + step for step in (12, 52)])
+    assert summaries == pytest.approx([offset_seconds("n1", 10) + step for step in (24, 52)]), "settings first"
 
 
 async def test_the_moments_of_many_nodes_are_spread_over_the_interval() -> None:
@@ -180,7 +189,7 @@ async def test_what_a_failed_request_kept_is_freed_without_a_search_for_cycles()
 
 
 async def test_an_indented_answer_becomes_one_line_of_a_capture() -> None:
-    (summary, *_) = await Run().until(1, "n1")
+    (_, summary) = await Run().until(2, "n1")
     assert encode_line(summary).endswith(b',"object":{"node":{"nodeName":"n"}}}\n')
 
 
@@ -211,8 +220,8 @@ async def test_metrics_are_asked_for_at_once_when_the_pods_are_others() -> None:
 
 
 async def test_only_the_metrics_that_matter_are_kept() -> None:
-    seen = await Run().until(2, "n1")
-    assert msgspec.json.decode(seen[1].object) == {
+    seen = await Run().until(3, "n1")
+    assert msgspec.json.decode(seen[2].object) == {
         "text": 'kubelet_evictions{eviction_signal="memory.available"} 2\n'
         'kubelet_cpu_manager_allocation_per_numa{numa_node="0"} 1\n'
     }

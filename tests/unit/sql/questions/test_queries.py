@@ -160,6 +160,32 @@ def test_broken_image_gc_counts_ended_pods_whose_containers_are_still_there(data
         *(pod("done"), pod("late", reason="DeadlineExceeded"), gone, pod("gone", "deleted", 1), evicted, running),
     )
     assert column(database, "broken_image_gc", "ended_pods") == [2, None], "of the other no pod was seen"
+    assert column(database, "broken_image_gc", "held_images") == ["unknown", None]
+    store(
+        database,
+        *(
+            row(
+                NodeEvent,
+                node="n",
+                name=f"{uid}.{number}",
+                reason="Pulled",
+                component="kubelet",
+                object_kind="Pod",
+                object_uid=uid,
+                message=f'{said} "{image}"',
+            )
+            for number, (uid, said, image) in enumerate(
+                [
+                    ("done", "Successfully pulled image", "r.example/job:1"),
+                    ("done", "Container image", "r.example/beside:1"),
+                    ("gone", "Container image", "r.example/gone:1"),
+                    ("running", "Container image", "r.example/used:1"),
+                ]
+            )
+        ),
+    )
+    held = "r.example/beside:1, r.example/job:1"
+    assert column(database, "broken_image_gc", "held_images") == [f"{held}, unknown", None], "late has no Event"
 
 
 def test_pull_loops_are_the_pulls_that_were_needed_again(database: Database) -> None:

@@ -219,7 +219,8 @@ def test_a_node_that_a_card_names_is_not_ok() -> None:
 
 
 def unready(name: str = "n", **values: Any) -> dict[str, Any]:
-    return {"node": name, "ready": 0, "since": T0, "message": "", "cordoned": 0, "taints": [], **values}
+    lease = {"lease_seen": 0, "lease_age_seconds": None}
+    return {"node": name, "ready": 0, "since": T0, "message": "", "cordoned": 0, "taints": [], **lease, **values}
 
 
 def test_not_ready_and_silent_nodes_are_two_cards_with_since_when() -> None:
@@ -232,6 +233,33 @@ def test_not_ready_and_silent_nodes_are_two_cards_with_since_when() -> None:
         "1 of 2 nodes with Ready unknown",
         ("m",),
     )
+
+
+@pytest.mark.parametrize("ready", [0, None])
+@pytest.mark.parametrize(
+    ("leases", "told"),
+    [
+        ([(1, 51.6)], "When that was seen, its Lease was last renewed 52 s before."),
+        ([(1, None)], "When its Lease was last renewed is not known."),
+        ([(0, None)], ""),
+        (
+            [(1, 90.0), (1, 41.2), (0, None)],
+            "When that was seen, 2 Leases had last been renewed 41 s to 1 min 30 s before.",
+        ),
+        ([(1, 50.0), (1, None)], "When that was seen, 1 Lease had last been renewed 50 s before."),
+        ([(1, None), (1, None)], "When their Leases were last renewed is not known."),
+    ],
+)
+def test_how_old_a_lease_was_is_told_where_somebody_asked_for_it(
+    ready: int | None, leases: list[tuple[int, float | None]], told: str
+) -> None:
+    rows = tuple(
+        unready(str(number), ready=ready, lease_seen=seen, lease_age_seconds=age)
+        for number, (seen, age) in enumerate(leases)
+    )
+    (item,) = attention(view(*(node(row["node"], ready=ready) for row in rows), not_ready=rows))
+    assert told in item.text
+    assert ("Lease" in item.text) == bool(told)
 
 
 @pytest.mark.parametrize("drained", [{"cordoned": 1}, {"taints": ["karpenter.sh/disrupted=:NoSchedule"]}])

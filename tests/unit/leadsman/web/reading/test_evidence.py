@@ -19,6 +19,7 @@ from sql.database.open import Database
 from streams.fold.findings import (
     EvictionSignal,
     NodeEvent,
+    NodeLease,
     NodeRow,
     NumaAdmissionFailure,
     NumaSkew,
@@ -119,6 +120,22 @@ def test_nodes_that_are_not_ready_and_pods_that_wait_are_told_everywhere(databas
         assert "25 pods Pending" in text
         assert "all clear" not in text
         assert "No evictions" not in text
+
+
+def test_the_age_of_a_lease_is_told_in_page_and_report_where_it_was_looked_at_since(database: Database) -> None:
+    since = T0 + timedelta(seconds=10)
+    store(
+        database,
+        ready("n"),
+        row(NodeRow, node="n", ready=False, ready_since=since, ts=since),
+        row(NodeLease, node="n", ts=T0 + timedelta(seconds=5), age_seconds=7.0),
+    )
+    for text in (page(database, T0).text, report(database).text):
+        assert "1 of 1 node not Ready" in text
+        assert "Lease" not in text, "what was seen before is of another outage"
+    store(database, row(NodeLease, node="n", ts=since + timedelta(seconds=1), age_seconds=52.0))
+    for text in (page(database, T0).text, report(database).text):
+        assert "When that was seen, its Lease was last renewed 52 s before." in text
 
 
 def test_what_was_pending_and_is_bound_is_not_told(database: Database) -> None:

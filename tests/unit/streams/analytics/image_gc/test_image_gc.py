@@ -119,8 +119,9 @@ def used(minute: int, percent: int = 90) -> Json:
 SEEN = configz("11:59:00", "n", imageGCHighThresholdPercent=85, imageGCLowThresholdPercent=80)
 
 
-def metrics(minute: int, collected: int) -> Json:
-    text = f'kubelet_image_garbage_collected_total{{reason="space"}} {collected}\n'
+def metrics(minute: int, collected: int | None) -> Json:
+    counted = "" if collected is None else f'kubelet_image_garbage_collected_total{{reason="space"}} {collected}\n'
+    text = f"kubelet_memory_manager_pinning_requests_total 0\n{counted}"
     return observation(at_minute(minute), "metrics", {"text": text}, type_="SNAPSHOT", source="kubelet", node="n")
 
 
@@ -132,6 +133,17 @@ def test_sixteen_minutes_above_the_threshold_are_three_runs_that_failed_without_
     assert (found.occurrences, found.occurrences_lower_bound, found.freed_bytes) == (3, True, None)
     assert found.ts.strftime("%H:%M") == "12:00"
     assert "count 0 images deleted since then" in found.explanation
+
+
+def test_a_kubelet_counts_images_from_the_first_that_it_deletes_on() -> None:
+    samples = [used(minute) for minute in range(0, 20, 4)]
+    (found,) = rows(SEEN, metrics(0, None), *samples[:4], metrics(15, 1), samples[4])
+    assert found.result == "partial"
+    assert "count 1 image deleted since then" in found.explanation
+    (unknown,) = rows(SEEN, *samples[:2], metrics(5, 1), *samples[2:])
+    assert unknown.result == "error", "how many they were when it began is not known"
+    (never,) = rows(SEEN, metrics(0, None), *samples[:4], metrics(15, None), samples[4])
+    assert never.result == "error", "it may be too old to count them"
 
 
 def test_what_metrics_do_not_count_is_not_said() -> None:

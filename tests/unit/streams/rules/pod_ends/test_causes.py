@@ -173,7 +173,7 @@ def test_a_container_killed_for_memory_is_the_same_end_while_it_waits_and_after_
     assert {each.terminated.exit_code for each in (*ended, *waiting, *running)} == {code}
 
 
-def test_an_init_container_can_be_killed_for_memory_and_another_end_is_none() -> None:
+def test_every_end_that_a_status_shows_counts_of_init_containers_too() -> None:
     found = container_ends(
         pod(
             {
@@ -182,7 +182,11 @@ def test_an_init_container_can_be_killed_for_memory_and_another_end_is_none() ->
             }
         )
     )
-    assert [each.attempt for each in found] == [0]
+    assert [(each.attempt, each.restarted, each.terminated.reason) for each in found] == [
+        (0, False, OOM_KILLED),
+        (0, True, "Completed"),
+        (1, False, "Error"),
+    ]
 
 
 def test_the_exit_code_is_that_of_a_failure_and_none_that_the_kubelet_made_up() -> None:

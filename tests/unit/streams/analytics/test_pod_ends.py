@@ -1,0 +1,90 @@
+"""The exit code of a container that a failed probe ended, whichever witness comes first (rules: how-pods-end)."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from ingest.model.objects.event import Event
+from ingest.model.objects.pod import Pod
+from ingest.model.records import EventRecord, PodRecord, Record
+from streams.analytics.pod_ends import REDUCER
+from streams.fold.findings import PodEnd
+from streams.fold.fold import Fold, LogState
+
+START: Final = datetime(2026, 7, 1, 12, tzinfo=UTC)
+KILLED: Final = START + timedelta(seconds=30)
+RESTARTED: Final = START + timedelta(seconds=32)
+ENDED: Final = {"terminated": {"reason": "Error", "exitCode": 143, "startedAt": START, "finishedAt": KILLED}}
+
+
+def status(restarts: int, state: dict[str, Any], last: dict[str, Any] | None = None) -> Record:
+    container = {"name": "w", "restartCount": restarts, "state": state, "lastState": last or {}}
+    body = {
+        "metadata": {"name": "p", "namespace": "d", "uid": "u"},
+        "status": {"phase": "Running", "containerStatuses": [container]},
+    }
+    return PodRecord(ts=START, cluster="c", node="n", change="MODIFIED", object=msgspec.convert(body, Pod))
+
+
+RUNS: Final = status(0, {"running": {"startedAt": START}})
+IS_OVER: Final = status(0, ENDED)
+WAITS: Final = status(0, {"waiting": {"reason": "CrashLoopBackOff"}}, ENDED)
+RUNS_AGAIN: Final = status(1, {"running": {"startedAt": RESTARTED}}, ENDED)
+EVENT: Final = EventRecord(
+    ts=START,
+    cluster="c",
+    node="n",
+    change="ADDED",
+    object=msgspec.convert(
+        {
+            "metadata": {"name": "e", "namespace": "d", "uid": "e"},
+            "involvedObject": {"kind": "Pod", "name": "p", "namespace": "d", "uid": "u"},
+            "reason": "Killing",
+            "message": "Container w failed liveness probe, will be restarted",
+            "lastTimestamp": KILLED,
+            "source": {"component": "kubelet"},
+        },
+        Event,
+    ),
+)
+
+
+def rows(*given: Record) -> list[PodEnd]:
+    fold, log = Fold([REDUCER]), LogState()
+    return [each for record in given for each in fold.step(log, record) if isinstance(each, PodEnd)]
+
+
+@pytest.mark.parametrize("at", range(1, 5))
+def test_the_exit_code_of_a_probes_kill_is_the_statuss_whichever_comes_first(at: int) -> None:
+    statuses = [RUNS, IS_OVER, WAITS, RUNS_AGAIN]
+    found = rows(*statuses[:at], EVENT, *statuses[at:])
+    assert {(each.container, each.attempt, each.cause, each.ts) for each in found} == {("w", 0, "liveness", KILLED)}
+    assert found[-1].exit_code == 143
+    assert len(found) <= 2, "a row, and again when its exit code is known"
+
+
+@pytest.mark.parametrize("shown", list(permutations((IS_OVER, WAITS, RUNS_AGAIN), 2)))
+def test_the_exit_code_is_written_once(shown: tuple[Record, ...]) -> None:
+    assert [each.exit_code for each in rows(RUNS, EVENT, *shown, *shown)] == [None, 143]
+
+
+def test_the_exit_code_of_another_attempt_is_not_taken() -> None:
+    """Attempt 1 is killed; the status has only how attempt 0 ended."""
+    later = msgspec.structs.replace(
+        EVENT, object=msgspec.structs.replace(EVENT.object, last_timestamp=RESTARTED + timedelta(seconds=30))
+    )
+    [found] = rows(RUNS_AGAIN, later)
+    assert (found.attempt, found.exit_code) == (1, None)
+
+
+def test_an_exit_code_that_the_kubelet_made_up_is_not_known() -> None:
+    lost = {"terminated": {**ENDED["terminated"], "reason": "ContainerStatusUnknown", "exitCode": 137}}
+    found = rows(RUNS, EVENT, status(1, {"running": {"startedAt": RESTARTED}}, lost))
+    assert [each.exit_code for each in found] == [None]
+
+
+def test_a_container_that_ends_with_an_error_by_itself_has_no_row() -> None:
+    assert rows(RUNS, IS_OVER, WAITS, RUNS_AGAIN) == []
