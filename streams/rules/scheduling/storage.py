@@ -49,7 +49,8 @@ class Claim(_Facts, frozen=True):
     storage_class: str = ""
     selected_node: str | None = None
     bytes: int = 0
-    mode: str = "Filesystem"
+    mode: str = ""
+    """Empty for a file system, which is the default: the view compares texts."""
     access: list[str] = []
     labels: list[Requirement] = []
     """What a volume's have to meet."""
@@ -68,7 +69,8 @@ class Volume(_Facts, frozen=True):
     claim: tuple[str, str, str] | None = None
     """Namespace, name and uid of the one that it is for."""
     bytes: int = 0
-    mode: str = "Filesystem"
+    mode: str = ""
+    """Empty for a file system, which is the default: the view compares texts."""
     access: list[str] = []
     labels: dict[str, str] = {}
     attributes: str = ""
@@ -121,7 +123,7 @@ def wanted(spec: PersistentVolumeClaimSpec, storage_class: str | None = None) ->
         volume=spec.volume_name,
         storage_class=(spec.storage_class_name or "") if storage_class is None else storage_class,
         bytes=_bytes(spec.resources.requests if spec.resources else None),
-        mode=spec.volume_mode,
+        mode=_mode(spec.volume_mode),
         access=sorted(spec.access_modes or ()),
         labels=selector(spec.selector) if spec.selector else [],
         attributes=spec.volume_attributes_class_name,
@@ -138,7 +140,7 @@ def volume_facts(of: PersistentVolume) -> Volume:
         deleting=metadata.deletion_timestamp is not None,
         claim=(reference.namespace, reference.name, reference.uid) if reference else None,
         bytes=_bytes(spec.capacity),
-        mode=spec.volume_mode,
+        mode=_mode(spec.volume_mode),
         access=sorted(spec.access_modes or ()),
         labels=labels,
         attributes=spec.volume_attributes_class_name,
@@ -181,6 +183,10 @@ def attachment_facts(of: VolumeAttachment) -> Attachment:
 def _class_of(metadata: StorageMetadata, named: str) -> str:
     before = metadata.annotations.storage_class if metadata.annotations else None
     return named if before is None else before
+
+
+def _mode(named: str) -> str:
+    return "" if named == "Filesystem" else named
 
 
 def _zones(label: str) -> list[str]:

@@ -133,7 +133,7 @@ def test_the_age_of_a_lease_is_told_in_page_and_report_where_it_was_looked_at_si
     for text in (page(database, T0).text, report(database).text):
         assert "1 of 1 node not Ready" in text
         assert "Lease" not in text, "what was seen before is of another outage"
-    store(database, row(NodeLease, node="n", ts=since + timedelta(seconds=1), age_seconds=52.0))
+    store(database, row(NodeLease, node="n", ts=since + timedelta(milliseconds=500), age_seconds=52.0))
     for text in (page(database, T0).text, report(database).text):
         assert "When that was seen, its Lease was last renewed 52 s before." in text
 
