@@ -63,7 +63,7 @@ async def test_its_cache_has_the_nodes_that_the_api_server_has(cluster: Cluster)
 
 
 async def test_an_account_needs_get_on_metrics_and_nothing_else(cluster: Cluster) -> None:
-    settings = settings_of(cluster, "leadsman")
+    settings = settings_of(cluster, "leadsman", "nodes")
     live = await Live.connect(settings)
     async with live.deliveries() as deliveries, asyncio.timeout(60):
         refused = await anext(of_the_cache(deliveries, "ERROR"))
