@@ -72,7 +72,8 @@ def apart(work: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
 
 async def in_thread(act: Callable[[], Result]) -> Result:
     """What `act` gives, in a thread. Where this is cancelled meanwhile, it ends when `act` has: a thread cannot be
-    stopped, and nothing else may have what it works on. An error of `act` is raised in any case.
+    stopped, and nothing else may have what it works on. An error of `act` is raised in any case; where it is handled,
+    the task is cancelled at its next wait.
     """
     running = apart(asyncio.to_thread(act))
     cancelled: asyncio.CancelledError | None = None
@@ -81,7 +82,11 @@ async def in_thread(act: Callable[[], Result]) -> Result:
             await asyncio.wait({running})
         except asyncio.CancelledError as error:
             cancelled = error
-    result = running.result()
-    if cancelled is not None:
-        raise cancelled
-    return result
+    if cancelled is None:
+        return running.result()
+    if failure := running.exception():
+        if task := asyncio.current_task():
+            task.uncancel()
+            task.cancel()
+        raise failure
+    raise cancelled

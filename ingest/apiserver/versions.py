@@ -4,6 +4,7 @@ import os
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Final, Protocol
 
 import msgspec
@@ -57,14 +58,20 @@ class VersionFile:
         return kept.versions
 
     def save(self, versions: Mapping[str, str]) -> None:
-        """Raises OSError; the old file stays as it was then."""
+        """Raises OSError; the old file stays as it was then. A watcher that another took over from may save at the
+        same time: neither writes into what the other writes.
+        """
         kept = msgspec.json.encode(_Kept(FORMAT, self._cluster, dict(versions)))
-        written = self._path.with_name(self._path.name + ".new")
-        with written.open("wb") as file:
-            file.write(kept)
-            file.flush()
-            os.fsync(file.fileno())
-        written.replace(self._path)
+        with NamedTemporaryFile(prefix=f"{self._path.name}.", dir=self._path.parent, delete=False) as file:
+            written = Path(file.name)
+            try:
+                file.write(kept)
+                file.flush()
+                os.fsync(file.fileno())
+                written.replace(self._path)
+            except OSError:
+                written.unlink()
+                raise
 
 
 class Ticket:

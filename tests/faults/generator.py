@@ -46,7 +46,7 @@ class Generator:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join(60)
-        for thing in self._alive("nodes"):
+        for thing in self._there("nodes"):
             self._delete(thing)
         self._cluster.request("DELETE", f"/api/v1/namespaces/{self.name}")
 
@@ -76,12 +76,14 @@ class Generator:
                 self._update(thing)
         self._done = True
 
-    def _alive(self, kind: Kind) -> list[Thing]:
-        """Those of which it is certain that they are there, but the homes."""
+    def _there(self, kind: Kind) -> list[Thing]:
+        """Those of which it is certain."""
         certain = [thing for thing, asked in self.history.items() if asked[-1].acknowledged and not asked[-1].deleted]
-        return [thing for thing in certain if thing.kind == kind and thing not in getattr(self, "_homes", ())][
-            -ALIVE:
-        ]
+        return [thing for thing in certain if thing.kind == kind]
+
+    def _alive(self, kind: Kind) -> list[Thing]:
+        """The last of them, but the homes."""
+        return [thing for thing in self._there(kind) if thing not in self._homes][-ALIVE:]
 
     def _create(self, kind: Kind) -> Thing:
         thing = Thing(kind, f"{self.name}-{len(self.history)}")

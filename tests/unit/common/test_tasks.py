@@ -4,6 +4,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Coroutine
+from contextlib import suppress
 
 import pytest
 
@@ -158,6 +159,31 @@ async def test_an_error_of_a_thread_is_raised_also_where_nobody_waits_for_it_any
 
     with pytest.raises(KeyError, match="why"):
         await cancelled()
+
+
+async def test_a_task_that_handles_the_error_of_a_thread_is_cancelled_all_the_same() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def act() -> None:
+        begun.set()
+        go_on.wait()
+        raise OSError("the disk is full")
+
+    async def again_and_again() -> None:
+        while True:
+            with suppress(OSError):
+                await in_thread(act)
+            await asyncio.sleep(0)
+
+    work = asyncio.ensure_future(again_and_again())
+    await until(begun.is_set)
+    for _ in range(2):
+        work.cancel()
+        await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.wait({work}, timeout=5)
+    assert work.cancelled()
+    assert work.cancelling() == 2
 
 
 @pytest.mark.parametrize("folder", FLOORS)

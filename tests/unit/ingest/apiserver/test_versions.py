@@ -1,6 +1,8 @@
 """Versions are kept only behind what is acknowledged (delivery.md#watching)."""
 
+import errno
 import itertools
+import os
 from pathlib import Path
 
 import pytest
@@ -33,13 +35,35 @@ def test_versions_of_another_cluster_are_refused(tmp_path: Path) -> None:
         VersionFile(tmp_path / "v", "production").load()
 
 
-def test_a_write_that_fails_leaves_the_old_versions(tmp_path: Path) -> None:
+def test_a_write_that_fails_leaves_the_old_versions_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     kept = VersionFile(tmp_path / "v", "lab")
     kept.save({"pods": "7"})
-    (tmp_path / "v.new").mkdir()
-    with pytest.raises(OSError, match="directory"):
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
         kept.save({"pods": "8"})
     assert kept.load() == {"pods": "7"}
+    assert list(tmp_path.iterdir()) == [tmp_path / "v"]
+
+
+def test_two_watchers_with_one_file_do_not_disturb_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was paused in the middle of a write, and one that took over from it."""
+    fsync = os.fsync
+
+    def resumed(descriptor: int) -> None:
+        monkeypatch.setattr(os, "fsync", fsync)
+        VersionFile(tmp_path / "v", "lab").save({"pods": "12345678"})
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", resumed)
+    VersionFile(tmp_path / "v", "lab").save({"pods": "7"})
+    assert VersionFile(tmp_path / "v", "lab").load() == {"pods": "7"}
 
 
 def test_a_step_without_a_version_holds_back_those_behind_it() -> None:
