@@ -2,9 +2,10 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 from bench.faust_path import Stage, drain
@@ -60,8 +61,8 @@ def peers_python() -> Path:
     return cached("peers", f"quix-{QUIX}-bytewax-{BYTEWAX}", build) / "bin" / "python"
 
 
-def run(folder: Path, nodes: int, pods: int, samples: int, rounds: int) -> list[Stage]:
-    """The fastest round of each."""
+def run(folder: Path, nodes: int, pods: int, samples: int, rounds: int) -> list[Sequence[Stage]]:
+    """The rounds of each."""
     python, records = peers_python(), _Records(nodes, pods, samples)
     kafka = Kafka(folder).start()
     try:
@@ -69,7 +70,7 @@ def run(folder: Path, nodes: int, pods: int, samples: int, rounds: int) -> list[
             each = [list(_round(kafka, http, folder / str(n), python, records)) for n in range(rounds)]
     finally:
         kafka.stop()
-    return [max(of_one, key=lambda stage: stage.rate) for of_one in zip(*each, strict=True)]
+    return list(zip(*each, strict=True))
 
 
 def _round(kafka: Kafka, http: ClickHouseHttp, folder: Path, python: Path, records: _Records) -> Iterator[Stage]:
@@ -124,22 +125,27 @@ def _process(pipeline: Pipeline, at: Path, python: Path, module: str) -> Process
     return Process(module, [str(python), "-m", module], at / "peer.log", env)
 
 
-def text(stages: Sequence[Stage]) -> str:
-    """The outcome as Markdown."""
-    ours = stages[0]
+def text(measured: Sequence[Sequence[Stage]]) -> str:
+    """The outcome as Markdown: medians, with the least and the most of the rounds."""
+    ours = measured[0]
     head = ("", "messages", "a second", "CPU µs each", "MiB", "Leadsman's speed to its", "its CPU to Leadsman's")
     return table(
         head,
         [
             (
-                each.name,
-                f"{each.messages:,}",
-                f"{each.rate:,.0f}",
-                f"{each.cpu_micros:,.0f}",
-                f"{each.peak_bytes / MIB:,.0f}",
-                f"{ours.rate / each.rate:.1f}",
-                f"{each.cpu_micros / ours.cpu_micros:.1f}",
+                each[0].name,
+                f"{each[0].messages:,}",
+                _spread(stage.rate for stage in each),
+                _spread(stage.cpu_micros for stage in each),
+                f"{max(stage.peak_bytes for stage in each) / MIB:,.0f}",
+                f"{median(stage.rate for stage in ours) / median(stage.rate for stage in each):.1f}",
+                f"{median(stage.cpu_micros for stage in each) / median(stage.cpu_micros for stage in ours):.1f}",
             )
-            for each in stages
+            for each in measured
         ],
     )
+
+
+def _spread(figures: Iterable[float]) -> str:
+    found = list(figures)
+    return f"{median(found):,.0f} ({min(found):,.0f} to {max(found):,.0f})"
