@@ -17,13 +17,14 @@ from components.clickhouse import ClickHouseHttp
 from components.kafka import Kafka
 from components.pipeline import Pipeline
 from components.proc import peak_bytes
-from components.processes import Process
+from components.processes import Process, free_port
 from ingest.model.observation import Observed, Position
 from paths import IMPORTS
 from sql.database.open import connect
 from sql.schema.migrate import migrate
 
 from .generate import observations
+from .scale.ground import figures
 
 WANTED: Final = 3.0
 ROUNDS: Final = 3
@@ -33,6 +34,7 @@ QUIET_SECONDS: Final = 2.0
 QUIET_CPU_SECONDS: Final = 0.2
 """A process that takes less in QUIET_SECONDS has started."""
 MIB: Final = 1 << 20
+FOLDED: Final = "leadsman_folded_messages_total"
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -113,9 +115,22 @@ def _stages(kafka: Kafka, http: ClickHouseHttp, folder: Path, nodes: int, pods: 
         else:
             with connect(pipeline.dsn) as database:
                 migrate(database)
-            work, land = pipeline.part("work", "0", LEADSMAN_WORK__STATE_SECONDS="2"), pipeline.part("land", "0")
-            yield drain("work, ours: batches, states written when due", pipeline.waiting_for_work, work)
-            yield _drain_all("land: decode, columns, insert (the client's part)", pipeline.waiting, land)
+            work, unfolded = folding(pipeline, state_seconds=2)
+            yield drain("work, ours: batches, states written when due", unfolded, work)
+            yield _drain_all(
+                "land: decode, columns, insert (the client's part)", pipeline.waiting, pipeline.part("land", "0")
+            )
+
+
+def folding(pipeline: Pipeline, state_seconds: int) -> tuple[Process, Callable[[], int]]:
+    """A worker, not started, and how many messages of nodes it has not folded: it acknowledges much at once."""
+    backlog, port = pipeline.waiting_for_work(), free_port()
+    environment = {"LEADSMAN_WORK__STATE_SECONDS": f"{state_seconds}", "LEADSMAN_TELEMETRY__PORT": f"{port}"}
+
+    def unfolded() -> int:
+        return max(0, backlog - int(figures(port).get((FOLDED, pipeline.topics.nodes.name), 0)))
+
+    return pipeline.part("work", "0", **environment), unfolded
 
 
 def drain(name: str, waiting: Callable[[], int], part: Process) -> Stage:

@@ -8,27 +8,26 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from bench.faust_path import Stage, drain
+from bench.faust_path import Stage, drain, folding
 from bench.generate import observations
 from components.clickhouse import ClickHouseHttp
 from components.kafka import Kafka
 from components.pipeline import Pipeline
-from components.processes import Process, free_port
+from components.processes import Process
 from components.programs.cache import cached, run_step
 from ingest.model.topics import Headers, encode_record, headers_of, key_of
 from ingest.normalize.normalize import normalize
 from paths import IMPORTS
 
-from .ground import MIB, figures
+from .ground import MIB
 from .peer_fold import PROGRESS
 from .tables import table
 
 QUIX: Final = "3.28.1"
 BYTEWAX: Final = "0.21.1"
 OURS: Final = "Leadsman: Faust, a batch at a time"
-STATE_SECONDS: Final = "5"
+STATE_SECONDS: Final = 5
 """Between two writes of states: as long as Quix Streams takes between two commits."""
-FOLDED: Final = "leadsman_folded_messages_total"
 _SITE: Final = "import sysconfig; print(sysconfig.get_path('purelib'))"
 
 
@@ -75,7 +74,7 @@ def run(folder: Path, nodes: int, pods: int, samples: int, rounds: int) -> list[
 
 def _round(kafka: Kafka, http: ClickHouseHttp, folder: Path, python: Path, records: _Records) -> Iterator[Stage]:
     ways: list[tuple[str, Callable[[Pipeline, Path], tuple[Process, Callable[[], int]]]]] = [
-        (OURS, lambda pipeline, _: _ours(pipeline)),
+        (OURS, lambda pipeline, _: folding(pipeline, STATE_SECONDS)),
         (
             f"Faust {version('faust-streaming')} as its documentation has it",
             lambda pipeline, at: (
@@ -95,16 +94,6 @@ def _round(kafka: Kafka, http: ClickHouseHttp, folder: Path, python: Path, recor
             pipeline.send(topic, messages)
         part, waiting = way(pipeline, at)
         yield drain(name, waiting, part)
-
-
-def _ours(pipeline: Pipeline) -> tuple[Process, Callable[[], int]]:
-    backlog, port = pipeline.waiting_for_work(), free_port()
-    environment = {"LEADSMAN_WORK__STATE_SECONDS": STATE_SECONDS, "LEADSMAN_TELEMETRY__PORT": str(port)}
-
-    def waiting() -> int:
-        return max(0, backlog - int(figures(port).get((FOLDED, pipeline.topics.nodes.name), 0)))
-
-    return pipeline.part("work", "0", **environment), waiting
 
 
 def _peer(pipeline: Pipeline, at: Path, python: Path, module: str) -> tuple[Process, Callable[[], int]]:
