@@ -68,8 +68,15 @@ class Consumer(driver.Consumer):
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     def pause_partitions(self, tps: Iterable[TP]) -> None:
-        """See `resume_flow`."""
+        """See `resume_flow`. What empties a queue that was full does not resume a partition that is paused since.
+
+        Faust fetches from it then while states are read, and empties the queues when they are there: what was
+        fetched meanwhile is gone, and what comes behind it is folded.
+
+        https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/consumer.py
+        """
         self._to_resume.difference_update(tps)
+        self._buffered_partitions.difference_update(tps)
         super().pause_partitions(tps)
 
     def resume_partitions(self, tps: Iterable[TP]) -> None:

@@ -93,6 +93,12 @@ SOURCES: Final = {
         "faust.transport.drivers.aiokafka:AIOKafkaConsumerThread.on_start": "38b4e8bd1e10723a",
         "faust.transport.drivers.aiokafka:Consumer._new_consumer_thread": "0870ec53dea75083",
     },
+    "streams.kafka.faust_fixes:Consumer.pause_partitions": {
+        "faust.transport.consumer:Consumer.getmany": "4b168d84882a70d6",
+        "faust.transport.consumer:Consumer.on_buffer_drop": "4b57e8a418d5ad9c",
+        "faust.transport.consumer:Consumer.on_buffer_full": "c8961679e0bcdce5",
+        "mode.utils.queues:FlowControlQueue.maybe_endorse_pressure_drop": "dafd855ef5a0f61d",
+    },
     "streams.kafka.faust_fixes:Consumer.resume_flow": {
         "faust.transport.consumer:Consumer.pause_partitions": "27a1c94bdacd54de",
         "faust.transport.consumer:Consumer.resume_partitions": "afe6b7c02a41d63c",

@@ -92,6 +92,23 @@ async def test_a_stream_is_read_from_where_the_states_and_the_topic_allow(
     assert await consumer.seek_to_committed() == {NODES: 100, CHANGELOG: 7}
 
 
+async def test_what_empties_a_full_queue_does_not_resume_a_partition_that_is_paused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A rebalance pauses it, and it has to be still until the states are there."""
+    consumer: Any = worker()._app.consumer
+    monkeypatch.setattr(driver.Consumer, "assignment", lambda _: {NODES})
+    consumer._set_active_tps({NODES})
+    consumer.on_buffer_full(NODES)
+    assert consumer._get_active_partitions() == set()
+    consumer.pause_partitions({NODES})
+    consumer.on_buffer_drop(NODES)
+    assert consumer._get_active_partitions() == set()
+    consumer.resume_partitions({NODES})
+    consumer.resume_flow()
+    assert consumer._get_active_partitions() == {NODES}
+
+
 @pytest.mark.parametrize(
     ("is_stopped", "what"), [(False, "answer in time"), (True, "take the last states within 20 s")]
 )
