@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import structlog
 
 from common.tasks import Tasks, apart
-from streams.kafka.message import FaustEvent, Message, of_event
+from streams.kafka.message import FaustEvent, Message, MessagesMissing, of_event
 from streams.kafka.states import Turn
 from streams.kafka.worker import LogFolder
 
@@ -34,10 +34,6 @@ class Stream(Protocol):
     def events(self) -> AsyncIterable[FaustEvent]: ...
 
     async def ack(self, event: FaustEvent) -> bool: ...
-
-
-class MessagesMissing(Exception):
-    """Faust skipped messages: nothing behind them may be folded, since a log's state knows one offset only."""
 
 
 class Agent:

@@ -24,6 +24,7 @@ from mode.utils.times import Seconds
 from ingest.kafka import aiokafka_fixes
 from streams.kafka.changelog import Changelog
 from streams.kafka.membership import Membership
+from streams.kafka.message import MessagesMissing
 
 DELIVERY_AND_SUSPENSION: Final = 2
 Work: TypeAlias = Coroutine[None, None, object]
@@ -124,6 +125,14 @@ class Consumer(driver.Consumer):
         if moved:
             await self.seek_wait(moved)
         return moved
+
+    async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:
+        """Raise MessagesMissing, which ends the worker: topics of streams have no gaps. Faust takes what it passed over
+        as done, and commits behind it.
+
+        https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/consumer.py
+        """
+        raise MessagesMissing(f"{tp.topic}:{tp.partition}@{offset_to} came where {offset_from} was next")
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:  # noqa: ASYNC109  # Faust's
         """Of these partitions: Faust's set changes meanwhile, and aiokafka takes one that is empty then for all.

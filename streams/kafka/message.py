@@ -32,6 +32,10 @@ class Message(NamedTuple):
         return Position(self.topic, f"{self.partition}@{self.offset}")
 
 
+class MessagesMissing(Exception):
+    """Faust skipped messages: nothing behind them may be folded, since a log's state knows one offset only."""
+
+
 class FaustMessage(Protocol):
     """What we use of `faust.types.tuples.Message`."""
 

@@ -111,6 +111,10 @@ SOURCES: Final = {
         "faust.transport.consumer:ThreadDelegateConsumer.seek_to_committed": "f1d483b861b0328b",
         "faust.transport.consumer:Consumer.perform_seek": "0e8c130ff4b0afd8",
     },
+    "streams.kafka.faust_fixes:Consumer._add_gap": {
+        "faust.transport.consumer:Consumer._add_gap": "4df2573ded7c1c2c",
+        "faust.transport.consumer:Consumer._drain_messages": "44a2500309e83c63",
+    },
     "streams.kafka.faust_fixes:Consumer._getmany": {
         "faust.transport.consumer:ThreadDelegateConsumer._getmany": "f9d47aa9010b5ff2",
         "faust.transport.consumer:Consumer.getmany": "4b168d84882a70d6",

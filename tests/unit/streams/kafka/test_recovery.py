@@ -14,6 +14,7 @@ from streams.fold.fold import LogState
 from streams.kafka.app import Worker
 from streams.kafka.changelog import Epoch, RecordKey, encode_progress
 from streams.kafka.codec import Folded
+from streams.kafka.message import MessagesMissing
 from streams.kafka.parts import Layout, PartsCodec, Stored
 
 pytestmark = pytest.mark.asyncio
@@ -107,6 +108,12 @@ async def test_what_empties_a_full_queue_does_not_resume_a_partition_that_is_pau
     consumer.resume_partitions({NODES})
     consumer.resume_flow()
     assert consumer._get_active_partitions() == {NODES}
+
+
+async def test_what_faust_passed_over_is_not_committed() -> None:
+    consumer: Any = worker()._app.consumer
+    with pytest.raises(MessagesMissing, match=r"x\.nodes:0@9 came where 5 was next"):
+        await consumer._add_gap(NODES, 5, 9)
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ from streams.fold.checkpoints import StateCodec
 from streams.fold.findings import Row, SourceError
 from streams.fold.fold import LogState
 from streams.fold.reducer import AnyReducer, Output, Reducer
-from streams.kafka.agent import Agent, MessagesMissing
+from streams.kafka.agent import Agent
 from streams.kafka.changelog import Changelog, Epoch, RecordKey
-from streams.kafka.message import Message
+from streams.kafka.message import Message, MessagesMissing
 from streams.kafka.messages.findings import columns_of, decode_findings
 from streams.kafka.outbox import Concluded, Outbox
 from streams.kafka.parts import PartsCodec
