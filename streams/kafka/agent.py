@@ -7,6 +7,7 @@ https://github.com/faust-streaming/faust/issues/315
 
 import asyncio
 from collections.abc import AsyncIterable, Callable, Sequence
+from contextlib import suppress
 from typing import Final, Protocol
 
 import structlog
@@ -63,6 +64,8 @@ class Agent:
         self._due_at: float | None = None
         """By the loop's clock."""
         self._finishing: asyncio.Task[None] | None = None
+        self._is_full = asyncio.Event()
+        """A whole batch waits."""
         self._failed = asyncio.Event()
         self._busy = asyncio.Lock()
         self._closed = False
@@ -77,7 +80,7 @@ class Agent:
         waiting: asyncio.Queue[FaustEvent] = asyncio.Queue(BATCH_EVENTS)
         try:
             async with Tasks() as begin:
-                begin(_receive(stream, waiting))
+                begin(self._receive(stream, waiting))
                 while True:
                     await self._fold_next(await self._batch(waiting))
         except Exception as error:  # noqa: BLE001  # every failure ends the worker, and is logged there
@@ -124,8 +127,11 @@ class Agent:
                 events = [await waiting.get()]
         except TimeoutError:
             return []
+        self._is_full.clear()
         if waiting.qsize() < BATCH_EVENTS - 1:
-            await asyncio.sleep(self._within_seconds)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._within_seconds):
+                    await self._is_full.wait()
         while len(events) < BATCH_EVENTS and not waiting.empty():
             events.append(waiting.get_nowait())
         return events
@@ -195,7 +201,8 @@ class Agent:
             following[message.partition] = message.offset + 1
         return following
 
-
-async def _receive(stream: Stream, waiting: "asyncio.Queue[FaustEvent]") -> None:
-    async for event in stream.events():
-        await waiting.put(event)
+    async def _receive(self, stream: Stream, waiting: "asyncio.Queue[FaustEvent]") -> None:
+        async for event in stream.events():
+            if waiting.full():
+                self._is_full.set()
+            await waiting.put(event)

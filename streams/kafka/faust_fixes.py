@@ -127,8 +127,8 @@ class Consumer(driver.Consumer):
         return moved
 
     async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:
-        """Raise MessagesMissing, which ends the worker: topics of streams have no gaps. Faust takes what it passed over
-        as done, and commits behind it.
+        """Raise MessagesMissing, which ends the worker: topics of streams have no gaps. Faust takes what it passed
+        over as done, and commits behind it.
 
         https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/consumer.py
         """

@@ -20,7 +20,7 @@ from streams.fold.checkpoints import StateCodec
 from streams.fold.findings import Row, SourceError
 from streams.fold.fold import LogState
 from streams.fold.reducer import AnyReducer, Output, Reducer
-from streams.kafka.agent import Agent
+from streams.kafka.agent import BATCH_EVENTS, Agent
 from streams.kafka.changelog import Changelog, Epoch, RecordKey
 from streams.kafka.message import Message, MessagesMissing
 from streams.kafka.messages.findings import columns_of, decode_findings
@@ -314,6 +314,15 @@ async def test_what_is_folded_is_acknowledged_only_when_its_states_are_written()
     await asyncio.gather(running, return_exceptions=True)
     assert stream.acked == [0, 1]
     assert kafka.seen() == 2
+
+
+async def test_a_batch_that_is_full_waits_for_nothing() -> None:
+    stream, kafka = Stream(*map(message, range(BATCH_EVENTS + 1))), Kafka()
+    agent = Agent(kafka.folder(), lambda: GENERATION, within_seconds=600, state_seconds=600)
+    running = asyncio.ensure_future(agent.run(stream))
+    await until(lambda: agent.folded == BATCH_EVENTS)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_what_is_not_written_before_a_rebalance_is_folded_again_afterwards() -> None:
