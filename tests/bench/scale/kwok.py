@@ -85,7 +85,7 @@ class _Told:
         self.changes: Counter[str] = Counter()
 
     def add(self, observation: Observation) -> None:
-        if observation.resource not in self.objects or observation.type == "ERROR":
+        if observation.resource not in self.objects or observation.type in {"ERROR", "INVENTORY", "BOOKMARK"}:
             return
         seen = msgspec.json.decode(observation.object, type=_Object)
         self.changes[observation.type] += 1
@@ -171,7 +171,10 @@ async def _watched(calls: "_Calls", cluster: Cluster, nodes: int, pods: int, fil
 
 async def _follow(cluster: Cluster, told: _Told) -> None:
     settings = LiveSettings(
-        cluster="kwok", kubeconfig=cluster.kubeconfig("leadsman"), kubelet=KubeletSettings(access="off")
+        cluster="kwok",
+        kubeconfig=cluster.kubeconfig("leadsman"),
+        resources=("nodes", "pods", "events"),
+        kubelet=KubeletSettings(access="off"),
     )
     live = await Live.connect(settings)
     async with live.deliveries() as deliveries:
