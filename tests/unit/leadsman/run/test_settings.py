@@ -174,3 +174,11 @@ def test_a_list_in_the_environment_that_is_no_json_is_told_how(monkeypatch: pyte
         load()
     monkeypatch.setenv("LEADSMAN_WATCH__SCHEDULER__URLS", '["https://10.0.0.1:10259"]')
     assert load().live().schedulers == ("https://10.0.0.1:10259",)
+
+
+@pytest.mark.parametrize("endless", [".inf", "-.inf", ".nan"])
+def test_a_number_is_finite(tmp_path: Path, endless: str) -> None:
+    file = tmp_path / "leadsman.yaml"
+    file.write_text(f"watch: {{scheduler: {{seconds: {endless}}}}}")
+    with pytest.raises(SettingsError, match=r"watch\.scheduler\.seconds"):
+        load(file)
