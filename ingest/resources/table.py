@@ -12,6 +12,7 @@ from ingest.resources.cpu_throttling import CPU_THROTTLING
 from ingest.resources.cpu_topology import CPU_TOPOLOGY
 from ingest.resources.events import EVENTS
 from ingest.resources.metrics import METRICS
+from ingest.resources.namespaces import NAMESPACES
 from ingest.resources.node_leases import NODE_LEASES
 from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES
 from ingest.resources.nodes import NODES
@@ -39,13 +40,14 @@ TABLE: Final[tuple[Resource[Any], ...]] = (
     NUMA_USAGE,
     CPU_THROTTLING,
     SCHEDULER_CACHE,
+    NAMESPACES,
     *STORAGE,
 )
 
 BY_NAME: Final[Mapping[str, Resource[Any]]] = {resource.name: resource for resource in TABLE}
 WATCHED: Final[tuple[ApiResource[Any], ...]] = tuple(each for each in TABLE if isinstance(each, ApiResource))
 OF_NODES: Final[tuple[NodeResource[Any], ...]] = tuple(each for each in TABLE if isinstance(each, NodeResource))
-SCHEDULED: Final = frozenset(each.name for each in STORAGE)
+SCHEDULED: Final = frozenset(each.name for each in (NAMESPACES, *STORAGE))
 """Names of what the scheduler heeds beside nodes and pods."""
 POLLED: Final[tuple[KubeletResource[Any], ...]] = tuple(
     sorted((each for each in TABLE if isinstance(each, KubeletResource)), key=lambda each: each.seconds)

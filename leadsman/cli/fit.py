@@ -128,6 +128,7 @@ def command(
         pod=pod,
         everywhere=known.everywhere,
         storage=known.storage,
+        namespaces=known.namespaces,
     )
     match form:
         case "json" | "yaml":

@@ -17,6 +17,7 @@ from sql.questions.queries import BadParameter
 from streams.questions.asked import Question
 from streams.questions.fit import Answer, Candidate
 from streams.rules.scheduling.filters import NodeState
+from streams.rules.scheduling.namespaces import NamespaceFacts, Namespaces
 from streams.rules.scheduling.volume_needs import Storage
 from streams.rules.values.version import minor_version
 
@@ -73,6 +74,9 @@ FROM
 )
 WHERE node != '' AND change IN ('bound', 'updated')
 """
+_NAMESPACES: Final = """
+SELECT name, facts FROM scheduled_now WHERE cluster = {cluster:String} AND resource = 'namespaces'
+"""
 
 
 class Known(NamedTuple):
@@ -89,6 +93,8 @@ class Known(NamedTuple):
     """All nodes with their pods, where these were asked for."""
     storage: Storage = Storage()
     """What volumes can be, where pods were asked for."""
+    namespaces: Mapping[str, Mapping[str, str]] = {}
+    """Labels of those that are known, where pods were asked for."""
 
     @property
     def as_of(self) -> datetime | None:
@@ -143,6 +149,7 @@ def read_known(database: Database, cluster: str = "", node: str = "", *, with_po
         scheduler_minor=_scheduler_minor(nodes),
         everywhere=tuple(each.state for each in candidates) if with_pods else (),
         storage=storage,
+        namespaces=_namespaces(database, cluster) if with_pods else {},
     )
     return known.of(node) if node else known
 
@@ -159,6 +166,11 @@ def _cluster(database: Database, cluster: str) -> str:
 def _rows(database: Database, sql: str, cluster: str) -> list[RowDict]:
     found = database.query(sql, {"cluster": cluster})
     return [RowDict(zip(found.column_names, row, strict=True)) for row in found.rows]
+
+
+def _namespaces(database: Database, cluster: str) -> Namespaces:
+    rows = _rows(database, _NAMESPACES, cluster)
+    return {row["name"]: msgspec.json.decode(row["facts"], type=NamespaceFacts).labels for row in rows}
 
 
 def _by_node(rows: Sequence[RowDict], made_at: Mapping[str, datetime | None]) -> dict[str, list[RowDict]]:

@@ -11,7 +11,7 @@ from streams.questions.asked import MEMORY_TYPES, Question, pod_of
 from streams.questions.gang import at_once, heeds_neighbours
 from streams.rules.scheduling.filters import NodeState, PodRequest, place_of
 from streams.rules.scheduling.fit import Judgement, Verdict, rooms, take
-from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place
+from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place, in_namespaces
 from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Storage, needs_of
 
 
@@ -95,19 +95,21 @@ def answer(
     pod: PodRequest | None = None,
     everywhere: Sequence[NodeState] = (),
     storage: Storage = NO_EVIDENCE,
+    namespaces: Mapping[str, Mapping[str, str]] = {},
 ) -> Answer:
     """`strategies`: the largest fit in CPUs of the whole cluster's exclusive pods placed again.
 
     `pod` is what is asked for where a manifest has more to it than `asked`, `everywhere` all nodes, with their pods,
-    where it may heed them, `storage` what its volumes can be. The pods are identical; where none heeds another, what
-    the nodes take adds up. Of those that share a claim that is not bound yet, or that only one may use, no more than
-    one fits for sure.
+    where it may heed them, `storage` what its volumes can be, `namespaces` those that are known. The pods are
+    identical; where none heeds another, what the nodes take adds up. Of those that share a claim that is not bound
+    yet, or that only one may use, no more than one fits for sure.
     """
     pod = _with_volumes(pod or pod_of(asked), everywhere, storage)
     pod = _with_doubts(pod, everywhere or [each.state for each in candidates])
+    itself, places = in_namespaces(pod.itself, [place_of(state, pod) for state in everywhere], namespaces)
+    pod = pod._replace(itself=itself)
     most = 1 if any(each.alone for each in pod.known_needs) else asked.count
     nodes = [_node_answer(asked, pod, each, scheduler_minor, most) for each in candidates]
-    places = [place_of(state, pod) for state in everywhere]
     if heeds_neighbours(pod.itself, places):
         nodes = _side_by_side(pod.itself, nodes, places, most)
     takes = min(most, sum(each.pods for each in nodes))

@@ -1,5 +1,6 @@
 """Nodes and pods with labels, affinity, spread and ports, so alike that they often concern each other."""
 
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -49,6 +50,15 @@ label_selectors = optional(
         "matchExpressions": st.lists(expression(["app", "tier", "version"], SETS), max_size=2),
     }
 )
+teams = optional({"team": st.sampled_from(["a", "b"]), "stage": st.just("7")})
+namespace_selectors = optional(
+    {
+        "matchLabels": optional({"team": st.sampled_from(["a", "b"])}),
+        "matchExpressions": st.lists(expression(["team", "stage"], SETS), max_size=1),
+    }
+)
+namespaces = st.fixed_dictionaries({"ns": teams, "other": teams})
+"""Their labels by name."""
 node_term = optional(
     {
         "matchExpressions": st.lists(expression([*ZONES, "disk"], [*SETS, "Gt", "Lt"]), max_size=2),
@@ -69,7 +79,7 @@ pod_term = st.fixed_dictionaries(
     optional={
         "labelSelector": label_selectors,
         "namespaces": st.lists(st.sampled_from(["ns", "other"]), min_size=1, unique=True),
-        "namespaceSelector": st.just({}),
+        "namespaceSelector": namespace_selectors,
     },
 )
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -143,6 +153,12 @@ def clusters(draw: st.DrawFn) -> tuple[Objects, Objects]:
     for index, each in enumerate(pods):
         each["metadata"]["uid"] = each["metadata"]["name"] = f"p{index}"
     return nodes, pods
+
+
+def namespace_objects(labels: Mapping[str, Mapping[str, str]]) -> Objects:
+    return [
+        {"metadata": {"name": name, "uid": f"u-{name}", "labels": {**of}}, "spec": {}} for name, of in labels.items()
+    ]
 
 
 def neighbour(of: dict[str, Any]) -> Neighbour:

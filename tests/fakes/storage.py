@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from components.rows import T0
 from fakes.places import Objects, node_term, optional
 from ingest.model.records import ScheduledObjectRecord
+from ingest.resources.table import SCHEDULED
 from streams.analytics.scheduling.scheduled_objects import State, step
 from streams.fold.findings import ScheduledObject
 
@@ -85,7 +86,10 @@ def volume(draw: st.DrawFn, name: str) -> dict[str, Any]:
         **draw(modes),
     }
     if draw(st.integers(0, 3)):
-        spec["csi"] = {"driver": draw(st.sampled_from(DRIVERS)), "volumeHandle": name}
+        spec["csi"] = {
+            "driver": draw(st.sampled_from(DRIVERS)),
+            "volumeHandle": draw(st.sampled_from([name, name, "h"])),
+        }
     else:
         spec["nfs"] = {"server": "s", "path": "/"}
     if not draw(st.integers(0, 3)):
@@ -195,9 +199,9 @@ def storages(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def rows(objects: dict[str, Any], cluster: str = "c") -> list[ScheduledObject]:
-    """As the pipeline makes them."""
+    """As the pipeline makes them, of those that are by their resource."""
     made = []
-    for resource in RESOURCES:
+    for resource in sorted(SCHEDULED & objects.keys()):
         for each in objects[resource]:
             metadata = each["metadata"]
             record = ScheduledObjectRecord(

@@ -65,6 +65,7 @@ class _ClaimRef(KeptObject, frozen=True):
 
 class _Csi(KeptObject, frozen=True):
     driver: str = ""
+    volume_handle: str = ""
 
 
 class _VolumeNodeAffinity(KeptObject, frozen=True):

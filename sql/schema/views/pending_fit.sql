@@ -146,16 +146,6 @@ WITH
                 arrayMap(
                     name -> concat('which nodes have the devices of claim ', name),
                     JSONExtract(w.constraints, 'claims', 'Array(String)')),
-                arrayMap(
-                    term -> concat('which namespaces the affinity by ', term.1, ' selects'),
-                    arrayFilter(
-                        term -> term.4,
-                        JSONExtract(w.constraints, 'affinity', 'Array(Tuple(String, Array(Tuple(String, String, Array(String))), Array(String), Bool))'))),
-                arrayMap(
-                    term -> concat('which namespaces the anti-affinity by ', term.1, ' selects'),
-                    arrayFilter(
-                        term -> term.4,
-                        JSONExtract(w.constraints, 'anti_affinity', 'Array(Tuple(String, Array(Tuple(String, String, Array(String))), Array(String), Bool))'))),
                 v.unknowns,
                 n.unknowns,
                 arrayMap(name -> concat('whether the scheduler heeds ', name, ', which no node has'), perhaps_ignored)) AS unknowns,

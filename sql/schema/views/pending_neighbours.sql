@@ -1,7 +1,9 @@
 -- rules: scheduler-fit; agrees with streams/rules/scheduling/neighbours.py. Requirements of a selector are triples of
--- key, operator and values; a term is its topology key, the selector, the namespaces, and 1 where more namespaces may be
--- meant; a spread constraint is its topology key, maxSkew, the selector, minDomains, and whether it honours the pod's node
--- affinity and the nodes' taints.
+-- key, operator and values; a term is its topology key, the selector, the namespaces, 1 where more are meant, and what the
+-- labels of these meet; a spread constraint is its topology key, maxSkew, the selector, minDomains, and whether it honours
+-- the pod's node affinity and the nodes' taints.
+-- column uid: UID of a pod that waits
+-- column node: The node that is judged
 -- column reasons: Why the scheduler refuses the node for the sake of other pods, in its words
 -- column unknowns: What would have to be known beside
 CREATE OR REPLACE VIEW pending_neighbours AS
@@ -16,7 +18,21 @@ WITH
             r.2 = 'Lt' AND length(r.3) = 1, ifNull(toInt64OrNull(labels[r.1]) < toInt64OrNull(r.3[1]), 0),
             0),
         wanted) AS meets,
-    'Array(Tuple(String, Array(Tuple(String, String, Array(String))), Array(String), Bool))' AS terms,
+    (term, namespace, is_known, namespace_labels) -> hasAny(term.3, ['*', namespace])
+        OR (is_known AND notEmpty(term.5) AND meets(namespace_labels, term.5)) AS means,
+    'Array(Tuple(String, Array(Tuple(String, String, Array(String))), Array(String), Bool, Array(Tuple(String, String, Array(String)))))' AS terms,
+    (
+        SELECT mapFromArrays(groupArray(concat(cluster, '/', name)), groupArray(JSONExtract(facts, 'labels', 'Map(String, String)')))
+        FROM
+        (
+            SELECT cluster, name, deleted, facts
+            FROM scheduled_objects FINAL
+            WHERE resource = 'namespaces'
+            ORDER BY ts DESC
+            LIMIT 1 BY cluster, name
+        )
+        WHERE NOT deleted
+    ) AS spaces,
     pods AS
     (
         SELECT
@@ -28,7 +44,10 @@ WITH
             CAST(labels, 'Map(String, String)') AS labels,
             constraints,
             tolerations,
-            terminating
+            terminating,
+            concat(cluster, '/', namespace) AS space,
+            mapContains(spaces, space) AS is_known,
+            spaces[space] AS namespace_labels
         FROM pod_bindings FINAL
         ORDER BY ts DESC
         LIMIT 1 BY cluster, namespace, pod, uid
@@ -41,6 +60,8 @@ WITH
             uid,
             labels,
             tolerations,
+            namespace_labels,
+            is_known,
             JSONHas(constraints, 'nodes') AS is_choosy,
             JSONExtract(constraints, 'nodes', 'Array(Array(Tuple(String, String, Array(String))))') AS nodes,
             JSONExtract(constraints, 'affinity', terms) AS affinity,
@@ -71,12 +92,26 @@ WITH
             p.namespace AS namespace,
             p.labels AS labels,
             p.terminating AS terminating,
+            p.namespace_labels AS namespace_labels,
+            p.is_known AS is_known,
             JSONExtract(p.constraints, 'anti_affinity', terms) AS anti_affinity,
             m.node AS node,
             m.labels AS node_labels
         FROM pods AS p
         INNER JOIN machines AS m ON m.cluster = p.cluster AND m.node = p.node
         WHERE p.change IN ('bound', 'updated')
+    ),
+    (SELECT groupUniqArray(cluster) FROM bound WHERE NOT is_known) AS hidden,
+    unsure AS
+    (
+        SELECT cluster, uid, kind, term.1 AS key
+        FROM waiting
+        ARRAY JOIN
+            arrayConcat(affinity, anti_affinity) AS term,
+            arrayConcat(
+                arrayWithConstant(length(affinity), 'affinity'),
+                arrayWithConstant(length(anti_affinity), 'anti-affinity')) AS kind
+        WHERE term.4 AND (empty(term.5) OR NOT is_known OR has(hidden, cluster))
     ),
     places AS
     (
@@ -91,6 +126,8 @@ WITH
             w.namespace AS namespace,
             w.uid AS uid,
             w.labels AS labels,
+            w.namespace_labels AS namespace_labels,
+            w.is_known AS is_known,
             w.affinity AS affinity,
             w.spread AS spread,
             m.node AS node,
@@ -118,7 +155,7 @@ WITH
             FROM waiting AS w
             INNER JOIN bound AS b ON b.cluster = w.cluster
             WHERE notEmpty(w.affinity) AND arrayAll(
-                term -> hasAny(term.3, ['*', b.namespace]) AND meets(b.labels, term.2), w.affinity)
+                term -> means(term, b.namespace, b.is_known, b.namespace_labels) AND meets(b.labels, term.2), w.affinity)
         )
         ARRAY JOIN affinity AS term
         WHERE mapContains(node_labels, term.1)
@@ -135,21 +172,26 @@ WITH
                 term.1 AS key,
                 node_labels[term.1] AS value,
                 mapContains(node_labels, term.1) AS has_label,
-                arrayAll(each -> hasAny(each.3, ['*', namespace]) AND meets(labels, each.2), affinity) AS is_first
+                arrayAll(each -> means(each, namespace, is_known, namespace_labels) AND meets(labels, each.2), affinity) AS is_first
             FROM pairs
             ARRAY JOIN affinity AS term
         ) AS p
         LEFT JOIN near AS n ON n.cluster = p.cluster AND n.uid = p.uid AND n.key = p.key AND n.value = p.value
         GROUP BY p.cluster, p.uid, p.node
         HAVING NOT min(p.has_label)
-            OR (NOT min(n.found) AND NOT (min(p.is_first) AND (p.cluster, p.uid) NOT IN (SELECT cluster, uid FROM near)))
+            OR (
+                NOT min(n.found)
+                AND (p.cluster, p.uid) NOT IN (SELECT cluster, uid FROM unsure WHERE kind = 'affinity')
+                AND NOT (min(p.is_first) AND (p.cluster, p.uid) NOT IN (SELECT cluster, uid FROM near)))
     ),
     away AS
     (
         SELECT DISTINCT w.cluster AS cluster, w.uid AS uid, term.1 AS key, b.node_labels[term.1] AS value
         FROM (SELECT cluster, uid, term FROM waiting ARRAY JOIN anti_affinity AS term) AS w
         INNER JOIN bound AS b ON b.cluster = w.cluster
-        WHERE hasAny(term.3, ['*', b.namespace]) AND meets(b.labels, term.2) AND mapContains(b.node_labels, term.1)
+        WHERE means(term, b.namespace, b.is_known, b.namespace_labels)
+            AND meets(b.labels, term.2)
+            AND mapContains(b.node_labels, term.1)
     ),
     unwelcome AS
     (
@@ -158,10 +200,10 @@ WITH
             w.uid AS uid,
             term.1 AS key,
             node_labels[term.1] AS value,
-            hasAny(term.3, ['*', w.namespace]) AS is_meant
+            means(term, w.namespace, w.is_known, w.namespace_labels) AS is_meant
         FROM waiting AS w
         INNER JOIN (SELECT cluster, node_labels, term FROM bound ARRAY JOIN anti_affinity AS term) AS b ON b.cluster = w.cluster
-        WHERE (hasAny(term.3, ['*', w.namespace]) OR term.4)
+        WHERE (is_meant OR (term.4 AND (empty(term.5) OR NOT w.is_known)))
             AND meets(w.labels, term.2)
             AND mapContains(node_labels, term.1)
     ),
@@ -246,9 +288,13 @@ WITH
         FROM away AS a
         INNER JOIN places AS p ON p.cluster = a.cluster AND p.key = a.key AND p.value = a.value
         UNION ALL
-        SELECT u.cluster, u.uid, p.node, if(u.is_meant, 4, 5), 'node(s) didn\'t satisfy existing pods anti-affinity rules'
+        SELECT u.cluster, u.uid, p.node, if(u.is_meant, 4, 6), 'node(s) didn\'t satisfy existing pods anti-affinity rules'
         FROM unwelcome AS u
         INNER JOIN places AS p ON p.cluster = u.cluster AND p.key = u.key AND p.value = u.value
+        UNION ALL
+        SELECT u.cluster, u.uid, m.node, 5, concat('which namespaces the ', u.kind, ' by ', u.key, ' selects')
+        FROM unsure AS u
+        INNER JOIN machines AS m ON m.cluster = u.cluster
     )
 SELECT
     cluster,
@@ -257,7 +303,9 @@ SELECT
     arrayConcat(
         groupUniqArrayIf(reason, rank = 1),
         if(countIf(rank IN (2, 3, 4)) > 0, [argMinIf(reason, rank, rank IN (2, 3, 4))], [])) AS reasons,
-    if(countIf(rank = 5) > 0, ['which namespaces the anti-affinity of pods that are there selects'], []) AS unknowns
+    arrayConcat(
+        arraySort(groupUniqArrayIf(reason, rank = 5)),
+        if(countIf(rank = 6) > 0, ['which namespaces the anti-affinity of pods that are there selects'], [])) AS unknowns
 FROM found
 GROUP BY cluster, uid, node
 COMMENT 'For each pending pod the nodes that affinity, anti-affinity or topology spread keep it from, or may'

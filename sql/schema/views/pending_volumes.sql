@@ -48,7 +48,12 @@ WITH
     ),
     volumes AS
     (
-        SELECT cluster, name, facts, JSONExtractString(facts, 'storage_class') AS storage_class
+        SELECT
+            cluster,
+            name,
+            facts,
+            JSONExtractString(facts, 'storage_class') AS storage_class,
+            if(JSONHas(facts, 'handle'), JSONExtractString(facts, 'handle'), name) AS known_as
         FROM scheduled_now
         WHERE resource = 'persistentvolumes'
     ),
@@ -69,6 +74,7 @@ WITH
             c.volume AS volume_name,
             c.storage_class AS storage_class,
             v.facts AS volume_facts,
+            v.known_as AS known_as,
             s.facts AS class_facts,
             JSONExtractString(s.facts, 'provisioner') AS provisioner,
             startsWith(provisioner, 'kubernetes.io/') AND provisioner != 'kubernetes.io/no-provisioner' AS made_in_tree
@@ -118,7 +124,7 @@ WITH
                 JSONExtractBool(claim_facts, 'bound'), 'node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)',
                 'pod has unbound immediate PersistentVolumeClaims') AS reason,
             multiIf(kind = 'bound', JSONExtractString(volume_facts, 'driver'), kind = 'delayed' AND provisioner != 'kubernetes.io/no-provisioner', provisioner, '') AS driver,
-            if(kind = 'bound', volume_name, concat(namespace, '/', claim)) AS identity,
+            if(kind = 'bound', known_as, concat(':', namespace, '/', claim)) AS identity,
             NOT ephemeral AND has(JSONExtract(claim_facts, 'access', 'Array(String)'), 'ReadWriteOncePod') AS is_alone
         FROM looked
         WHERE change = 'pending'
@@ -256,7 +262,7 @@ WITH
                     volume_facts != '', JSONExtractString(volume_facts, 'driver'),
                     provisioner = 'kubernetes.io/no-provisioner', '',
                     provisioner) AS driver,
-                multiIf(driver = '', '', volume_facts != '', volume_name, concat(namespace, '/', claim)) AS identity
+                multiIf(driver = '', '', volume_facts != '', known_as, concat(':', namespace, '/', claim)) AS identity
             FROM looked
             WHERE change != 'pending'
             UNION ALL
@@ -268,7 +274,7 @@ WITH
     ),
     attached AS
     (
-        SELECT a.cluster AS cluster, a.node AS node, groupUniqArray((a.driver, a.volume)) AS beside
+        SELECT a.cluster AS cluster, a.node AS node, groupUniqArray((a.driver, if(v.facts = '', a.volume, v.known_as))) AS beside
         FROM
         (
             SELECT

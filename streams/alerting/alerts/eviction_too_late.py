@@ -1,17 +1,23 @@
-"""EvictionTooLate: memory falls so fast that it is used up before the kubelet looks again."""
+"""EvictionTooLate: memory falls so fast that it is used up before the kubelet looks again, at once or as soon as swap
+is full (rules: psi-and-swap).
+"""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
+import msgspec
 import pydantic
 
 from common.amounts import size
 from common.durations import in_words
-from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now
 from streams.alerting.rule_settings import RuleSettings, Seconds
 from streams.alerting.words import name
-from streams.fold.findings import EvictionSignal
+from streams.fold.findings import EvictionSignal, NodeStall
 from streams.rules.eviction.signals import MEMORY_AVAILABLE
+from streams.rules.eviction.trend import line
+
+KEPT_SECONDS: Final = 120.0
 
 
 class Settings(RuleSettings):
@@ -19,32 +25,88 @@ class Settings(RuleSettings):
     reaction_seconds: Seconds = pydantic.Field(alias="reaction")
 
 
+class Left(NamedTuple):
+    """What a node had left of memory and of swap, in bytes."""
+
+    seconds: float
+    memory: int
+    swap: int
+
+
+class State(msgspec.Struct, frozen=True):
+    left: tuple[Left, ...] = ()
+    """In the last two minutes, where the node swaps and each sample says so."""
+
+
 def step(
-    settings: Settings, state: Nothing, rows: Sequence[EvictionSignal], now: Now
-) -> tuple[Nothing, Sequence[Change]]:
+    settings: Settings, state: State, rows: Sequence[EvictionSignal | NodeStall], now: Now
+) -> tuple[State, Sequence[Change]]:
     """Called for every sample of every node."""
-    row = next((each for each in rows if each.signal == MEMORY_AVAILABLE), None)
-    if row is None or (row.seconds_to_hard is None and not now.active):
+    row = next((each for each in rows if isinstance(each, EvictionSignal) and each.signal == MEMORY_AVAILABLE), None)
+    if row is None:
         return state, ()
-    return state, [_judged(row, settings)]
+    stall = next((each for each in rows if isinstance(each, NodeStall)), None)
+    state = _followed(state, row, stall, now.at.timestamp())
+    if row.seconds_to_hard is None and not state.left and not now.active:
+        return state, ()
+    return state, [_judged(row, settings) or _while_swap_fills(row, state.left, settings) or Ends({})]
 
 
-def _judged(row: EvictionSignal, settings: Settings) -> Change:
+def _followed(state: State, row: EvictionSignal, stall: NodeStall | None, seconds: float) -> State:
+    swap = stall.swap_available_bytes if stall is not None and stall.swap_usage_bytes else None
+    if swap is None:
+        return State() if state.left else state
+    kept = [each for each in state.left if seconds - KEPT_SECONDS <= each.seconds < seconds]
+    return State((*kept, Left(seconds, row.available, swap)))
+
+
+def _judged(row: EvictionSignal, settings: Settings) -> Holds | None:
     slope, threshold, ahead = row.slope_per_second, row.hard_threshold, row.seconds_to_hard
     if slope is None or slope >= 0 or threshold is None or ahead is None or ahead > settings.within_seconds:
-        return Ends({})
+        return None
     left = min(row.available, threshold) / -slope
     if left >= settings.reaction_seconds:
-        return Ends({})
-    advised = size(2 * settings.reaction_seconds * -slope)
+        return None
     return Holds(
         {},
-        f"Node {name(row.node)}: memory is used up {in_words(left)} after eviction is due, and the kubelet needs up "
-        f"to {in_words(settings.reaction_seconds)}",
+        f"Node {name(row.node)}: memory is used up {_late(left, settings)}",
         f"{size(row.available)} of memory ({row.signal}) are left and fall by {size(-slope)} a second; the hard "
-        f"eviction threshold is {size(threshold)}. The kubelet compares every 10 s, so the kernel's OOM killer may "
-        "act first, and it need not choose the pod that grows. Find that pod: leadsman query next_eviction. For the "
-        f"next time, a hard threshold of {advised} would leave room at this pace: leadsman query node_sizing.",
+        f"eviction threshold is {size(threshold)}. {_advice(-slope, settings)}",
+    )
+
+
+def _while_swap_fills(row: EvictionSignal, left: Sequence[Left], settings: Settings) -> Holds | None:
+    """Memory does not fall as long as swap takes what is needed more; then it falls by all of that."""
+    both = line(tuple((each.seconds, float(each.memory + each.swap)) for each in left))
+    threshold, reaction = row.hard_threshold, settings.reaction_seconds
+    if threshold is None or both is None or not both.is_significant or left[-1].swap >= left[0].swap:
+        return None
+    pace, swap, above = -both.per_second, left[-1].swap, max(0, row.available - threshold)
+    if pace <= 0 or min(row.available, threshold) >= reaction * pace:
+        return None
+    # Farther above the threshold it is not the node that lacks memory, but a pod that is at its own limit.
+    if above >= reaction * pace or above + swap > settings.within_seconds * pace:
+        return None
+    late = _late(min(row.available, threshold) / pace, settings)
+    return Holds(
+        {},
+        f"Node {name(row.node)}: swap is full in {in_words(swap / pace)}, then memory is used up {late}",
+        f"{size(row.available)} of memory ({row.signal}) are left, and the hard eviction threshold is "
+        f"{size(threshold)}. They do not fall while swap takes what is needed more, {size(pace)} a second, and "
+        f"eviction does not look at swap: {size(swap)} of it are left. {_advice(pace, settings)}",
+    )
+
+
+def _late(seconds: float, settings: Settings) -> str:
+    reaction = in_words(settings.reaction_seconds)
+    return f"{in_words(seconds)} after eviction is due, and the kubelet needs up to {reaction}"
+
+
+def _advice(pace: float, settings: Settings) -> str:
+    return (
+        "The kubelet compares every 10 s, so the kernel's OOM killer may act first, and it need not choose the pod "
+        "that grows. Find that pod: leadsman query next_eviction. For the next time, a hard threshold of "
+        f"{size(2 * settings.reaction_seconds * pace)} would leave room at this pace: leadsman query node_sizing."
     )
 
 
@@ -55,6 +117,7 @@ ALERT: Final = AlertDefinition(
         Need("samples", "how fast memory falls is not known: it cannot fire"),
         Need("configz", "the threshold is assumed to be the default of that kubelet", required=False),
     ),
-    node_rows=(EvictionSignal,),
+    node_rows=(EvictionSignal, NodeStall),
     step=step,
+    state=State,
 )

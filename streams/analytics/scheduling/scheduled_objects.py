@@ -1,5 +1,5 @@
 """What the scheduler heeds beside nodes and pods: tables `scheduled_objects` and `scheduled_lists` (rules:
-scheduler-volumes). Nothing is remembered: what a complete list lacks is gone by the list itself.
+scheduler-fit, scheduler-volumes). Nothing is remembered: what a complete list lacks is gone by the list itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from common.errors import BadRecord
+from ingest.model.objects.namespace import Namespace
 from ingest.model.objects.storage import (
     CSIDriver,
     CSINode,
@@ -21,10 +22,11 @@ from ingest.model.records import InventoryRecord, ScheduledObjectRecord
 from ingest.resources.table import SCHEDULED
 from streams.fold.findings import ScheduledList, ScheduledObject
 from streams.fold.reducer import Output, Reducer
-from streams.rules.scheduling import storage
+from streams.rules.scheduling import namespaces, storage
 from streams.rules.values.quantity import InvalidQuantity
 
 _FACTS: Final[Mapping[str, tuple[type[Any], Callable[[Any], Any]]]] = {
+    "namespaces": (Namespace, namespaces.namespace_facts),
     "persistentvolumeclaims": (PersistentVolumeClaim, storage.claim_facts),
     "persistentvolumes": (PersistentVolume, storage.volume_facts),
     "storageclasses": (StorageClass, storage.class_facts),

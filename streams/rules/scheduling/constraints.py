@@ -52,7 +52,9 @@ class NeighbourTerm(msgspec.Struct, frozen=True, array_like=True, gc=False):
     selector: list[Requirement]
     namespaces: list[str]
     unknown_namespaces: bool = False
-    """Also those whose labels a selector names; labels of namespaces are not watched."""
+    """More are meant, by their labels."""
+    namespace_selector: list[Requirement] = []
+    """What these meet; empty where no more are meant, and of pods that were seen by a version before 0077."""
 
     def selects(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """In the namespaces that are known to be meant."""
@@ -160,12 +162,10 @@ def _terms(affinity: PodAffinity | None, namespace: str) -> list[NeighbourTerm]:
 
 def _term(term: PodAffinityTerm, namespace: str) -> NeighbourTerm:
     where, names = term.namespace_selector, sorted(term.namespaces or ())
-    if where is None:
-        names, unknown = names or [namespace], False
-    else:
-        unknown = bool(selector(where))
-        names = names if unknown else [EVERY_NAMESPACE]
-    return NeighbourTerm(term.topology_key, selector(term.label_selector), names, unknown)
+    more = [] if where is None else selector(where)
+    if not more:
+        names = (names or [namespace]) if where is None else [EVERY_NAMESPACE]
+    return NeighbourTerm(term.topology_key, selector(term.label_selector), names, bool(more), more)
 
 
 def _spread(of: TopologySpreadConstraint, pod: Pod) -> Spread:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from streams.rules.scheduling.constraints import NONE, Constraints, NeighbourTerm, Spread
+from streams.rules.scheduling.namespaces import Namespaces, with_names
 from streams.rules.scheduling.selectors import NODE_NAME, matches
 
 LACKS_LABEL: Final = "node(s) didn't match pod topology spread constraints (missing required label)"
@@ -34,6 +35,22 @@ class Place(NamedTuple):
     pods: Sequence[Neighbour] = ()
     repels: bool = False
     """It has a taint that the pod does not tolerate."""
+
+
+def in_namespaces(pod: Neighbour, places: Sequence[Place], namespaces: Namespaces) -> tuple[Neighbour, list[Place]]:
+    """The pod, and those that are there, with the names of the namespaces that their terms select by labels."""
+    there = {other.namespace for place in places for other in place.pods}
+    pod_is_known = pod.namespace in namespaces
+    all_are_known = pod_is_known and there <= namespaces.keys()
+    named = [
+        place._replace(pods=[_named(other, namespaces, complete=pod_is_known) for other in place.pods])
+        for place in places
+    ]
+    return _named(pod, namespaces, complete=all_are_known), named
+
+
+def _named(pod: Neighbour, namespaces: Namespaces, *, complete: bool) -> Neighbour:
+    return pod._replace(constraints=with_names(pod.constraints, namespaces, complete=complete))
 
 
 def is_among(place: Place, constraints: Constraints) -> bool:
@@ -127,7 +144,7 @@ class Neighbourhood:
         domains = _domains(wants, place.labels)
         if len(domains) < len(wants):
             return False
-        if all(self._near[domain] for domain in domains):
+        if any(term.unknown_namespaces for term in wants) or all(self._near[domain] for domain in domains):
             return True
         # The first of those that want to be together may go anywhere.
         return not self._near and all(term.selects(self.pod.namespace, self.pod.labels) for term in wants)

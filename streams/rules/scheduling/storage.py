@@ -77,7 +77,13 @@ class Volume(_Facts, frozen=True):
     nodes: Terms | None = None
     zones: list[Requirement] = []
     driver: str = ""
+    handle: str = ""
+    """By which its driver knows it; empty of those that were seen by a version before 0077."""
     in_tree: bool = False
+
+    def known_as(self, name: str) -> str:
+        """What it is to its driver: volumes of one handle are one. `name` is its own."""
+        return self.handle or name
 
 
 class Class(_Facts, frozen=True):
@@ -149,6 +155,7 @@ def volume_facts(of: PersistentVolume) -> Volume:
         else None,
         zones=[Requirement(key, "In", zones) for key in ZONES if (zones := _zones(labels.get(key, "")))],
         driver=spec.csi.driver if spec.csi else "",
+        handle=spec.csi.volume_handle if spec.csi else "",
         in_tree=any(getattr(spec, kind) is not None for kind in _IN_TREE),
     )
 

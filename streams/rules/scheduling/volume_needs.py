@@ -136,7 +136,8 @@ def _bound(each: ClaimedVolume, claim: Claim, storage: Storage) -> Need:
     if volume.in_tree:
         return Need(each.volume, unknown=True)
     zones = () if each.ephemeral else volume.zones
-    return Need(each.volume, nodes=volume.nodes, zones=zones, driver=volume.driver, identity=claim.volume)
+    known_as = volume.known_as(claim.volume)
+    return Need(each.volume, nodes=volume.nodes, zones=zones, driver=volume.driver, identity=known_as)
 
 
 def _unbound(each: ClaimedVolume, claim: Claim, storage: Storage, named: tuple[str, str]) -> Need:
@@ -162,9 +163,14 @@ def _unbound(each: ClaimedVolume, claim: Claim, storage: Storage, named: tuple[s
         topologies=of.topologies,
         room="csidrivers" in storage.listed if driver is None else not driver.tracks_capacity,
         driver="" if of.provisioner == STATIC else of.provisioner,
-        identity="/".join(named),
+        identity=unmade(*named),
         alone=True,
     )
+
+
+def unmade(namespace: str, claim: str) -> str:
+    """What stands for the volume of a claim that has none yet, apart from all handles and names."""
+    return f":{namespace}/{claim}"
 
 
 def _can_bind(claim: Claim, volume: Volume, named: tuple[str, str]) -> bool:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from streams.rules.scheduling.constraints import Constraints, unattached
 from streams.rules.scheduling.selectors import Requirement, matches
 from streams.rules.scheduling.storage import ZONES, Attachment, Terms
-from streams.rules.scheduling.volume_needs import IN_TREE, STATIC, Need, Storage
+from streams.rules.scheduling.volume_needs import IN_TREE, STATIC, Need, Storage, unmade
 
 NO_VOLUME: Final = "node(s) didn't find available persistent volumes to bind"
 NO_ZONE: Final = "node(s) had no available volume zone"
@@ -50,15 +50,17 @@ def node_volumes(
             found = _attached_as(storage, namespace, each.claim)
             complete = complete and found is not None
             used.add(found or ("", ""))
-    beside = {(each.driver, each.volume) for each in attached if _is_attached(storage, each)}
+    beside = {one for each in attached if (one := _attached(storage, each)) is not None}
     known = drivers is not None or "csinodes" in storage.listed
     limits = (drivers.limits if drivers else {}) if known else None
     return NodeVolumes(limits, frozenset(used), frozenset(beside - used), complete)
 
 
-def _is_attached(storage: Storage, each: Attachment) -> bool:
+def _attached(storage: Storage, each: Attachment) -> tuple[str, str] | None:
     volume = storage.volumes.get(each.volume)
-    return bool(volume.driver) if volume else "persistentvolumes" not in storage.listed
+    if volume is None:
+        return None if "persistentvolumes" in storage.listed else (each.driver, each.volume)
+    return (each.driver, volume.known_as(each.volume)) if volume.driver else None
 
 
 def _attached_as(storage: Storage, namespace: str, name: str) -> tuple[str, str] | None:
@@ -68,7 +70,7 @@ def _attached_as(storage: Storage, namespace: str, name: str) -> tuple[str, str]
         return ("", "") if "persistentvolumeclaims" in storage.listed else None
     volume = storage.volumes.get(claim.volume)
     if volume is not None:
-        return None if volume.in_tree else (volume.driver, claim.volume if volume.driver else "")
+        return None if volume.in_tree else (volume.driver, volume.known_as(claim.volume) if volume.driver else "")
     if claim.volume and "persistentvolumes" not in storage.listed:
         return None
     of = storage.classes.get(claim.storage_class)
@@ -76,7 +78,7 @@ def _attached_as(storage: Storage, namespace: str, name: str) -> tuple[str, str]
         return ("", "") if not claim.storage_class or "storageclasses" in storage.listed else None
     if of.provisioner.startswith(IN_TREE):
         return ("", "") if of.provisioner == STATIC else None
-    return of.provisioner, f"{namespace}/{name}"
+    return of.provisioner, unmade(namespace, name)
 
 
 def volume_reasons(

@@ -24,9 +24,10 @@ func init() {
 }
 
 type placementQuestion struct {
-	Nodes []*v1.Node `json:"nodes"`
-	Pods  []*v1.Pod  `json:"pods"` // each on a node
-	Pod   *v1.Pod    `json:"pod"`
+	Namespaces []*v1.Namespace `json:"namespaces"`
+	Nodes      []*v1.Node      `json:"nodes"`
+	Pods       []*v1.Pod       `json:"pods"` // each on a node
+	Pod        *v1.Pod         `json:"pod"`
 }
 
 type filter interface {
@@ -48,9 +49,16 @@ var filters = []struct {
 func placement(asked placementQuestion) (map[string][]string, error) {
 	ctx := context.Background()
 	snapshot := cache.NewSnapshot(asked.Pods, asked.Nodes)
+	factory := informers.NewSharedInformerFactory(nil, 0)
+	known := factory.Core().V1().Namespaces().Informer().GetIndexer()
+	for _, each := range asked.Namespaces {
+		if err := known.Add(each); err != nil {
+			return nil, err
+		}
+	}
 	handle, err := frameworkruntime.NewFramework(ctx, nil, nil,
 		frameworkruntime.WithSnapshotSharedLister(snapshot),
-		frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(nil, 0)))
+		frameworkruntime.WithInformerFactory(factory))
 	if err != nil {
 		return nil, err
 	}

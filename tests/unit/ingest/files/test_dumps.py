@@ -393,10 +393,14 @@ def must_gather(tmp_path: Path, recorded: dict[str, list[dict[str, Any]]]) -> Pa
     folder = tmp_path / "must-gather.local.1" / "quay-io-sha256-abc"
     core = folder / "namespaces" / "default" / "core"
     nodes = folder / "cluster-scoped-resources" / "core" / "nodes"
+    namespaces = nodes.with_name("namespaces")
     core.mkdir(parents=True)
     nodes.mkdir(parents=True)
+    namespaces.mkdir()
     node = {"apiVersion": "v1", "kind": "Node", **recorded["nodes"][0]}
     (nodes / f"{NODE}.yaml").write_text(to_yaml(node))
+    default = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"team": "a"}}}
+    (namespaces / "default.yaml").write_text(to_yaml(default))
     (core / "pods.yaml").write_text(to_yaml(listed(*recorded["pods"], kind="PodList")))
     (core / "events.yaml").write_text(to_yaml(listed(*recorded["events"], kind="EventList")))
     (core / "secrets.yaml").write_text(to_yaml(listed({"data": {"key": "hush"}}, kind="SecretList")))
@@ -409,7 +413,7 @@ def must_gather(tmp_path: Path, recorded: dict[str, list[dict[str, Any]]]) -> Pa
 
 def test_must_gather_is_read_each_object_once(must_gather: Path, recorded: dict[str, list[dict[str, Any]]]) -> None:
     entries = observed(must_gather)
-    assert resources(entries) == {"nodes": 1, "pods": 3, "events": 37}
+    assert resources(entries) == {"nodes": 1, "pods": 3, "events": 37, "namespaces": 1}
     assert {entry.observation.type for entry in entries} == {"ADDED"}
     assert objects(entries, "pods") == recorded["pods"]
     assert objects(entries, "events") == recorded["events"]

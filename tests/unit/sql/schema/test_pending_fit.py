@@ -2,15 +2,18 @@
 
 import itertools
 import random
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from components.rows import T0, dicts, row, store
-from fakes.places import REQUIRED, Objects, a_pod, clusters, neighbour
+from fakes.places import REQUIRED, Objects, a_pod, clusters, namespace_objects, namespaces, neighbour
+from fakes.storage import rows as scheduled
 from ingest.model.objects.node import Taint
 from ingest.model.objects.pod import Container, Pod, PodMetadata, PodSpec, PodStatus, Toleration
 from ingest.model.records import PodRecord
@@ -28,6 +31,7 @@ from streams.fold.findings import (
     NumaWhatif,
     PodBinding,
     Row,
+    ScheduledObject,
     SchedulingFailure,
 )
 from streams.questions.asked import question
@@ -35,9 +39,10 @@ from streams.questions.fit import Candidate, answer
 from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.topology_manager import Request, Settings
 from streams.rules.scheduling.blind_spot import tolerates
+from streams.rules.scheduling.constraints import restored, unknowns
 from streams.rules.scheduling.filters import PodRequest, place_of, scheduler_reasons
 from streams.rules.scheduling.fit import take
-from streams.rules.scheduling.neighbours import Neighbourhood
+from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, in_namespaces
 
 GIB = 1 << 30
 TAINT = "dedicated=x:NoSchedule"
@@ -263,21 +268,27 @@ def seen(pod: dict[str, Any], cluster: str = "c") -> PodBinding:
 
 
 @settings(
-    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+    max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
 )
-@given(cluster=clusters(), asked=a_pod())
+@given(cluster=clusters(), asked=a_pod(), labels=namespaces, unseen=st.sampled_from([None, None, "ns", "other"]))
 def test_the_view_agrees_with_the_rules_about_places_and_neighbours(
-    cluster: tuple[Objects, Objects], asked: dict[str, Any], database: Database
+    cluster: tuple[Objects, Objects],
+    asked: dict[str, Any],
+    labels: dict[str, dict[str, str]],
+    unseen: str | None,
+    database: Database,
 ) -> None:
     # That the rules are the scheduler's is tested in tests/oracle/test_placement.py.
     nodes, pods = cluster
     name = f"c-{next(NUMBERS)}"
     asked["metadata"]["uid"] = "new"
+    labels.pop(unseen or "", None)
     rows: list[Row] = [seen(each, name) for each in [*pods, asked]]
+    rows += scheduled({"namespaces": namespace_objects(labels)}, name)
     for made in nodes:
         taints = [f"{taint['key']}=:{taint['effect']}" for taint in made["spec"]["taints"]]
-        labels = made["metadata"]["labels"]
-        rows += [one._replace(cluster=name) for one in node(made["metadata"]["name"], taints=taints, labels=labels)]
+        of = {"taints": taints, "labels": made["metadata"]["labels"]}
+        rows += [one._replace(cluster=name) for one in node(made["metadata"]["name"], **of)]
     store(database, *rows)
     told = {
         one["node"]: one
@@ -289,12 +300,18 @@ def test_the_view_agrees_with_the_rules_about_places_and_neighbours(
     wanted = PodRequest(
         (), {}, neighbour(asked), tuple(msgspec.convert(asked, Pod, strict=False).spec.tolerations or ())
     )
-    around = Neighbourhood(wanted.itself, [place_of(each, wanted) for each in known.everywhere])
+    assert known.namespaces == labels
+    itself, places = in_namespaces(
+        wanted.itself, [place_of(each, wanted) for each in known.everywhere], known.namespaces
+    )
+    around = Neighbourhood(itself, places)
     assert set(told) == {each.node for each in known.everywhere}
-    for each in known.everywhere:
-        reasons = scheduler_reasons(each, wanted, known.scheduler_minor) + around.reasons(place_of(each, wanted))
+    for each, place in zip(known.everywhere, places, strict=True):
+        reasons = scheduler_reasons(each, wanted, known.scheduler_minor) + around.reasons(place)
+        unknown = {*unknowns(itself.constraints), *around.unknowns(place)}
         assert told[each.node]["reasons"] == reasons
-        assert told[each.node]["fits"] == int(not reasons)
+        assert {*told[each.node]["unknowns"]} == unknown
+        assert told[each.node]["fits"] == (0 if reasons else None if unknown else 1)
 
 
 def waiting(**spec: Any) -> PodBinding:
@@ -343,6 +360,87 @@ def test_what_no_source_reports_makes_the_answer_unknown_and_not_yes(
     store(database, waiting(**spec), *node("n", labels={"zone": "a"}), *node("cordoned", unschedulable=True))
     assert judged(database)["n"] == (None, [], [unknown])
     assert judged(database)["cordoned"] == (0, ["node(s) were unschedulable"], [unknown])
+
+
+def term() -> dict[str, Any]:
+    selectors = {"labelSelector": {"matchLabels": {"app": "a"}}, "namespaceSelector": {"matchLabels": {"team": "a"}}}
+    return {"topologyKey": "zone", **selectors}
+
+
+def there(namespace: str, **spec: Any) -> PodBinding:
+    """A pod on node n."""
+    metadata = {"name": "other", "namespace": namespace, "uid": "u-other", "labels": {"app": "a"}}
+    return seen({"metadata": metadata, "spec": {"containers": [], "nodeName": "n", **spec}, "status": {}})
+
+
+def spaces(**labels: dict[str, str]) -> Sequence[ScheduledObject]:
+    """Namespaces, by the teams that they are of."""
+    return scheduled({"namespaces": namespace_objects(labels)})
+
+
+A, B = {"team": "a"}, {"team": "b"}
+AWAY = "node(s) didn't match pod anti-affinity rules"
+UNSURE = "which namespaces the anti-affinity by zone selects"
+
+
+ASKED: dict[str, tuple[dict[str, dict[str, str]], tuple[Any, ...]]] = {
+    "far a": ({"ns": {}, "far": A}, (0, [AWAY], [])),
+    "far b": ({"ns": {}, "far": B}, (1, [], [])),
+    "bare": ({"ns": {}, "far": {}}, (1, [], [])),
+    "far unseen": ({"ns": {}}, (None, [], [UNSURE])),
+    "another": ({"ns": {}, "near": A}, (None, [], [UNSURE])),
+    # what refuses it for sure is told, whatever else there is
+    "own unseen": ({"far": A}, (0, [AWAY], [UNSURE])),
+    "none": ({}, (None, [], [UNSURE])),
+}
+THERE: dict[str, tuple[dict[str, dict[str, str]], tuple[Any, ...]]] = {
+    "own a": ({"ns": A}, (0, ["node(s) didn't satisfy existing pods anti-affinity rules"], [])),
+    "own b": ({"ns": B}, (1, [], [])),
+    # of a pod that is there, only the namespace of the one that comes matters
+    "far alone": ({"far": {}}, (None, [], ["which namespaces the anti-affinity of pods that are there selects"])),
+}
+
+
+def test_a_term_means_the_namespaces_whose_labels_its_selector_meets(database: Database) -> None:
+    apart: dict[str, Any] = {"affinity": {"podAntiAffinity": {REQUIRED: [term()]}}}
+    asking, welcome = [waiting(**apart), there("far")], [waiting(labels={"app": "a"}), there("far", **apart)]
+    for cluster, (known, _) in {**ASKED, **THERE}.items():
+        pods = asking if cluster in ASKED else welcome
+        rows = [*pods, *node("n", labels={"zone": "a"}), *spaces(**known)]
+        store(database, *(each._replace(cluster=cluster) for each in rows))
+    found = dicts(database, "SELECT cluster, fits, reasons, unknowns FROM pending_fit")
+    told = {one["cluster"]: (one["fits"], one["reasons"], one["unknowns"]) for one in found}
+    assert told == {cluster: answer for cluster, (_, answer) in {**ASKED, **THERE}.items()}
+
+
+def test_a_namespace_that_went_and_its_labels_that_changed_are_heeded(database: Database) -> None:
+    pod = waiting(affinity={"podAntiAffinity": {REQUIRED: [term()]}})
+    later = [each._replace(ts=T0 + timedelta(seconds=1)) for each in spaces(far=A)]
+    store(database, pod, there("far"), *node("n", labels={"zone": "a"}), *spaces(ns={}, far={}), *later)
+    assert judged(database) == {"n": (0, [AWAY], [])}
+    gone = (each._replace(ts=T0 + timedelta(seconds=2), deleted=True, facts="") for each in spaces(far={}))
+    store(database, *gone)
+    assert judged(database) == {"n": (None, [], [UNSURE])}
+
+
+def test_affinity_to_namespaces_that_are_not_known_refuses_no_node_that_has_the_key(database: Database) -> None:
+    pod = waiting(affinity={"podAffinity": {REQUIRED: [term()]}})
+    store(database, pod, *node("n", labels={"zone": "a"}), *node("bare"))
+    unsure, lonely = ["which namespaces the affinity by zone selects"], ["node(s) didn't match pod affinity rules"]
+    assert judged(database) == {"n": (None, [], unsure), "bare": (0, lonely, unsure)}
+    store(database, *spaces(ns={}))
+    assert judged(database) == {"n": (0, lonely, []), "bare": (0, lonely, [])}
+    store(database, there("far"), *spaces(far=A))
+    assert judged(database) == {"n": (1, [], []), "bare": (0, lonely, [])}
+
+
+def test_of_a_pod_that_an_earlier_version_saw_the_selector_of_namespaces_is_not_known(database: Database) -> None:
+    old = '{"anti_affinity":[["zone",[["app","In",["a"]]],[],true]]}'
+    store(database, waiting()._replace(constraints=old), *node("n", labels={"zone": "a"}), *spaces(ns=A))
+    assert judged(database) == {"n": (None, [], [UNSURE])}
+    known = read(database)
+    itself = Neighbour("ns", {}, restored(old))
+    assert unknowns(in_namespaces(itself, [], known.namespaces)[0].constraints) == [UNSURE]
 
 
 def test_volumes_that_are_made_anywhere_leave_no_doubt(database: Database) -> None:

@@ -25,9 +25,9 @@ def node(name: str, zone: str = "", cpus: int = 4, **values: Any) -> NodeState:
     return NodeState(name, {"cpu": cpus * 1000, "memory": 1 << 40, "pods": 110}, {}, 0, labels=labels, **values)
 
 
-def fitting(manifest: dict[str, Any], *nodes: NodeState, count: int | None = None) -> Answer:
+def fitting(manifest: dict[str, Any], *nodes: NodeState, count: int | None = None, **known: Any) -> Answer:
     asked, request = asked_by(manifest, count)
-    return answer(asked, [Candidate(each) for each in nodes], {}, MINOR, pod=request, everywhere=nodes)
+    return answer(asked, [Candidate(each) for each in nodes], {}, MINOR, pod=request, everywhere=nodes, **known)
 
 
 def placed(found: Answer) -> dict[str, int]:
@@ -128,6 +128,24 @@ def test_pods_that_are_there_keep_others_away() -> None:
     found = fitting(shared(), *nodes, count=9)
     assert placed(found) == {"c": 4}
     assert found.nodes[1].reasons == ["node(s) didn't satisfy existing pods anti-affinity rules"]
+
+
+@pytest.mark.parametrize(
+    ("known", "verdict"),
+    [
+        ({"default": {}, "far": {"team": "x"}}, "refused_by_scheduler"),
+        ({"default": {}, "far": {}}, "fits"),
+        ({"far": {}}, "unknown"),
+        ({"default": {}}, "unknown"),
+    ],
+)
+def test_a_selector_of_namespaces_decides_where_those_that_matter_are_known(
+    known: dict[str, dict[str, str]], verdict: str
+) -> None:
+    term = {"topologyKey": "host", "labelSelector": APP, "namespaceSelector": {"matchLabels": {"team": "x"}}}
+    manifest = shared(affinity={"podAntiAffinity": {REQUIRED: [term]}})
+    found = fitting(manifest, node("a", neighbours=(Neighbour("far", {"app": "a"}),)), namespaces=known)
+    assert [each.verdict for each in found.nodes] == [verdict]
 
 
 def test_without_the_pods_that_are_there_nothing_keeps_others_away() -> None:

@@ -1,4 +1,4 @@
-"""EvictionTooLate: from the threshold to nothing in less time than the kubelet needs."""
+"""EvictionTooLate: from the threshold to nothing in less time than the kubelet needs, with swap and without."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from components.alert_log import AlertLog
 from components.rows import row
-from streams.fold.findings import EvictionSignal
+from streams.fold.findings import EvictionSignal, NodeStall
 
 MIB = 1 << 20
 
@@ -59,3 +59,54 @@ def test_below_the_threshold_what_is_left_counts() -> None:
 )
 def test_it_is_silent_where_the_kubelet_is_in_time_or_nobody_can_know(quiet: dict[str, Any]) -> None:
     assert too_late(AlertLog()(0, signal(**quiet))) == []
+
+
+def stall(**values: Any) -> NodeStall:
+    return row(NodeStall, node="n", **({"swap_usage_bytes": MIB} | values))
+
+
+def filling(log: AlertLog, pace: int = 10, available: int = 150, freed: int = 0, **values: Any) -> list[str]:
+    """Of 600 MiB of swap so many are taken each second, of which so many are memory that comes free."""
+    found = []
+    for seconds in range(0, 40, 10):
+        memory = signal(
+            available=(available + freed * seconds) * MIB,
+            slope_per_second=None,
+            seconds_to_hard=None,
+            hard_threshold=values.get("hard_threshold", 100 * MIB),
+        )
+        swap = stall(**({"swap_available_bytes": (600 - pace * seconds) * MIB} | values.get("swap", {})))
+        found += too_late(log(seconds, memory, *([] if values.get("unseen") else [swap])))
+    return found
+
+
+def test_while_swap_takes_what_is_needed_more_memory_and_swap_fall_together() -> None:
+    log = AlertLog()
+    # 100 MiB last 10 s once the 300 MiB of swap are full
+    assert filling(log) == ["firing EvictionTooLate"]
+    (summary,) = [each for each in log.summaries if "used up" in each]
+    late = "10 s after eviction is due, and the kubelet needs up to 12 s"
+    assert summary == f"Node n: swap is full in 30 s, then memory is used up {late}"
+    log(40, signal(slope_per_second=None, seconds_to_hard=None))
+    assert too_late(log(160)) == ["resolved EvictionTooLate"]
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        {"unseen": True},
+        {"swap": {"swap_available_bytes": None}},
+        {"swap": {"swap_usage_bytes": 0}},
+        {"swap": {"swap_available_bytes": 600 * MIB}},
+        {"hard_threshold": None},
+        {"pace": 8},
+        # what is above the threshold lasts 13 s: a pod at its own limit may swap as well
+        {"available": 230},
+        # nothing more is needed: what is swapped is free then
+        {"freed": 10},
+    ],
+)
+def test_swap_that_fills_is_no_sign_where_the_node_need_not_lack_memory_or_nobody_can_know(
+    quiet: dict[str, Any],
+) -> None:
+    assert filling(AlertLog(), **quiet) == []

@@ -50,6 +50,25 @@ def test_a_volume_that_is_used_on_the_node_does_not_count_twice() -> None:
     assert volume_reasons(needs_of(ONE, "ns", STORAGE), "n", {"zone": "a"}, volumes, 36) == ([], [])
 
 
+@pytest.mark.parametrize(
+    ("handles", "reasons"),
+    [(("h", "h"), []), (("h", "i"), [TOO_MANY]), (("", ""), [TOO_MANY]), (("h", ""), [TOO_MANY])],
+)
+def test_volumes_of_one_handle_are_one_and_those_without_are_known_by_their_names(
+    handles: tuple[str, str], reasons: list[str]
+) -> None:
+    volumes = dict(zip(("v", "other"), (Volume(driver=DRIVER, handle=each) for each in handles), strict=True))
+    storage = STORAGE._replace(volumes=volumes, claims={**STORAGE.claims, ("ns", "b"): Claim("other", bound=True)})
+    needs = needs_of(ONE, "ns", storage)
+    user = Constraints(claimed=[ClaimedVolume("data", "b")])
+    used = node_volumes(storage, "n", [("ns", user)], [Attachment(DRIVER, "n", "other")])
+    assert volume_reasons(needs, "n", {}, used, 36) == (reasons, [])
+    attached = node_volumes(storage, "n", [], [Attachment(DRIVER, "n", "other")])
+    assert volume_reasons(needs, "n", {}, attached, 36)[0] == [TOO_MANY]
+    both = Constraints(claimed=[*ONE.claimed, *user.claimed])
+    assert volume_reasons(needs_of(both, "ns", storage), "n", {}, NodeVolumes({DRIVER: 1}), 36) == (reasons, [])
+
+
 def test_a_disk_of_a_pod_there_leaves_open_how_many_are_attached() -> None:
     other = Constraints(volumes=["ebs"])
     volumes = node_volumes(STORAGE, "n", [("ns", other)], [])
