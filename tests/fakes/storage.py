@@ -1,5 +1,6 @@
 """Claims, volumes, classes and drivers, so alike that they often concern each other, and what is known of them."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -194,10 +195,10 @@ def storages(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def rows(objects: dict[str, Any], cluster: str = "c") -> list[ScheduledObject]:
+def rows(objects: dict[str, Any], cluster: str = "c", resources: Iterable[str] = RESOURCES) -> list[ScheduledObject]:
     """As the pipeline makes them."""
     made = []
-    for resource in RESOURCES:
+    for resource in resources:
         for each in objects[resource]:
             metadata = each["metadata"]
             record = ScheduledObjectRecord(

@@ -133,6 +133,7 @@ WITH
             JSONExtract(w.constraints, 'gates', 'Array(String)') AS gates,
             n.reasons AS neighbour_reasons,
             v.reasons AS volume_reasons,
+            d.reasons AS device_reasons,
             h.scheduled_at AS heard_at,
             h.scheduler_reasons AS scheduler_reasons,
             arrayFilter(
@@ -157,6 +158,7 @@ WITH
                         term -> term.4,
                         JSONExtract(w.constraints, 'anti_affinity', 'Array(Tuple(String, Array(Tuple(String, String, Array(String))), Array(String), Bool))'))),
                 v.unknowns,
+                d.unknowns,
                 n.unknowns,
                 arrayMap(name -> concat('whether the scheduler heeds ', name, ', which no node has'), perhaps_ignored)) AS unknowns,
             if(k.cpu_manager_policy != '', k.cpu_manager_policy, s.cpu_manager_policy) AS cpu_policy,
@@ -177,6 +179,7 @@ WITH
         LEFT JOIN heard AS h ON h.cluster = w.cluster AND h.namespace = w.namespace AND h.pod = w.pod AND h.uid = w.uid
         LEFT JOIN pending_neighbours AS n ON n.cluster = w.cluster AND n.uid = w.uid AND n.node = m.node
         LEFT JOIN pending_volumes AS v ON v.cluster = w.cluster AND v.uid = w.uid AND v.node = m.node
+        LEFT JOIN pending_devices AS d ON d.cluster = w.cluster AND d.uid = w.uid AND d.node = m.node
         WHERE w.change = 'pending' AND NOT m.deleted
     ),
     judged AS
@@ -212,6 +215,7 @@ WITH
                             arrayConcat(native, arraySort(arrayFilter(name -> NOT has(native, name), mapKeys(requests)))),
                             []))),
                 volume_reasons,
+                device_reasons,
                 neighbour_reasons) AS reasons,
             multiIf(
                 exclusive_cpus = 0, 'not_exclusive',
