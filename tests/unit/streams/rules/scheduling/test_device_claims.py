@@ -10,6 +10,7 @@ import pytest
 from ingest.model.objects.resource_claims import DeviceClass, ResourceClaim
 from streams.rules.scheduling.constraints import ClaimedDevices, Constraints
 from streams.rules.scheduling.device_claims import (
+    ELSEWHERE,
     NO_DEVICES,
     TOO_FEW,
     Devices,
@@ -121,3 +122,13 @@ def test_claims_of_one_pod_do_not_get_the_same_device_twice() -> None:
         devices = Devices(EVERYTHING, claims, {"gpu": Selection([GPU], certain=True)}, slices)
         (there,) = node_devices(devices, [("n", {})])
         assert device_reasons(device_needs(both, "ns", devices, 36), "n", {}, there) == (reasons, [])
+
+
+def test_an_allocated_claim_with_as_many_pods_as_it_can_have_may_take_no_more() -> None:
+    pods = [{"resource": "pods", "name": f"p{index}", "uid": str(index)} for index in range(256)]
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
+    status = {"allocation": {"nodeSelector": {"nodeSelectorTerms": [term]}}, "reservedFor": pods}
+    claim = claim_facts(msgspec.convert({"metadata": {"name": "a"}, "status": status}, ResourceClaim))
+    needs = device_needs(NAMED, "ns", Devices(claims={("ns", "a"): claim}), 36)
+    assert device_reasons(needs, "n", {}, NodeDevices()) == ([], [UNKNOWN])
+    assert device_reasons(needs, "m", {}, NodeDevices()) == ([ELSEWHERE], [])
