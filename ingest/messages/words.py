@@ -14,7 +14,8 @@ _SPAN: Final = re.compile(
     rf"(?P<kept>{WITHHELD}|\[redacted\]"
     r"|{[-A-Za-z0-9._/]{1,317}: [-A-Za-z0-9._]{0,63}}"  # a taint
     rf"|\bInsufficient {KEY}(?=[,. ]|$)"
-    r"|\b(?:container|volume|plugin|type|node|pods?|image|reference|configmap|persistentvolumeclaim|claim|key|gate)"
+    r"|\b(?:container|volume|plugin|type|node|pods?|image|reference|configmap|persistentvolumeclaim|resourceclaim|claim"
+    r"|key|gate)"
     rf'[ =]"(?P<named>{IMAGE})"'
     r'|\bsecret "[a-z0-9][-a-z0-9.]{0,252}" not found'
     rf"|(?<![\w.]){ADDRESS}(?!\w))|(?P<chunk>(?:(?!\[withheld: |\[redacted\])\S)+)"

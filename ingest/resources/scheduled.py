@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from ingest.model.objects.base import KeptObject
 from ingest.model.observation import Observation
 from ingest.model.records import Record, ScheduledObjectRecord
 from ingest.resources.decoding import identify, kept, names_of, without_version
@@ -24,7 +25,7 @@ def scheduled(
     paths: tuple[str, ...],
     without: str,
     must_gather: str,
-    annotations: type[msgspec.Struct],
+    annotations: type[msgspec.Struct] = KeptObject,
 ) -> ApiResource[Kept]:
     def records(observation: Observation, thing: Kept) -> list[Record]:
         which = identify(thing)

@@ -20,6 +20,7 @@ from ingest.resources.numa_usage import NUMA_USAGE
 from ingest.resources.podresources import PODRESOURCES
 from ingest.resources.pods import PODS
 from ingest.resources.resource import ApiResource, KubeletResource, NodeResource, Resource
+from ingest.resources.resource_claims import RESOURCE_CLAIMS
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE
 from ingest.resources.stats_summary import STATS_SUMMARY
 from ingest.resources.storage import STORAGE
@@ -42,12 +43,13 @@ TABLE: Final[tuple[Resource[Any], ...]] = (
     SCHEDULER_CACHE,
     NAMESPACES,
     *STORAGE,
+    *RESOURCE_CLAIMS,
 )
 
 BY_NAME: Final[Mapping[str, Resource[Any]]] = {resource.name: resource for resource in TABLE}
 WATCHED: Final[tuple[ApiResource[Any], ...]] = tuple(each for each in TABLE if isinstance(each, ApiResource))
 OF_NODES: Final[tuple[NodeResource[Any], ...]] = tuple(each for each in TABLE if isinstance(each, NodeResource))
-SCHEDULED: Final = frozenset(each.name for each in (NAMESPACES, *STORAGE))
+SCHEDULED: Final = frozenset(each.name for each in (NAMESPACES, *STORAGE, *RESOURCE_CLAIMS))
 """Names of what the scheduler heeds beside nodes and pods."""
 POLLED: Final[tuple[KubeletResource[Any], ...]] = tuple(
     sorted((each for each in TABLE if isinstance(each, KubeletResource)), key=lambda each: each.seconds)

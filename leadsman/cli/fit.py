@@ -94,8 +94,8 @@ def command(
 
     A pod by --cpu tolerates no taint and selects no node. One by --filename is judged by its node selector and
     affinity, tolerations, host ports, affinity and anti-affinity to other pods, topology spread and the claims of its
-    volumes too; which devices it gets by resource claims is not known. Exit status 1 where it, or one of --count,
-    does not fit; what is not known for sure does not count as fitting.
+    volumes and of devices too; what a claim made from a template gets is not known. Exit status 1 where it, or one of
+    --count, does not fit; what is not known for sure does not count as fitting.
 
     With --questions, each line of JSON is a question with the keys id, cpu, memory, containers, exclusive, count,
     devices and node, all but cpu optional; each answer is a line of JSON with the same id, in the same order. A line
@@ -129,6 +129,7 @@ def command(
         everywhere=known.everywhere,
         storage=known.storage,
         namespaces=known.namespaces,
+        devices=known.devices,
     )
     match form:
         case "json" | "yaml":

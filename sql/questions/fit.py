@@ -11,11 +11,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sql.database.open import Database
+from sql.questions.fit_devices import devices_of, with_devices
 from sql.questions.fit_rows import NodeRows, RowDict, candidate
-from sql.questions.fit_storage import read_storage, with_volumes
+from sql.questions.fit_storage import read_scheduled, storage_of, with_volumes
 from sql.questions.queries import BadParameter
 from streams.questions.asked import Question
 from streams.questions.fit import Answer, Candidate
+from streams.rules.scheduling.device_claims import NO_DEVICES, Devices
 from streams.rules.scheduling.filters import NodeState
 from streams.rules.scheduling.namespaces import NamespaceFacts, Namespaces
 from streams.rules.scheduling.volume_needs import Storage
@@ -95,6 +97,8 @@ class Known(NamedTuple):
     """What volumes can be, where pods were asked for."""
     namespaces: Mapping[str, Mapping[str, str]] = {}
     """Labels of those that are known, where pods were asked for."""
+    devices: Devices = NO_DEVICES
+    """What claims of devices can get, as above."""
 
     @property
     def as_of(self) -> datetime | None:
@@ -138,9 +142,11 @@ def read_known(database: Database, cluster: str = "", node: str = "", *, with_po
     pods = _by_node(_rows(database, _PODS, cluster), {}.fromkeys(made_at)) if with_pods else {}
     found = [NodeRows(row, *(table.get(row["node"], []) for table in tables)) for row in nodes]
     candidates = [candidate(rows, pods.get(rows.node["node"], ())) for rows in found]
-    storage = read_storage(database, cluster) if with_pods else Storage()
+    storage, devices = Storage(), NO_DEVICES
     if with_pods:
-        candidates = with_volumes(candidates, storage)
+        scheduled = read_scheduled(database, cluster)
+        storage, devices = storage_of(*scheduled), devices_of(*scheduled)
+        candidates = with_devices(with_volumes(candidates, storage), devices)
     known = Known(
         cluster=cluster,
         read_at={rows.node["node"]: max(_times(rows)) for rows in found},
@@ -150,6 +156,7 @@ def read_known(database: Database, cluster: str = "", node: str = "", *, with_po
         everywhere=tuple(each.state for each in candidates) if with_pods else (),
         storage=storage,
         namespaces=_namespaces(database, cluster) if with_pods else {},
+        devices=devices,
     )
     return known.of(node) if node else known
 

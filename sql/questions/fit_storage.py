@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
@@ -12,34 +12,45 @@ from streams.rules.scheduling.storage import Attachment, Claim, Class, Driver, N
 from streams.rules.scheduling.volume_needs import Storage
 from streams.rules.scheduling.volumes import node_volumes
 
-_OBJECTS: Final = """
-SELECT resource, namespace, name, facts FROM scheduled_now
-WHERE cluster = {cluster:String} AND resource IN
-    ('persistentvolumeclaims', 'persistentvolumes', 'storageclasses', 'csinodes', 'csidrivers', 'volumeattachments')
-"""
+_OBJECTS: Final = "SELECT resource, namespace, name, facts FROM scheduled_now WHERE cluster = {cluster:String}"
 _LISTED: Final = "SELECT DISTINCT resource FROM scheduled_lists WHERE cluster = {cluster:String}"
 T = TypeVar("T")
 
 
-def read_storage(database: Database, cluster: str) -> Storage:
-    """All that is there now, and of what that is all there is. Raises DatabaseError."""
+class _Facts(Protocol):
+    def __call__(self, resource: str, of: type[T]) -> dict[tuple[str, str], T]: ...
+
+
+def read_scheduled(database: Database, cluster: str) -> tuple[Sequence[Sequence[str]], list[str]]:
+    """Resource, namespace, name and facts of all that is there now beside nodes and pods, and of what that is all
+    there is. Raises DatabaseError.
+    """
     rows = database.query(_OBJECTS, {"cluster": cluster}).rows
-    return storage_of(rows, [row[0] for row in database.query(_LISTED, {"cluster": cluster}).rows])
+    return rows, [row[0] for row in database.query(_LISTED, {"cluster": cluster}).rows]
 
 
-def storage_of(objects: Iterable[Sequence[str]], listed: Iterable[str]) -> Storage:
-    """From resource, namespace, name and facts of each object."""
+def by_resource(objects: Iterable[Sequence[str]]) -> _Facts:
+    """What gives the facts of a resource's objects by namespace and name."""
     found: defaultdict[str, dict[tuple[str, str], str]] = defaultdict(dict)
     for resource, namespace, name, facts in objects:
         found[resource][namespace, name] = facts
 
-    def named(resource: str, of: type[T]) -> dict[str, T]:
-        return {name: msgspec.json.decode(facts, type=of) for (_, name), facts in found[resource].items()}
+    def facts_of(resource: str, of: type[T]) -> dict[tuple[str, str], T]:
+        return {key: msgspec.json.decode(facts, type=of) for key, facts in found[resource].items()}
 
-    claims = {key: msgspec.json.decode(facts, type=Claim) for key, facts in found["persistentvolumeclaims"].items()}
+    return facts_of
+
+
+def storage_of(objects: Iterable[Sequence[str]], listed: Iterable[str]) -> Storage:
+    """From resource, namespace, name and facts of each object."""
+    found = by_resource(objects)
+
+    def named(resource: str, of: type[T]) -> dict[str, T]:
+        return {name: facts for (_, name), facts in found(resource, of).items()}
+
     return Storage(
         listed=frozenset(listed),
-        claims=claims,
+        claims=found("persistentvolumeclaims", Claim),
         volumes=named("persistentvolumes", Volume),
         classes=named("storageclasses", Class),
         nodes=named("csinodes", NodeDrivers),

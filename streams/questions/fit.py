@@ -9,6 +9,7 @@ import msgspec
 
 from streams.questions.asked import MEMORY_TYPES, Question, pod_of
 from streams.questions.gang import at_once, heeds_neighbours
+from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
 from streams.rules.scheduling.filters import NodeState, PodRequest, place_of
 from streams.rules.scheduling.fit import Judgement, Verdict, rooms, take
 from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place, in_namespaces
@@ -96,19 +97,21 @@ def answer(
     everywhere: Sequence[NodeState] = (),
     storage: Storage = NO_EVIDENCE,
     namespaces: Mapping[str, Mapping[str, str]] = {},
+    devices: Devices = NO_DEVICES,
 ) -> Answer:
     """`strategies`: the largest fit in CPUs of the whole cluster's exclusive pods placed again.
 
     `pod` is what is asked for where a manifest has more to it than `asked`, `everywhere` all nodes, with their pods,
-    where it may heed them, `storage` what its volumes can be, `namespaces` those that are known. The pods are
-    identical; where none heeds another, what the nodes take adds up. Of those that share a claim that is not bound
-    yet, or that only one may use, no more than one fits for sure.
+    where it may heed them, `storage` what its volumes can be, `namespaces` those that are known, `devices` what its
+    claims of devices can. The pods are identical; where none heeds another, what the nodes take adds up. Of those
+    that share a claim that is not bound or allocated yet, or that only one may use, no more than one fits for sure.
     """
-    pod = _with_volumes(pod or pod_of(asked), everywhere, storage)
+    pod = _with_needs(pod or pod_of(asked), everywhere, storage, devices, scheduler_minor)
     pod = _with_doubts(pod, everywhere or [each.state for each in candidates])
     itself, places = in_namespaces(pod.itself, [place_of(state, pod) for state in everywhere], namespaces)
     pod = pod._replace(itself=itself)
-    most = 1 if any(each.alone for each in pod.known_needs) else asked.count
+    alone = any(each.alone for each in pod.known_needs) or any(each.alone for each in pod.device_needs or ())
+    most = 1 if alone else asked.count
     nodes = [_node_answer(asked, pod, each, scheduler_minor, most) for each in candidates]
     if heeds_neighbours(pod.itself, places):
         nodes = _side_by_side(pod.itself, nodes, places, most)
@@ -131,10 +134,15 @@ def _largest(pod: PodRequest) -> int:
     return max((container.cpus for container in pod.containers), default=0)
 
 
-def _with_volumes(pod: PodRequest, nodes: Sequence[NodeState], storage: Storage) -> PodRequest:
+def _with_needs(
+    pod: PodRequest, nodes: Sequence[NodeState], storage: Storage, devices: Devices, scheduler_minor: int
+) -> PodRequest:
     pods = [(each.namespace, each.constraints) for node in nodes for each in node.neighbours]
-    itself = pod.itself
-    return pod._replace(needs=needs_of(itself.constraints, itself.namespace, storage, pods=pods, made=pod.made))
+    constraints, namespace = pod.itself.constraints, pod.itself.namespace
+    return pod._replace(
+        needs=needs_of(constraints, namespace, storage, pods=pods, made=pod.made),
+        device_needs=device_needs(constraints, namespace, devices, scheduler_minor),
+    )
 
 
 def _with_doubts(pod: PodRequest, nodes: Sequence[NodeState]) -> PodRequest:

@@ -81,9 +81,23 @@ class TopologySpreadConstraint(KeptObject, frozen=True):
 
 
 class Named(KeptObject, frozen=True):
-    """A scheduling gate, or a claim of devices."""
+    """A scheduling gate."""
 
     name: str
+
+
+class PodResourceClaim(KeptObject, frozen=True):
+    """A claim of devices, or a template of one that is made for the pod."""
+
+    name: str
+    resource_claim_name: str = ""
+    resource_claim_template_name: str = ""
+
+
+class PodResourceClaimStatus(KeptObject, frozen=True):
+    name: str
+    resource_claim_name: str | None = None
+    """None where none is needed."""
 
 
 class Toleration(KeptObject, frozen=True):
@@ -144,7 +158,7 @@ class PodSpec(KeptObject, frozen=True):
     volumes: list[PodVolume] | None = None
     topology_spread_constraints: list[TopologySpreadConstraint] | None = None
     scheduling_gates: list[Named] | None = None
-    resource_claims: list[Named] | None = None
+    resource_claims: list[PodResourceClaim] | None = None
     host_network: bool = False
     runtime_class_name: str = ""
 
@@ -184,6 +198,7 @@ class PodStatus(KeptObject, frozen=True):
     conditions: list[Condition] | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
+    resource_claim_statuses: list[PodResourceClaimStatus] | None = None
     resources: Resources | None = None
     """Of the pod itself (1.36 and later by default)."""
     allocated_resources: ResourceList | None = None

@@ -22,13 +22,21 @@ class _Owner(KeptObject, frozen=True):
     controller: bool | None = None
 
 
-class StorageMetadata(KeptObject, frozen=True):
+class ScheduledMetadata(KeptObject, frozen=True):
     name: str
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
     deletion_timestamp: datetime | None = None
     owner_references: list[_Owner] | None = None
+
+    @property
+    def controller(self) -> str:
+        """Its uid; empty where it has none."""
+        return next((each.uid for each in self.owner_references or () if each.controller), "")
+
+
+class StorageMetadata(ScheduledMetadata, frozen=True):
     annotations: StorageAnnotations | None = None
     labels: dict[str, str] | None = None
 

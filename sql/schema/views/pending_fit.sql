@@ -133,6 +133,7 @@ WITH
             JSONExtract(w.constraints, 'gates', 'Array(String)') AS gates,
             n.reasons AS neighbour_reasons,
             v.reasons AS volume_reasons,
+            d.reasons AS device_reasons,
             h.scheduled_at AS heard_at,
             h.scheduler_reasons AS scheduler_reasons,
             arrayFilter(
@@ -147,6 +148,7 @@ WITH
                     name -> concat('which nodes have the devices of claim ', name),
                     JSONExtract(w.constraints, 'claims', 'Array(String)')),
                 v.unknowns,
+                d.unknowns,
                 n.unknowns,
                 arrayMap(name -> concat('whether the scheduler heeds ', name, ', which no node has'), perhaps_ignored)) AS unknowns,
             if(k.cpu_manager_policy != '', k.cpu_manager_policy, s.cpu_manager_policy) AS cpu_policy,
@@ -167,6 +169,7 @@ WITH
         LEFT JOIN heard AS h ON h.cluster = w.cluster AND h.namespace = w.namespace AND h.pod = w.pod AND h.uid = w.uid
         LEFT JOIN pending_neighbours AS n ON n.cluster = w.cluster AND n.uid = w.uid AND n.node = m.node
         LEFT JOIN pending_volumes AS v ON v.cluster = w.cluster AND v.uid = w.uid AND v.node = m.node
+        LEFT JOIN pending_devices AS d ON d.cluster = w.cluster AND d.uid = w.uid AND d.node = m.node
         WHERE w.change = 'pending' AND NOT m.deleted
     ),
     judged AS
@@ -202,6 +205,7 @@ WITH
                             arrayConcat(native, arraySort(arrayFilter(name -> NOT has(native, name), mapKeys(requests)))),
                             []))),
                 volume_reasons,
+                device_reasons,
                 neighbour_reasons) AS reasons,
             multiIf(
                 exclusive_cpus = 0, 'not_exclusive',

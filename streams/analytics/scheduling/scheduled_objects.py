@@ -1,5 +1,6 @@
 """What the scheduler heeds beside nodes and pods: tables `scheduled_objects` and `scheduled_lists` (rules:
-scheduler-fit, scheduler-volumes). Nothing is remembered: what a complete list lacks is gone by the list itself.
+scheduler-fit, scheduler-volumes, scheduler-devices). Nothing is remembered: what a complete list lacks is gone by the
+list itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +10,7 @@ import msgspec
 
 from common.errors import BadRecord
 from ingest.model.objects.namespace import Namespace
+from ingest.model.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
 from ingest.model.objects.storage import (
     CSIDriver,
     CSINode,
@@ -22,7 +24,7 @@ from ingest.model.records import InventoryRecord, ScheduledObjectRecord
 from ingest.resources.table import SCHEDULED
 from streams.fold.findings import ScheduledList, ScheduledObject
 from streams.fold.reducer import Output, Reducer
-from streams.rules.scheduling import namespaces, storage
+from streams.rules.scheduling import devices, namespaces, storage
 from streams.rules.values.quantity import InvalidQuantity
 
 _FACTS: Final[Mapping[str, tuple[type[Any], Callable[[Any], Any]]]] = {
@@ -33,6 +35,9 @@ _FACTS: Final[Mapping[str, tuple[type[Any], Callable[[Any], Any]]]] = {
     "csinodes": (CSINode, storage.csi_node_facts),
     "csidrivers": (CSIDriver, storage.csi_driver_facts),
     "volumeattachments": (VolumeAttachment, storage.attachment_facts),
+    "resourceclaims": (ResourceClaim, devices.claim_facts),
+    "deviceclasses": (DeviceClass, devices.class_facts),
+    "resourceslices": (ResourceSlice, devices.slice_facts),
 }
 _encode: Final = msgspec.json.Encoder().encode
 

@@ -11,6 +11,7 @@ from ingest.model.objects.pod import (
     Pod,
     PodAffinity,
     PodAffinityTerm,
+    PodResourceClaim,
     PodVolume,
     TopologySpreadConstraint,
 )
@@ -37,6 +38,15 @@ class ClaimedVolume(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A PersistentVolumeClaim of the pod's namespace."""
     ephemeral: bool = False
     """It is made for the pod, and goes with it."""
+
+
+class ClaimedDevices(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    name: str
+    """In the pod."""
+    claim: str
+    """A ResourceClaim of the pod's namespace; empty for one that is to be made from a template."""
+    from_template: bool = False
+    """It is made for the pod."""
 
 
 class HostPort(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -87,8 +97,9 @@ class Constraints(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     before 0072, also of claims.
     """
     claims: list[str] = []
-    """Of devices (DRA)."""
+    """Of devices (DRA), of which nobody knows the objects; of pods that were seen by a version before 0075, all."""
     claimed: list[ClaimedVolume] = []
+    devices: list[ClaimedDevices] = []
 
 
 NONE: Final = Constraints()
@@ -114,8 +125,9 @@ def constraints_of(pod: Pod) -> Constraints:
         ],
         gates=[each.name for each in spec.scheduling_gates or ()],
         volumes=[each.name for each in spec.volumes or () if _is_elsewhere(each)],
-        claims=[each.name for each in spec.resource_claims or ()],
+        claims=[each.name for each in spec.resource_claims or () if not _is_named(each)],
         claimed=list(_claimed(pod)),
+        devices=list(_devices(pod)),
     )
 
 
@@ -133,11 +145,16 @@ def unattached(volume: str) -> str:
     return f"where volume {volume} can be attached"
 
 
+def undetermined(claim: str) -> str:
+    """The words for a claim of which nobody knows what devices it has or gets."""
+    return f"which nodes have the devices of claim {claim}"
+
+
 def unknowns(constraints: Constraints) -> list[str]:
     """Why nobody can know here whether a node would do, whichever it is."""
     return [
         *map(unattached, constraints.volumes),
-        *(f"which nodes have the devices of claim {name}" for name in constraints.claims),
+        *map(undetermined, constraints.claims),
         *(
             f"which namespaces the {kind} by {term.topology_key} selects"
             for kind, terms in (("affinity", constraints.affinity), ("anti-affinity", constraints.anti_affinity))
@@ -191,3 +208,15 @@ def _claimed(pod: Pod) -> Iterator[ClaimedVolume]:
             yield ClaimedVolume(volume.name, volume.persistent_volume_claim.claim_name)
         elif volume.ephemeral is not None:
             yield ClaimedVolume(volume.name, f"{pod.metadata.name}-{volume.name}", ephemeral=True)
+
+
+def _is_named(each: PodResourceClaim) -> bool:
+    return bool(each.resource_claim_name or each.resource_claim_template_name)
+
+
+def _devices(pod: Pod) -> Iterator[ClaimedDevices]:
+    made = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses or ()}
+    for each in filter(_is_named, pod.spec.resource_claims or ()):
+        claim = each.resource_claim_name or made.get(each.name, "")
+        if claim is not None:  # none is needed
+            yield ClaimedDevices(each.name, claim, from_template=not each.resource_claim_name)

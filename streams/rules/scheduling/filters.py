@@ -1,5 +1,6 @@
 """What the scheduler has against a node for the node's own sake: gates, names, taints, the node selector and
-affinity, host ports, resources and volumes (rules: scheduler-fit, scheduler-messages). `neighbours` has the rest.
+affinity, host ports, resources, volumes and claims of devices (rules: scheduler-fit, scheduler-messages).
+`neighbours` has the rest.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from ingest.model.objects.pod import Toleration
 from streams.rules.numa.topology_manager import Machine, Request, Settings
 from streams.rules.scheduling.blind_spot import tolerates
 from streams.rules.scheduling.constraints import unknowns
+from streams.rules.scheduling.device_claims import NO_DEVICES, DeviceNeed, NodeDevices, device_needs, device_reasons
 from streams.rules.scheduling.fit_reasons import fit_reasons
 from streams.rules.scheduling.neighbours import Neighbour, Place, is_among
 from streams.rules.scheduling.ports import FREE_PORTS, conflict
@@ -38,6 +40,8 @@ class PodRequest(NamedTuple):
     """Claims that are made with it, by volume."""
     needs: tuple[Need, ...] | None = None
     """Of its volumes; None where nobody looked for what they are."""
+    device_needs: tuple[DeviceNeed, ...] | None = None
+    """Of its claims of devices; None as above."""
 
     @property
     def known_needs(self) -> tuple[Need, ...]:
@@ -72,6 +76,8 @@ class NodeState(NamedTuple):
     neighbours: tuple[Neighbour, ...] = ()
     """The pods there; empty too where nobody asked for them."""
     volumes: NodeVolumes = NodeVolumes(limits=None)
+    devices: NodeDevices = NodeDevices()
+    """Those that claims can get."""
 
 
 def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
@@ -99,6 +105,7 @@ def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) ->
         requests, node.allocatable, node.requested, node.pods, node.allocatable.get("pods", 0), scheduler_minor
     )
     reasons += _of_volumes(node, pod, scheduler_minor)[0]
+    reasons += _of_devices(node, pod, scheduler_minor)[0]
     return list(dict.fromkeys(reasons))
 
 
@@ -106,9 +113,16 @@ def _of_volumes(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple
     return volume_reasons(pod.known_needs, node.node, node.labels, node.volumes, scheduler_minor)
 
 
+def _of_devices(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[list[str], list[str]]:
+    needs, itself = pod.device_needs, pod.itself
+    if needs is None:
+        needs = device_needs(itself.constraints, itself.namespace, NO_DEVICES, scheduler_minor)
+    return device_reasons(needs, node.node, node.labels, node.devices)
+
+
 def missing_facts(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
     """What would have to be known to place the pod there for sure."""
-    missing = _of_volumes(node, pod, scheduler_minor)[1]
+    missing = [*_of_volumes(node, pod, scheduler_minor)[1], *_of_devices(node, pod, scheduler_minor)[1]]
     heeded = (f"whether the scheduler heeds {name}, which no node has" for name in sorted(pod.ignored))
     return [*unknowns(pod.itself.constraints), *missing, *heeded, *pod.unknown]
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from streams.rules.scheduling.constraints import NONE, Constraints, NeighbourTerm, Spread
 from streams.rules.scheduling.namespaces import Namespaces, with_names
-from streams.rules.scheduling.selectors import NODE_NAME, matches
+from streams.rules.scheduling.selectors import NODE_NAME, matches, meets_any
 
 LACKS_LABEL: Final = "node(s) didn't match pod topology spread constraints (missing required label)"
 UNEVEN: Final = "node(s) didn't match pod topology spread constraints"
@@ -55,8 +55,7 @@ def _named(pod: Neighbour, namespaces: Namespaces, *, complete: bool) -> Neighbo
 
 def is_among(place: Place, constraints: Constraints) -> bool:
     """Whether the pod's node selector and affinity allow that node."""
-    named = {**place.labels, NODE_NAME: place.node}
-    return constraints.nodes is None or any(matches(term, named) for term in constraints.nodes)
+    return meets_any(constraints.nodes, {**place.labels, NODE_NAME: place.node})
 
 
 class Neighbourhood:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -22,6 +22,8 @@ class Requirement(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 NOTHING: Final = [Requirement("", "In")]
 """What a selector that is not there selects."""
+Terms: TypeAlias = list[list[Requirement]]
+"""A node has to meet all of one."""
 
 
 def selector(of: LabelSelector | None) -> list[Requirement]:
@@ -32,9 +34,7 @@ def selector(of: LabelSelector | None) -> list[Requirement]:
     return [*labels, *map(_requirement, of.match_expressions or ())]
 
 
-def node_terms(
-    labels: Mapping[str, str] | None, terms: Sequence[NodeSelectorTerm] | None
-) -> list[list[Requirement]] | None:
+def node_terms(labels: Mapping[str, str] | None, terms: Sequence[NodeSelectorTerm] | None) -> Terms | None:
     """A node has to meet all of one term, its node selector in each; None where any node will do."""
     wanted = selector(LabelSelector(match_labels=dict(labels or {})))
     if terms is None:
@@ -44,6 +44,11 @@ def node_terms(
 
 def matches(requirements: Sequence[Requirement], labels: Mapping[str, str]) -> bool:
     return all(_is_met(each, labels.get(each.key)) for each in requirements)
+
+
+def meets_any(terms: Terms | None, labels: Mapping[str, str]) -> bool:
+    """Where there are none, any node does."""
+    return terms is None or any(matches(term, labels) for term in terms)
 
 
 def _requirement(of: MatchExpression) -> Requirement:

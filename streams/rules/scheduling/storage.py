@@ -18,11 +18,9 @@ from ingest.model.objects.storage import (
     StorageMetadata,
     VolumeAttachment,
 )
-from streams.rules.scheduling.selectors import Requirement, node_terms, selector
+from streams.rules.scheduling.selectors import Requirement, Terms, node_terms, selector
 from streams.rules.values.quantity import in_base_units
 
-Terms = list[list[Requirement]]
-"""A node has to meet all of one."""
 _BETA: Final = ("failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region")
 ZONES: Final = (*_BETA, "topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _IN_TREE: Final = (
@@ -110,14 +108,13 @@ class Attachment(_Facts, frozen=True):
 
 def claim_facts(of: PersistentVolumeClaim) -> Claim:
     annotations = of.metadata.annotations
-    owner = next((each for each in of.metadata.owner_references or () if each.controller), None)
     return msgspec.structs.replace(
         wanted(of.spec, annotations.storage_class if annotations else None),
         bound=bool(of.spec.volume_name) and annotations is not None and annotations.bind_completed is not None,
         phase=of.status.phase,
         deleting=of.metadata.deletion_timestamp is not None,
         selected_node=annotations.selected_node if annotations else None,
-        owner=owner.uid if owner else "",
+        owner=of.metadata.controller,
         uid=of.metadata.uid,
         by_default=False,
     )

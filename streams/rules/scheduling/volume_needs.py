@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from streams.rules.scheduling.constraints import ClaimedVolume, Constraints
-from streams.rules.scheduling.selectors import Requirement, matches
-from streams.rules.scheduling.storage import Attachment, Claim, Class, Driver, NodeDrivers, Terms, Volume
+from streams.rules.scheduling.selectors import Requirement, Terms, matches
+from streams.rules.scheduling.storage import Attachment, Claim, Class, Driver, NodeDrivers, Volume
 
 UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
 LOST_VOLUME: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"

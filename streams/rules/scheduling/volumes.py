@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from streams.rules.scheduling.constraints import Constraints, unattached
-from streams.rules.scheduling.selectors import Requirement, matches
-from streams.rules.scheduling.storage import ZONES, Attachment, Terms
+from streams.rules.scheduling.selectors import Requirement, matches, meets_any
+from streams.rules.scheduling.storage import ZONES, Attachment
 from streams.rules.scheduling.volume_needs import IN_TREE, STATIC, Need, Storage, unmade
 
 NO_VOLUME: Final = "node(s) didn't find available persistent volumes to bind"
@@ -96,7 +96,7 @@ def volume_reasons(
             against, missing = _choosing(each, node, labels, 1 if each.reserved else crowd[each.storage_class])
             reasons += against
             unknown += missing
-        if not _any(each.nodes, labels):
+        if not meets_any(each.nodes, labels):
             reasons.append(
                 "node(s) had volume node affinity conflict"
                 if scheduler_minor < 33  # noqa: PLR2004  a version of its words
@@ -123,10 +123,10 @@ def _choosing(need: Need, node: str, labels: Mapping[str, str], wanted: int) -> 
         if need.selected_node != node:
             return [NO_VOLUME], []
     else:
-        found = sum(_any(each, labels) for each in need.candidates)
+        found = sum(meets_any(each, labels) for each in need.candidates)
         if found >= wanted:
             return [], []
-    if need.maker and _any(need.topologies, labels):
+    if need.maker and meets_any(need.topologies, labels):
         return [], [] if need.room else [f"whether {need.maker} has room for volume {need.volume}"]
     if found or not (need.all_candidates or need.selected_node is not None):
         return [], [unattached(need.volume)]
@@ -150,10 +150,6 @@ def _limited(
     if len(there) + len(beside) + len(more) > volumes.limits[driver]:
         return [TOO_MANY], []
     return [], [] if volumes.complete else unknown
-
-
-def _any(terms: Terms | None, labels: Mapping[str, str]) -> bool:
-    return terms is None or any(matches(term, labels) for term in terms)
 
 
 def _in_zones(zones: Sequence[Requirement], labels: Mapping[str, str]) -> bool:

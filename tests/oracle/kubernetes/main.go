@@ -13,6 +13,7 @@ import (
 
 var oracles = map[string]func(json.RawMessage) (any, error){
 	"admission":      answers(admission),
+	"devices":        answers(devices),
 	"eviction_order": answers(evictionOrder),
 	"fit":            answers(fit),
 	"image_gc":       answers(imageGC),

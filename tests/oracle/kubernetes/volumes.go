@@ -72,6 +72,11 @@ func volumes(asked volumesQuestion) (map[string][]string, error) {
 	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
+	return judged(ctx, asked.placementQuestion, snapshot, plugins)
+}
+
+// judged answers with what plugins have against each node.
+func judged(ctx context.Context, asked placementQuestion, snapshot *cache.Snapshot, plugins []fwk.Plugin) (map[string][]string, error) {
 	nodes, err := snapshot.NodeInfos().List()
 	if err != nil {
 		return nil, err

@@ -79,6 +79,15 @@ PASSES: Final = [
             "example.com/nic. preemption: 0/5000 nodes are available: 5000 Preemption is not helpful for scheduling."
         ),
     ),
+    (
+        "FailedScheduling",
+        (
+            "0/3 nodes are available: 1 cannot allocate all claims, 2 resourceclaim not available on the node. no "
+            "new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for "
+            "scheduling."
+        ),
+    ),
+    ("FailedScheduling", '0/3 nodes are available: resourceclaim "gpu-0" is being deleted.'),
     ("ImageGCFailed", "failed to get imageFs info: unable to find data in memory cache"),
     ("FreeDiskSpaceFailed", "failed to garbage collect required amount of images. Wanted to free 47384, but freed 0"),
     ("ContainerGCFailed", "rpc error: code = DeadlineExceeded desc = context deadline exceeded"),

@@ -172,6 +172,9 @@ def test_what_a_volumes_driver_is_given_never_leaves() -> None:
     assert _redacted(made, "storageclasses") == {"metadata": {"name": "c"}, "provisioner": "d"}
     attached = {"metadata": {"name": "a"}, "status": {"attached": True, "attachmentMetadata": {"path": CANARY}}}
     assert CANARY not in json.dumps(_redacted(attached, "volumeattachments"))
+    config = {"opaque": {"driver": "d", "parameters": {"token": CANARY}}}
+    claim = {"metadata": {"name": "a"}, "spec": {"devices": {"requests": [], "config": [config]}}}
+    assert CANARY not in json.dumps(_redacted(claim, "resourceclaims"))
 
 
 def test_the_headers_with_which_a_kubelet_asks_for_static_pods_never_leave() -> None:

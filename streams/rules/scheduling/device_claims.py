@@ -1,0 +1,193 @@
+"""Where a pod's claims of devices let it go: the scheduler's DynamicResources (rules: scheduler-devices). What the
+evidence does not decide is unknown.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from streams.rules.scheduling.constraints import ClaimedDevices, Constraints, undetermined
+from streams.rules.scheduling.devices import DeviceClaim, Request, Selection, Slice
+from streams.rules.scheduling.selectors import NODE_NAME, Terms, meets_any
+
+TOO_FEW: Final = "cannot allocate all claims"
+ELSEWHERE: Final = "resourceclaim not available on the node"
+_OF_A_CLASS: Final = "request "
+"""Begins what it finds last of the pod alone."""
+
+
+class Devices(NamedTuple):
+    """What is known of a cluster's."""
+
+    listed: Collection[str] = ()
+    """Resources of which all that there is is known."""
+    claims: Mapping[tuple[str, str], DeviceClaim] = {}
+    """By namespace and name."""
+    classes: Mapping[str, Selection] = {}
+    slices: Sequence[Slice] = ()
+
+
+NO_DEVICES: Final = Devices()
+
+
+class Wanted(NamedTuple):
+    drivers: frozenset[str] = frozenset()
+    """A device has to be of all of them."""
+    at_least: int = 0
+    """So many that nobody else has."""
+    certain: bool = False
+    """Any devices of the driver will do."""
+
+
+class DeviceNeed(NamedTuple):
+    """What one claim of a pod needs of a node."""
+
+    claim: str
+    """Its name in the pod."""
+    reasons: Sequence[str] = ()
+    """Why no node will do."""
+    unknown: bool = False
+    """Nobody knows which."""
+    nodes: Terms | None = None
+    doubtful: bool = False
+    """There it may be of no use all the same."""
+    wanted: Sequence[Wanted] = ()
+    """What has to be allocated yet."""
+    alone: bool = False
+    """Pods that follow go where the first one is."""
+
+
+class NodeDevices(NamedTuple):
+    """Of a node, by driver."""
+
+    free: Mapping[str, int] = {}
+    """No more than so many that nobody has."""
+    plain: Mapping[str, int] = {}
+    """Those of them that everybody may have who may have one."""
+    known: bool = False
+    """There are no others."""
+    complete: bool = False
+    """Nobody else has any."""
+
+
+def device_needs(
+    constraints: Constraints,
+    namespace: str,
+    devices: Devices,
+    scheduler_minor: int,
+    *,
+    pod: tuple[str, str] | None = None,
+) -> tuple[DeviceNeed, ...]:
+    """`pod` is its name and uid, where it exists."""
+    return tuple(_need(each, namespace, devices, scheduler_minor, pod) for each in constraints.devices)
+
+
+def _need(
+    each: ClaimedDevices, namespace: str, devices: Devices, scheduler_minor: int, pod: tuple[str, str] | None
+) -> DeviceNeed:
+    name, uid = pod or ("", "")
+    if not each.claim:
+        reason = f'pod "{namespace}/{name}": ResourceClaim not created yet'
+        return DeviceNeed(each.name, [reason]) if pod else DeviceNeed(each.name, unknown=True)
+    claim = devices.claims.get((namespace, each.claim))
+    if claim is None:
+        known = "resourceclaims" in devices.listed
+        reason = f'could not find ResourceClaim "{namespace}/{each.claim}"'
+        return DeviceNeed(each.name, [reason]) if known else DeviceNeed(each.name, unknown=True)
+    if claim.deleting:
+        return DeviceNeed(each.name, [f'resourceclaim "{each.claim}" is being deleted'])
+    if each.from_template and claim.owner != uid:
+        one = "Pod" if scheduler_minor >= 36 else "pod"  # noqa: PLR2004  a version of its words
+        reason = f"was not created for {one} {namespace}/{name} ({one} is not owner)"
+        return DeviceNeed(each.name, [f"ResourceClaim {namespace}/{each.claim} {reason}"])
+    if claim.allocated:
+        return DeviceNeed(each.name, nodes=claim.nodes, doubtful=claim.doubtful)
+    missing = [] if "deviceclasses" not in devices.listed else _missing(claim.requests, devices.classes)
+    reasons = [f"{_OF_A_CLASS}{one.name}: device class {one.device_class} does not exist" for one in missing]
+    wanted = [_wanted(one, devices.classes.get(one.device_class)) for one in claim.requests if one not in missing]
+    return DeviceNeed(each.name, reasons, wanted=wanted, alone=True)
+
+
+def _missing(requests: Iterable[Request], classes: Mapping[str, Selection]) -> list[Request]:
+    return [one for one in requests if one.device_class and one.device_class not in classes]
+
+
+def _wanted(one: Request, of: Selection | None) -> Wanted:
+    if of is None:
+        return Wanted()
+    drivers = frozenset({*one.drivers, *of.drivers})
+    return Wanted(drivers, one.count, certain=one.certain and of.certain and len(drivers) == 1)
+
+
+def node_devices(devices: Devices, nodes: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[NodeDevices]:
+    """Of each node, with its labels."""
+    held = {each for claim in devices.claims.values() for each in claim.held}
+    pools, local = defaultdict[tuple[str, str], list[Slice]](list), defaultdict[str, list[Slice]](list)
+    for each in devices.slices:
+        pools[each.driver, each.pool].append(each)
+        local[each.node].append(each)
+    whole = {pool for pool, slices in pools.items() if _is_whole(slices)}
+    anywhere = [each for each in local.pop("", ()) if each.everywhere or each.nodes is not None]
+    known = "resourceslices" in devices.listed
+    complete = known and "resourceclaims" in devices.listed
+    for name, labels in nodes:
+        free, plain, named = Counter[str](), Counter[str](), {**labels, NODE_NAME: name}
+        there = [each for each in anywhere if each.everywhere or meets_any(each.nodes, named)]
+        for each in (*local.get(name, ()), *there):
+            count = sum((each.driver, each.pool, device) not in held for device in each.devices)
+            free[each.driver] += count
+            plain[each.driver] += count if (each.driver, each.pool) in whole else 0
+        yield NodeDevices(free, plain, known, complete)
+
+
+def _is_whole(pool: Sequence[Slice]) -> bool:
+    """It is not just being replaced, and all of it is plain."""
+    names = [device for each in pool for device in each.devices]
+    return all(
+        each.plain and each.slices == len(pool) and each.generation == pool[0].generation for each in pool
+    ) and len({*names}) == len(names)
+
+
+def device_reasons(
+    needs: Sequence[DeviceNeed], node: str, labels: Mapping[str, str], there: NodeDevices
+) -> tuple[list[str], list[str]]:
+    """Why the scheduler does not place the pod there, in its words, and what would have to be known beside."""
+    reasons = [reason for each in needs for reason in each.reasons]
+    unknown = [undetermined(each.claim) for each in needs if each.unknown]
+    allocated = _allocated([one for each in needs for one in each.wanted], there)
+    if allocated is False:
+        reasons.append(TOO_FEW)
+    elif allocated is None:
+        unknown += [undetermined(each.claim) for each in needs if each.wanted]
+    for each in needs:
+        if not meets_any(each.nodes, {**labels, NODE_NAME: node}):
+            reasons.append(ELSEWHERE)
+        elif each.doubtful:
+            unknown.append(undetermined(each.claim))
+    return sorted(dict.fromkeys(reasons), key=_asked_first), list(dict.fromkeys(unknown))
+
+
+def _asked_first(reason: str) -> tuple[bool, bool, bool]:
+    """The scheduler goes no further than the first that refuses."""
+    return reason == ELSEWHERE, reason == TOO_FEW, reason.startswith(_OF_A_CLASS)
+
+
+def _allocated(wanted: Sequence[Wanted], there: NodeDevices) -> bool | None:
+    """Whether there are devices for all; None where that is not known."""
+    if not wanted:
+        return True
+    totals = Counter[str]()
+    for each in wanted:
+        if len(each.drivers) == 1:
+            totals.update(dict.fromkeys(each.drivers, each.at_least))
+    plain = {driver: there.plain.get(driver, 0) for driver in totals}
+    if any(each.at_least > sum(_free_for(each, there)) for each in wanted) or any(
+        plain[driver] == there.free.get(driver, 0) < total for driver, total in totals.items()
+    ):
+        return False if there.known else None
+    certain = all(each.certain for each in wanted) and all(plain[driver] >= totals[driver] for driver in totals)
+    return True if certain and there.complete else None
+
+
+def _free_for(wanted: Wanted, there: NodeDevices) -> Iterator[int]:
+    return (count for driver, count in there.free.items() if wanted.drivers <= {driver})
