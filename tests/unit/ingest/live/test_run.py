@@ -180,13 +180,13 @@ async def test_kubelets_are_asked_after_a_restart_although_their_nodes_are_no_ne
 
 
 async def test_a_store_that_fails_is_degraded_and_heals(tmp_path: Path) -> None:
-    (tmp_path / "versions.json.new").mkdir()
-    store = VersionFile(tmp_path / "versions.json", "lab")
+    folder = tmp_path / "mounted later"
+    store = VersionFile(folder / "versions.json", "lab")
     async with _server() as server:
         live = Live(_settings(resources=("pods",)), _access(server), store)
         await _until(live, lambda seen: len(seen) == 3)
         assert "directory" in live.degraded()["versions"]
-        (tmp_path / "versions.json.new").rmdir()
+        folder.mkdir()
         server.script["/api/v1/pods"] = [listing("7", [pod("a", "3")]), watching(event("ADDED", pod("b", "8")))]
         await _until(Live(_settings(resources=("pods",)), _access(server), store), lambda seen: len(seen) == 2)
     assert store.load()["pods"]
