@@ -190,7 +190,7 @@ WITH
             JSONHas(n.claim_facts, 'selected_node') AS is_selected,
             JSONExtractString(n.claim_facts, 'selected_node') = m.node AS is_here,
             is_selected ? 0 : arrayCount(each -> NOT each.2 OR arrayExists(term -> meets(m.labels, term), each.3), c.candidates) AS found,
-            NOT is_selected AND found >= (c.reserved ? 1 : n.crowd) AS is_found,
+            NOT is_selected AND found >= (c.reserved ? length(c.candidates) : n.crowd) AS is_found,
             n.provisioner != 'kubernetes.io/no-provisioner' AND (NOT JSONHas(n.class_facts, 'topologies') OR arrayExists(term -> meets(m.labels, term), JSONExtract(n.class_facts, 'topologies', terms))) AS is_makeable,
             if(d.facts = '', has(n.resources, 'csidrivers'), NOT JSONExtractBool(d.facts, 'tracks_capacity')) AS has_room,
             n.provisioner AS provisioner,

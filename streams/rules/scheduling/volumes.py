@@ -93,7 +93,9 @@ def volume_reasons(
         if each.unknown or each.in_use is None:
             unknown.append(unattached(each.volume))
         if each.delayed:
-            against, missing = _choosing(each, node, labels, 1 if each.reserved else crowd[each.storage_class])
+            # Of those that are reserved for it, the scheduler looks at whichever comes first.
+            wanted = len(each.candidates) if each.reserved else crowd[each.storage_class]
+            against, missing = _choosing(each, node, labels, wanted)
             reasons += against
             unknown += missing
         if not meets_any(each.nodes, labels):

@@ -8,9 +8,9 @@ import pytest
 
 from streams.rules.scheduling.constraints import ClaimedVolume, Constraints
 from streams.rules.scheduling.selectors import Requirement
-from streams.rules.scheduling.storage import Attachment, Claim, NodeDrivers, Volume
+from streams.rules.scheduling.storage import Attachment, Claim, Class, NodeDrivers, Volume
 from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Storage, needs_of
-from streams.rules.scheduling.volumes import TOO_MANY, NodeVolumes, node_volumes, volume_reasons
+from streams.rules.scheduling.volumes import NO_VOLUME, TOO_MANY, NodeVolumes, node_volumes, volume_reasons
 
 DRIVER: Final = "disk.example.com"
 ONE: Final = Constraints(claimed=[ClaimedVolume("data", "a")])
@@ -79,3 +79,23 @@ def test_a_disk_of_a_pod_there_leaves_open_how_many_are_attached() -> None:
 def test_without_any_evidence_nothing_is_claimed() -> None:
     needs = needs_of(ONE, "ns", NO_EVIDENCE)
     assert volume_reasons(needs, "n", {}, NodeVolumes(), 36) == ([], ["where volume data can be attached"])
+
+
+@pytest.mark.parametrize(
+    ("zone", "expected"),
+    [("a", ([], [])), ("b", ([], ["where volume data can be attached"])), ("c", ([NO_VOLUME], []))],
+)
+def test_of_volumes_that_are_reserved_for_one_claim_nobody_knows_which_comes_first(
+    zone: str, expected: tuple[list[str], list[str]]
+) -> None:
+    def reserved(*zones: str) -> Volume:
+        nodes = [[Requirement("zone", "In", [*zones])]]
+        return Volume(storage_class="local", claim=("ns", "a", ""), nodes=nodes)
+
+    storage = Storage(
+        listed=frozenset({"persistentvolumes"}),
+        claims={("ns", "a"): Claim(storage_class="local")},
+        volumes={"v": reserved("a"), "w": reserved("a", "b")},
+        classes={"local": Class(provisioner="kubernetes.io/no-provisioner", binding="WaitForFirstConsumer")},
+    )
+    assert volume_reasons(needs_of(ONE, "ns", storage), "n", {"zone": zone}, NodeVolumes(), 36) == expected
