@@ -65,6 +65,7 @@ class VersionFile:
         with NamedTemporaryFile(prefix=f"{self._path.name}.", dir=self._path.parent, delete=False) as file:
             written = Path(file.name)
             try:
+                os.fchmod(file.fileno(), 0o644)
                 file.write(kept)
                 file.flush()
                 os.fsync(file.fileno())

@@ -48,6 +48,7 @@ def test_a_write_that_fails_leaves_the_old_versions_and_nothing_else(
         kept.save({"pods": "8"})
     assert kept.load() == {"pods": "7"}
     assert list(tmp_path.iterdir()) == [tmp_path / "v"]
+    assert (tmp_path / "v").stat().st_mode & 0o777 == 0o644  # who runs as another user later reads it too
 
 
 def test_two_watchers_with_one_file_do_not_disturb_each_other(
