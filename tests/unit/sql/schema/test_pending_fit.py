@@ -268,7 +268,7 @@ def seen(pod: dict[str, Any], cluster: str = "c") -> PodBinding:
 
 
 @settings(
-    max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+    max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
 )
 @given(cluster=clusters(), asked=a_pod(), labels=namespaces, unseen=st.sampled_from([None, None, "ns", "other"]))
 def test_the_view_agrees_with_the_rules_about_places_and_neighbours(
