@@ -13,6 +13,7 @@ from sql.database.errors import MigrationChanged, MigrationMissing, SchemaMissin
 from sql.database.open import Database
 from sql.schema.cluster import check_cluster
 from sql.schema.retention import begin_retention
+from sql.schema.selectors import MEETS
 from sql.schema.view_comments import comment_views
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
@@ -115,7 +116,7 @@ def load_migrations(folder: Path = MIGRATIONS) -> list[Migration]:
 
 def load_views() -> list[str]:
     """The statement of every view, each after those it reads."""
-    views = {file.stem: file.read_text("utf-8") for file in sorted(VIEWS.glob("*.sql"))}
+    views = {file.stem: file.read_text("utf-8").replace("{meets}", MEETS) for file in sorted(VIEWS.glob("*.sql"))}
     ordered: dict[str, str] = {}
     while views:
         ready = [name for name, text in views.items() if not _reads(text) & (views.keys() - {name})]

@@ -6,16 +6,7 @@
 -- column unknowns: What would have to be known beside
 CREATE OR REPLACE VIEW pending_devices AS
 WITH
-    (labels, wanted) -> arrayAll(
-        r -> multiIf(
-            r.2 = 'In', mapContains(labels, r.1) AND has(r.3, labels[r.1]),
-            r.2 = 'NotIn', NOT (mapContains(labels, r.1) AND has(r.3, labels[r.1])),
-            r.2 = 'Exists', mapContains(labels, r.1),
-            r.2 = 'DoesNotExist', NOT mapContains(labels, r.1),
-            r.2 = 'Gt' AND length(r.3) = 1, ifNull(toInt64OrNull(labels[r.1]) > toInt64OrNull(r.3[1]), 0),
-            r.2 = 'Lt' AND length(r.3) = 1, ifNull(toInt64OrNull(labels[r.1]) < toInt64OrNull(r.3[1]), 0),
-            0),
-        wanted) AS meets,
+    {meets} AS meets,
     'Array(Array(Tuple(String, String, Array(String))))' AS terms,
     machines AS
     (

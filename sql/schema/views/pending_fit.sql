@@ -12,16 +12,7 @@
 -- column numa_fidelity: exact, count or none
 CREATE OR REPLACE VIEW pending_fit AS
 WITH
-    (labels, wanted) -> arrayAll(
-        r -> multiIf(
-            r.2 = 'In', mapContains(labels, r.1) AND has(r.3, labels[r.1]),
-            r.2 = 'NotIn', NOT (mapContains(labels, r.1) AND has(r.3, labels[r.1])),
-            r.2 = 'Exists', mapContains(labels, r.1),
-            r.2 = 'DoesNotExist', NOT mapContains(labels, r.1),
-            r.2 = 'Gt' AND length(r.3) = 1, ifNull(toInt64OrNull(labels[r.1]) > toInt64OrNull(r.3[1]), 0),
-            r.2 = 'Lt' AND length(r.3) = 1, ifNull(toInt64OrNull(labels[r.1]) < toInt64OrNull(r.3[1]), 0),
-            0),
-        wanted) AS meets,
+    {meets} AS meets,
     waiting AS
     (
         SELECT cluster, namespace, pod, uid, node, change, requests, exclusive_cpus, owner_kind, tolerations, constraints

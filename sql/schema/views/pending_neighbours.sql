@@ -8,16 +8,7 @@
 -- column unknowns: What would have to be known beside
 CREATE OR REPLACE VIEW pending_neighbours AS
 WITH
-    (labels, wanted) -> arrayAll(
-        r -> multiIf(
-            r.2 = 'In', mapContains(labels, r.1) AND has(r.3, labels[r.1]),
-            r.2 = 'NotIn', NOT (mapContains(labels, r.1) AND has(r.3, labels[r.1])),
-            r.2 = 'Exists', mapContains(labels, r.1),
-            r.2 = 'DoesNotExist', NOT mapContains(labels, r.1),
-            r.2 = 'Gt' AND length(r.3) = 1, ifNull(toInt64OrNull(labels[r.1]) > toInt64OrNull(r.3[1]), 0),
-            r.2 = 'Lt' AND length(r.3) = 1, ifNull(toInt64OrNull(labels[r.1]) < toInt64OrNull(r.3[1]), 0),
-            0),
-        wanted) AS meets,
+    {meets} AS meets,
     (term, namespace, is_known, namespace_labels) -> hasAny(term.3, ['*', namespace])
         OR (is_known AND notEmpty(term.5) AND meets(namespace_labels, term.5)) AS means,
     'Array(Tuple(String, Array(Tuple(String, String, Array(String))), Array(String), Bool, Array(Tuple(String, String, Array(String)))))' AS terms,
