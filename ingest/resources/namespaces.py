@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from ingest.model.objects.base import KeptObject
 from ingest.model.objects.namespace import Namespace
 from ingest.resources.scheduled import scheduled
 
@@ -13,5 +12,4 @@ NAMESPACES: Final = scheduled(
     paths=("/api/v1/namespaces",),
     without="which namespaces a selector of affinity means is not known",
     must_gather=r"cluster-scoped-resources/core/namespaces(?:/[^/]+)?",
-    annotations=KeptObject,
 )

@@ -13,13 +13,12 @@ import msgspec
 from sql.database.open import Database
 from sql.questions.fit_devices import devices_of, with_devices
 from sql.questions.fit_rows import NodeRows, RowDict, candidate
-from sql.questions.fit_storage import read_scheduled, storage_of, with_volumes
+from sql.questions.fit_storage import namespaces_of, read_scheduled, storage_of, with_volumes
 from sql.questions.queries import BadParameter
 from streams.questions.asked import Question
 from streams.questions.fit import Answer, Candidate
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices
 from streams.rules.scheduling.filters import NodeState
-from streams.rules.scheduling.namespaces import NamespaceFacts, Namespaces
 from streams.rules.scheduling.volume_needs import Storage
 from streams.rules.values.version import minor_version
 
@@ -75,9 +74,6 @@ FROM
     SELECT * FROM pod_bindings WHERE cluster = {cluster:String} ORDER BY ts DESC LIMIT 1 BY namespace, pod, uid
 )
 WHERE node != '' AND change IN ('bound', 'updated')
-"""
-_NAMESPACES: Final = """
-SELECT name, facts FROM scheduled_now WHERE cluster = {cluster:String} AND resource = 'namespaces'
 """
 
 
@@ -142,10 +138,11 @@ def read_known(database: Database, cluster: str = "", node: str = "", *, with_po
     pods = _by_node(_rows(database, _PODS, cluster), {}.fromkeys(made_at)) if with_pods else {}
     found = [NodeRows(row, *(table.get(row["node"], []) for table in tables)) for row in nodes]
     candidates = [candidate(rows, pods.get(rows.node["node"], ())) for rows in found]
-    storage, devices = Storage(), NO_DEVICES
+    storage, devices, namespaces = Storage(), NO_DEVICES, namespaces_of(())
     if with_pods:
         scheduled = read_scheduled(database, cluster)
         storage, devices = storage_of(*scheduled), devices_of(*scheduled)
+        namespaces = namespaces_of(scheduled[0])
         candidates = with_devices(with_volumes(candidates, storage), devices)
     known = Known(
         cluster=cluster,
@@ -155,7 +152,7 @@ def read_known(database: Database, cluster: str = "", node: str = "", *, with_po
         scheduler_minor=_scheduler_minor(nodes),
         everywhere=tuple(each.state for each in candidates) if with_pods else (),
         storage=storage,
-        namespaces=_namespaces(database, cluster) if with_pods else {},
+        namespaces=namespaces,
         devices=devices,
     )
     return known.of(node) if node else known
@@ -173,11 +170,6 @@ def _cluster(database: Database, cluster: str) -> str:
 def _rows(database: Database, sql: str, cluster: str) -> list[RowDict]:
     found = database.query(sql, {"cluster": cluster})
     return [RowDict(zip(found.column_names, row, strict=True)) for row in found.rows]
-
-
-def _namespaces(database: Database, cluster: str) -> Namespaces:
-    rows = _rows(database, _NAMESPACES, cluster)
-    return {row["name"]: msgspec.json.decode(row["facts"], type=NamespaceFacts).labels for row in rows}
 
 
 def _by_node(rows: Sequence[RowDict], made_at: Mapping[str, datetime | None]) -> dict[str, list[RowDict]]:

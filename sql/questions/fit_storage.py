@@ -1,4 +1,6 @@
-"""What the tables know of the volumes of a cluster, for `streams.rules.scheduling.volumes`."""
+"""What the tables know beside nodes and pods: a cluster's volumes, for `streams.rules.scheduling.volumes`, and the
+labels of its namespaces.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -8,6 +10,7 @@ import msgspec
 
 from sql.database.open import Database
 from streams.questions.fit import Candidate
+from streams.rules.scheduling.namespaces import NamespaceFacts, Namespaces
 from streams.rules.scheduling.storage import Attachment, Claim, Class, Driver, NodeDrivers, Volume
 from streams.rules.scheduling.volume_needs import Storage
 from streams.rules.scheduling.volumes import node_volumes
@@ -57,6 +60,11 @@ def storage_of(objects: Iterable[Sequence[str]], listed: Iterable[str]) -> Stora
         drivers=named("csidrivers", Driver),
         attachments=tuple(named("volumeattachments", Attachment).values()),
     )
+
+
+def namespaces_of(objects: Iterable[Sequence[str]]) -> Namespaces:
+    """From the same."""
+    return {name: facts.labels for (_, name), facts in by_resource(objects)("namespaces", NamespaceFacts).items()}
 
 
 def with_volumes(candidates: Sequence[Candidate], storage: Storage) -> list[Candidate]:

@@ -14,15 +14,8 @@ WITH
     'Array(Tuple(String, Array(Tuple(String, String, Array(String))), Array(String), Bool, Array(Tuple(String, String, Array(String)))))' AS terms,
     (
         SELECT mapFromArrays(groupArray(concat(cluster, '/', name)), groupArray(JSONExtract(facts, 'labels', 'Map(String, String)')))
-        FROM
-        (
-            SELECT cluster, name, deleted, facts
-            FROM scheduled_objects FINAL
-            WHERE resource = 'namespaces'
-            ORDER BY ts DESC
-            LIMIT 1 BY cluster, name
-        )
-        WHERE NOT deleted
+        FROM scheduled_now
+        WHERE resource = 'namespaces'
     ) AS spaces,
     pods AS
     (

@@ -64,7 +64,7 @@ class NeighbourTerm(msgspec.Struct, frozen=True, array_like=True, gc=False):
     unknown_namespaces: bool = False
     """More are meant, by their labels."""
     namespace_selector: list[Requirement] = []
-    """What these meet; empty where no more are meant, and of pods that were seen by a version before 0077."""
+    """What these meet; empty where no more are meant, and of pods that were seen by a version before 0076."""
 
     def selects(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """In the namespaces that are known to be meant."""

@@ -76,7 +76,7 @@ class Volume(_Facts, frozen=True):
     zones: list[Requirement] = []
     driver: str = ""
     handle: str = ""
-    """By which its driver knows it; empty of those that were seen by a version before 0077."""
+    """By which its driver knows it; empty of those that were seen by a version before 0076."""
     in_tree: bool = False
 
     def known_as(self, name: str) -> str:

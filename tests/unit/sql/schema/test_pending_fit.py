@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from components.rows import T0, dicts, row, store
+from fakes.pending import seen
 from fakes.places import REQUIRED, Objects, a_pod, clusters, namespace_objects, namespaces, neighbour
 from fakes.storage import rows as scheduled
 from ingest.model.objects.node import Taint
@@ -256,15 +257,6 @@ def kubelets(candidate: Candidate, pod: PodRequest) -> str:
 
 
 # The pod's own constraints, and its neighbours'.
-
-
-def seen(pod: dict[str, Any], cluster: str = "c") -> PodBinding:
-    """As the pipeline takes the pod's object."""
-    made = msgspec.convert(pod, Pod, strict=False)
-    record = PodRecord(ts=T0, cluster=cluster, node=made.spec.node_name, change="ADDED", object=made)
-    (binding,) = pod_bindings.step(pod_bindings.State(), record)[1]
-    assert isinstance(binding, PodBinding)
-    return binding
 
 
 @settings(

@@ -14,7 +14,7 @@ from fakes.places import neighbour
 from fakes.storage import RESOURCES, rows, storages
 from sql.database.open import Database
 from sql.questions.fit import read_known
-from streams.fold.findings import NodeRow, Row
+from streams.fold.findings import Row
 from streams.questions.asked import question
 from streams.questions.fit import NodeAnswer, answer
 from streams.questions.manifest import asked_by
@@ -30,16 +30,10 @@ BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
 def drawn(asked: dict[str, Any], complete: list[str], minor: int) -> tuple[str, list[Row]]:
     """Of a cluster of its own."""
     cluster = f"c-{next(NUMBERS)}"
-    made: list[Row] = [seen(each, cluster) for each in [*asked["pods"], asked["pod"]]]
-    made += [node(each["metadata"]["name"], cluster, minor) for each in asked["nodes"]]
-    made = [
-        each._replace(labels=asked["nodes"][int(each.node[1:])]["metadata"]["labels"])
-        if isinstance(each, NodeRow)
-        else each
-        for each in made
-    ]
+    pods = [seen(each, cluster) for each in [*asked["pods"], asked["pod"]]]
+    nodes = [node(each["metadata"]["name"], cluster, minor, **each["metadata"]["labels"]) for each in asked["nodes"]]
     lists = [listed(each, *(one["metadata"]["uid"] for one in asked[each]), cluster=cluster) for each in complete]
-    return cluster, [*made, *rows(asked, cluster), *lists]
+    return cluster, [*pods, *nodes, *rows(asked, cluster), *lists]
 
 
 complete = st.lists(st.sampled_from(RESOURCES), unique=True) | st.just([*RESOURCES])

@@ -320,9 +320,10 @@ async def test_a_batch_that_is_full_waits_for_nothing() -> None:
     stream, kafka = Stream(*map(message, range(BATCH_EVENTS + 1))), Kafka()
     agent = Agent(kafka.folder(), lambda: GENERATION, within_seconds=600, state_seconds=600)
     running = asyncio.ensure_future(agent.run(stream))
-    await until(lambda: agent.folded == BATCH_EVENTS)
+    await until(lambda: agent.folded or agent.failure)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+    assert (agent.folded, agent.failure) == (BATCH_EVENTS, None)
 
 
 async def test_what_is_not_written_before_a_rebalance_is_folded_again_afterwards() -> None:
