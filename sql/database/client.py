@@ -26,6 +26,7 @@ SETTINGS: Final[Mapping[str, Any]] = {
     "do_not_merge_across_partitions_select_final": 1,  # sound: ts is in every key and makes the partition
     "final": 1,  # no query ever sees a row and its replacement
     "insert_deduplicate": 1,
+    "join_algorithm": "direct,hash",  # a parallel one takes 15 MiB for each join of a view, however few rows it has
     "min_free_disk_bytes_to_perform_insert": 64 * MIB,  # a part that meets a full disk can be acknowledged broken
     "session_timezone": "UTC",
     "throw_on_max_partitions_per_insert_block": 0,  # events may have wrong times
