@@ -19,7 +19,7 @@ from ingest.model.topics import Topic
 from leadsman.run.kafka import make_topics
 from waiting import until
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("kafka")]
+pytestmark = [pytest.mark.asyncio, pytest.mark.components("kafka")]
 HOUR_MS = 3_600_000
 
 

@@ -23,7 +23,7 @@ from components.topics import messages, topics_with
 from sql.database.open import Database, connect
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 CANARY: Final = "canary-93d1b7"
 SOUND: Final = "a-name-that-is-to-be-found"

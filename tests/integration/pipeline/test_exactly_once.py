@@ -21,7 +21,7 @@ from sql.database.open import connect
 from sql.questions.digest import TableDigest
 from waiting import eventually, lasting
 
-pytestmark = pytest.mark.xdist_group("kafka")
+pytestmark = pytest.mark.components("kafka")
 
 KILLS = int(os.environ.get("LEADSMAN_KILLS", "3"))
 SEED = int(os.environ.get("LEADSMAN_SEED", str(random.randrange(1_000_000))))  # noqa: S311  # only moments of kills
