@@ -21,7 +21,7 @@ from sql.database.open import connect
 from sql.database.replicated import everywhere
 from sql.schema.migrate import load_views, migrate
 
-pytestmark = pytest.mark.components
+pytestmark = pytest.mark.components("clickhouse")
 
 MAKE = """
 import json, sys, chdb
