@@ -99,6 +99,21 @@ class Database:
             finally:
                 self._client.database = self.name
 
+    @contextmanager
+    def unsynced(self) -> Iterator[None]:
+        """A block in which the embedded engine does not wait until the disk has a definition.
+
+        It is for definitions that can be made anew after a power loss. A server decides itself.
+        """
+        if not self.embedded:
+            yield
+            return
+        self.command("SET fsync_metadata = 0")
+        try:
+            yield
+        finally:
+            self.command("SET fsync_metadata = 1")
+
     def query(
         self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None
     ) -> Result:
@@ -186,7 +201,7 @@ def _opened(target: Target, *, read_only: bool) -> Database:
         from sql.database import client  # noqa: PLC0415 - as below
 
         return Database(client.server(target, read_only=read_only), target, client.translated)
-    engine.load(target)
+    engine.load(target, read_only=read_only)
     with ThreadPoolExecutor(1) as meanwhile:
         starting = meanwhile.submit(engine.started, target, read_only=read_only)
         from sql.database import client  # noqa: PLC0415 - which takes as long as the engine to start
