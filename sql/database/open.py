@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, cast
 
 from sql.database import engine
-from sql.database.dsn import Embedded, Target, parse_dsn
+from sql.database.dsn import Embedded, Target, existing, parse_dsn
 from sql.database.errors import DatabaseError, QueryCancelled, QueryFailed
 from sql.database.replicated import everywhere
 from sql.database.stop import KILL, Stop
@@ -190,9 +190,7 @@ def connect(dsn: str, *, make: bool = True, read_only: bool = False) -> Database
     With `make` false a folder that lacks is an error; with `read_only` nothing is made, and the engine refuses
     whatever writes. Raises BadDsn, DatabaseHeld, DatabaseUnreachable, or another DatabaseError.
     """
-    target = parse_dsn(dsn)
-    if isinstance(target, Embedded) and not make and not target.folder.is_dir():
-        raise DatabaseError(f"{target}: there is no database yet. leadsman replay PATH --db {target} makes one")
+    target = parse_dsn(dsn) if make else existing(dsn)
     return _opened(target, read_only=read_only)
 
 
