@@ -124,19 +124,24 @@ def _watch(settings: Settings, seconds: float, namespace: str) -> str:
 
 def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> str:
     """Why some of the input could not be read."""
-    from ingest.files.ahead import read_ahead
-    from ingest.files.progress import progress_bar
-    from leadsman.cli.piped import begun, files_in_part, kinds, on_disk
-    from leadsman.run.replay import replay
-    from sql.database.open import connect
-    from sql.schema.migrate import migrate
+    from concurrent.futures import ThreadPoolExecutor
 
-    skipped: Counter[str] = Counter()
-    with on_disk(paths) as files, progress_bar(quiet=False) as progress:
-        items = begun(read_ahead(files, cluster=settings.live().cluster, progress=progress, skipped=skipped))
-        with connect(dsn) as database:
-            migrate(database)
-            replayed, refused = replay(database, items, settings)
+    from sql.database.open import preload
+
+    preload(dsn)
+    with ThreadPoolExecutor(1) as beside:
+        making = beside.submit(_made, dsn)  # the engine needs no lock of Python's for most of it
+
+        from ingest.files.ahead import read_ahead
+        from ingest.files.progress import progress_bar
+        from leadsman.cli.piped import begun, files_in_part, kinds, on_disk
+        from leadsman.run.replay import replay
+
+        skipped: Counter[str] = Counter()
+        with on_disk(paths) as files, progress_bar(quiet=False) as progress:
+            items = begun(read_ahead(files, cluster=settings.live().cluster, progress=progress, skipped=skipped))
+            with making.result() as database:
+                replayed, refused = replay(database, items, settings)
     if refused is not None and not replayed.read:
         raise refused
     if skipped:
@@ -145,6 +150,15 @@ def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> str:
     in_part = files_in_part(replayed.in_part)
     problems = [f"{bad} pieces of the input were bad and left out, of {in_part}"] if bad else []
     return "; ".join([*problems, *([str(refused)] if refused else [])])
+
+
+def _made(dsn: str) -> Database:
+    from sql.database.open import connect
+    from sql.schema.migrate import migrate
+
+    database = connect(dsn)
+    migrate(database)
+    return database
 
 
 def _blind(database: Database, access: str) -> str:

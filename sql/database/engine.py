@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing
 from importlib import import_module
@@ -43,8 +44,9 @@ def load(target: Embedded, *, read_only: bool) -> None:
     """
     os.environ.setdefault("JE_MALLOC_CONF", ALLOCATOR)
     try:
-        with without("pyarrow"):  # only chDB's own Arrow functions need it
-            import_module("chdb.state")
+        if "chdb.state" not in sys.modules:
+            with without("pyarrow"):  # only chDB's own Arrow functions need it
+                import_module("chdb.state")
     except ImportError:
         raise EngineMissing(
             f"{target}: the embedded engine is not installed: pip install 'leadsman[embedded]', or give a server, "

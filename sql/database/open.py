@@ -184,6 +184,13 @@ class Database:
             raise translated from None
 
 
+def preload(dsn: str) -> None:
+    """Imports the engine of an embedded database, so that any thread may `connect`. Raises as `connect` does."""
+    target = parse_dsn(dsn)
+    if isinstance(target, Embedded):
+        engine.load(target, read_only=False)
+
+
 def connect(dsn: str, *, make: bool = True, read_only: bool = False) -> Database:
     """Opens the database that a DSN names (`sql.database.dsn`); its folder or database is made where it lacks.
 
