@@ -1,37 +1,26 @@
 """`leadsman look`: what is wrong, in one shot, of a cluster or of files; nothing is left behind."""
 
-import asyncio
-import webbrowser
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
-import pydantic
 
-from ingest.files.ahead import read_ahead
-from ingest.files.progress import progress_bar
 from leadsman.cli import options
-from leadsman.cli.console import out
 from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_KUBELETS, EXIT_NO_SOURCE, fail, note
-from leadsman.cli.live import live_settings, run_served, until_signal, watch_flags
-from leadsman.cli.piped import files_in_part, kinds, on_disk
-from leadsman.cli.present.report_file import save_report
-from leadsman.cli.present.story import EVERY_LINE, LINES, print_story
-from leadsman.cli.present.tables import show
-from leadsman.run.in_process import run_in_process
-from leadsman.run.permissions import reachable
-from leadsman.run.replay import replay
-from leadsman.run.settings import Settings
-from leadsman.web.reading.overview import read_spans
-from leadsman.web.reading.scope import Asked
-from leadsman.web.reading.settings import PageSettings
-from sql.database.open import Database, connect
-from sql.schema.migrate import migrate
+from leadsman.cli.given import readable_sources
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from leadsman.run.settings import Settings
+    from leadsman.web.reading.settings import PageSettings
+    from sql.database.open import Database
 
 _KUBELETS: Final = """
 SELECT
@@ -56,7 +45,7 @@ ORDER BY cluster, ts, node, kind, what
     "leadsman look --context prod -n shop --for 5m --open; "
     "kubectl get pods,nodes,events -A -o json | leadsman look -",
 )
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=options.FILE)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=options.FILE, callback=readable_sources)
 @click.option(
     "--for",
     "seconds",
@@ -83,6 +72,10 @@ def command(
     **flags: Any,
 ) -> None:
     """Print what is wrong, of the cluster of your kubeconfig, or of captures and dumps (`-` is standard input)."""
+    from leadsman.cli.live import live_settings, watch_flags
+    from leadsman.web.reading.overview import read_spans
+    from sql.database.open import connect
+
     settings = live_settings(config, watch=watch_flags(**flags))
     with _temporary(settings) as (settings, dsn):
         refused = _read(settings, dsn, paths) if paths else _watch(settings, seconds, namespace)
@@ -105,12 +98,20 @@ def command(
 @contextmanager
 def _temporary(settings: Settings) -> Iterator[tuple[Settings, str]]:
     """The settings with a database of its own, which goes with the block."""
+    from tempfile import TemporaryDirectory
+
+    import pydantic
+
     with TemporaryDirectory(prefix="leadsman-") as folder:
         dsn = f"chdb://{folder}/db"
         yield settings.model_copy(update={"db": pydantic.SecretStr(dsn)}), dsn
 
 
 def _watch(settings: Settings, seconds: float, namespace: str) -> str:
+    from leadsman.cli.live import run_served, until_signal
+    from leadsman.run.in_process import run_in_process
+    from leadsman.run.permissions import reachable
+
     async def look(stop: asyncio.Event) -> None:
         watch = await reachable(settings.live(), namespace)
         await run_in_process(
@@ -123,12 +124,24 @@ def _watch(settings: Settings, seconds: float, namespace: str) -> str:
 
 def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> str:
     """Why some of the input could not be read."""
-    with connect(dsn) as database:
-        migrate(database)
+    from concurrent.futures import ThreadPoolExecutor
+
+    from sql.database.open import preload
+
+    preload(dsn)
+    with ThreadPoolExecutor(1) as beside:
+        making = beside.submit(_made, dsn)  # the engine needs no lock of Python's for most of it
+
+        from ingest.files.ahead import read_ahead
+        from ingest.files.progress import progress_bar
+        from leadsman.cli.piped import begun, files_in_part, kinds, on_disk
+        from leadsman.run.replay import replay
+
         skipped: Counter[str] = Counter()
         with on_disk(paths) as files, progress_bar(quiet=False) as progress:
-            items = read_ahead(files, cluster=settings.live().cluster, progress=progress, skipped=skipped)
-            replayed, refused = replay(database, items, settings)
+            items = begun(read_ahead(files, cluster=settings.live().cluster, progress=progress, skipped=skipped))
+            with making.result() as database:
+                replayed, refused = replay(database, items, settings)
     if refused is not None and not replayed.read:
         raise refused
     if skipped:
@@ -137,6 +150,15 @@ def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> str:
     in_part = files_in_part(replayed.in_part)
     problems = [f"{bad} pieces of the input were bad and left out, of {in_part}"] if bad else []
     return "; ".join([*problems, *([str(refused)] if refused else [])])
+
+
+def _made(dsn: str) -> Database:
+    from sql.database.open import connect
+    from sql.schema.migrate import migrate
+
+    database = connect(dsn)
+    migrate(database)
+    return database
 
 
 def _blind(database: Database, access: str) -> str:
@@ -148,6 +170,11 @@ def _blind(database: Database, access: str) -> str:
 
 
 def _print(database: Database, form: str, namespace: str) -> None:
+    from leadsman.cli.console import out
+    from leadsman.cli.present.story import EVERY_LINE, LINES, print_story
+    from leadsman.cli.present.tables import show
+    from leadsman.web.reading.overview import read_spans
+
     if form in options.FOR_PEOPLE:
         lines = LINES if form == "table" else EVERY_LINE
         print_story(database, [span.cluster for span in read_spans(database)], out, None, lines, namespace)
@@ -156,6 +183,11 @@ def _print(database: Database, form: str, namespace: str) -> None:
 
 
 def _write(database: Database, file: Path, settings: PageSettings, *, open_: bool) -> None:
+    import webbrowser
+
+    from leadsman.cli.present.report_file import save_report
+    from leadsman.web.reading.scope import Asked
+
     save_report(database, file, Asked(), settings)
     note(f"{file}: the report")
     if open_ and not webbrowser.open(file.absolute().as_uri()):

@@ -24,6 +24,10 @@ class DatabaseHeld(DatabaseError):
     """Another process has the embedded database's folder open; one process at a time can."""
 
 
+class DiskFull(DatabaseError):
+    """The disk of the database has less free space than a writer needs."""
+
+
 class DatabaseUnreachable(DatabaseError):
     """The server does not answer, or refuses the user."""
 
@@ -57,6 +61,10 @@ class SchemaError(DatabaseError):
 
 class SchemaNewer(SchemaError):
     """The database was migrated by a newer Leadsman."""
+
+
+class SchemaUnreleased(SchemaError):
+    """A development version made the database, before the first release."""
 
 
 class SchemaOlder(SchemaError):

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, cast
 
 from sql.database import engine
-from sql.database.dsn import Embedded, Target, parse_dsn
+from sql.database.dsn import Embedded, Target, existing, parse_dsn
 from sql.database.errors import DatabaseError, QueryCancelled, QueryFailed
 from sql.database.replicated import everywhere
 from sql.database.stop import KILL, Stop
@@ -99,6 +99,21 @@ class Database:
             finally:
                 self._client.database = self.name
 
+    @contextmanager
+    def unsynced(self) -> Iterator[None]:
+        """A block in which the embedded engine does not wait until the disk has a definition.
+
+        It is for definitions that can be made anew after a power loss. A server decides itself.
+        """
+        if not self.embedded:
+            yield
+            return
+        self.command("SET fsync_metadata = 0")
+        try:
+            yield
+        finally:
+            self.command("SET fsync_metadata = 1")
+
     def query(
         self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None
     ) -> Result:
@@ -169,15 +184,20 @@ class Database:
             raise translated from None
 
 
+def preload(dsn: str) -> None:
+    """Imports the engine of an embedded database, so that any thread may `connect`. Raises as `connect` does."""
+    target = parse_dsn(dsn)
+    if isinstance(target, Embedded):
+        engine.load(target, read_only=False)
+
+
 def connect(dsn: str, *, make: bool = True, read_only: bool = False) -> Database:
     """Opens the database that a DSN names (`sql.database.dsn`); its folder or database is made where it lacks.
 
     With `make` false a folder that lacks is an error; with `read_only` nothing is made, and the engine refuses
     whatever writes. Raises BadDsn, DatabaseHeld, DatabaseUnreachable, or another DatabaseError.
     """
-    target = parse_dsn(dsn)
-    if isinstance(target, Embedded) and not make and not target.folder.is_dir():
-        raise DatabaseError(f"{target}: there is no database yet. leadsman replay PATH --db {target} makes one")
+    target = parse_dsn(dsn) if make else existing(dsn)
     return _opened(target, read_only=read_only)
 
 
@@ -186,7 +206,7 @@ def _opened(target: Target, *, read_only: bool) -> Database:
         from sql.database import client  # noqa: PLC0415 - as below
 
         return Database(client.server(target, read_only=read_only), target, client.translated)
-    engine.load(target)
+    engine.load(target, read_only=read_only)
     with ThreadPoolExecutor(1) as meanwhile:
         starting = meanwhile.submit(engine.started, target, read_only=read_only)
         from sql.database import client  # noqa: PLC0415 - which takes as long as the engine to start

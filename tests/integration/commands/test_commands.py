@@ -177,7 +177,7 @@ def test_inspect_tells_what_a_capture_holds_and_writes_nothing(tmp_path: Path) -
 
 def test_migrating_again_applies_nothing_and_sets_how_long_samples_stay(tmp_path: Path) -> None:
     first = succeeds("migrate", db=tmp_path / "db")
-    assert first.startswith("applied 0001_create_nodes\n")
+    assert first.startswith("applied 0001_baseline\n")
     again = succeeds("migrate", "--keep-samples-days", "14", "--keep-rollups-days", "0", db=tmp_path / "db")
     assert again.splitlines() == [
         "nothing to apply",

@@ -45,7 +45,7 @@ def test_no_line_is_wider_and_no_heading_is_folded(
     query: SavedQuery, columns: int, asked: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = query.name
-    monkeypatch.setattr("leadsman.cli.query.existing_database", lambda _dsn, **_: _same(asked))
+    monkeypatch.setattr("leadsman.cli.database.existing_database", lambda _dsn, **_: _same(asked))
     shown = CliRunner().invoke(app, ["query", name], env={"COLUMNS": str(columns)}, catch_exceptions=False)
     assert shown.exit_code == 0
     first, *rest = shown.stdout.splitlines()
