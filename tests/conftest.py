@@ -3,15 +3,31 @@
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["components.database", "components.fixtures"]
+from sql.database.open import connect
+
+pytest_plugins = ["components.database", "components.demo", "components.fixtures"]
 
 # how long an example takes is that of a machine which others use too
 settings.register_profile("shared", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
 
 
+DATABASES = frozenset({"migrated_folder", "demo_folder"})
+"""Fixtures that make a database."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of a group share a machine's one kubelet, or a broker: `make test` runs these in one process."""
+    """Tests of a group share a machine's one kubelet, or a broker: `make test` runs these in one process.
+
+    Tests that may open the embedded engine are marked for it: `make quick` runs the others.
+    """
+    from components import command  # noqa: PLC0415 - pytest imports its plugins itself, to rewrite their assertions
+
+    openers = (connect, command.leadsman, command.succeeds, command.start, command.leadsman_process)
     for item in items:
+        assert isinstance(item, pytest.Function)
+        used = map(id, vars(item.module).values())
+        if not DATABASES.isdisjoint(item.fixturenames) or not {*map(id, openers)}.isdisjoint(used):
+            item.add_marker("engine")
         if item.get_closest_marker("xdist_group") is not None:
             item.add_marker("components")

@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from components.command import COMMAND, ENVIRONMENT, succeeds
 from leadsman.cli.main import app
-from paths import EXAMPLES, LATE_JOINERS, NODE_PRESSURE, ROOT
+from paths import EXAMPLES, ROOT
 
 CONTEXT: Final = click.Context(app, **app.context_settings)
 LIVE: Final = frozenset(
@@ -54,12 +55,12 @@ RUN: Final = [each for each in ALL if not OWN.search(each) and not LIVE & set(ea
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, demo_folder: Path) -> Path:
     """A checkout after `make demo`, as far as the examples see it."""
     made = tmp_path_factory.mktemp("examples")
     (made / "examples").symlink_to(EXAMPLES)
     (made / "leadsman.yaml").write_text(succeeds("config", "init", "-"))
-    succeeds("replay", "-q", NODE_PRESSURE, LATE_JOINERS, db=made / "leadsman-db")
+    shutil.copytree(demo_folder, made / "leadsman-db", symlinks=True)
     return made
 
 
