@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 from click.testing import CliRunner
 
-from components.database import SHARED
+from components.database import KEPT
 from components.processes import Process
 from leadsman.cli import console
 from leadsman.cli.main import app
@@ -44,7 +44,7 @@ def leadsman(*arguments: object, db: Path | str | None = None, cwd: Path | None 
 
 def in_a_process(*arguments: object, db: Path | str | None = None, cwd: Path | None = None) -> Done:
     """The same, always as a process of its own."""
-    SHARED.refuse_unmarked()
+    KEPT.refuse_unmarked()
     done = subprocess.run(
         [COMMAND, *map(str, arguments)],
         check=False,
@@ -75,7 +75,7 @@ def _environment(db: Path | str | None) -> dict[str, str]:
 
 def start(*arguments: object, db: Path | str) -> "subprocess.Popen[str]":
     """Begin the command, for one that is ended from outside."""
-    SHARED.refuse_unmarked()
+    KEPT.refuse_unmarked()
     with _interruptible():
         return subprocess.Popen(
             [COMMAND, *map(str, arguments)],
@@ -91,7 +91,7 @@ def leadsman_process(
     command: str, *arguments: str, folder: Path, name: str = "", environment: Mapping[str, str] | None = None
 ) -> Process:
     """A command that runs until it is stopped, not started; the log in `folder` has its name, or the command's."""
-    SHARED.refuse_unmarked()
+    KEPT.refuse_unmarked()
     name = name or command
     return Process(name, [COMMAND, command, *arguments], folder / f"{name}.log", environment)
 

@@ -1,15 +1,15 @@
 """A migrated embedded database, empty for each test: one engine a process, whose tables are emptied after each."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 
-from sql.database import engine
-from sql.database.dsn import Embedded
+import sql.database.open
+from sql.database.dsn import Embedded, Target
 from sql.database.open import Database, connect
 from sql.database.quoting import quoted
 from sql.schema.migrate import migrate
@@ -18,40 +18,27 @@ EmptyDatabase: TypeAlias = Callable[[], AbstractContextManager[Database]]
 UNMARKED = "this test opens the embedded engine: mark it `engine`, so that `make quick` can do without"
 
 
-class SharedEngine:
-    """The engine of the tests that want an empty database. It is closed when another folder is opened here."""
+class KeptEngine:
+    """An engine that stays open from one test to the next, until another one is started in this process.
+
+    To start one takes twenty times as long as another connection to it.
+    """
 
     def __init__(self) -> None:
-        self.busy = False
         self.allowed = True
-        self._keeper: Database | None = None
-        self._schema: Mapping[str, int] = {}
-        self._migrations = 0
+        self._kept: Database | None = None
+        self._as: tuple[str, bool] | None = None
 
-    def open(self, migrated: Path, folder: Path) -> None:
-        """Have it run over a copy of the migrated folder; nothing where it does."""
-        if self._keeper is None:
-            if not folder.exists():
-                shutil.copytree(migrated, folder, symlinks=True)
-            self._keeper = connect(f"chdb://{folder}")
-            self._schema = _schema(folder)
-            self._migrations = _filled(self._keeper)["schema_migrations"]
+    def keep(self, folder: Path, *, read_only: bool = False) -> None:
+        """Start the engine over a folder, where it is not kept yet."""
+        wanted = f"chdb://{folder}", read_only
+        if self._as != wanted:
+            self._kept, self._as = connect(wanted[0], make=not read_only, read_only=read_only), wanted
 
-    def empty(self, folder: Path) -> None:
-        """Leave no row. A schema that a test changed goes with its folder."""
-        assert self._keeper is not None
-        filled = dict(_filled(self._keeper))
-        if filled.pop("schema_migrations", 0) != self._migrations or _schema(folder) != self._schema:
-            self.close()
-            shutil.rmtree(folder)
-            return
-        for table in filled:
-            self._keeper.command(f"TRUNCATE TABLE {quoted(table)}")
-
-    def make_way(self, target: Embedded) -> None:
-        """A process has one folder open; that of no test gives way to the one that is wanted."""
+    def make_way(self, target: Target, *, read_only: bool) -> None:
+        """A process has one folder open, and in one way: what is kept gives way to another."""
         self.refuse_unmarked()
-        if not self.busy and self._keeper is not None and str(target) != str(self._keeper):
+        if self._as != (str(target), read_only):
             self.close()
 
     def refuse_unmarked(self) -> None:
@@ -60,32 +47,33 @@ class SharedEngine:
             pytest.fail(UNMARKED)
 
     def close(self) -> None:
-        if self._keeper is not None:
-            self._keeper.close()
-            self._keeper = None
+        """Keep none, so that another process can have the folder."""
+        kept, self._kept, self._as = self._kept, None, None
+        if kept is not None:
+            kept.close()
 
 
-SHARED = SharedEngine()
+KEPT = KeptEngine()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    SHARED.allowed = item.get_closest_marker("engine") is not None
+    KEPT.allowed = item.get_closest_marker("engine") is not None
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _shared_engine() -> Iterator[None]:
-    """Every opening of an engine in this process asks the shared one first."""
-    load = engine.load
+def _asked_before_an_engine_starts() -> Iterator[None]:
+    opened = sql.database.open._opened
 
-    def loading(target: Embedded) -> None:
-        SHARED.make_way(target)
-        load(target)
+    def opening(target: Target, *, read_only: bool) -> Database:
+        if isinstance(target, Embedded):
+            KEPT.make_way(target, read_only=read_only)
+        return opened(target, read_only=read_only)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(engine, "load", loading)
+        patched.setattr(sql.database.open, "_opened", opening)
         yield
-        SHARED.close()
+        KEPT.close()
 
 
 @pytest.fixture(scope="session")
@@ -104,14 +92,22 @@ def empty_database(migrated_folder: Path, tmp_path_factory: pytest.TempPathFacto
 
     @contextmanager
     def opened() -> Iterator[Database]:
-        SHARED.open(migrated_folder, folder)
-        SHARED.busy = True
+        if not folder.exists():
+            shutil.copytree(migrated_folder, folder, symlinks=True)
+        KEPT.keep(folder)
+        schema = _schema(folder)
         try:
             with connect(f"chdb://{folder}") as db:
+                migrations = _filled(db)
                 yield db
         finally:
-            SHARED.empty(folder)
-            SHARED.busy = False
+            with connect(f"chdb://{folder}") as db:
+                filled = _filled(db)
+                for table in filled.keys() - migrations.keys():
+                    db.command(f"TRUNCATE TABLE {quoted(table)}")
+            if filled | migrations != filled or _schema(folder) != schema:
+                KEPT.close()
+                shutil.rmtree(folder)
 
     return opened
 
@@ -124,7 +120,7 @@ def database(empty_database: EmptyDatabase) -> Iterator[Database]:
 
 
 def _filled(db: Database) -> dict[str, int]:
-    """How many rows each table has that has any."""
+    """How many rows each table has that has any: of a migrated database only that of the migrations."""
     sql = "SELECT name, total_rows FROM system.tables WHERE database = currentDatabase() AND total_rows > 0"
     return dict(db.query(sql).rows)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from components.database import KEPT
 from components.rows import row, store
 from sql.database.errors import QueryFailed
 from sql.database.open import Database, connect
@@ -29,23 +30,18 @@ def folder(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     return folder
 
 
-def opened(folder: Path) -> Database:
-    return connect(f"chdb://{folder}", make=False, read_only=True)
+@pytest.fixture
+def reader(folder: Path) -> Iterator[Database]:
+    KEPT.keep(folder, read_only=True)
+    with connect(f"chdb://{folder}", make=False, read_only=True) as db:
+        yield db
 
 
 @pytest.fixture(scope="module")
-def before(folder: Path) -> Iterator[list[TableDigest]]:
-    """The digest before anything is asked; the engine stays open meanwhile, for it takes longer than a question."""
-    with opened(folder) as db:
-        yield digest(db)
-
-
-@pytest.fixture
-def reader(folder: Path, before: list[TableDigest]) -> Iterator[Database]:
-    """A connection of its own."""
-    assert before
-    with opened(folder) as db:
-        yield db
+def before(folder: Path) -> list[TableDigest]:
+    """Before anything is asked."""
+    with connect(f"chdb://{folder}", make=False, read_only=True) as db:
+        return digest(db)
 
 
 @pytest.fixture
