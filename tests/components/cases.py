@@ -24,7 +24,7 @@ class Cases:
     def add(self, *rows: Row) -> str:
         """The name of a cluster that holds these rows and nothing else."""
         cluster = f"case-{len(self._rows)}"
-        self._rows[cluster] = [each._replace(cluster=cluster) for each in rows]
+        self._rows[cluster] = [each._replace(cluster=cluster) for each in rows]  # type: ignore[attr-defined] # each is a NamedTuple
         return cluster
 
     def told(self, empty_database: EmptyDatabase, sql: str) -> Told:

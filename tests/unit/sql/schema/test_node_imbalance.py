@@ -124,7 +124,7 @@ def failed(minutes: float, uid: str = "u-p") -> NodeEvent:
 
 
 def later(minutes: float) -> list[Row]:
-    return [each._replace(ts=after(minutes)) for each in node("n", 1)]
+    return [each._replace(ts=after(minutes)) for each in node("n", 1)]  # type: ignore[attr-defined]
 
 
 CASES = Cases()
