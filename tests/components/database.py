@@ -127,5 +127,6 @@ def _filled(db: Database) -> dict[str, int]:
 
 def _schema(folder: Path) -> dict[str, int]:
     """When each table, view and database was defined: a file each."""
-    databases = [each for each in (folder / "metadata").iterdir() if each.is_dir()]
-    return {str(file): file.stat().st_mtime_ns for each in databases for file in each.iterdir()}
+    databases = list((folder / "metadata").iterdir())
+    defined = (file for each in databases if each.is_dir() for file in each.iterdir())
+    return {str(file): file.lstat().st_mtime_ns for file in (*databases, *defined)}
