@@ -1,11 +1,15 @@
 """Fixtures of every test: the real components, and a migrated database; and the time that property tests may take."""
 
+from functools import cache
+from types import ModuleType
 from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["components.database", "components.fixtures", "components.progress"]
+from sql.database.open import connect
+
+pytest_plugins = ["components.database", "components.demo", "components.fixtures", "components.progress"]
 
 # how long an example takes is that of a machine which others use too
 settings.register_profile("shared", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -15,15 +19,39 @@ ONE_A_MACHINE: Final = "kubelet"
 """Two kubelets would meet in the machine's cgroups, and each would see the memory that the other's pods take."""
 TOGETHER: Final = frozenset({"cluster"})
 """Components that cost more to start than their tests save beside each other."""
+DATABASES: Final = frozenset({"migrated_folder", "demo_folder"})
+"""Fixtures that make a database."""
+IN_MEMORY: Final = frozenset({"unit", "contract", "scenarios", "fuzz"})
+"""Rooms whose tests call functions; those of others run programs."""
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Put the tests of one component, or of one file, into a group that runs in one process, beside other groups."""
+    """Mark the tests that may open the engine, and put those with components into groups.
+
+    A group, the tests of one component or of one file, runs in one process, beside other groups.
+    """
+    assert isinstance(item, pytest.Function)
     if (marker := item.get_closest_marker("components")) is not None:
         item.add_marker(pytest.mark.xdist_group(_group(item, *marker.args)))
+    if _may_open_the_engine(item):
+        item.add_marker("engine")
 
 
-def _group(item: pytest.Item, component: str) -> str:
-    if "real_node" in getattr(item, "fixturenames", ()):
+def _group(item: pytest.Function, component: str) -> str:
+    if "real_node" in item.fixturenames:
         return ONE_A_MACHINE
     return component if component in TOGETHER else f"{component}:{item.path.stem.removeprefix('test_')}"
+
+
+def _may_open_the_engine(item: pytest.Function) -> bool:
+    if not DATABASES.isdisjoint(item.fixturenames) or item.nodeid.split("/")[1] not in IN_MEMORY:
+        return True
+    return _has_an_opener(item.module)
+
+
+@cache
+def _has_an_opener(module: ModuleType) -> bool:
+    from components import command  # noqa: PLC0415 - pytest imports its plugins itself, to rewrite their assertions
+
+    openers = (connect, command.leadsman, command.succeeds, command.start, command.leadsman_process)
+    return not {*map(id, openers)}.isdisjoint(map(id, vars(module).values()))

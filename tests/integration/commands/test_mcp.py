@@ -15,16 +15,13 @@ from mcp_types import TextContent
 
 from components.command import leadsman, start, succeeds
 from leadsman.web.site.access import FREE_GUESSES
-from paths import LATE_JOINERS, NODE_PRESSURE
 
 TOKEN = "0123456789abcdef0123"  # noqa: S105 - of this test
 
 
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("mcp") / "db"
-    succeeds("replay", NODE_PRESSURE, LATE_JOINERS, "--quiet", db=folder)
-    return folder
+@pytest.fixture
+def database(demo_folder: Path) -> Path:
+    return demo_folder
 
 
 @asynccontextmanager

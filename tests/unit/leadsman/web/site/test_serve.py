@@ -16,6 +16,7 @@ import pytest_asyncio
 from aiohttp.test_utils import TestClient, TestServer
 from click.testing import CliRunner
 
+from components.database import KEPT
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.cli.main import app
 from leadsman.web.site.access import FREE_GUESSES
@@ -51,6 +52,7 @@ def folder(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture
 def read_only(folder: Path) -> Iterator[Database]:
+    KEPT.keep(folder, read_only=True)
     with connect(f"chdb://{folder}", make=False, read_only=True) as db:
         yield db
 
