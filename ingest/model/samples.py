@@ -99,6 +99,9 @@ class PodColumns(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     io_psi_full_avg10_percent: list[float | None]
     volumes: list[str] = []
 
+    def __post_init__(self) -> None:
+        check_columns(self)
+
 
 class PodUsages(msgspec.Struct, frozen=True, gc=False):
     """Of the pods of one sample what an analytic reads: their names, and what evicts them in their order
@@ -117,6 +120,16 @@ class PodUsages(msgspec.Struct, frozen=True, gc=False):
     volumes_inodes_used: list[Count]
     processes: list[Count | None]
     volumes: list[str] = []
+
+    def __post_init__(self) -> None:
+        check_columns(self)
+
+
+def check_columns(pods: PodColumns | PodUsages) -> None:
+    """Raises ValueError where columns are not of one length; an older version has no `volumes`."""
+    lengths = {len(getattr(pods, name)) for name in pods.__struct_fields__[:-1]}
+    if len(lengths) > 1 or len(pods.volumes) not in {0, *lengths}:
+        raise ValueError("columns of pods are not of one length")
 
 
 USAGES: Final = PodUsages.__struct_fields__[3:-1]
