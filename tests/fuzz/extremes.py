@@ -2,7 +2,6 @@
 refuses may keep a reducer, an alert, a state's encoding or a table from going on.
 """
 
-import copy
 import random
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
@@ -103,16 +102,17 @@ def _a_minute_later(value: bytes) -> bytes:
 
 
 def _changed(value: bytes, field: int, extreme: int) -> bytes:
-    """With another value in one field, as JSON; the same where that is a part that it lacks and that needs more."""
+    """With another value in one field, or in all fields of its type, as JSON."""
     document = msgspec.json.decode(value)
     try:
         record = decode_record(value)
     except UNDECODABLE:
         return value
     leaves = list(_leaves(type(record), document, ()))
-    leaf = leaves[field % len(leaves)]
-    document = copy.deepcopy(document)
-    _put(document, leaf.path, leaf.values[extreme % len(leaf.values)])
+    every, field = divmod(field, len(leaves))
+    chosen = leaves[field]
+    for leaf in [each for each in leaves if each.values == chosen.values] if every % 2 else [chosen]:
+        _put(document, leaf.path, chosen.values[extreme % len(chosen.values)])
     return msgspec.json.encode(document)
 
 
