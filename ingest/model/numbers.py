@@ -29,19 +29,23 @@ def within_int64(value: int) -> int:
 
 
 def storable(value: Any) -> Any:
-    """The same with each number beyond 64 bits the nearest that fits, and half of a surrogate pair a question mark."""
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return within_int64(value)
-    if isinstance(value, str):
-        return value.encode(errors="replace").decode()
-    if isinstance(value, msgspec.Struct):
-        return type(value)(**{name: storable(getattr(value, name)) for name in value.__struct_fields__})
-    if isinstance(value, dict):
-        return {storable(name): storable(each) for name, each in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(storable, value))
-    if isinstance(value, list | tuple | set | frozenset):
-        return type(value)(map(storable, value))
-    return value
+    """The same with of each number beyond 64 bits the nearest that fits, and of half a surrogate pair a `?`."""
+    found: Any
+    match value:
+        case bool():
+            found = value
+        case int():
+            found = within_int64(value)
+        case str():
+            found = value.encode(errors="replace").decode()
+        case msgspec.Struct():
+            found = type(value)(**{name: storable(getattr(value, name)) for name in value.__struct_fields__})
+        case dict():
+            found = {storable(name): storable(each) for name, each in value.items()}
+        case tuple() if hasattr(value, "_fields"):
+            found = type(value)(*map(storable, value))
+        case list() | tuple() | set() | frozenset():
+            found = type(value)(map(storable, value))
+        case _:
+            found = value
+    return found

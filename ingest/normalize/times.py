@@ -25,7 +25,7 @@ BEHIND: Final = timedelta(days=20 * 366)
 EVENTS_BEHIND: Final = timedelta(days=366)
 """An API server keeps Events for an hour, some for weeks; a month of them is a part of a table."""
 _NEVER: Final = frozenset({datetime(1, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC)})
-"""How Go and kubelets write that something has not happened: no more than that is known then, and nothing is wrong."""
+"""How Go and kubelets write that something has not happened: nothing is wrong then."""
 _KEPT: Final = "deletion_timestamp"
 
 R = TypeVar("R", bound=Record)
@@ -41,11 +41,11 @@ class _Around(NamedTuple):
 
 
 _Visit: TypeAlias = Callable[[Any, _Around], Any]
-"""Gives the same value where nothing in it changes."""
+"""Gives the same value where nothing changes."""
 
 
 def with_possible_times(record: R) -> tuple[R, BadRecord | None]:
-    """The record without times that are impossible around its observation; why, where one is no way to write never."""
+    """The record without times that are impossible around its observation; and which, but for those of _NEVER."""
     visit = _visitor(type(record))
     if visit is None:
         return record, None

@@ -48,7 +48,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def encoded(state: object) -> bytes:
-    """A state, or a part of it, as msgpack. What was computed can be wider than 64 bits, and is the nearest that fits."""
+    """A state, or a part of it, as msgpack; of a number beyond 64 bits that was computed the nearest that fits."""
     try:
         return _encode(state)
     except (OverflowError, UnicodeEncodeError):

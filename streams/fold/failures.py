@@ -28,7 +28,7 @@ _LONGEST: Final = 1000
 
 
 def twice(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What a pure function gives; where it raises, it is asked once more, so that nothing that passes buries a record.
+    """What a pure function gives; where it raises, it is asked once more: what passes is no fault of a record.
 
     Raises ReducerFailed, and as they are BadRecord and errors of the machine.
     """
@@ -36,7 +36,7 @@ def twice(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
         return act(*args, **kwargs)
     except (BadRecord, *_OF_THE_MACHINE):
         raise
-    except Exception:  # noqa: BLE001  # which of them, the second time shows
+    except Exception:  # noqa: BLE001, S110  # the second time tells
         pass
     try:
         return act(*args, **kwargs)

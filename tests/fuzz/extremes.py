@@ -4,6 +4,7 @@ refuses may keep a reducer, an alert, a state's encoding or a table from going o
 
 import random
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
 from types import NoneType, UnionType
@@ -28,17 +29,20 @@ AROUND: Final = 24
 CHANGES: Final = 6
 _BYTES: Final = 5
 """Of a change: which record, which field (two), which value (two)."""
-_INTEGERS: Final = (0, 1, -1, 2, 100, 2**31 - 1, -(2**31), 2**53, 2**62, 2**63 - 1, -(2**63), 2**63, 2**64, -(2**63) - 1)
 _EXTREMES: Final[dict[Any, tuple[Any, ...]]] = {
     bool: (False, True),
-    int: _INTEGERS,
+    int: (0, 1, -1, 2, 100, 2**31 - 1, -(2**31), 2**53, 2**62, 2**63 - 1, -(2**63), 2**63, 2**64, -(2**63) - 1),
     float: (0.0, -0.0, -1.0, 5e-324, 1e-9, 1.7e308, -1.7e308, 1e18, 100.0),
-    str: ("", "x", "0", "-1", "9223372036854775807", "-9223372036854775808", "1e308", "8Ei", "1n", "100%", "-5%", "99999h")
-    + ("0-65535", "n" * 300, "\N{NULL}", "\N{RIGHT-TO-LEFT OVERRIDE}", "True", "False", "DELETED"),
-    datetime: ("0001-01-01T00:00:00Z", "0001-01-01T00:00:01Z", "1900-01-01T00:00:00+23:59", "1970-01-01T00:00:00Z")
-    + ("2014-01-01T00:00:00Z", "2025-11-22T00:00:00Z", "2026-11-21T04:17:07", "2026-11-21T04:17:07.123456Z")
-    + ("2026-11-22T00:00:00Z", "2027-01-01T00:00:00Z", "2199-12-31T23:59:59Z", "2262-04-12T00:00:00Z")
-    + ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59-23:59"),
+    str: (
+        *("", "x", "0", "-1", "9223372036854775807", "-9223372036854775808", "1e308", "8Ei", "1n", "100%", "-5%"),
+        *("99999h", "0-65535", "n" * 300, "\N{NULL}", "\N{RIGHT-TO-LEFT OVERRIDE}", "True", "False", "DELETED"),
+    ),
+    datetime: (
+        *("0001-01-01T00:00:00Z", "0001-01-01T00:00:01Z", "1900-01-01T00:00:00+23:59", "1970-01-01T00:00:00Z"),
+        *("2014-01-01T00:00:00Z", "2025-11-22T00:00:00Z", "2026-11-21T04:17:07", "2026-11-21T04:17:07.123456Z"),
+        *("2026-11-22T00:00:00Z", "2027-01-01T00:00:00Z", "2199-12-31T23:59:59Z", "2262-04-12T00:00:00Z"),
+        *("9999-12-31T23:59:59Z", "9999-12-31T23:59:59-23:59"),
+    ),
 }
 
 
@@ -83,7 +87,7 @@ def check_extremes(data: bytes) -> None:
             continue  # it is a dead letter
         _fold(record, logs)
     for log in logs.values():
-        STATES.decode(STATES.encode(log))
+        assert STATES.decode(STATES.encode(log)).states.keys() == log.states.keys()
 
 
 def _fold(record: AnyRecord, logs: dict[tuple[str, str], LogState]) -> None:
@@ -112,35 +116,44 @@ def _changed(value: bytes, field: int, extreme: int) -> bytes:
     every, field = divmod(field, len(leaves))
     chosen = leaves[field]
     for leaf in [each for each in leaves if each.values == chosen.values] if every % 2 else [chosen]:
-        _put(document, leaf.path, chosen.values[extreme % len(chosen.values)])
+        with suppress(LookupError, TypeError):  # what it lies in was taken away
+            _put(document, leaf.path, chosen.values[extreme % len(chosen.values)])
     return msgspec.json.encode(document)
 
 
 def _leaves(hint: Any, value: Any, path: tuple[Any, ...]) -> Iterator[_Leaf]:
-    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-        hints = get_type_hints(hint)
-        is_list = hint.__struct_config__.array_like
-        for index, field in enumerate(msgspec.structs.fields(hint)):
-            key = index if is_list else field.encode_name
-            inner = value[key] if (is_list and len(value or ()) > index) or (value and not is_list and key in value) else None
-            if not is_list or inner is not None:
-                yield from _leaves(hints[field.name], inner, (*path, key))
-    elif get_origin(hint) in {Union, UnionType}:
-        arguments = [each for each in get_args(hint) if each is not NoneType]
+    """Of a value of a type, or of what could be there where it is None."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint in _EXTREMES:
+        yield _Leaf(path, _EXTREMES[hint])
+    elif origin in {Union, UnionType}:
         for each in arguments:
             yield from _leaves(each, value, path)
-        if len(arguments) < len(get_args(hint)):
-            yield _Leaf(path, (None,))
-    elif get_origin(hint) is dict:
-        key_type, inner_type = get_args(hint)
-        for key in sorted(value or {})[:2] or (["1"] if key_type is int else ["memory.available"]):
-            yield from _leaves(inner_type, (value or {}).get(key), (*path, key))
+    elif hint is NoneType:
+        yield _Leaf(path, (None,))
+    else:
+        if origin in {list, tuple}:
+            yield _Leaf(path, ([],))
+        for key, inner, part in _parts(hint, value):
+            yield from _leaves(inner, part, (*path, key))
+
+
+def _parts(hint: Any, value: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Keys or indexes, what is there by its type, and what is there."""
+    arguments = get_args(hint)
+    if get_origin(hint) is dict:
+        for key in sorted(value or {})[:2] or (["1"] if arguments[0] is int else ["memory.available"]):
+            yield key, arguments[1], (value or {}).get(key)
     elif get_origin(hint) in {list, tuple}:
-        yield _Leaf(path, ([],))
         for index in range(min(2, len(value or ()))):
-            yield from _leaves(get_args(hint)[0], value[index], (*path, index))
-    elif hint in _EXTREMES:
-        yield _Leaf(path, _EXTREMES[hint])
+            yield index, arguments[0], value[index]
+    elif isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        hints, is_list = get_type_hints(hint), hint.__struct_config__.array_like
+        for index, field in enumerate(msgspec.structs.fields(hint)):
+            if not is_list:
+                yield field.encode_name, hints[field.name], (value or {}).get(field.encode_name)
+            elif index < len(value or ()):
+                yield index, hints[field.name], value[index]
 
 
 def _put(document: Any, path: tuple[Any, ...], value: Any) -> None:

@@ -88,9 +88,7 @@ def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(pipeline: Pipeli
     assert pipeline.digest() == embedded_digest(everything, http.dsn("killed")), f"LEADSMAN_SEED={SEED}"
 
 
-def test_a_worker_without_memory_ends_and_loses_nothing(
-    pipeline: Pipeline, expected: list[TableDigest]
-) -> None:
+def test_a_worker_without_memory_ends_and_loses_nothing(pipeline: Pipeline, expected: list[TableDigest]) -> None:
     pipeline.part("land", "0").start()
     broken = pipeline.part("work", "0", **{FAULT: "raising"})
     broken.start()

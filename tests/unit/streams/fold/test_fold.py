@@ -158,7 +158,7 @@ def test_what_a_reducer_raises_once_costs_nothing() -> None:
 
 
 def test_a_state_that_cannot_expire_stays_and_its_log_goes_on() -> None:
-    def fail(state: Count, watermark: datetime) -> tuple[Count, Sequence[Output]]:
+    def fail(_: Count, watermark: datetime) -> tuple[Count, Sequence[Output]]:
         raise OverflowError(watermark)
 
     log = LogState()

@@ -1,9 +1,9 @@
-"""One object stops nothing: whoever may create an Event in a namespace of their own, or is a kubelet, writes anything."""
+"""One object stops nothing: who may create Events in a namespace of their own, or is a kubelet, writes anything."""
 
 import gzip
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any
 
@@ -121,8 +121,7 @@ def test_an_item_is_encoded_for_another_process_whatever_its_numbers(path: tuple
 
 
 def test_poison_between_real_observations_changes_no_other_row() -> None:
-    lines = [json.loads(line) for line in gzip.open(NODE_PRESSURE)]
-    lines = lines[:300]
+    lines = [json.loads(line) for line in gzip.decompress(NODE_PRESSURE.read_bytes()).splitlines()[:300]]
     at, cluster = lines[150]["ts"], lines[0]["cluster"]
     poison = dated(1, "FailedScheduling", NO_CPU, eventTime="0001-01-01T00:00:01Z") | {"ts": at, "cluster": cluster}
     poison["object"]["source"] = {"component": "default-scheduler"}
@@ -138,7 +137,7 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 def failing(on: type[Record], log: str = "node") -> Reducer[Seen]:
-    def step(state: Seen, record: Record) -> tuple[Seen, Sequence[Output]]:
+    def step(_: Seen, record: Record) -> tuple[Seen, Sequence[Output]]:
         raise ZeroDivisionError(type(record).__name__)
 
     return Reducer("failing", 1, log, (on,), Seen, step)  # type: ignore[arg-type]  # a literal
@@ -147,7 +146,9 @@ def failing(on: type[Record], log: str = "node") -> Reducer[Seen]:
 def test_what_a_reducer_fails_on_is_a_dead_letter_and_a_later_run_goes_on() -> None:
     lines = [event(f"12:0{minute}:00", f"e{minute}", "Rebooted", "x", node="n") for minute in range(4)]
     database, report = replayed(*lines[:2], reducers=[failing(EventRecord), *REDUCERS])
-    again = Replay([failing(EventRecord), *REDUCERS], database, database.checkpoints).run(map(decode, observed(lines)))
+    again = Replay([failing(EventRecord), *REDUCERS], database, database.checkpoints).run(
+        map(decode, observed(lines))
+    )
     assert (report.dead_letters, again.dead_letters) == ({"reducer_failed": 2}, {"reducer_failed": 2})
     assert len(database.of(NodeEvent)) == len(lines)
     error_type, reason = letters(database)[0]
