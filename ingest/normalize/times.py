@@ -24,8 +24,10 @@ BEHIND: Final = timedelta(days=20 * 366)
 """No object of a cluster is as old; a machine without a clock has 1970."""
 EVENTS_BEHIND: Final = timedelta(days=366)
 """An API server keeps Events for an hour, some for weeks; a month of them is a part of a table."""
-_NEVER: Final = frozenset({datetime(1, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC)})
-"""How Go and kubelets write that something has not happened: nothing is wrong then."""
+_NEVER: Final = datetime(1, 1, 1, tzinfo=UTC)
+"""How Go writes that something has not happened: nothing is wrong then."""
+_NO_CLOCK: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""So do kubelets, and the first day is that of machines that booted without a clock."""
 _KEPT: Final = "deletion_timestamp"
 
 R = TypeVar("R", bound=Record)
@@ -45,7 +47,7 @@ _Visit: TypeAlias = Callable[[Any, _Around], Any]
 
 
 def with_possible_times(record: R) -> tuple[R, BadRecord | None]:
-    """The record without times that are impossible around its observation; and which, but for those of _NEVER."""
+    """The record without times that are impossible around its observation; and which, where something is wrong."""
     visit = _visitor(type(record))
     if visit is None:
         return record, None
@@ -118,7 +120,7 @@ def _of_time(name: str, *, is_needed: bool) -> _Visit:
             value = value.replace(tzinfo=UTC)
         if around.earliest <= value <= around.latest:
             return value if value.tzinfo is UTC else value.astimezone(UTC)
-        if value not in _NEVER:
+        if value != _NEVER and not _NO_CLOCK <= value < _NO_CLOCK + timedelta(days=1):
             around.impossible.append(f"{name} {value.isoformat()}")
         return around.observed_at if is_needed else None
 

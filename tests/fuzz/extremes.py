@@ -23,7 +23,7 @@ from streams.fold.failures import REDUCER_FAILED
 from streams.fold.fold import LogState, Rejected
 from streams.fold.reducer import Withdrawal
 
-SEEDS: Final = 60
+SEEDS: Final = 40
 AROUND: Final = 24
 """Records that are folded with those that are changed."""
 CHANGES: Final = 6
