@@ -42,10 +42,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<sign>[-+*/%=<>!|&^~?:.,()\[\]])",
     re.ASCII | re.DOTALL,
 )
-_FORMATTED: Final = """
-SELECT formatQuery({sql:String}),
-    (SELECT groupArray(lower(name)) FROM system.databases WHERE name != currentDatabase())
-"""
+_OTHERS: Final = "SELECT lower(name) FROM system.databases WHERE name != currentDatabase()"
 _LANGUAGE: Final = """
 SELECT (SELECT groupArray(lower(name)) FROM system.functions),
     (SELECT groupUniqArray(arrayJoin(splitByChar(' ', keyword))) FROM system.keywords)
@@ -80,8 +77,9 @@ def vetted(db: Database, sql: str, *, bounded: bool) -> str:
 
     A `bounded` one has no SETTINGS.
     """
-    formatted, databases = db.query(_FORMATTED, {"sql": sql}).rows[0]
-    check(formatted, _language(db), frozenset(databases), frozenset() if bounded else SETTINGS)
+    formatted = db.query("SELECT formatQuery({sql:String})", {"sql": sql}).rows[0][0]
+    others = frozenset(name for (name,) in db.query(_OTHERS).rows)
+    check(formatted, _language(db), others, frozenset() if bounded else SETTINGS)
     return str(formatted)
 
 

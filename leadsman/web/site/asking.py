@@ -31,7 +31,7 @@ class Question(NamedTuple):
     as_csv: bool
     live: bool
     trusted: bool
-    """The reader asked it here, or typed the address: another site's link to SQL is shown and not run."""
+    """The reader asked it here: SQL that another site may have linked to is shown and not run."""
 
     @classmethod
     def of(cls, query: Mapping[str, str], *, trusted: bool) -> "Question":
@@ -73,6 +73,11 @@ def page_of(db: Database, question: Question) -> str:
 
 def csv_of(db: Database, question: Question) -> str | None:
     """The answer as a file; None where nothing is asked. Raises BadScope where it is refused, or DatabaseError."""
+    if question.sql and not question.trusted:
+        raise BadScope(
+            "another site may have linked to this SQL, so it was not run: ask it on the page. A program sends the "
+            "token as Authorization: Bearer, or where there is none, Sec-Fetch-Site: none"
+        )
     try:
         answer = question.rows(db)
     except (QueryFailed, BadParameter) as error:
