@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, cast
 
 from sql.database import engine
@@ -56,6 +57,8 @@ class Database:
         self._target = target
         self._translated = translated
         self.embedded = isinstance(target, Embedded)
+        self.folder = target.folder if isinstance(target, Embedded) else Path()
+        """Of an embedded database."""
         self.name = target.database
         self.cluster = "" if isinstance(target, Embedded) else target.cluster
         """Of ClickHouse, on whose replicas the tables are."""

@@ -19,10 +19,16 @@ def ask(db: Database, sql: str, given: Mapping[str, str], limits: Limits | None 
     With `limits` it cannot lift them, and is refused where the engine's user could do more: in a process that also
     writes an embedded database, a quoted name is a file, and `url()` connects.
     """
-    if limits and db.embedded and db.query("SHOW GRANTS").rows != _READER:
+    if limits:
+        check_reader(db)
+    settings = (limits.settings(embedded=db.embedded) if limits else {}) | ({} if db.embedded else _READ_ONLY)
+    return db.query(vetted(db, sql, bounded=limits is not None), given, settings)
+
+
+def check_reader(db: Database) -> None:
+    """Raises QueryFailed where the embedded engine's user may do more than read."""
+    if db.embedded and db.query("SHOW GRANTS").rows != _READER:
         raise refusal(
             "SQL of your own is not answered by a process that also writes the database, for it could reach files "
             "and other machines: ask a saved question, or stop it and run leadsman query"
         )
-    settings = (limits.settings() if limits else {}) | ({} if db.embedded else _READ_ONLY)
-    return db.query(vetted(db, sql, bounded=limits is not None), given, settings)

@@ -12,11 +12,11 @@ class Limits(NamedTuple):
     memory_bytes: int
     answer_bytes: int
 
-    def settings(self) -> dict[str, Any]:
-        """As ClickHouse takes them."""
-        return {
+    def settings(self, *, embedded: bool) -> dict[str, Any]:
+        """As ClickHouse takes them. What is over max_result_bytes, the embedded engine gives to the next query."""
+        settings = {
             "limit": self.rows + 1,
             "max_execution_time": self.seconds,
             "max_memory_usage": self.memory_bytes,
-            "max_result_bytes": self.answer_bytes,
         }
+        return settings if embedded else settings | {"max_result_bytes": self.answer_bytes}

@@ -67,6 +67,7 @@ class Token(NamedTuple):
         return self.kind in {"word", "quoted"}
 
 
+_PARENTHESIS: Final = Token("sign", "(")
 _DOT: Final = Token("sign", ".")
 _END: Final = Token("end", "")
 _languages: WeakKeyDictionary[Database, Language] = WeakKeyDictionary()
@@ -96,7 +97,8 @@ def check(formatted: str, language: Language, others: frozenset[str], settings: 
         if token.kind == "parameter":
             _check_parameter(token.text)
         elif token.kind == "word" and token.text in language.keywords and token.text.isupper():
-            _check_keyword(token.text)
+            if after != _PARENTHESIS or not is_allowed(token.text):  # CAST and LEFT are functions too
+                _check_keyword(token.text)
             if token.text == "SETTINGS":
                 _check_settings(tokens[place + 1 :], settings)
         elif token.is_name:
@@ -173,7 +175,7 @@ def _check_keyword(word: str) -> None:
 
 def _check_function(name: str, before: Token, after: Token, known: frozenset[str]) -> None:
     """A name alone can call a function too: `APPLY name`, `arrayMap(name, values)`."""
-    called = after == Token("sign", "(") or (before == Token("word", "APPLY") and after.text != "-")
+    called = after == _PARENTHESIS or (before == Token("word", "APPLY") and after.text != "-")
     if (called or (name.lower() in known and _DOT not in {before, after})) and not is_allowed(name):
         raise refusal(
             f"the function {name[:80]} is not allowed in a question, which only computes from what is stored. "

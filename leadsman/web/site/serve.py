@@ -33,6 +33,7 @@ from leadsman.web.site.pages import (
 from leadsman.web.site.works import Busy, Works
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
+from sql.questions.apart import Apart
 
 FILES: Final = {
     "icon.svg": "image/svg+xml",
@@ -70,6 +71,7 @@ class Site:
         self._token = token
         self._guard_host = guard_host and not token
         self._works = Works(db)
+        self._apart = Apart(db)
         self._questions = 0
         self._guesses = Guesses()
         self._pulse = Pulse(self._marks)
@@ -108,6 +110,7 @@ class Site:
         finally:
             looking.cancel()
             await self._works.close()
+            self._apart.close()
 
     @web.middleware
     async def _noted(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
@@ -187,7 +190,7 @@ class Site:
         self._questions += 1
         try:
             act = csv_of if question.as_csv else page_of
-            return await self._works.run(_encoded, partial(act, question=question))
+            return await self._works.run(_encoded, partial(act, question=question, apart=self._apart))
         finally:
             self._questions -= 1
 
