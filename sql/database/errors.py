@@ -51,6 +51,7 @@ class QueryFailed(DatabaseError):
 
     def __init__(self, message: str, code: int | None = None) -> None:
         super().__init__(message)
+        self.code = code
         self.lasting = code in LASTING
         self.forbidden = code in FORBIDDEN
 
