@@ -5,6 +5,7 @@ from types import ModuleType
 from typing import Final
 
 import pytest
+from _pytest.nodeid import NodeId
 from hypothesis import HealthCheck, settings
 
 from sql.database.open import connect
@@ -35,6 +36,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.xdist_group(_group(item, *marker.args)))
     if _may_open_the_engine(item):
         item.add_marker("engine")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each test the id that names its group: pytest-xdist 3.8 sets an attribute that pytest 9.2 does not read."""
+    for item in items:
+        if grouped := vars(item).get("_nodeid"):
+            item._id = NodeId.parse(grouped)
 
 
 def _group(item: pytest.Function, component: str) -> str:
