@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +17,7 @@ from leadsman.cli.given import readable_sources
 
 if TYPE_CHECKING:
     import asyncio
+    from concurrent.futures import Future
 
     from leadsman.run.settings import Settings
     from leadsman.web.reading.settings import PageSettings
@@ -77,14 +78,18 @@ def command(
     from sql.database.open import connect
 
     settings = live_settings(config, watch=watch_flags(**flags))
-    with _temporary(settings) as (settings, dsn):
-        refused = _read(settings, dsn, paths) if paths else _watch(settings, seconds, namespace)
-        with connect(dsn, read_only=True) as database:
-            _print(database, form, namespace)
-            if report or open_:
-                _write(database, report or Path("report.html"), settings.page, open_=open_)
-            blind = "" if paths else _blind(database, settings.live().kubelet.access)
-            unseen = not read_spans(database)
+    with ExitStack() as stack:
+        settings, dsn = stack.enter_context(_temporary(settings))
+        if paths:
+            database, refused = stack.enter_context(_read(settings, dsn, paths))
+        else:
+            _watch(settings, seconds, namespace)
+            database, refused = stack.enter_context(connect(dsn, read_only=True)), ""
+        _print(database, form, namespace)
+        if report or open_:
+            _write(database, report or Path("report.html"), settings.page, open_=open_)
+        blind = "" if paths else _blind(database, settings.live().kubelet.access)
+        unseen = not read_spans(database)
     if refused:
         fail(refused, EXIT_BAD_INPUT)
     if unseen:
@@ -107,7 +112,7 @@ def _temporary(settings: Settings) -> Iterator[tuple[Settings, str]]:
         yield settings.model_copy(update={"db": pydantic.SecretStr(dsn)}), dsn
 
 
-def _watch(settings: Settings, seconds: float, namespace: str) -> str:
+def _watch(settings: Settings, seconds: float, namespace: str) -> None:
     from leadsman.cli.live import run_served, until_signal
     from leadsman.run.in_process import run_in_process
     from leadsman.run.permissions import reachable
@@ -119,18 +124,19 @@ def _watch(settings: Settings, seconds: float, namespace: str) -> str:
         )
 
     run_served(settings, "look", until_signal(look))
-    return ""
 
 
-def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> str:
-    """Why some of the input could not be read."""
+@contextmanager
+def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> Iterator[tuple[Database, str]]:
+    """The database of the input, and why some of that could not be read."""
     from concurrent.futures import ThreadPoolExecutor
 
     from sql.database.open import preload
 
     preload(dsn)
-    with ThreadPoolExecutor(1) as beside:
-        making = beside.submit(_made, dsn)  # the engine needs no lock of Python's for most of it
+    with ExitStack() as stack:
+        making = stack.enter_context(ThreadPoolExecutor(1)).submit(_made, dsn)  # mostly without Python's lock
+        stack.callback(_close, making)
 
         from ingest.files.ahead import read_ahead
         from ingest.files.progress import progress_bar
@@ -140,25 +146,31 @@ def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> str:
         skipped: Counter[str] = Counter()
         with on_disk(paths) as files, progress_bar(quiet=False) as progress:
             items = begun(read_ahead(files, cluster=settings.live().cluster, progress=progress, skipped=skipped))
-            with making.result() as database:
-                replayed, refused = replay(database, items, settings)
-    if refused is not None and not replayed.read:
-        raise refused
-    if skipped:
-        note(f"skipped kinds that Leadsman does not use: {kinds(skipped)}")
-    bad = replayed.dead_letters.total()
-    in_part = files_in_part(replayed.in_part)
-    problems = [f"{bad} pieces of the input were bad and left out, of {in_part}"] if bad else []
-    return "; ".join([*problems, *([str(refused)] if refused else [])])
+            replayed, refused = replay(making.result(), items, settings)
+        if refused is not None and not replayed.read:
+            raise refused
+        if skipped:
+            note(f"skipped kinds that Leadsman does not use: {kinds(skipped)}")
+        bad = replayed.dead_letters.total()
+        in_part = files_in_part(replayed.in_part)
+        problems = [f"{bad} pieces of the input were bad and left out, of {in_part}"] if bad else []
+        yield making.result(), "; ".join([*problems, *([str(refused)] if refused else [])])
 
 
 def _made(dsn: str) -> Database:
     from sql.database.open import connect
     from sql.schema.migrate import migrate
 
-    database = connect(dsn)
-    migrate(database)
+    with ExitStack() as stack:
+        database = stack.enter_context(connect(dsn))
+        migrate(database)
+        stack.pop_all()
     return database
+
+
+def _close(making: Future[Database]) -> None:
+    if making.exception() is None:
+        making.result().close()
 
 
 def _blind(database: Database, access: str) -> str:
