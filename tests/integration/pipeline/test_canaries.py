@@ -14,7 +14,8 @@ import pytest
 
 from components.captures import event, observation, pod
 from components.cluster.kubernetes import Cluster
-from components.command import leadsman, leadsman_process
+from components.command import in_a_process as leadsman
+from components.command import leadsman_process
 from components.kafka import Kafka
 from components.pipeline import waiting
 from components.processes import free_port

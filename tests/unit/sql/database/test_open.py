@@ -169,8 +169,8 @@ def test_the_embedded_engine_takes_its_settings(database: Database) -> None:
     assert wanted.items() <= dict(taken.rows).items()
 
 
-def test_databases_of_one_folder_are_apart(database: Database, tmp_path: Path) -> None:
-    with connect(f"chdb://{tmp_path}/database?database=we`ird") as other:
+def test_databases_of_one_folder_are_apart(database: Database) -> None:
+    with connect(f"{database}?database=we`ird") as other:
         other.command("CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a")
         assert other.query("SELECT currentDatabase()").rows == [("we`ird",)]
     assert database.query("SELECT currentDatabase()").rows == [("default",)]
