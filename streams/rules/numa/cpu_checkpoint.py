@@ -117,8 +117,8 @@ def folded(value: object) -> dict[str, Any]:
 
 
 def typed(value: object, kind: type, default: Any, name: str) -> Any:
-    """`value` if it is of `kind`, `default` if it is absent; raises BadCheckpoint otherwise, and for a number that Go's
-    uint64 does not hold.
+    """`value` if it is of `kind`, `default` if it is absent; raises BadCheckpoint otherwise, and for a number that
+    Go's uint64 does not hold.
     """
     if value is None:
         return default
