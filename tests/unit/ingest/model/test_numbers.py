@@ -13,7 +13,7 @@ from streams.kafka.codec import Emission
 
 class Row(NamedTuple):
     name: str
-    count: int
+    number: int
 
 
 class State(msgspec.Struct, frozen=True):
