@@ -40,7 +40,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each test the id that names its group: pytest-xdist 3.8 sets an attribute that pytest 9.2 does not read."""
+    """Give each test the id that names its group: pytest-xdist 3.8 sets an attribute pytest 9.2 does not read."""
     for item in items:
         if grouped := vars(item).get("_nodeid"):
             item._id = NodeId.parse(grouped)

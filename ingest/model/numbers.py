@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 
 INT64_MAX: Final = (1 << 63) - 1
+UINT64_MAX: Final = (1 << 64) - 1
 _INT64_MIN: Final = -(1 << 63)
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=_INT64_MIN, le=INT64_MAX)]
