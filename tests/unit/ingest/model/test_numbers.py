@@ -13,11 +13,7 @@ from streams.kafka.codec import Emission
 
 class Row(NamedTuple):
     name: str
-<<<<<<< HEAD
-    held: int
-=======
     number: int
->>>>>>> poison
 
 
 class State(msgspec.Struct, frozen=True):
