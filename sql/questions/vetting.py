@@ -29,7 +29,7 @@ SETTINGS: Final = frozenset(
 COMBINATORS: Final = re.compile(
     r"(?<=\w)(?:If|Array|Map|SimpleState|State|Merge|ForEach|Distinct|OrDefault|OrNull|Resample|ArgMin|ArgMax|Tuple)\Z"
 )
-STATEMENTS: Final = ("SELECT", "WITH", "(", "SHOW", "DESCRIBE", "EXPLAIN", "EXISTS")
+STATEMENTS: Final = ("SELECT", "WITH", "(", "SHOW", "DESCRIBE", "EXPLAIN")
 """How a formatted statement begins that reads."""
 _TOKEN: Final = re.compile(
     r"(?P<space>[ \t\n]+)"
@@ -97,8 +97,7 @@ def check(formatted: str, language: Language, others: frozenset[str], settings: 
         if token.kind == "parameter":
             _check_parameter(token.text)
         elif token.kind == "word" and token.text in language.keywords and token.text.isupper():
-            if after != _PARENTHESIS or not is_allowed(token.text):  # CAST and LEFT are functions too
-                _check_keyword(token.text)
+            _check_keyword(token.text, after)
             if token.text == "SETTINGS":
                 _check_settings(tokens[place + 1 :], settings)
         elif token.is_name:
@@ -166,8 +165,10 @@ def _check_parameter(text: str) -> None:
         )
 
 
-def _check_keyword(word: str) -> None:
-    if word not in words("keywords"):
+def _check_keyword(word: str, after: Token) -> None:
+    if word == "EXISTS" and after != _PARENTHESIS:
+        raise refusal("EXISTS is allowed before a subquery only: ask SHOW TABLES")
+    if word not in words("keywords") and not (after == _PARENTHESIS and is_allowed(word)):  # as CAST
         raise refusal(
             f"{word} is not allowed in a question. Leave it out; a name that is written so has to be in lower case"
         )
@@ -175,6 +176,8 @@ def _check_keyword(word: str) -> None:
 
 def _check_function(name: str, before: Token, after: Token, known: frozenset[str]) -> None:
     """A name alone can call a function too: `APPLY name`, `arrayMap(name, values)`."""
+    if "/" in name:  # the embedded engine takes it for a file, and its answer tells whether there is one
+        raise refusal(f"the name {name[:80]} has a slash: choose another")
     called = after == _PARENTHESIS or (before == Token("word", "APPLY") and after.text != "-")
     if (called or (name.lower() in known and _DOT not in {before, after})) and not is_allowed(name):
         raise refusal(

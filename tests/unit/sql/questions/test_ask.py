@@ -96,6 +96,13 @@ LIFTS = (
     "SHOW GRANTS",
 )
 LEAKS = (
+    "EXISTS TABLE `{folder}/secret`",
+    "EXISTS `{folder}/secret`",
+    "EXISTS TEMPORARY TABLE `{folder}/secret`",
+    "EXPLAIN EXISTS TABLE `{folder}/secret`",
+    "SHOW CREATE TABLE `{folder}/secret`",
+    "SHOW COLUMNS FROM `{folder}/secret`",
+    "SELECT node IN `{folder}/secret` FROM nodes",
     "SELECT * FROM system.processes",
     'SELECT * FROM nodes, `system`."settings"',
     "SELECT node IN system.query_log FROM nodes",
@@ -186,6 +193,18 @@ def test_a_question_neither_writes_nor_reaches_outside(
 
 
 @pytest.mark.parametrize(
+    "statement", ["SELECT * FROM '{}'", "DESCRIBE TABLE `{}`", "EXISTS `{}`", "SHOW COLUMNS FROM `{}`"]
+)
+def test_a_refusal_does_not_tell_whether_there_is_a_file(reader: Database, folder: Path, statement: str) -> None:
+    told = set()
+    for name in (folder.parent / "secret", folder.parent / "absent"):
+        with pytest.raises(QueryFailed) as refusal:
+            ask(reader, statement.format(name), {})
+        told.add(str(refusal.value).replace(name.name, ""))
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
     "statement",
     [
         "SELECT node FROM nodes",
@@ -212,7 +231,7 @@ def test_a_question_is_answered(reader: Database, statement: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["SHOW TABLES", "DESCRIBE TABLE nodes", "EXPLAIN SELECT 1", "EXISTS TABLE nodes"]
+    "statement", ["SHOW TABLES", "DESCRIBE TABLE nodes", "EXPLAIN SELECT 1", "SHOW CREATE TABLE nodes"]
 )
 def test_the_schema_is_shown(reader: Database, statement: str) -> None:
     assert ask(reader, statement, {}).rows
