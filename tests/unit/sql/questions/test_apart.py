@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import threading
 import time
@@ -30,14 +31,21 @@ SLOW = "SELECT count() FROM numbers(1000000000000) WHERE cityHash64(number) = 1"
 
 
 @pytest.fixture(scope="module")
-def reader(migrated_folder: Path) -> Iterator[Database]:
-    with connect(f"chdb://{migrated_folder}") as db:
+def folder(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("apart") / "db"
+    shutil.copytree(migrated_folder, folder, symlinks=True)
+    with connect(f"chdb://{folder}") as db:
         store(db, row(NodeRow, node="n1", ready=True))
-    with connect(f"chdb://{migrated_folder}", make=False, read_only=True) as db:
+    return folder
+
+
+@pytest.fixture
+def reader(folder: Path) -> Iterator[Database]:
+    with connect(f"chdb://{folder}", make=False, read_only=True) as db:
         yield db
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def apart(reader: Database) -> Iterator[Apart]:
     made = Apart(reader)
     yield made
