@@ -65,3 +65,17 @@ class Event(KeptObject, frozen=True):
     deprecated_first_timestamp: datetime | None = None
     deprecated_last_timestamp: datetime | None = None
     deprecated_count: Int32 | None = None
+
+
+def event_time(event: Event) -> datetime | None:
+    """When it last occurred: the first of its times that is set (rules: event-fields)."""
+    series = event.series.last_observed_time if event.series else None
+    return (
+        series
+        or event.last_timestamp
+        or event.deprecated_last_timestamp
+        or event.event_time
+        or event.first_timestamp
+        or event.deprecated_first_timestamp
+        or event.metadata.creation_timestamp
+    )
