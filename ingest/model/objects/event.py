@@ -64,3 +64,33 @@ class Event(KeptObject, frozen=True):
     deprecated_first_timestamp: datetime | None = None
     deprecated_last_timestamp: datetime | None = None
     deprecated_count: int | None = None
+
+
+class _Created(KeptObject, frozen=True):
+    creation_timestamp: datetime | None = None
+
+
+class EventTimes(KeptObject, frozen=True):
+    """All times of an Event, of either API."""
+
+    metadata: _Created = _Created()
+    event_time: datetime | None = None
+    series: EventSeries | None = None
+    first_timestamp: datetime | None = None
+    last_timestamp: datetime | None = None
+    deprecated_first_timestamp: datetime | None = None
+    deprecated_last_timestamp: datetime | None = None
+
+
+def last_occurrence(event: Event | EventTimes) -> datetime | None:
+    """When it last occurred: the first of its times that is set (rules: event-fields)."""
+    series = event.series.last_observed_time if event.series else None
+    return (
+        series
+        or event.last_timestamp
+        or event.deprecated_last_timestamp
+        or event.event_time
+        or event.first_timestamp
+        or event.deprecated_first_timestamp
+        or event.metadata.creation_timestamp
+    )

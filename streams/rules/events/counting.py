@@ -1,9 +1,24 @@
 """How often an Event occurred, from the counts of its object (rules: event-fields, event-counts, dropped-events)."""
 
-from datetime import datetime
 from typing import Final, NamedTuple
 
 from ingest.model.objects.event import Event, EventSource
+from ingest.model.objects.event import last_occurrence as event_time
+
+__all__ = [
+    "BURST",
+    "COMBINED",
+    "REFILL_SECONDS",
+    "Bucket",
+    "Counted",
+    "Occurrences",
+    "component_of",
+    "draw",
+    "event_count",
+    "event_time",
+    "message",
+    "occurrences",
+]
 
 BURST: Final = 25.0
 REFILL_SECONDS: Final = 300.0
@@ -31,20 +46,6 @@ class Occurrences(NamedTuple):
 
     delta: int
     lower_bound: bool
-
-
-def event_time(event: Event) -> datetime | None:
-    """When it last occurred: the first of its times that is set (rules: event-fields)."""
-    series = event.series.last_observed_time if event.series else None
-    return (
-        series
-        or event.last_timestamp
-        or event.deprecated_last_timestamp
-        or event.event_time
-        or event.first_timestamp
-        or event.deprecated_first_timestamp
-        or event.metadata.creation_timestamp
-    )
 
 
 def event_count(event: Event) -> int:
