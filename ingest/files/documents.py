@@ -45,6 +45,8 @@ DECODE_ERRORS: Final = (RecursionError, UnicodeDecodeError, msgspec.DecodeError)
 """What msgspec raises for bytes that are no JSON of the wanted type."""
 
 _ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
+
+
 class _Row(msgspec.Struct, frozen=True):
     object: msgspec.Raw = msgspec.Raw()
 
@@ -55,12 +57,14 @@ _ITEMS_START: Final = re.compile(r'"items"\s*:\s*\[')
 _LIST_KIND: Final = re.compile(r'"kind"\s*:\s*"(\w+)List"')
 NEWLINE: Final = b"\n"
 _LOGS: Final = re.compile(
-    rb"^==== START logs for container [^\n]*\n.*?(?:^==== END logs for container [^\n]*\n?|\Z)", re.MULTILINE | re.DOTALL
+    rb"^==== START logs for container [^\n]*\n.*?(?:^==== END logs for container [^\n]*\n?|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
 """What `kubectl cluster-info dump` prints between its lists."""
 _WARNINGS: Final = re.compile(rb"^Warning: [^\n]*$", re.MULTILINE)
 _ERRORS: Final = re.compile(
-    rb"^(?:Error from server|error: |The connection to the server|Unable to connect to the server)[^\n]*$", re.MULTILINE
+    rb"^(?:Error from server|error: |The connection to the server|Unable to connect to the server)[^\n]*$",
+    re.MULTILINE,
 )
 _BETWEEN: Final = re.compile(r"[\s,]*")
 
@@ -98,7 +102,12 @@ def json_parts(data: bytes, kind: str = "") -> Iterator[Part]:
         if text.strip():
             yield from document_parts("" if len(documents) == 1 else f"line {line}", text)
         if said:
-            yield Bad(f"line {line + text.count(NEWLINE)}", said, "not_json", f"kubectl reported: {plain(said.decode(errors='replace'))}")
+            yield Bad(
+                f"line {line + text.count(NEWLINE)}",
+                said,
+                "not_json",
+                f"kubectl reported: {plain(said.decode(errors='replace'))}",
+            )
         line += document.count(NEWLINE) + 1
 
 
@@ -109,7 +118,9 @@ def _blank(log: re.Match[bytes]) -> bytes:
 
 def _without_lines_of_kubectl(document: bytes) -> tuple[bytes, bytes]:
     """A document without what kubectl printed before and behind it, and the errors in that."""
-    text = _WARNINGS.sub(b"", document) if b"\nWarning: " in document or document.startswith(b"Warning: ") else document
+    text = (
+        _WARNINGS.sub(b"", document) if b"\nWarning: " in document or document.startswith(b"Warning: ") else document
+    )
     errors = [found[0].strip() for found in _ERRORS.finditer(text)] if b"rror" in text else []
     return (_ERRORS.sub(b"", text), b"; ".join(errors)) if errors else (text, b"")
 
@@ -160,7 +171,10 @@ def _rows_parts(place: str, document: bytes, fields: Fields) -> Iterator[Part]:
         whole = [(raw, FIELDS.decode(raw)) for raw in objects if bytes(raw)]
     except DECODE_ERRORS:
         whole = []
-    found = [Found(f"{place} rows".lstrip(), bytes(raw), each, text_of(each, "kind"), text_of(each, "apiVersion"), newest) for raw, each in whole]
+    found = [
+        Found(f"{place} rows".lstrip(), bytes(raw), each, text_of(each, "kind"), text_of(each, "apiVersion"), newest)
+        for raw, each in whole
+    ]
     if all(each.kind == "PartialObjectMetadata" for each in found):
         found = [Found(place or "1", document, fields, "Table", text_of(fields, "apiVersion"), newest)]
     yield from found

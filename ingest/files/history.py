@@ -92,8 +92,8 @@ def _versions(facts: list[Fact], read_at: datetime) -> Iterator[_Placed]:
         unique = {fact.thing.version or fact.thing.raw: fact for fact in sorted(facts, key=_content, reverse=True)}
         facts = sorted(unique.values(), key=_age)
     for fact in facts[:-1]:
-        yield _placed(fact, _own_time(fact, read_at) or newest_time(fact.thing.raw) or read_at, read_at)
-    yield _placed(facts[-1], _own_time(facts[-1], read_at) or read_at, read_at)
+        yield _placed(fact, _own_time(fact) or newest_time(fact.thing.raw) or read_at, read_at)
+    yield _placed(facts[-1], _own_time(facts[-1]) or read_at, read_at)
 
 
 def _placed(fact: Fact, ts: datetime, read_at: datetime) -> _Placed:
@@ -103,12 +103,10 @@ def _placed(fact: Fact, ts: datetime, read_at: datetime) -> _Placed:
     version = _number(thing.version)
     written = version if thing.resource == EVENTS.name else 0
     ts = min(ts, read_at) if ts >= _EARLIEST else read_at
-    return _Placed(
-        ts, _RANKS[thing.resource], written, thing.identity or (fact.node,), version, thing.raw, fact
-    )
+    return _Placed(ts, _RANKS[thing.resource], written, thing.identity or (fact.node,), version, thing.raw, fact)
 
 
-def _own_time(fact: Fact, read_at: datetime) -> datetime | None:
+def _own_time(fact: Fact) -> datetime | None:
     """When it was so, where the object itself has that."""
     thing = fact.thing
     if thing.resource == EVENTS.name:
@@ -136,5 +134,3 @@ def _age(fact: Fact) -> tuple[int, bool, str, bytes]:
 def _number(version: str) -> int:
     """Of a resource version: those of one cluster count what is written to it (rules: list-and-watch)."""
     return int(version) if version.isascii() and version.isdigit() and len(version) <= _DIGITS else 0
-
-

@@ -68,11 +68,13 @@ def recognize(found: Found) -> Thing | None:
 
 
 def _named(found: Found) -> Found:
-    """An object under the kind that it is of: exporters leave an Event's out, and a kubelet's file is its settings."""
+    """An object by what it is: exporters leave the kind of an Event out, and a kubelet's file has its settings."""
     if not found.kind and "reason" in found.fields and not _ABOUT.isdisjoint(found.fields):
         metadata = found.fields.get("metadata") or msgspec.Raw(msgspec.json.encode({"name": _exported_name(found)}))
         said = found.fields.get("eventMessage")
-        more = {"metadata": metadata} | ({"message": said} if said is not None and "message" not in found.fields else {})
+        more = {"metadata": metadata} | (
+            {"message": said} if said is not None and "message" not in found.fields else {}
+        )
         fields = found.fields | more
         return found._replace(kind="Event", api_version="v1", fields=fields, raw=msgspec.json.encode(fields))
     if found.kind == "KubeletConfiguration" and found.api_version.startswith("kubelet.config.k8s.io/"):
@@ -83,13 +85,15 @@ def _named(found: Found) -> Found:
 
 def _exported_name(found: Found) -> str:
     """A name for an Event whose exporter kept none, the same for the same Event."""
-    fields = (found.fields.get(name, msgspec.Raw()) for name in ("involvedObject", "regarding", "reason", "firstTimestamp"))
+    fields = (
+        found.fields.get(name, msgspec.Raw()) for name in ("involvedObject", "regarding", "reason", "firstTimestamp")
+    )
     return f"exported-{xxhash.xxh3_64_hexdigest(b''.join(map(bytes, fields)))}"
 
 
 def node_in_path(path: Path) -> str:
-    """The node in the name of a file, `<node>.stats-summary.json`, or a folder, `nodes/<node>/configz.json`, with sonobuoy
-    `hosts/<node>/configz.json`.
+    """The node in the name of a file, `<node>.stats-summary.json`, or a folder,
+    `nodes/<node>/configz.json`, and of sonobuoy `hosts/<node>/configz.json`.
 
     Empty where neither has it.
     """

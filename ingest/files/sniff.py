@@ -37,7 +37,9 @@ _JSON: Final = re.compile(rb"\s*(?:\{|\[\s*[\{\]])")
 _JSON_LATER: Final = re.compile(rb"^(?:\{\s*\"|\[\s*\{)", re.MULTILINE)
 """Behind lines that kubectl prints first: warnings, and errors of what it could not get."""
 _NOTED: Final = re.compile(rb"(?:(?:Warning|Error|error|[WEI]\d{4} |Flag |I0|W0|E0|Unable|#)[^\n]*\n|\s*\n)+")
-_YAML: Final = re.compile(rb"(?:(?:---|%YAML|#|Warning:)[^\n]*\n|\s*\n)*(?:apiVersion|kind|items|metadata|- apiVersion):")
+_YAML: Final = re.compile(
+    rb"(?:(?:---|%YAML|#|Warning:)[^\n]*\n|\s*\n)*(?:apiVersion|kind|items|metadata|- apiVersion):"
+)
 _LOG: Final = re.compile(rb"(?:\S+ std(?:out|err) [FP] )?[IWEF][0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ ")
 _METRICS: Final = re.compile(
     rb"# (?:HELP|TYPE) [a-zA-Z_:][\w:]* [^\n]+\n"
@@ -55,7 +57,8 @@ _OF_SOS: Final = re.compile(
 )
 """How sos names what kubectl gave it, in `sos_commands/kubernetes`."""
 _JOURNAL: Final = re.compile(r"(?:^|/)journalctl_[^/]*_kubelet$")
-_LINES: Final = (".jsonl", ".ndjson")
+_LINES: Final = frozenset({".jsonl", ".ndjson"})
+_PACKED: Final = re.compile(r"\.(?:gz|zst)$")
 
 
 def file_kind(path: Path) -> FileKind:
@@ -66,10 +69,10 @@ def file_kind(path: Path) -> FileKind:
     """
     if path.exists() and not path.is_file():
         return FileKind.CAPTURE
-    return kind_of(_head(path)) or FileKind.CAPTURE
+    return kind_of(head_of(path)) or FileKind.CAPTURE
 
 
-def _head(path: Path) -> bytes:
+def head_of(path: Path) -> bytes:
     """The first bytes as UTF-8, unpacked; empty where not even they can be read."""
     with SourceFile(path) as file:
         try:
@@ -125,9 +128,7 @@ def folder_files(
     return Folder(captures, dumps)
 
 
-def _wanted(
-    path: Path, inside: PurePath, refused: list[SourceError], skipped: Counter[str]
-) -> FileKind | None:
+def _wanted(path: Path, inside: PurePath, refused: list[SourceError], skipped: Counter[str]) -> FileKind | None:
     """The kind of a file of a folder that is read; what it is otherwise is told."""
     if left := left_out(inside):
         skipped[left] += 1
@@ -136,29 +137,30 @@ def _wanted(
         return _of_sos(path, refused)
     if is_log_of_container(inside):
         return None
-    head = _head(path)
+    head = head_of(path)
     kind = kind_of(head)
-    lines = any(inside.name.removesuffix(end).endswith(_LINES) for end in (".gz", ".zst", ""))
-    match kind:
-        case FileKind.CAPTURE | FileKind.JSON:
-            return kind
-        case FileKind.YAML if _WANTED.search(head):
-            return kind
-        case FileKind.YAML:
-            skipped["YAML of other kinds"] += 1
-            return None
-        case FileKind.LOG if is_about_a_cache(head) or "scheduler" in inside.name:
-            return kind
-        case FileKind.METRICS if _OF_KUBELET.search(head) or is_about_a_cache(head) or "scheduler" in inside.name:
-            return kind
-        case None if lines and head.strip():
-            return FileKind.CAPTURE
+    if kind is None and head.strip() and PurePath(_PACKED.sub("", inside.name)).suffix in _LINES:
+        return FileKind.CAPTURE
+    if kind is not None and _holds_something(kind, head, inside):
+        return kind
     what, is_evidence = unread(inside, head)
-    if is_evidence:
+    if kind is FileKind.YAML:
+        skipped["YAML of other kinds"] += 1
+    elif is_evidence:
         refused.append(SourceError(f"{plain(path)}: {plain(what)}"))
     else:
         skipped[what] += 1
     return None
+
+
+def _holds_something(kind: FileKind, head: bytes, inside: PurePath) -> bool:
+    """Whether a file that can be read may hold what Leadsman looks for."""
+    if kind is FileKind.YAML:
+        return _WANTED.search(head) is not None
+    if kind in {FileKind.LOG, FileKind.METRICS}:
+        is_known = kind is FileKind.METRICS and _OF_KUBELET.search(head) is not None
+        return is_known or is_about_a_cache(head) or "scheduler" in inside.name
+    return True
 
 
 def _of_sos(path: Path, refused: list[SourceError]) -> FileKind | None:
@@ -169,7 +171,7 @@ def _of_sos(path: Path, refused: list[SourceError]) -> FileKind | None:
             return FileKind.JSON
         refused.append(SourceError(f"{plain(path)}: a table without objects; sos needs -k kubernetes.all=on"))
         return None
-    is_yaml = path.suffix == ".yaml" and kind_of(head := _head(path)) is FileKind.YAML and _WANTED.search(head)
+    is_yaml = path.suffix == ".yaml" and kind_of(head := head_of(path)) is FileKind.YAML and _WANTED.search(head)
     return FileKind.YAML if is_yaml else None
 
 

@@ -5,17 +5,35 @@ from pathlib import PurePath
 from typing import Final, NamedTuple
 
 SAVE: Final = "save the objects: kubectl get nodes,pods,events -A -o json"
+_ERRORS: Final = "|".join(
+    (
+        "Error from server",
+        "[Ee]rror: ",
+        "The connection to the server",
+        "Unable to connect to",
+        "No resources found",
+        "You must be logged in",
+    )
+)
 _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     (
-        r"(?P<line>(?:Error from server|[Ee]rror: |error validating |The connection to the server|Unable to connect to"
-        r" the server|No resources found|You must be logged in)[^\n]{0,200})",
+        rf"(?P<line>(?:{_ERRORS})[^\n]{{0,200}})",
         "kubectl's error instead of objects ({line})",
     ),
     (r"Name: {2,}\S[^\n]*\n[A-Z][\w /-]*:", f"text of kubectl describe, which holds no objects; {SAVE}"),
-    (r"(?:[A-Z][A-Z0-9()%-]*(?: [A-Z][A-Z0-9()%-]*)?(?: {2,}|\t)){1,}[A-Z][A-Z0-9()% -]*\s*\n", f"a table of kubectl, which holds no objects; {SAVE}"),
+    (
+        r"(?:[A-Z][A-Z0-9()%-]*(?: [A-Z][A-Z0-9()%-]*)?(?: {2,}|\t)){1,}[A-Z][A-Z0-9()% -]*\s*(?:\n|\Z)",
+        f"a table of kubectl, which holds no objects; {SAVE}",
+    ),
     (r"(?:[^\n]{0,200} )?kubelet(?:\[\d+\])?: ", f"a kubelet's journal, which is not read; {SAVE}"),
-    (r"(?:\S+ std(?:out|err) [FP] )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ", f"a log, of which only a scheduler's dump of its cache is read; {SAVE}"),
-    (r"# (?:HELP|TYPE) |[a-zA-Z_:][\w:]*(?:\{[^}\n]*\})? [-+]?(?:\d|Inf|NaN)", "metrics of another exporter than a kubelet; save those of a kubelet: kubectl get --raw /api/v1/nodes/NODE/proxy/metrics"),
+    (
+        r"(?:\S+ std(?:out|err) [FP] )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ",
+        f"a log, of which only a scheduler's dump of its cache is read; {SAVE}",
+    ),
+    (
+        r"# (?:HELP|TYPE) |[a-zA-Z_:][\w:]*(?:\{[^}\n]*\})? [-+]?(?:\d|Inf|NaN)",
+        "metrics of another exporter than a kubelet; save kubectl get --raw /api/v1/nodes/NODE/proxy/metrics",
+    ),
 )
 _BY_TEXT: Final = tuple((re.compile(pattern.encode()), what) for pattern, what in _TEXTS)
 _OF_KINDS: Final = {

@@ -20,7 +20,6 @@ _WARNINGS: Final = re.compile(rb"^Warning: [^\n]*$", re.MULTILINE)
 _ONLY_COMMENTS: Final = re.compile(rb"(?:\s*(?:#[^\n]*)?\n)*\s*(?:#[^\n]*)?")
 
 
-
 class _Loader(yaml.CSafeLoader):
     """Leaves times and merge keys as text: Kubernetes' YAML is JSON in another syntax."""
 

@@ -25,7 +25,9 @@ from streams.rules.eviction.messages import (
     parse_evicted,
 )
 from streams.rules.eviction.messages import Eviction as EvictionMessage
+from streams.rules.eviction.named import capacities_of, signal_by_node
 from streams.rules.eviction.thresholds import effective_thresholds
+from streams.rules.pod_ends.when import When, ended_by_status
 from streams.rules.pods.phase import has_ended
 
 MAX_STORIES: Final = 500
@@ -39,6 +41,8 @@ CLOCK_SECOND: Final = timedelta(seconds=1)
 class State(msgspec.Struct, frozen=True):
     config: KubeletConfiguration | None = None
     kubelet_version: str = ""
+    capacities: dict[str, int] = {}
+    """By signal, as far as the Node has them."""
     pods: dict[str, PodSpecs] = {}
     samples: tuple[Sample, ...] = ()
     """The last two."""
@@ -50,7 +54,7 @@ class _Witness(NamedTuple):
     """One witness' account of an eviction."""
 
     kind: str
-    at: datetime | None
+    when: When | None
     """None where it does not have the time."""
     namespace: str
     pod: str
@@ -68,17 +72,40 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadReco
             return _event(state, record)
         case SettingsRecord(config=config) if config != state.config:
             effective_thresholds(config)
-            return msgspec.structs.replace(state, config=config), ()
-        case NodeRecord(object=node) if node.status.node_info.kubelet_version != state.kubelet_version:
-            return msgspec.structs.replace(state, kubelet_version=node.status.node_info.kubelet_version), ()
+            return _named_again(msgspec.structs.replace(state, config=config), record)
+        case NodeRecord():
+            return _node(state, record)
         case _:
             return state, ()
+
+
+def _node(state: State, record: NodeRecord) -> tuple[State, Sequence[Output]]:
+    version, capacities = record.object.status.node_info.kubelet_version, capacities_of(record.object)
+    if (version, capacities) == (state.kubelet_version, state.capacities):
+        return state, ()
+    state = msgspec.structs.replace(state, kubelet_version=version, capacities=capacities)
+    return _named_again(state, record)
+
+
+def _named_again(state: State, record: Record) -> tuple[State, Sequence[Output]]:
+    """Evictions whose signal is known now that settings or capacities are."""
+    rows: list[Output] = []
+    stories = dict(state.stories)
+    for key, row in state.stories.items():
+        if row.cause == "pressure" and not row.signal and (signal := _signal(state, row)):
+            stories[key] = row._replace(signal=signal, updated_at=max(row.updated_at, record.ts))
+            rows.append(stories[key])
+    return (msgspec.structs.replace(state, stories=stories) if rows else state), rows
+
+
+def _signal(state: State, row: Eviction) -> str:
+    return signal_by_node(row.resource, row.threshold, state.config, state.kubelet_version, state.capacities)
 
 
 def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadRecord]]:
     pod = record.object
     rows: Sequence[Output | BadRecord] = ()
-    witness = _status_witness(pod)
+    witness = _status_witness(pod, record.ts)
     if witness is not None:
         try:
             state, rows = _hear(state, record, witness)
@@ -93,22 +120,19 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
     return msgspec.structs.replace(state, pods=pods), rows
 
 
-def _status_witness(pod: Pod) -> _Witness | None:
+def _status_witness(pod: Pod, read_at: datetime) -> _Witness | None:
     """The pod as a witness: its condition, else its status; None where neither shows an eviction."""
     conditions = pod.status.conditions or []
     target = next((c for c in conditions if c.type == "DisruptionTarget" and c.status == "True"), None)
-    metadata = pod.metadata
+    about = pod.metadata.namespace, pod.metadata.name, pod.metadata.uid
     if target is not None and target.reason == "TerminationByKubelet" and parse_evicted(target.message):
-        return _Witness(
-            "status", target.last_transition_time, metadata.namespace, metadata.name, metadata.uid, target.message
-        )
+        at = target.last_transition_time
+        return _Witness("status", None if at is None else When(at), *about, target.message)
     if pod.status.phase != "Failed" or pod.status.reason != "Evicted":
         return None
-    changes = [c.last_transition_time for c in conditions if c.last_transition_time]
-    at = max(changes, default=None)
-    if at is None and isinstance(parse_evicted(pod.status.message), AdmissionRejection):
-        at = pod.status.start_time  # set as it is rejected; of a pod that ran it is when that began
-    return _Witness("status", at, metadata.namespace, metadata.name, metadata.uid, pod.status.message)
+    text = pod.status.message
+    is_rejection = isinstance(parse_evicted(text), AdmissionRejection)
+    return _Witness("status", ended_by_status(pod, read_at, is_rejection=is_rejection), *about, text)
 
 
 def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
@@ -118,9 +142,11 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
         return state, ()
     if component_of(event) not in {"", "kubelet"}:
         return state, ()  # Karpenter and others give an eviction by the API this reason
-    return _hear(
-        state, record, _Witness("event", event_time(event), about.namespace, about.name, about.uid, message(event))
+    at = event_time(event)
+    witness = _Witness(
+        "event", None if at is None else When(at), about.namespace, about.name, about.uid, message(event)
     )
+    return _hear(state, record, witness)
 
 
 def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Sequence[Output]]:
@@ -133,7 +159,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
     story = state.stories.get(key)
     if story is None:
         row = _new(state, record, witness, parsed, cause)
-    elif witness.at is not None and not story.time_known:
+    elif witness.when is not None and witness.when.is_known and not story.time_known:
         evidence = witness.kind if story.evidence == witness.kind else "both"
         row = _new(state, record, witness, parsed, cause)._replace(evidence=evidence)
     elif story.evidence in {"both", witness.kind}:
@@ -158,9 +184,10 @@ def _cause(parsed: EvictionMessage) -> str:
 
 
 def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessage, cause: str) -> Eviction:
+    when = witness.when or When(record.ts, is_known=False, latest=record.ts)
     row = Eviction(
         cluster=record.cluster,
-        ts=witness.at or record.ts,
+        ts=when.at,
         node=record.node,
         namespace=witness.namespace,
         pod=witness.pod,
@@ -179,8 +206,10 @@ def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessag
         evidence=witness.kind,
         message=witness.text,
         updated_at=record.ts,
-        found_late=witness.at is None or record.ts - witness.at > FOUND_LATE,
-        time_known=witness.at is not None,
+        found_late=not when.is_known or record.ts - when.at > FOUND_LATE,
+        time_known=when.is_known,
+        earliest=when.earliest,
+        latest=when.latest,
     )
     match parsed:
         case LimitEviction(limit=limit):
@@ -189,15 +218,16 @@ def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessag
             return row._replace(resource=",".join(conditions))
         case PressureEviction():
             row = row._replace(resource=parsed.resource, threshold=parsed.threshold, available=parsed.available)
+            row = row._replace(signal=_signal(state, row))
             sample = next((s for s in reversed(state.samples) if s.ts < row.ts + CLOCK_SECOND), None)
-            if sample is None or witness.at is None:
+            if sample is None or not when.is_known:
                 return row
             return predicted(row, parsed, sample, state.config, state.kubelet_version)
 
 
 REDUCER: Final = Reducer(
     name="evictions",
-    version=5,
+    version=6,
     log="node",
     takes=(SampleRecord, PodRecord, EventRecord, SettingsRecord, NodeRecord),
     state=State,

@@ -62,7 +62,7 @@ def _with_node(state: State, record: NodeRecord) -> State:
 def _is_so(state: State, condition: str, status: str) -> bool:
     """Whether a condition without a time says what is known."""
     facts = state.facts.get(condition)
-    return bool(facts) and facts[-1].status == (status == "True")
+    return facts is not None and facts[-1].status == (status == "True")
 
 
 def _with_event(state: State, record: EventRecord) -> State:
@@ -110,7 +110,9 @@ def _starts_up(at: datetime, starts: Sequence[datetime]) -> bool:
 
 def _rows(state: State, record: Record) -> list[PressureChange]:
     """All rows that follow from what is known."""
-    return [row for condition, facts in state.facts.items() for row in _of_one(condition, facts, state.starts, record)]
+    return [
+        row for condition, facts in state.facts.items() for row in _of_one(condition, facts, state.starts, record)
+    ]
 
 
 def _of_one(

@@ -2,6 +2,7 @@
 
 from typing import Final, NamedTuple
 
+from ingest.messages.prefixes import COMBINED
 from ingest.model.objects.event import Event, EventSource
 from ingest.model.objects.event import last_occurrence as event_time
 
@@ -23,7 +24,6 @@ __all__ = [
 BURST: Final = 25.0
 REFILL_SECONDS: Final = 300.0
 """The recorder's token bucket of each source and object (rules: dropped-events)."""
-COMBINED: Final = "(combined from similar events): "
 
 
 class Counted(NamedTuple):

@@ -172,7 +172,10 @@ def test_of_a_list_that_is_cut_off_every_complete_item_is_kept(tmp_path: Path, k
     cut = text.index("pod-12")
     path.write_text(text[:cut])
     *entries, rest = read_sources([path])
-    assert sorted((json.loads(entry.raw) for entry in entries), key=lambda each: int(each["metadata"]["uid"])) == items[:12]
+    assert (
+        sorted((json.loads(entry.raw) for entry in entries), key=lambda each: int(each["metadata"]["uid"]))
+        == items[:12]
+    )
     assert isinstance(rest, Unreadable)
     assert rest.error_type == "cut_off"
     assert text[:cut].endswith(rest.raw.decode())
