@@ -83,7 +83,7 @@ def history(facts: Iterable[Fact], read_at: datetime, cluster: str) -> Iterator[
             node=each.fact.node,
             object=msgspec.Raw(each.raw),
         )
-        yield Observed(observation, each.fact.position, each.raw)
+        yield Observed(observation, each.fact.position, each.raw, is_fact=True)
 
 
 def _versions(facts: list[Fact], read_at: datetime) -> Iterator[_Placed]:

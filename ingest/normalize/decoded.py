@@ -39,6 +39,8 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     bad: Bad | None = None
     observed: bool = True
     """It is an observation: its envelope could be read."""
+    is_fact: bool = False
+    """Of a dump: it says the same however often, and completes what others say."""
     outside: bool = False
     """Not between `since` and `until`; the other fields are empty then."""
 
@@ -65,9 +67,9 @@ def decode(item: Observed | Unreadable, *, since: datetime | None = None, until:
         records = normalize(observation, item.decoded)
     except BadRecord as error:
         bad = Bad(error.error_type, str(error), item.raw)
-        return Decoded(item.position, cluster, ts, digest(observation), bad=bad)
+        return Decoded(item.position, cluster, ts, digest(observation), bad=bad, is_fact=item.is_fact)
     numbers = None
     if records and isinstance(records[0], SummaryRecord):
         numbers = pack(records[0].pods)
     folded = cast("list[AnyRecord]", [record.folded() for record in records])
-    return Decoded(item.position, cluster, ts, digest(observation), folded, numbers)
+    return Decoded(item.position, cluster, ts, digest(observation), folded, numbers, is_fact=item.is_fact)

@@ -15,6 +15,7 @@ from ingest.model.objects.pod import Pod, PodMetadata
 from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, RejectionRecord
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
+from streams.fold.shelves import Shelves, on_shelf, put
 from streams.rules.events.counting import component_of, event_time, message
 from streams.rules.pod_ends.causes import (
     KUBELET,
@@ -48,7 +49,7 @@ PROBE_MEMORY: Final = timedelta(minutes=10)
 class State(msgspec.Struct, frozen=True):
     disruptor: str = ""
     """Who has tainted the node to drain it."""
-    ends: dict[str, PodEnd] = {}
+    ends: Shelves[PodEnd] = {}
     """The last row of each end, by UID, container and attempt."""
     finished: dict[str, bool] = {}
     """UIDs of pods that ended by themselves, and whether they are still there: the last that went is forgotten with
@@ -77,7 +78,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
 
 def _passed_on(before: State, row: PodEnd) -> Sequence[RejectionRecord]:
     """A rejection that the scheduler does not see, onto the cluster's log: once, and again with the pod's owner."""
-    known = before.ends.get(_key(row.uid, row.container, row.attempt))
+    known = on_shelf(before.ends, _key(row.uid, row.container, row.attempt))
     if row.reason not in UNSEEN_BY_SCHEDULER or (known is not None and known.owner_name == row.owner_name):
         return ()
     record = RejectionRecord(
@@ -104,7 +105,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
     uid, rows = pod.metadata.uid, list[PodEnd]()
     for each in container_ends(pod):
         state = _container_ended(state, record, each, rows)
-    known = state.ends.get(_key(uid, "", 0))
+    known = on_shelf(state.ends, _key(uid, "", 0))
     end = pod_end(pod, record.ts, is_gone=is_gone)
     if end is None and known is None:
         end = _end_without_witness(state, record)
@@ -132,7 +133,7 @@ def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows:
         row = _row(record, pod, end, ended.container, ended.attempt)
         row = row._replace(exit_code=terminated.exit_code, restarted=ended.restarted)
         return _witnessed(state, row, rows)
-    known = state.ends.get(_key(pod.uid, ended.container, ended.attempt))
+    known = on_shelf(state.ends, _key(pod.uid, ended.container, ended.attempt))
     if known is None or known.exit_code is not None:
         return state
     return _witnessed(state, known._replace(exit_code=known_code(terminated), updated_at=record.ts), rows)
@@ -163,7 +164,7 @@ def _own_or_deleted(pod: Pod, read_at: datetime) -> End | None:
 def _ended_in_container(state: State, pod: Pod) -> bool:
     """Whether what ended the pod is the end of a container, which has a row."""
     containers = (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
-    rows = (state.ends.get(_key(pod.metadata.uid, each.name, each.restart_count)) for each in containers)
+    rows = (on_shelf(state.ends, _key(pod.metadata.uid, each.name, each.restart_count)) for each in containers)
     return any(row is not None and not row.restarted for row in rows)
 
 
@@ -172,7 +173,7 @@ def _remember(state: State, record: PodRecord) -> State:
     pod, uid = record.object, record.object.metadata.uid
     is_gone = record.change == "DELETED"
     finished: dict[str, bool] = {each: True for each, is_there in state.finished.items() if is_there and each != uid}
-    if pod.status.phase in FINISHED and (uid in state.finished or _key(uid, "", 0) not in state.ends):
+    if pod.status.phase in FINISHED and (uid in state.finished or on_shelf(state.ends, _key(uid, "", 0)) is None):
         finished[uid] = not is_gone
     restarts = {each: counts for each, counts in state.restarts.items() if each != uid}
     if not is_gone and (counts := restarts_of(pod)):
@@ -221,7 +222,7 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
 
 def _attempt(state: State, uid: str, container: str, at: datetime) -> int:
     restarts = state.restarts.get(uid, {}).get(container)
-    before = restarts and state.ends.get(_key(uid, container, restarts.number - 1))
+    before = restarts and on_shelf(state.ends, _key(uid, container, restarts.number - 1))
     return attempt_that_ended(restarts, at, before.ts if before else None)
 
 
@@ -233,7 +234,7 @@ def _recent(unhealthy: dict[str, datetime], uid: str, at: datetime) -> dict[str,
 def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
     """The state with one more witness of an end; the first counts, and a later one of the same cause confirms it."""
     key = _key(row.uid, row.container, row.attempt)
-    known = state.ends.get(key)
+    known = on_shelf(state.ends, key)
     if known is not None:
         confirmed = known.witness if row.cause != known.cause or row.witness in known.witness else "both"
         told = row if row.time_known and not known.time_known and row.cause == known.cause else known
@@ -253,12 +254,8 @@ def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
         )
         if row == known._replace(updated_at=row.updated_at):
             return state
-    ends = {each: kept for each, kept in state.ends.items() if each != key}
-    if len(ends) >= MAX_ENDS:
-        del ends[next(iter(ends))]
-    ends[key] = row
     rows.append(row)
-    return _with(state, ends=ends)
+    return _with(state, ends=put(state.ends, key, row, MAX_ENDS))
 
 
 def _key(uid: str, container: str, attempt: int) -> str:

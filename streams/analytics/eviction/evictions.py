@@ -17,6 +17,7 @@ from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, Sam
 from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, sample_of, specs_of
 from streams.fold.findings import Eviction
 from streams.fold.reducer import Output, Reducer
+from streams.fold.shelves import Shelves, all_on, on_shelf, put
 from streams.rules.events.counting import component_of, event_time, message
 from streams.rules.eviction.messages import (
     AdmissionRejection,
@@ -46,7 +47,7 @@ class State(msgspec.Struct, frozen=True):
     pods: dict[str, PodSpecs] = {}
     samples: tuple[Sample, ...] = ()
     """The last two."""
-    stories: dict[str, Eviction] = {}
+    stories: Shelves[Eviction] = {}
     """The last row of each eviction, by the pod's uid and the cause."""
 
 
@@ -90,11 +91,12 @@ def _node(state: State, record: NodeRecord) -> tuple[State, Sequence[Output]]:
 def _named_again(state: State, record: Record) -> tuple[State, Sequence[Output]]:
     """Evictions whose signal is known now that settings or capacities are."""
     rows: list[Output] = []
-    stories = dict(state.stories)
-    for key, row in state.stories.items():
+    stories = state.stories
+    for key, row in all_on(state.stories):
         if row.cause == "pressure" and not row.signal and (signal := _signal(state, row)):
-            stories[key] = row._replace(signal=signal, updated_at=max(row.updated_at, record.ts))
-            rows.append(stories[key])
+            named = row._replace(signal=signal, updated_at=max(row.updated_at, record.ts))
+            stories = put(stories, key, named)
+            rows.append(named)
     return (msgspec.structs.replace(state, stories=stories) if rows else state), rows
 
 
@@ -156,7 +158,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
         raise BadRecord("unknown_text", f"{witness.kind} of an eviction says {witness.text[:200]!r}")
     cause = _cause(parsed)
     key = f"{witness.uid}/{cause}"
-    story = state.stories.get(key)
+    story = on_shelf(state.stories, key)
     if story is None:
         row = _new(state, record, witness, parsed, cause)
     elif witness.when is not None and witness.when.is_known and not story.time_known:
@@ -166,11 +168,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
         return state, ()
     else:
         row = story._replace(evidence="both", updated_at=record.ts)
-    stories = {k: v for k, v in state.stories.items() if k != key}
-    if len(stories) >= MAX_STORIES:
-        del stories[next(iter(stories))]
-    stories[key] = row
-    return msgspec.structs.replace(state, stories=stories), (row,)
+    return msgspec.structs.replace(state, stories=put(state.stories, key, row, MAX_STORIES)), (row,)
 
 
 def _cause(parsed: EvictionMessage) -> str:
