@@ -5,16 +5,7 @@ from pathlib import PurePath
 from typing import Final, NamedTuple
 
 SAVE: Final = "save the objects: kubectl get nodes,pods,events -A -o json"
-_ERRORS: Final = "|".join(
-    (
-        "Error from server",
-        "[Ee]rror: ",
-        "The connection to the server",
-        "Unable to connect to",
-        "No resources found",
-        "You must be logged in",
-    )
-)
+_ERRORS: Final = "Error from server|[Ee]rror: |The connection to the server|Unable to connect to|No resources found"
 _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     (
         rf"(?P<line>(?:{_ERRORS})[^\n]{{0,200}})",

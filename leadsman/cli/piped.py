@@ -45,8 +45,8 @@ def kinds(counts: Counter[str]) -> str:
 
 @contextmanager
 def on_disk(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
-    """The paths; `-` is a file with all of standard input, and an archive (zip, or tar, also packed) a folder with
-    those of its files that may be read; both are there while the block lasts. Raises OSError, and SourceError for a bomb.
+    """The paths; `-` is a file with all of standard input, and an archive a folder with those of its files that may
+    be read; both are there while the block lasts. Raises OSError, and SourceError for a bomb.
     """
     with TemporaryDirectory(prefix="leadsman-") as folder:
         yield [_found(path, Path(folder) / str(number)) for number, path in enumerate(paths)]

@@ -12,6 +12,8 @@ from streams.rules.eviction.signals import IMAGEFS_AVAILABLE, MEMORY_AVAILABLE, 
 from streams.rules.eviction.thresholds import SignalThresholds, effective_thresholds, threshold_value
 from streams.rules.values.quantity import InvalidQuantity, base_units
 
+_SAME = 0.001
+"""Of a threshold: file systems are resized, and a Node's capacity is a little less than what it is mounted from."""
 _CAPACITY_OF = {
     MEMORY_AVAILABLE: "memory",
     NODEFS_AVAILABLE: "ephemeral-storage",
@@ -34,16 +36,20 @@ def capacities_of(node: Node) -> dict[str, int]:
 def named_signal(
     resource: str, threshold: int | None, thresholds: Mapping[str, SignalThresholds], capacities: Mapping[str, int]
 ) -> str:
-    """The signal of the resource whose threshold is exactly that; empty where none is."""
+    """The signal of the resource whose threshold that is: exactly, else of a capacity that has changed a little."""
     if threshold is None:
         return ""
-    for signal, capacity in capacities.items():
-        texts = thresholds.get(signal)
-        if RESOURCES[signal] != resource or texts is None:
-            continue
-        if any(text and threshold_value(text, capacity) == threshold for text in (texts.hard, texts.soft)):
-            return signal
-    return ""
+    distances = {
+        signal: min(abs(threshold_value(text, capacity) - threshold) for text in texts)
+        for signal, capacity in capacities.items()
+        if RESOURCES[signal] == resource and (texts := _texts(thresholds.get(signal)))
+    }
+    nearest = min(distances, key=distances.__getitem__, default="")
+    return nearest if nearest and distances[nearest] <= abs(threshold) * _SAME else ""
+
+
+def _texts(thresholds: SignalThresholds | None) -> list[str]:
+    return [text for text in (thresholds.hard, thresholds.soft) if text] if thresholds else []
 
 
 def signal_by_node(
