@@ -70,8 +70,8 @@ def _summary(observation: Observation) -> Summary | None:
 def decode(item: Observed | Unreadable, *, since: datetime | None = None, until: datetime | None = None) -> Decoded:
     """What is in an item; `since` is inclusive, `until` exclusive, and neither is asked of an unreadable one."""
     if isinstance(item, Unreadable):
-        bad = Bad(item.error_type, item.reason, item.raw)
-        return Decoded(item.position, item.cluster, item.ts, digest(item), bad=bad, observed=False)
+        unreadable = Bad(item.error_type, item.reason, item.raw)
+        return Decoded(item.position, item.cluster, item.ts, digest(item), bad=unreadable, observed=False)
     observation = item.observation
     ts, cluster = observation.ts, observation.cluster
     if (since and ts < since) or (until and ts >= until):

@@ -106,7 +106,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
     for each in container_ends(pod):
         state = _container_ended(state, record, each, rows)
     known = on_shelf(state.ends, _key(uid, "", 0))
-    end = pod_end(pod, record.ts, is_gone=is_gone)
+    end = pod_end(pod, record.ts, is_gone=is_gone, is_first=record.change == "ADDED")
     if end is None and known is None:
         end = _end_without_witness(state, record)
     if end is not None and uid not in state.finished:

@@ -5,14 +5,13 @@ evicted pod can end as Succeeded (section G), so any one of them is enough; the 
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final, NamedTuple
 
 import msgspec
 
 from common.errors import BadRecord
 from ingest.model.objects.kubelet import KubeletConfiguration
-from ingest.model.objects.pod import Pod
 from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, SampleRecord, SettingsRecord
 from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, sample_of, specs_of
 from streams.fold.findings import Eviction
@@ -107,7 +106,7 @@ def _signal(state: State, row: Eviction) -> str:
 def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadRecord]]:
     pod = record.object
     rows: Sequence[Output | BadRecord] = ()
-    witness = _status_witness(pod, record.ts)
+    witness = _status_witness(record)
     if witness is not None:
         try:
             state, rows = _hear(state, record, witness)
@@ -122,8 +121,9 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
     return msgspec.structs.replace(state, pods=pods), rows
 
 
-def _status_witness(pod: Pod, read_at: datetime) -> _Witness | None:
+def _status_witness(record: PodRecord) -> _Witness | None:
     """The pod as a witness: its condition, else its status; None where neither shows an eviction."""
+    pod = record.object
     conditions = pod.status.conditions or []
     target = next((c for c in conditions if c.type == "DisruptionTarget" and c.status == "True"), None)
     about = pod.metadata.namespace, pod.metadata.name, pod.metadata.uid
@@ -133,8 +133,8 @@ def _status_witness(pod: Pod, read_at: datetime) -> _Witness | None:
     if pod.status.phase != "Failed" or pod.status.reason != "Evicted":
         return None
     text = pod.status.message
-    is_rejection = isinstance(parse_evicted(text), AdmissionRejection)
-    return _Witness("status", ended_by_status(pod, read_at, is_rejection=is_rejection), *about, text)
+    starts_with_it = record.change == "ADDED" and isinstance(parse_evicted(text), AdmissionRejection)
+    return _Witness("status", ended_by_status(pod, record.ts, starts_with_it=starts_with_it), *about, text)
 
 
 def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:

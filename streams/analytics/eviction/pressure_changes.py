@@ -101,7 +101,7 @@ def _same_change(known: Sequence[Fact], fact: Fact, starts: Sequence[datetime]) 
     if exact is not None or (not fact.status and _starts_up(fact.at, starts)):
         return exact
     others = [each for each in near if fact.evidence not in each.evidence and each.evidence != "both"]
-    return min(others, key=lambda each: abs(each.at - fact.at), default=None)
+    return min(others or near, key=lambda each: abs(each.at - fact.at), default=None)
 
 
 def _starts_up(at: datetime, starts: Sequence[datetime]) -> bool:

@@ -79,7 +79,7 @@ def _of_status(record: PodRecord) -> _Refusal | None:
     if status.phase != "Failed":
         return None
     text, cpus = without_rejection(status.message), exclusive_cpus(record.object)
-    when = ended_by_status(record.object, record.ts, is_rejection=True)
+    when = ended_by_status(record.object, record.ts, starts_with_it=record.change == "ADDED")
     return _Refusal(metadata.namespace, metadata.name, metadata.uid, status.reason, text, cpus, when)
 
 

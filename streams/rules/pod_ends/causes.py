@@ -126,7 +126,7 @@ class ContainerEnd(NamedTuple):
     terminated: ContainerTerminated
 
 
-def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool) -> End | None:
+def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True) -> End | None:
     """What the pod itself shows; None where nothing ended it, or nothing shows what did.
 
     A condition of the API server's comes before the deletion that it announces, which may fail.
@@ -140,9 +140,11 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool) -> End | None:
         return None
     cause = _STATUSES.get(status.reason)
     if cause is not None:
-        return End(*cause, status.reason, status.message, ended_by_status(pod, read_at, is_rejection=False))
+        return End(*cause, status.reason, status.message, ended_by_status(pod, read_at, starts_with_it=False))
     end = kubelet_end(status.reason, status.message, None)
-    return end and end._replace(when=ended_by_status(pod, read_at, is_rejection=end.cause == "admission"))
+    return end and end._replace(
+        when=ended_by_status(pod, read_at, starts_with_it=end.cause == "admission" and is_first)
+    )
 
 
 def own_end(pod: Pod, read_at: datetime) -> End | None:
@@ -152,7 +154,7 @@ def own_end(pod: Pod, read_at: datetime) -> End | None:
     container = exited_container(pod)
     ended = container.state.terminated if container and container.state else None
     reason = ended.reason if ended else pod.status.reason
-    return End("exited", "", reason, pod.status.message, ended_by_status(pod, read_at, is_rejection=False))
+    return End("exited", "", reason, pod.status.message, ended_by_status(pod, read_at, starts_with_it=False))
 
 
 def exited_container(pod: Pod) -> ContainerStatus | None:

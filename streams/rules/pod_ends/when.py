@@ -23,11 +23,11 @@ class When(NamedTuple):
     latest: datetime | None = None
 
 
-def ended_by_status(pod: Pod, read_at: datetime, *, is_rejection: bool) -> When:
+def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool) -> When:
     """When a pod that is over ended, without an Event.
 
-    A rejected pod that never ran has its start from the rejection, so that bound is the better guess for it; any
-    other ended nearer to when it was read.
+    A rejected pod that never ran has its start from the rejection, so that bound is the better guess for one that
+    nobody saw before; any other ended nearer to when it was read.
     """
     at = max(_ends_of_containers(pod), default=None) or _unready_since(pod)
     if at is not None and at <= read_at:
@@ -35,7 +35,7 @@ def ended_by_status(pod: Pod, read_at: datetime, *, is_rejection: bool) -> When:
     started = pod.status.start_time or pod.metadata.creation_timestamp
     if started is None or started > read_at:
         return When(read_at, is_known=False, latest=read_at)
-    return When(started if is_rejection else read_at, is_known=False, earliest=started, latest=read_at)
+    return When(started if starts_with_it else read_at, is_known=False, earliest=started, latest=read_at)
 
 
 def _ends_of_containers(pod: Pod) -> Iterator[datetime]:
