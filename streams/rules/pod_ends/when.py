@@ -35,7 +35,8 @@ def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool) -> Whe
     started = pod.status.start_time or pod.metadata.creation_timestamp
     if started is None or started > read_at:
         return When(read_at, is_known=False, latest=read_at)
-    return When(started if starts_with_it else read_at, is_known=False, earliest=started, latest=read_at)
+    guess = started if starts_with_it and pod.status.start_time else read_at
+    return When(guess, is_known=False, earliest=started, latest=read_at)
 
 
 def _ends_of_containers(pod: Pod) -> Iterator[datetime]:
