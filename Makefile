@@ -6,13 +6,15 @@ DEMO_DB ?= chdb://leadsman-db
 UV := $(VENV)/bin/uv pip
 COMPILE := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 SECONDS ?= 60
+WORKERS ?= 6
+BESIDE := -n $(WORKERS) --dist loadgroup
 ENGINE ?= docker
 EMBEDDED ?= no
 IMAGE ?= leadsman:0.1.0
 FAULTS := tests/faults tests/integration/pipeline/test_behind.py
 AUDITED := .lock/all.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt .lock/docs.txt
 
-.PHONY: demo docs generate manifests test oracle image wheel faults churn fuzz audit check bench bench-forecast scale lock clean
+.PHONY: demo docs generate manifests quick test nightly oracle image wheel faults churn fuzz audit check bench bench-forecast scale lock clean
 
 $(VENV)/.runtime: .lock/all.txt pyproject.toml
 	@echo "setting up $(VENV) (about a minute, once)"
@@ -50,10 +52,17 @@ generate: $(VENV)/.dev ## write every file that is derived from the code; a test
 manifests: $(VENV)/.dev ## write deploy/kubernetes from the Helm chart; builds Helm once into ~/.cache; a test compares them
 	PYTHONPATH=.:tests $(PYTHON) -m components.chart
 
-test: $(VENV)/.dev ## all tests, against real components; builds these once into ~/.cache (10 minutes or more)
+quick: $(VENV)/.dev ## what a changed line breaks, within a minute: no engine, no component
+	$(PYTHON) -m pytest -n 2 -m "not engine and not components and not night" tests/unit tests/contract tests/scenarios tests/fuzz
+
+test: $(VENV)/.dev ## every promise, against real components; builds these once into ~/.cache (10 minutes or more)
 	PYTHONPATH=tests $(PYTHON) -m components prepare
-	$(PYTHON) -m pytest -n 2 -m "not components"
-	$(PYTHON) -m pytest -m components -p no:randomly
+	$(PYTHON) -m pytest $(BESIDE) -m "not night" --durations 10
+
+nightly: $(VENV)/.dev ## the long forms too: faults, stories in real time, 10,000 cases of each oracle, a virtual machine, fuzz
+	PYTHONPATH=tests $(PYTHON) -m components prepare
+	LEADSMAN_PROFILE=night LEADSMAN_ORACLE_CASES=10000 LEADSMAN_PULLS=long LEADSMAN_VM=short $(PYTHON) -m pytest $(BESIDE)
+	$(MAKE) faults fuzz
 
 image: ## build the image; ENGINE="podman" or "buildah" where there is no Docker, EMBEDDED=yes with the embedded engine
 	$(ENGINE) build --build-arg EMBEDDED=$(EMBEDDED) --tag $(IMAGE) .
@@ -66,7 +75,7 @@ oracle: $(VENV)/.dev ## 10,000 cases of each oracle: our rules against Kubernete
 
 faults: $(VENV)/.dev ## the long form of tests/faults: half an hour of outages, pauses and kills; writes tests/faults/REPORT.md
 	@rm -f $(VENV)/faults.jsonl
-	LEADSMAN_FAULTS=long LEADSMAN_FAULTS_RESULTS=$(VENV)/faults.jsonl $(PYTHON) -m pytest -p no:randomly -n 2 --dist loadgroup $(FAULTS)
+	LEADSMAN_FAULTS=long LEADSMAN_FAULTS_RESULTS=$(VENV)/faults.jsonl $(PYTHON) -m pytest $(BESIDE) $(FAULTS)
 	PYTHONPATH=.:tests $(PYTHON) -m faults.report $(VENV)/faults.jsonl > tests/faults/REPORT.md
 
 churn: $(VENV)/.dev ## nodes that live an hour each, CHURN="20000 500": so many, so many at once; writes tests/faults/churn.jsonl

@@ -9,6 +9,8 @@ import msgspec
 from common.text import plain
 from ingest.files.lines import KEPT_BYTES
 from ingest.model.observation import (
+    EARLIEST,
+    LATEST,
     UNDECODABLE,
     Change,
     Observation,
@@ -43,8 +45,6 @@ _TIME_DECODER: Final = msgspec.json.Decoder(datetime)
 _STRING_DECODER: Final = msgspec.json.Decoder(str)
 _TS: Final = re.compile(rb'"ts"\s*:\s*("[0-9Tt:.+Zz-]{20,40}")')
 _CLUSTER: Final = re.compile(rb'"cluster"\s*:\s*("(?:[^"\\]|\\.){0,253}")')
-EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 
 
 class _Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 from typing import Final
 
-from ingest.files.envelope import EARLIEST, LATEST
+from ingest.model.observation import EARLIEST, LATEST
 
 _KEYS: Final = (
     "creationTimestamp|eventTime|finishedAt|firstTimestamp|lastHeartbeatTime|lastObservedTime|lastProbeTime"

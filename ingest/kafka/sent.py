@@ -2,6 +2,8 @@
 
 from typing import Final, NamedTuple
 
+from ingest.model.numbers import int64_of
+
 SENT: Final = "sent"
 """The header that distinguishes a message sent again from a later one with the same content."""
 
@@ -21,4 +23,4 @@ class Sent(NamedTuple):
     def parse(cls, header: bytes) -> "Sent":
         """Raises ValueError where `header` did not write it."""
         number, publisher = header.decode().split(" ", 1)
-        return cls(publisher, int(number))
+        return cls(publisher, int64_of(number))

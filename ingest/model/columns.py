@@ -8,10 +8,10 @@ from itertools import chain, compress, count
 from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 
+from ingest.model.numbers import within_int64
 from ingest.model.samples import PodColumns
 
 BYTES: Final = 8
-_INT64: Final = (-(1 << 63), (1 << 63) - 1)
 TypeCode: TypeAlias = Literal["q", "d"]
 Column: TypeAlias = list[int | None] | list[float | None]
 
@@ -73,11 +73,6 @@ def pack_column(typecode: TypeCode, values: Sequence[float | None]) -> bytes:
         return struct.pack(f"{len(values)}{typecode}", *values)
     except struct.error:
         return array(typecode, map(_stored, values)).tobytes()
-
-
-def within_int64(value: int) -> int:
-    """The number, or the one of 64 bits that is nearest to it."""
-    return min(max(value, _INT64[0]), _INT64[1])
 
 
 def _stored(value: float | None) -> Any:

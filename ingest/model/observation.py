@@ -1,11 +1,14 @@
 """The observation: one thing as it was received, and when (capture-format.md)."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 Origin: TypeAlias = Literal["list", "watch", "kubelet", "agent"]
+EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
+"""What an observation's time lies between: inclusive and exclusive."""
 Change: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "SNAPSHOT", "ERROR", "INVENTORY", "BOOKMARK"]
 
 

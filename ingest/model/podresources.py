@@ -6,21 +6,23 @@ NUMA node.
 
 import msgspec
 
+from ingest.model.numbers import Count, Int64
+
 
 class DeviceResources(msgspec.Struct, frozen=True, kw_only=True):
     """Devices of one resource with the same NUMA nodes."""
 
     resource_name: str
     device_ids: tuple[str, ...] = ()
-    numa_nodes: tuple[int, ...] = ()
+    numa_nodes: tuple[Int64, ...] = ()
 
 
 class MemoryResources(msgspec.Struct, frozen=True, kw_only=True):
     memory_type: str
     """`memory` or `hugepages-<size>`."""
-    size: int
+    size: Count
     """Bytes."""
-    numa_nodes: tuple[int, ...] = ()
+    numa_nodes: tuple[Int64, ...] = ()
 
 
 class ContainerResources(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +32,7 @@ class ContainerResources(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    cpu_ids: tuple[int, ...] = ()
+    cpu_ids: tuple[Int64, ...] = ()
     devices: tuple[DeviceResources, ...] = ()
     memory: tuple[MemoryResources, ...] = ()
 
@@ -44,7 +46,7 @@ class PodResources(msgspec.Struct, frozen=True, kw_only=True):
 class AllocatableResources(msgspec.Struct, frozen=True, kw_only=True):
     """What the kubelet can give to containers: all CPUs less the reserved ones, all its devices."""
 
-    cpu_ids: tuple[int, ...] = ()
+    cpu_ids: tuple[Int64, ...] = ()
     devices: tuple[DeviceResources, ...] = ()
     memory: tuple[MemoryResources, ...] = ()
 

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from ingest.model.numbers import Count, Int64
 from ingest.model.objects.event import Event
 from ingest.model.objects.kubelet import KubeletConfiguration
 from ingest.model.objects.node import Node
@@ -51,7 +52,7 @@ class NodeLeaseRecord(Record, frozen=True, tag="node_lease"):
     """A node's Lease of coordination.k8s.io."""
 
     renewed_at: datetime | None = None
-    duration_seconds: int | None = None
+    duration_seconds: Count | None = None
 
 
 class ScheduledObjectRecord(Record, frozen=True, tag="scheduled_object"):
@@ -137,33 +138,33 @@ class MemoryManagerRecord(Record, frozen=True, tag="memory_manager_state"):
 
 
 class Cpu(msgspec.Struct, frozen=True, gc=False):
-    cpu: int
-    core: int
-    socket: int
-    numa: int
+    cpu: Int64
+    core: Int64
+    socket: Int64
+    numa: Int64
 
 
 class CpuTopologyRecord(Record, frozen=True, tag="cpu_topology"):
     cpus: list[Cpu]
-    distances: dict[int, dict[int, int]] = {}
+    distances: dict[Int64, dict[Int64, Int64]] = {}
     """Of each NUMA node to all (SLIT, 10 is local); empty where they are not known."""
     caches: list[str] = []
     """CPU lists of those that share a level 3 cache; empty where they are not known."""
 
 
 class NumaNodeUsage(msgspec.Struct, frozen=True, gc=False):
-    numa_node: int
-    memory_total_bytes: int
-    memory_free_bytes: int
-    hugepages_total_bytes: int = 0
-    hugepages_free_bytes: int = 0
+    numa_node: Int64
+    memory_total_bytes: Count
+    memory_free_bytes: Count
+    hugepages_total_bytes: Count = 0
+    hugepages_free_bytes: Count = 0
     cpu_busy_ratio: float | None = None
     """Since the sample before."""
 
 
 class NumaPodMemory(msgspec.Struct, frozen=True):
     uid: str
-    numa_bytes: dict[int, int]
+    numa_bytes: dict[Int64, Count]
     """Anonymous memory and page cache, by NUMA node."""
 
 
@@ -179,10 +180,10 @@ class CgroupThrottling(msgspec.Struct, frozen=True, gc=False):
 
     container: str
     """Its id; empty for the pod's own cgroup."""
-    periods: int
+    periods: Count
     """In which its quota was enforced, whether it was used up or not."""
-    throttled_periods: int
-    throttled_nanoseconds: int = 0
+    throttled_periods: Count
+    throttled_nanoseconds: Count = 0
 
 
 class PodThrottling(msgspec.Struct, frozen=True):
@@ -213,10 +214,10 @@ class NodeResourceTopologyRecord(Record, frozen=True, tag="noderesourcetopology"
 class NumaBin(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a NUMA node offers to exclusive CPUs: whole physical cores, and loose threads of cores partly reserved."""
 
-    numa_node: int
-    whole_cores: int
-    loose_cpus: int
-    threads_per_core: int
+    numa_node: Int64
+    whole_cores: Int64
+    loose_cpus: Int64
+    threads_per_core: Int64
 
 
 class NumaClaim(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -224,7 +225,7 @@ class NumaClaim(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     arrived_at: datetime
     uid: str
-    cpus: tuple[int, ...]
+    cpus: tuple[Int64, ...]
     group: str = ""
 
 
@@ -242,12 +243,12 @@ class NodeNumaRecord(Record, frozen=True, tag="node_numa"):
     control_plane: bool = False
     single_numa: bool = False
     """Its Topology Manager lets no container span NUMA nodes."""
-    exclusive_cpus: int = 0
-    allocatable_cpus: int = 0
+    exclusive_cpus: Int64 = 0
+    allocatable_cpus: Int64 = 0
     """CPUs that are not reserved."""
-    free_cpus: int = 0
-    largest_fit_cpus: int = 0
-    spanning_pods: int = 0
+    free_cpus: Int64 = 0
+    largest_fit_cpus: Int64 = 0
+    spanning_pods: Int64 = 0
     fidelity: str = "none"
     bins: tuple[NumaBin, ...] = ()
     claims: tuple[NumaClaim, ...] = ()
@@ -325,7 +326,7 @@ class RejectionRecord(Record, frozen=True, tag="rejection"):
 class SchedulerCacheRecord(Record, frozen=True, tag="scheduler_cache"):
     """On the cluster's log: what a scheduler had in its cache."""
 
-    nodes: int
+    nodes: Count
     names: tuple[str, ...] | None = None
     """Those whose Node it knows, sorted; None where only their number is known."""
     missed: tuple[str, ...] = ()

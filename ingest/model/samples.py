@@ -4,54 +4,56 @@ from typing import Final
 
 import msgspec
 
+from ingest.model.numbers import Count
+
 
 class NodeSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The node's figures in `/stats/summary`; None where it has none. The names are the columns'."""
 
-    cpu_usage_nanocores: int | None = None
-    cpu_usage_core_nanoseconds: int | None = None
-    memory_available_bytes: int | None = None
-    memory_usage_bytes: int | None = None
-    memory_working_set_bytes: int | None = None
-    memory_rss_bytes: int | None = None
-    memory_page_faults: int | None = None
-    memory_major_page_faults: int | None = None
-    pods_memory_available_bytes: int | None = None
+    cpu_usage_nanocores: Count | None = None
+    cpu_usage_core_nanoseconds: Count | None = None
+    memory_available_bytes: Count | None = None
+    memory_usage_bytes: Count | None = None
+    memory_working_set_bytes: Count | None = None
+    memory_rss_bytes: Count | None = None
+    memory_page_faults: Count | None = None
+    memory_major_page_faults: Count | None = None
+    pods_memory_available_bytes: Count | None = None
     """Of the system container `pods`: the allocatable view (rules: eviction-signals)."""
-    pods_memory_working_set_bytes: int | None = None
-    nodefs_available_bytes: int | None = None
-    nodefs_capacity_bytes: int | None = None
-    nodefs_used_bytes: int | None = None
-    nodefs_inodes_free: int | None = None
-    nodefs_inodes: int | None = None
-    nodefs_inodes_used: int | None = None
-    imagefs_available_bytes: int | None = None
-    imagefs_capacity_bytes: int | None = None
-    imagefs_used_bytes: int | None = None
-    imagefs_inodes_free: int | None = None
-    imagefs_inodes: int | None = None
-    imagefs_inodes_used: int | None = None
-    containerfs_available_bytes: int | None = None
-    containerfs_capacity_bytes: int | None = None
-    containerfs_used_bytes: int | None = None
-    containerfs_inodes_free: int | None = None
-    containerfs_inodes: int | None = None
-    containerfs_inodes_used: int | None = None
-    pids_max: int | None = None
-    pids_current: int | None = None
-    swap_available_bytes: int | None = None
-    swap_usage_bytes: int | None = None
-    cpu_psi_some_total_nanoseconds: int | None = None
+    pods_memory_working_set_bytes: Count | None = None
+    nodefs_available_bytes: Count | None = None
+    nodefs_capacity_bytes: Count | None = None
+    nodefs_used_bytes: Count | None = None
+    nodefs_inodes_free: Count | None = None
+    nodefs_inodes: Count | None = None
+    nodefs_inodes_used: Count | None = None
+    imagefs_available_bytes: Count | None = None
+    imagefs_capacity_bytes: Count | None = None
+    imagefs_used_bytes: Count | None = None
+    imagefs_inodes_free: Count | None = None
+    imagefs_inodes: Count | None = None
+    imagefs_inodes_used: Count | None = None
+    containerfs_available_bytes: Count | None = None
+    containerfs_capacity_bytes: Count | None = None
+    containerfs_used_bytes: Count | None = None
+    containerfs_inodes_free: Count | None = None
+    containerfs_inodes: Count | None = None
+    containerfs_inodes_used: Count | None = None
+    pids_max: Count | None = None
+    pids_current: Count | None = None
+    swap_available_bytes: Count | None = None
+    swap_usage_bytes: Count | None = None
+    cpu_psi_some_total_nanoseconds: Count | None = None
     cpu_psi_some_avg10_percent: float | None = None
-    cpu_psi_full_total_nanoseconds: int | None = None
+    cpu_psi_full_total_nanoseconds: Count | None = None
     cpu_psi_full_avg10_percent: float | None = None
-    memory_psi_some_total_nanoseconds: int | None = None
+    memory_psi_some_total_nanoseconds: Count | None = None
     memory_psi_some_avg10_percent: float | None = None
-    memory_psi_full_total_nanoseconds: int | None = None
+    memory_psi_full_total_nanoseconds: Count | None = None
     memory_psi_full_avg10_percent: float | None = None
-    io_psi_some_total_nanoseconds: int | None = None
+    io_psi_some_total_nanoseconds: Count | None = None
     io_psi_some_avg10_percent: float | None = None
-    io_psi_full_total_nanoseconds: int | None = None
+    io_psi_full_total_nanoseconds: Count | None = None
     io_psi_full_avg10_percent: float | None = None
 
 
@@ -66,36 +68,39 @@ class PodColumns(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     namespace: list[str]
     pod: list[str]
     uid: list[str]
-    cpu_usage_nanocores: list[int | None]
-    cpu_usage_core_nanoseconds: list[int | None]
-    memory_usage_bytes: list[int | None]
-    memory_working_set_bytes: list[int | None]
-    memory_rss_bytes: list[int | None]
-    memory_page_faults: list[int | None]
-    memory_major_page_faults: list[int | None]
-    ephemeral_used_bytes: list[int | None]
-    inodes_used: list[int | None]
-    rootfs_used_bytes: list[int]
-    rootfs_inodes_used: list[int]
-    logs_used_bytes: list[int]
-    logs_inodes_used: list[int]
-    volumes_used_bytes: list[int]
-    volumes_inodes_used: list[int]
-    processes: list[int | None]
-    swap_usage_bytes: list[int | None]
-    cpu_psi_some_total_nanoseconds: list[int | None]
+    cpu_usage_nanocores: list[Count | None]
+    cpu_usage_core_nanoseconds: list[Count | None]
+    memory_usage_bytes: list[Count | None]
+    memory_working_set_bytes: list[Count | None]
+    memory_rss_bytes: list[Count | None]
+    memory_page_faults: list[Count | None]
+    memory_major_page_faults: list[Count | None]
+    ephemeral_used_bytes: list[Count | None]
+    inodes_used: list[Count | None]
+    rootfs_used_bytes: list[Count]
+    rootfs_inodes_used: list[Count]
+    logs_used_bytes: list[Count]
+    logs_inodes_used: list[Count]
+    volumes_used_bytes: list[Count]
+    volumes_inodes_used: list[Count]
+    processes: list[Count | None]
+    swap_usage_bytes: list[Count | None]
+    cpu_psi_some_total_nanoseconds: list[Count | None]
     cpu_psi_some_avg10_percent: list[float | None]
-    cpu_psi_full_total_nanoseconds: list[int | None]
+    cpu_psi_full_total_nanoseconds: list[Count | None]
     cpu_psi_full_avg10_percent: list[float | None]
-    memory_psi_some_total_nanoseconds: list[int | None]
+    memory_psi_some_total_nanoseconds: list[Count | None]
     memory_psi_some_avg10_percent: list[float | None]
-    memory_psi_full_total_nanoseconds: list[int | None]
+    memory_psi_full_total_nanoseconds: list[Count | None]
     memory_psi_full_avg10_percent: list[float | None]
-    io_psi_some_total_nanoseconds: list[int | None]
+    io_psi_some_total_nanoseconds: list[Count | None]
     io_psi_some_avg10_percent: list[float | None]
-    io_psi_full_total_nanoseconds: list[int | None]
+    io_psi_full_total_nanoseconds: list[Count | None]
     io_psi_full_avg10_percent: list[float | None]
     volumes: list[str] = []
+
+    def __post_init__(self) -> None:
+        check_columns(self)
 
 
 class PodUsages(msgspec.Struct, frozen=True, gc=False):
@@ -106,15 +111,25 @@ class PodUsages(msgspec.Struct, frozen=True, gc=False):
     namespace: list[str]
     pod: list[str]
     uid: list[str]
-    memory_working_set_bytes: list[int | None]
-    rootfs_used_bytes: list[int]
-    rootfs_inodes_used: list[int]
-    logs_used_bytes: list[int]
-    logs_inodes_used: list[int]
-    volumes_used_bytes: list[int]
-    volumes_inodes_used: list[int]
-    processes: list[int | None]
+    memory_working_set_bytes: list[Count | None]
+    rootfs_used_bytes: list[Count]
+    rootfs_inodes_used: list[Count]
+    logs_used_bytes: list[Count]
+    logs_inodes_used: list[Count]
+    volumes_used_bytes: list[Count]
+    volumes_inodes_used: list[Count]
+    processes: list[Count | None]
     volumes: list[str] = []
+
+    def __post_init__(self) -> None:
+        check_columns(self)
+
+
+def check_columns(pods: PodColumns | PodUsages) -> None:
+    """Raises ValueError where columns are not of one length; an older version has no `volumes`."""
+    lengths = {len(getattr(pods, name)) for name in pods.__struct_fields__[:-1]}
+    if len(lengths) > 1 or len(pods.volumes) not in {0, *lengths}:
+        raise ValueError("columns of pods are not of one length")
 
 
 USAGES: Final = PodUsages.__struct_fields__[3:-1]

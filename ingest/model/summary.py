@@ -7,11 +7,9 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-"""What a column of 64 bits holds; a kubelet's number beyond it makes no sense."""
+from ingest.model.numbers import INT64_MAX, Count
 
-
-_Microseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(2**63 - 1) // 1000)]
+_Microseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX // 1000)]
 """In nanoseconds a Count still."""
 
 

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from ingest.model.observation import EARLIEST, LATEST
 from ingest.model.records import AnyRecord, Record
 
 MAX_MESSAGE_BYTES: Final = 8 * 1024 * 1024
@@ -119,7 +120,10 @@ def encode_record(record: Record) -> bytes:
 
 def decode_record(value: bytes) -> AnyRecord:
     """A message's record; raises msgspec.MsgspecError, RecursionError or UnicodeDecodeError."""
-    return _decoder.decode(value)
+    record = _decoder.decode(value)
+    if record.ts.tzinfo is None or not EARLIEST <= record.ts < LATEST:
+        raise msgspec.ValidationError("the time has no zone, or is not in 1970 to 2199 - at `$.ts`")
+    return record
 
 
 def kind_of(record: Record) -> str:

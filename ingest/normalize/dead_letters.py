@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from common.errors import BadRecord
-from ingest.model.observation import Position
+from ingest.model.observation import EARLIEST, LATEST, Position
 from ingest.model.records import DeadLetterRecord
 from ingest.model.topics import Headers
 from ingest.normalize.redact import without_secrets
@@ -52,7 +52,7 @@ class Buried(NamedTuple):
         position = Position(fields.get("source", ""), fields.get("place", ""))
         return cls(
             fields.get("cluster", ""),
-            ts if ts.tzinfo else EPOCH,
+            ts if ts.tzinfo and EARLIEST <= ts < LATEST else EPOCH,
             position,
             fields.get("error_type", ""),
             fields.get("reason", ""),

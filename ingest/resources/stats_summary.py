@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ingest.model.numbers import INT64_MAX, within_int64
 from ingest.model.observation import Observation
 from ingest.model.records import Record, SummaryRecord
 from ingest.model.samples import NodeSample, PodColumns
@@ -22,7 +23,6 @@ from ingest.model.summary import (
 )
 from ingest.resources.resource import Fields, KubeletResource, node_of
 
-INT64_MAX: Final = 2**63 - 1
 _SHOWN: Final = 5
 _LEFT_OUT: Final = object()
 _strict: Final = msgspec.json.Decoder(Summary).decode
@@ -130,12 +130,7 @@ def _pod_row(pod: PodStats) -> tuple[Any, ...]:
         memory.major_page_faults,
         ephemeral.used_bytes,
         ephemeral.inodes_used,
-        rootfs_bytes,
-        rootfs_inodes,
-        logs_bytes,
-        logs_inodes,
-        volumes_bytes,
-        volumes_inodes,
+        *map(within_int64, (rootfs_bytes, rootfs_inodes, logs_bytes, logs_inodes, volumes_bytes, volumes_inodes)),
         pod.process_stats.process_count,
         pod.swap.swap_usage_bytes,
         cpu_some.nanoseconds,

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import click
 
-from ingest.node.agent import SIGN_SECONDS, AgentSettings, run_agent, run_agent_once
+from ingest.node.agent import SIGN_SECONDS
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_NO_SOURCE, EXIT_USAGE, fail
-from leadsman.cli.live import live_settings, run_served, until_signal
-from leadsman.run.agent import run_agent_into_kafka
 
 
 @click.command(
@@ -70,6 +68,10 @@ def command(
     once: bool,
 ) -> None:
     """Report where this machine's exclusive CPUs, memory and devices lie, as observations that can be replayed."""
+    from ingest.node.agent import AgentSettings, run_agent, run_agent_once
+    from leadsman.cli.live import live_settings, run_served, until_signal
+    from leadsman.run.agent import run_agent_into_kafka
+
     if into == "kafka" and output is not None:
         fail("--output is a capture's, and --into kafka writes none: give one of them", EXIT_USAGE)
     settings = live_settings(config, kafka=kafka, watch={"cluster": cluster} if cluster else None)

@@ -6,9 +6,6 @@ import click
 
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_USAGE, fail
-from leadsman.cli.live import live_settings, run_served
-from leadsman.run.alert import run_alerts
-from streams.alerting.receivers.choose import ALLOWED
 
 
 @click.command(
@@ -35,6 +32,10 @@ def command(to: tuple[str, ...], config: Path | None, kafka: str | None, db: str
     secret that signs messages to webhooks (alerts.webhook_secret). FILE holds PagerDuty's routing key or
     the URL of a Teams workflow.
     """
+    from leadsman.cli.live import live_settings, run_served
+    from leadsman.run.alert import run_alerts
+    from streams.alerting.receivers.choose import ALLOWED
+
     settings = live_settings(config, kafka=kafka, db=db)
     receivers = to or [text.get_secret_value() for text in settings.alerts.to]
     if not receivers:

@@ -1,19 +1,19 @@
 """`leadsman backtest`: rule sets tried on captures."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from ingest.files.ahead import read_ahead
-from ingest.files.progress import progress_bar
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_BAD_INPUT, note
-from leadsman.cli.present.backtest import as_tables, document, fired_rows
-from leadsman.cli.present.tables import show, show_columns, show_document
-from sql.questions.backtest import Backtest, backtest
-from streams.alerting.rules_file import default_rules, read_rules
+
+if TYPE_CHECKING:
+    from sql.questions.backtest import Backtest
 
 
 @click.command(
@@ -25,9 +25,9 @@ from streams.alerting.rules_file import default_rules, read_rules
 @options.sources
 @options.since_until
 @click.option(
-    "--rules", type=options.FILE, metavar="FILE", help="Rules as YAML; omitted settings are the packaged ones."
+    "--rules", type=options.READABLE, metavar="FILE", help="Rules as YAML; omitted settings are the packaged ones."
 )
-@click.option("--compare", type=options.FILE, metavar="FILE", help="A second rule set, side by side.")
+@click.option("--compare", type=options.READABLE, metavar="FILE", help="A second rule set, side by side.")
 @options.output
 def command(
     paths: tuple[Path, ...],
@@ -47,6 +47,13 @@ def command(
     ranks were, and which alerts cannot fire because an input is missing. It ends with all of that in one line. No
     database is needed, and none is changed.
     """
+    from ingest.files.ahead import read_ahead
+    from ingest.files.progress import progress_bar
+    from leadsman.cli.present.backtest import document, fired_rows
+    from leadsman.cli.present.tables import show, show_document
+    from sql.questions.backtest import backtest
+    from streams.alerting.rules_file import default_rules, read_rules
+
     rule_sets = {_name(rules): read_rules(rules) if rules else default_rules()}
     if compare is not None:
         rule_sets[_name(compare, rule_sets)] = read_rules(compare)
@@ -67,6 +74,9 @@ def command(
 
 
 def _print(found: Backtest, form: str) -> None:
+    from leadsman.cli.present.backtest import as_tables
+    from leadsman.cli.present.tables import show_columns
+
     for number, shown in enumerate(as_tables(found)):
         if not isinstance(shown, str):
             show_columns(shown, form)

@@ -6,10 +6,8 @@ from typing import Any, Final, Literal
 import click
 
 from ingest.files.rotate import Rotation
-from ingest.live.record import record
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_NO_SOURCE, fail, note
-from leadsman.cli.live import live_settings, run_served, watch_flags
 
 ROTATION: Final = Rotation()
 
@@ -69,6 +67,9 @@ def command(
 
     A process that is killed loses at most its last line.
     """
+    from ingest.live.record import record
+    from leadsman.cli.live import live_settings, run_served, watch_flags
+
     settings = live_settings(config, watch=watch_flags(**flags))
     rotation = Rotation(rotate_mib * 1024 * 1024, rotate_seconds, compress, keep)
     recording = record(settings.live(), output, rotation, _ignore if quiet else note, seconds=seconds)

@@ -38,7 +38,7 @@ def for_kubectl(app: click.Command, program: str, words: list[str], begun: str) 
 
 def questions(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Saved questions, with what each answers."""
-    from sql.questions.queries import saved_queries  # noqa: PLC0415 - only for whoever completes
+    from sql.questions.queries import saved_queries
 
     del ctx, param
     return [
@@ -48,7 +48,7 @@ def questions(ctx: click.Context, param: click.Parameter, begun: str) -> list[Co
 
 def parameters(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
     """`K=` of the question that is named already, and the values of a node or cluster."""
-    from sql.questions.queries import saved_queries  # noqa: PLC0415
+    from sql.questions.queries import saved_queries
 
     name, equals, value = begun.partition("=")
     if equals:
@@ -73,7 +73,7 @@ def clusters(ctx: click.Context, param: click.Parameter, begun: str) -> list[Com
 
 def contexts(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Contexts of the kubeconfig."""
-    from ingest.apiserver.connect import contexts as known  # noqa: PLC0415
+    from ingest.apiserver.connect import contexts as known
 
     del param
     return [CompletionItem(name) for name in known(ctx.params.get("kubeconfig")) if _fits(name, begun)]
@@ -81,9 +81,9 @@ def contexts(ctx: click.Context, param: click.Parameter, begun: str) -> list[Com
 
 def _named(ctx: click.Context, column: str, begun: str) -> list[CompletionItem]:
     """Nothing where the database cannot be asked: an error would stand in the middle of the reader's line."""
-    from leadsman.cli.database import existing_database  # noqa: PLC0415
-    from leadsman.cli.options import DEFAULT_DSN  # noqa: PLC0415 - it has these completions
-    from sql.database.errors import DatabaseError  # noqa: PLC0415
+    from leadsman.cli.database import existing_database
+    from leadsman.cli.options import DEFAULT_DSN
+    from sql.database.errors import DatabaseError
 
     sql = f"SELECT DISTINCT {column} AS name FROM nodes WHERE startsWith(name, {{begun:String}}) ORDER BY 1 LIMIT 100"
     try:

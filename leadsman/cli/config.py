@@ -4,12 +4,8 @@ from pathlib import Path
 
 import click
 
-from common.private import open_private
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_USAGE, fail
-from leadsman.cli.live import live_settings
-from leadsman.run.setting_names import settings_file
-from leadsman.run.settings import Settings, shown
 
 
 @click.group(
@@ -23,6 +19,9 @@ from leadsman.run.settings import Settings, shown
 @click.pass_context
 def command(ctx: click.Context, config: Path | None, kafka: str | None, db: str | None) -> None:
     """Print the settings in force, from file, environment and flags, without passwords."""
+    from leadsman.cli.live import live_settings
+    from leadsman.run.settings import shown
+
     if ctx.invoked_subcommand is None:
         click.echo(shown(live_settings(config, kafka=kafka, db=db)), nl=False)
 
@@ -31,6 +30,10 @@ def command(ctx: click.Context, config: Path | None, kafka: str | None, db: str 
 @click.argument("file", type=options.FILE, default="leadsman.yaml")
 def init(file: Path) -> None:
     """Write a file with every setting, its default and its meaning, in which nothing is set yet; - prints it."""
+    from common.private import open_private
+    from leadsman.run.setting_names import settings_file
+    from leadsman.run.settings import Settings
+
     text = settings_file(Settings)
     if file == Path("-"):
         click.echo(text, nl=False)

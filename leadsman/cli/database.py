@@ -1,18 +1,24 @@
 """The database that a command asks."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from leadsman.cli.options import DEFAULT_DSN
-from sql.database.errors import SchemaMissing
-from sql.database.open import Database, connect
-from sql.schema.migrate import check_migrated
+
+if TYPE_CHECKING:
+    from sql.database.open import Database
 
 
 @contextmanager
 def existing_database(dsn: str, *, write: bool = False) -> Iterator[Database]:
     """A database that is there and of this version, opened to read unless `write`. Raises DatabaseError."""
+    from sql.database.open import connect
+    from sql.schema.migrate import check_migrated
+
     with connect(dsn, make=False, read_only=not write) as database:
         check_migrated(database)
         yield database
@@ -21,6 +27,10 @@ def existing_database(dsn: str, *, write: bool = False) -> Iterator[Database]:
 @contextmanager
 def readable_database(dsn: str) -> Iterator[Database]:
     """A database to show, opened to read; one without any tables is empty, one of an older version is an error."""
+    from sql.database.errors import SchemaMissing
+    from sql.database.open import connect
+    from sql.schema.migrate import check_migrated
+
     with connect(dsn, make=False, read_only=True) as database:
         with suppress(SchemaMissing):
             check_migrated(database)

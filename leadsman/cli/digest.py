@@ -3,9 +3,6 @@
 import click
 
 from leadsman.cli import options
-from leadsman.cli.database import existing_database
-from leadsman.cli.present.tables import raw_rows, show
-from sql.questions.digest import TableDigest, digest
 
 
 @click.command(
@@ -13,9 +10,13 @@ from sql.questions.digest import TableDigest, digest
     epilog="Examples: leadsman digest; diff <(leadsman digest --db chdb://one) <(leadsman digest --db chdb://two)",
 )
 @options.output
-@options.db
+@options.existing_db
 def command(form: str, db: str) -> None:
     """Print row count and hash of each table, and nothing else, to compare two databases."""
+    from leadsman.cli.database import existing_database
+    from leadsman.cli.present.tables import raw_rows, show
+    from sql.questions.digest import TableDigest, digest
+
     with existing_database(db) as database:
         found = digest(database)
     if form not in options.FOR_PEOPLE:

@@ -1,20 +1,20 @@
 """`leadsman doctor`: what is wrong, and the command that mends it."""
 
-import asyncio
+from __future__ import annotations
+
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from common.text import plain
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_NOT_SEEN, EXIT_WRONG, MESSAGE
-from leadsman.cli.live import live_settings
-from leadsman.cli.present.tables import raw_rows, show
-from leadsman.run.diagnosis import Diagnosis
-from leadsman.run.doctor import diagnose
+
+if TYPE_CHECKING:
+    from leadsman.run.diagnosis import Diagnosis
 
 WIDTH: Final = 80
 _MARKS: Final = {"ok": "ok      ", "wrong": "WRONG   ", "unknown": "unknown "}
@@ -33,6 +33,13 @@ def command(form: str, config: Path | None, kafka: str | None, db: str | None) -
     that parts on this machine give at /readyz. Nothing is changed. Exit status 1 where something is wrong, 16 where
     something could not be looked at.
     """
+    import asyncio
+
+    from leadsman.cli.live import live_settings
+    from leadsman.cli.present.tables import raw_rows, show
+    from leadsman.run.diagnosis import Diagnosis
+    from leadsman.run.doctor import diagnose
+
     found = sorted(asyncio.run(diagnose(live_settings(config, kafka=kafka, db=db))), key=_rank)
     if form in options.FOR_PEOPLE:
         for each in found:

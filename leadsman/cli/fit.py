@@ -1,27 +1,20 @@
 """`leadsman fit`: where a pod would fit now."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
-import msgspec
-import yaml
 
 from common.errors import WrongUsage
 from common.text import plain_json
 from leadsman.cli import completion, options
-from leadsman.cli.console import out
-from leadsman.cli.database import existing_database
 from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_FIT
-from leadsman.cli.present.fit import fit_columns, fit_lines, fit_rows
-from leadsman.cli.present.layout import columns
-from leadsman.cli.present.tables import show, show_columns, show_document
-from sql.questions.fit import Known, fit_document, read_known
-from sql.questions.queries import BadParameter
-from streams.questions.asked import BadQuestion, asked_line, line_id, question
-from streams.questions.fit import answer
-from streams.questions.manifest import asked_by
+
+if TYPE_CHECKING:
+    from sql.questions.fit import Known
 
 
 @click.command(
@@ -101,6 +94,18 @@ def command(
     devices and node, all but cpu optional; each answer is a line of JSON with the same id, in the same order. A line
     that is not a question is answered with its error, and the exit status is 3.
     """
+    import msgspec
+
+    from leadsman.cli.console import out
+    from leadsman.cli.database import existing_database
+    from leadsman.cli.present.fit import fit_columns, fit_lines, fit_rows
+    from leadsman.cli.present.layout import columns
+    from leadsman.cli.present.tables import show, show_columns, show_document
+    from sql.questions.fit import fit_document, read_known
+    from streams.questions.asked import question
+    from streams.questions.fit import answer
+    from streams.questions.manifest import asked_by
+
     if sum(each is not None for each in (cpu, manifest, questions)) != 1:
         raise WrongUsage("give one pod with --cpu or --filename, or many with --questions")
     if questions is not None:
@@ -146,6 +151,10 @@ def command(
 
 def _read(manifest: IO[bytes]) -> Any:
     """The first document of a YAML file. Raises BadQuestion."""
+    import yaml
+
+    from streams.questions.asked import BadQuestion
+
     try:
         return next(iter(yaml.safe_load_all(manifest)), None)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
@@ -154,6 +163,11 @@ def _read(manifest: IO[bytes]) -> Any:
 
 def _answers(lines: Iterable[bytes], known: Known, node: str) -> Iterator[dict[str, Any]]:
     """The answer to each line that is not blank; `node` is asked where a line names none."""
+    from sql.questions.fit import fit_document
+    from sql.questions.queries import BadParameter
+    from streams.questions.asked import BadQuestion, asked_line, line_id
+    from streams.questions.fit import answer
+
     of = cache(known.of)
     for number, line in enumerate(lines, start=1):
         if not line.strip():

@@ -4,16 +4,9 @@ from datetime import datetime
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from ingest.files.inspect import inspect, render
-from ingest.files.progress import progress_bar
 from leadsman.cli import options
-from leadsman.cli.console import WIDE, wide
 from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_SOURCE, fail
-from leadsman.cli.piped import on_disk
-from leadsman.cli.present.inspection import counted, document
-from leadsman.cli.present.tables import show, show_document
 
 
 @click.command("inspect", epilog="Example: leadsman inspect examples/node-pressure-k8s-1.36.jsonl.gz")
@@ -24,6 +17,15 @@ def command(paths: tuple[Path, ...], cluster: str, node: str, at: datetime | Non
 
     Nothing is written.
     """
+    from rich.console import Console
+
+    from ingest.files.inspect import inspect, render
+    from ingest.files.progress import progress_bar
+    from leadsman.cli.console import WIDE, wide
+    from leadsman.cli.piped import on_disk
+    from leadsman.cli.present.inspection import counted, document
+    from leadsman.cli.present.tables import show, show_document
+
     with on_disk(paths) as files, progress_bar() as progress:
         inspection = inspect(files, cluster=cluster, node=node, at=at, progress=progress)
     match form:

@@ -5,8 +5,6 @@ from pathlib import Path
 import click
 
 from leadsman.cli import options
-from leadsman.cli.live import live_settings, run_served
-from leadsman.run.land import run_lander
 
 
 @click.command(
@@ -18,5 +16,8 @@ from leadsman.run.land import run_lander
 @options.live_db
 def command(config: Path | None, kafka: str | None, db: str | None) -> None:
     """Write Kafka messages to the database exactly once; runs until SIGTERM."""
+    from leadsman.cli.live import live_settings, run_served
+    from leadsman.run.land import run_lander
+
     settings = live_settings(config, kafka=kafka, db=db)
     run_served(settings, "land", run_lander(settings))

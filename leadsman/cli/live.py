@@ -1,18 +1,16 @@
 """What the live commands share: flags over settings, signals, logs and telemetry."""
 
-import asyncio
+from __future__ import annotations
+
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import uvloop
+if TYPE_CHECKING:
+    import asyncio
 
-from common.cycles import rare_cycle_searches
-from common.logs import configure
-from common.stopping import stop_on_signals
-from common.telemetry import served
-from leadsman.run.settings import Settings, load
+    from leadsman.run.settings import Settings
 
 Result = TypeVar("Result")
 ANSWERING: Final = frozenset({"agent", "look"})
@@ -58,23 +56,33 @@ def watch_flags(
 
 def live_settings(config: Path | None, *, kafka: str | None = None, **flags: Any) -> Settings:
     """The settings in force. Raises SettingsError."""
+    from leadsman.run.settings import load
+
     return load(config, kafka=_given({"bootstrap_servers": kafka}), **flags)
 
 
 async def until_signal(work: Callable[[asyncio.Event], Awaitable[None]]) -> None:
     """Run work until it ends; SIGTERM and SIGINT set its event."""
+    from common.stopping import stop_on_signals
+
     with stop_on_signals() as stop:
         await work(stop)
 
 
 def run_served(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
     """Run a part to its end, with logs and telemetry by the settings. Raises CannotServe."""
+    from common.logs import configure
+
     configure(settings.log, sys.stderr if part in ANSWERING else sys.stdout)
     return run_part(settings, part, work)
 
 
 def run_part(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
     """The same, with logs as they are."""
+    import uvloop
+
+    from common.cycles import rare_cycle_searches
+    from common.telemetry import served
 
     async def run() -> Result:
         async with served(settings.telemetry.host, settings.telemetry.port, part):

@@ -1,37 +1,27 @@
 """`leadsman look`: what is wrong, in one shot, of a cluster or of files; nothing is left behind."""
 
-import asyncio
-import webbrowser
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
-import pydantic
 
-from ingest.files.ahead import read_ahead
-from ingest.files.progress import progress_bar
 from leadsman.cli import options
-from leadsman.cli.console import out
 from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_KUBELETS, EXIT_NO_SOURCE, fail, note
-from leadsman.cli.live import live_settings, run_served, until_signal, watch_flags
-from leadsman.cli.piped import files_in_part, kinds, on_disk
-from leadsman.cli.present.report_file import save_report
-from leadsman.cli.present.story import EVERY_LINE, LINES, print_story
-from leadsman.cli.present.tables import show
-from leadsman.run.in_process import run_in_process
-from leadsman.run.permissions import reachable
-from leadsman.run.replay import replay
-from leadsman.run.settings import Settings
-from leadsman.web.reading.overview import read_spans
-from leadsman.web.reading.scope import Asked
-from leadsman.web.reading.settings import PageSettings
-from sql.database.open import Database, connect
-from sql.schema.migrate import migrate
+from leadsman.cli.given import readable_sources
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import Future
+
+    from leadsman.run.settings import Settings
+    from leadsman.web.reading.settings import PageSettings
+    from sql.database.open import Database
 
 _KUBELETS: Final = """
 SELECT
@@ -56,7 +46,7 @@ ORDER BY cluster, ts, node, kind, what
     "leadsman look --context prod -n shop --for 5m --open; "
     "kubectl get pods,nodes,events -A -o json | leadsman look -",
 )
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=options.FILE)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=options.FILE, callback=readable_sources)
 @click.option(
     "--for",
     "seconds",
@@ -83,15 +73,23 @@ def command(
     **flags: Any,
 ) -> None:
     """Print what is wrong, of the cluster of your kubeconfig, or of captures and dumps (`-` is standard input)."""
+    from leadsman.cli.live import live_settings, watch_flags
+    from leadsman.web.reading.overview import read_spans
+    from sql.database.open import connect
+
     settings = live_settings(config, watch=watch_flags(**flags))
-    with _temporary(settings) as (settings, dsn):
-        refused = _read(settings, dsn, paths) if paths else _watch(settings, seconds, namespace)
-        with connect(dsn, read_only=True) as database:
-            _print(database, form, namespace)
-            if report or open_:
-                _write(database, report or Path("report.html"), settings.page, open_=open_)
-            blind = "" if paths else _blind(database, settings.live().kubelet.access)
-            unseen = not read_spans(database)
+    with ExitStack() as stack:
+        settings, dsn = stack.enter_context(_temporary(settings))
+        if paths:
+            database, refused = stack.enter_context(_read(settings, dsn, paths))
+        else:
+            _watch(settings, seconds, namespace)
+            database, refused = stack.enter_context(connect(dsn, read_only=True)), ""
+        _print(database, form, namespace)
+        if report or open_:
+            _write(database, report or Path("report.html"), settings.page, open_=open_)
+        blind = "" if paths else _blind(database, settings.live().kubelet.access)
+        unseen = not read_spans(database)
     if refused:
         fail(refused, EXIT_BAD_INPUT)
     if unseen:
@@ -105,12 +103,20 @@ def command(
 @contextmanager
 def _temporary(settings: Settings) -> Iterator[tuple[Settings, str]]:
     """The settings with a database of its own, which goes with the block."""
+    from tempfile import TemporaryDirectory
+
+    import pydantic
+
     with TemporaryDirectory(prefix="leadsman-") as folder:
         dsn = f"chdb://{folder}/db"
         yield settings.model_copy(update={"db": pydantic.SecretStr(dsn)}), dsn
 
 
-def _watch(settings: Settings, seconds: float, namespace: str) -> str:
+def _watch(settings: Settings, seconds: float, namespace: str) -> None:
+    from leadsman.cli.live import run_served, until_signal
+    from leadsman.run.in_process import run_in_process
+    from leadsman.run.permissions import reachable
+
     async def look(stop: asyncio.Event) -> None:
         watch = await reachable(settings.live(), namespace)
         await run_in_process(
@@ -118,25 +124,53 @@ def _watch(settings: Settings, seconds: float, namespace: str) -> str:
         )
 
     run_served(settings, "look", until_signal(look))
-    return ""
 
 
-def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> str:
-    """Why some of the input could not be read."""
-    with connect(dsn) as database:
-        migrate(database)
+@contextmanager
+def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> Iterator[tuple[Database, str]]:
+    """The database of the input, and why some of that could not be read."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from sql.database.open import preload
+
+    preload(dsn)
+    with ExitStack() as stack:
+        making = stack.enter_context(ThreadPoolExecutor(1)).submit(_made, dsn)  # mostly without Python's lock
+        stack.callback(_close, making)
+
+        from ingest.files.ahead import read_ahead
+        from ingest.files.progress import progress_bar
+        from leadsman.cli.piped import begun, files_in_part, kinds, on_disk
+        from leadsman.run.replay import replay
+
         skipped: Counter[str] = Counter()
         with on_disk(paths) as files, progress_bar(quiet=False) as progress:
-            items = read_ahead(files, cluster=settings.live().cluster, progress=progress, skipped=skipped)
-            replayed, refused = replay(database, items, settings)
-    if refused is not None and not replayed.read:
-        raise refused
-    if skipped:
-        note(f"skipped kinds that Leadsman does not use: {kinds(skipped)}")
-    bad = replayed.dead_letters.total()
-    in_part = files_in_part(replayed.in_part)
-    problems = [f"{bad} pieces of the input were bad and left out, of {in_part}"] if bad else []
-    return "; ".join([*problems, *([str(refused)] if refused else [])])
+            items = begun(read_ahead(files, cluster=settings.live().cluster, progress=progress, skipped=skipped))
+            replayed, refused = replay(making.result(), items, settings)
+        if refused is not None and not replayed.read:
+            raise refused
+        if skipped:
+            note(f"skipped kinds that Leadsman does not use: {kinds(skipped)}")
+        bad = replayed.dead_letters.total()
+        in_part = files_in_part(replayed.in_part)
+        problems = [f"{bad} pieces of the input were bad and left out, of {in_part}"] if bad else []
+        yield making.result(), "; ".join([*problems, *([str(refused)] if refused else [])])
+
+
+def _made(dsn: str) -> Database:
+    from sql.database.open import connect
+    from sql.schema.migrate import migrate
+
+    with ExitStack() as stack:
+        database = stack.enter_context(connect(dsn))
+        migrate(database)
+        stack.pop_all()
+    return database
+
+
+def _close(making: Future[Database]) -> None:
+    if making.exception() is None:
+        making.result().close()
 
 
 def _blind(database: Database, access: str) -> str:
@@ -148,6 +182,11 @@ def _blind(database: Database, access: str) -> str:
 
 
 def _print(database: Database, form: str, namespace: str) -> None:
+    from leadsman.cli.console import out
+    from leadsman.cli.present.story import EVERY_LINE, LINES, print_story
+    from leadsman.cli.present.tables import show
+    from leadsman.web.reading.overview import read_spans
+
     if form in options.FOR_PEOPLE:
         lines = LINES if form == "table" else EVERY_LINE
         print_story(database, [span.cluster for span in read_spans(database)], out, None, lines, namespace)
@@ -156,6 +195,11 @@ def _print(database: Database, form: str, namespace: str) -> None:
 
 
 def _write(database: Database, file: Path, settings: PageSettings, *, open_: bool) -> None:
+    import webbrowser
+
+    from leadsman.cli.present.report_file import save_report
+    from leadsman.web.reading.scope import Asked
+
     save_report(database, file, Asked(), settings)
     note(f"{file}: the report")
     if open_ and not webbrowser.open(file.absolute().as_uri()):

@@ -53,7 +53,7 @@ COMMANDS: Final = frozenset(name for section in SECTIONS.values() for name in se
 def _without_colour(ctx: click.Context, param: click.Parameter, given: Any) -> None:
     del ctx, param
     if given:
-        from leadsman.cli.console import out  # noqa: PLC0415 - most commands can do without it
+        from leadsman.cli.console import out
 
         os.environ["NO_COLOR"] = "1"
         out.no_color = True

@@ -6,9 +6,7 @@ import click
 
 from common.errors import WrongUsage
 from leadsman.cli import options
-from leadsman.cli.database import readable_database
 from leadsman.cli.exits import note
-from leadsman.web.site.access import read_token
 
 PORT = 8421
 
@@ -31,8 +29,11 @@ def command(*, http: bool, host: str, port: int, token_file: Path | None, db: st
     Nothing is ever written. Needs the extra mcp: pip install 'leadsman[embedded,mcp]'. An embedded database belongs
     to one process: meanwhile no other command can use it.
     """
+    from leadsman.cli.database import readable_database
+    from leadsman.web.site.access import read_token
+
     try:
-        from leadsman.web.assistant.server import run_on_standard_io, run_over_http  # noqa: PLC0415 - an extra
+        from leadsman.web.assistant.server import run_on_standard_io, run_over_http
     except ModuleNotFoundError as error:
         raise WrongUsage(f"{error.name} is not installed: pip install 'leadsman[embedded,mcp]'") from None
     token = read_token(token_file, host) if http else ""

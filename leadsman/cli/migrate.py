@@ -7,13 +7,11 @@ import click
 
 from common.amounts import some
 from leadsman.cli import options
-from leadsman.cli.console import out
-from sql.database.open import connect
-from sql.schema.migrate import migrate
-from sql.schema.retention import KEPT, keep
 
 
 def _keep_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    from sql.schema.retention import KEPT
+
     for kept in reversed(KEPT):
         text = f"Keep {kept.what} this long after they landed; 0 keeps them for ever."
         option = click.option(f"--keep-{kept.name}-days", type=click.IntRange(0), metavar="DAYS", help=text)
@@ -33,6 +31,11 @@ def command(db: str, **days: int | None) -> None:
     A server keeps raw samples 7 days after they landed, roll-ups, events and changes of pods 90, findings, alerts,
     source errors and dead letters 365; pods that run and alerts that fire stay. An embedded database keeps all.
     """
+    from leadsman.cli.console import out
+    from sql.database.open import connect
+    from sql.schema.migrate import migrate
+    from sql.schema.retention import KEPT, keep
+
     given = [(kept, days[f"keep_{kept.name}_days"]) for kept in KEPT]
     with connect(db) as database:
         applied = migrate(database)

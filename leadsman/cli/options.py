@@ -12,12 +12,19 @@ import click
 from common.durations import parse_duration
 from common.errors import BadValue
 from leadsman.cli import completion
+from leadsman.cli.given import ReadableFile, existing_database, readable_sources
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 DEFAULT_DSN: Final = "chdb://leadsman-db"
 PORT: Final = 8420
+NODES: Final = 20
+"""Of a report, in detail."""
 _DAYS: Final = re.compile(r"([0-9]{1,6})d")
+
+
+READABLE: Final = ReadableFile(path_type=Path)
+"""A file that the command reads."""
 FILE: Final = click.Path(path_type=Path)
 
 
@@ -86,6 +93,7 @@ output = click.option(
 )
 """How rows are printed; `--format` is its older name."""
 
+
 db = click.option(
     "--db",
     envvar="LEADSMAN_DB",
@@ -94,10 +102,20 @@ db = click.option(
     default=DEFAULT_DSN,
     help="chdb:///absolute/folder, chdb://relative/folder, or http(s)://user:password@host:8123/database.",
 )
+existing_db = click.option(
+    "--db",
+    envvar="LEADSMAN_DB",
+    show_envvar=True,
+    metavar="DSN",
+    default=DEFAULT_DSN,
+    callback=existing_database,
+    help="chdb:///absolute/folder, chdb://relative/folder, or http(s)://user:password@host:8123/database.",
+)
+"""Of a command that asks a database."""
 live_db = click.option("--db", metavar="DSN", help=f"As of replay, and LEADSMAN_DB.  [default: {DEFAULT_DSN}]")
 
 sources = _all(
-    click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FILE),
+    click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FILE, callback=readable_sources),
     click.option(
         "--cluster", default="default", metavar="NAME", help="Name of the cluster, for dumps, which do not name it."
     ),
@@ -119,7 +137,7 @@ since_until = _all(
 config = click.option(
     "--config",
     "-c",
-    type=FILE,
+    type=READABLE,
     metavar="FILE",
     help="Settings as YAML; LEADSMAN_... variables and flags override it.",
 )

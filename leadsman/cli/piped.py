@@ -13,17 +13,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import IO, Final
+from typing import IO, Final, TypeVar
 
 from common.private import FOLDER, open_private
 from common.text import plain
 from ingest.files.lines import WORK_LIMIT_BYTES, WORK_RATIO, SourceError
 from ingest.files.sniff import is_needed, left_out
 from leadsman.cli.exits import note
+from leadsman.cli.given import PIPED
 
-PIPED: Final = Path("-")
+T = TypeVar("T")
 _ENDS: Final = re.compile(r"(?:\.tgz|\.zip|\.tar)?(?:\.(?:gz|bz2|xz))?$")
 _PIECE_BYTES: Final = 1 << 20
 _FILES: Final = 5
@@ -41,6 +43,12 @@ def files_in_part(counts: Counter[str]) -> str:
 def kinds(counts: Counter[str]) -> str:
     """How many of each kind."""
     return ", ".join(f"{count} {plain(kind)}" for kind, count in sorted(counts.items()))
+
+
+def begun(items: Iterator[T]) -> Iterator[T]:
+    """The items, of which the first is read. Raises SourceError for sources without any."""
+    first = next(items, None)
+    return items if first is None else chain([first], items)
 
 
 @contextmanager

@@ -1,18 +1,16 @@
 """`leadsman query`: a saved question, or the reader's own SQL."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from leadsman.cli import completion, options
-from leadsman.cli.database import existing_database
-from leadsman.cli.present.questions import show_questions
-from leadsman.cli.present.tables import show
-from sql.database.errors import QueryFailed
-from sql.database.open import Database, Result
-from sql.questions.ask import ask
-from sql.questions.missing import why_empty
-from sql.questions.queries import run, saved_query
+
+if TYPE_CHECKING:
+    from sql.database.open import Database, Result
 
 
 @click.command(
@@ -48,6 +46,12 @@ def command(
     write: bool,
 ) -> None:
     """Run a saved question by its NAME, or your own in SQL; without either, list the saved ones."""
+    from leadsman.cli.database import existing_database
+    from leadsman.cli.present.questions import show_questions
+    from leadsman.cli.present.tables import show
+    from sql.questions.missing import why_empty
+    from sql.questions.queries import run, saved_query
+
     if name is not None and sql is not None:
         raise click.BadParameter("give a saved query's name or --sql, not both")
     if write and sql is None:
@@ -71,6 +75,9 @@ def command(
 
 
 def _own(database: Database, sql: str, given: Mapping[str, str], *, write: bool) -> Result:
+    from sql.database.errors import QueryFailed
+    from sql.questions.ask import ask
+
     if write:
         return database.query(sql, given)
     try:

@@ -1,31 +1,22 @@
 """`leadsman replay`: files into a database, or through the live pipeline."""
 
-import asyncio
+from __future__ import annotations
+
 from collections import Counter
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from common.text import plain
-from ingest.files.ahead import read_ahead
-from ingest.files.fingerprint import fingerprint
-from ingest.files.progress import progress_bar
-from ingest.files.sources import read_sources
-from ingest.kafka.replay import Published
 from leadsman.cli import options
-from leadsman.cli.console import out
-from leadsman.cli.database import called_as
 from leadsman.cli.exits import EXIT_BAD_INPUT, note
-from leadsman.cli.live import live_settings
-from leadsman.cli.piped import files_in_part, kinds, on_disk
-from leadsman.cli.present.story import print_story
-from leadsman.run.feed import feed
-from leadsman.run.replay import replay
-from leadsman.run.settings import load
-from sql.database.open import connect
-from sql.schema.migrate import migrate
-from streams.local.replay import ReplayReport
+
+if TYPE_CHECKING:
+    from ingest.kafka.replay import Published
+    from streams.local.replay import ReplayReport
 
 
 def speed(text: str) -> float | None:
@@ -91,6 +82,24 @@ def command(
     What the database holds already is skipped, so a capture can be replayed again, or in pieces in their order.
     Into Kafka, the same input is folded once, however often it is replayed.
     """
+    import asyncio
+
+    from ingest.files.ahead import read_ahead
+    from ingest.files.fingerprint import fingerprint
+    from ingest.files.progress import progress_bar
+    from ingest.files.sources import read_sources
+    from leadsman.cli.console import out
+    from leadsman.cli.database import called_as
+    from leadsman.cli.live import live_settings
+    from leadsman.cli.piped import begun, on_disk
+    from leadsman.cli.present.story import print_story
+    from leadsman.run.feed import feed
+    from leadsman.run.replay import replay
+    from leadsman.run.settings import load
+    from sql.database.dsn import parse_dsn
+    from sql.database.open import connect
+    from sql.schema.migrate import migrate
+
     if into == "kafka":
         settings = live_settings(config, kafka=kafka)
         with on_disk(paths) as files, progress_bar(quiet=quiet) as progress:
@@ -101,10 +110,10 @@ def command(
         return
     skipped: Counter[str] = Counter()
     settings = load(config)
-    with connect(db) as database:
-        migrate(database)
+    parse_dsn(db)
+    with ExitStack() as stack:
         with on_disk(paths) as files, progress_bar(quiet=quiet) as progress:
-            items = read_ahead(
+            read = read_ahead(
                 files,
                 cluster=cluster,
                 node=node,
@@ -114,6 +123,9 @@ def command(
                 progress=progress,
                 skipped=skipped,
             )
+            items = begun(read)
+            database = stack.enter_context(connect(db))
+            migrate(database)
             report, refused = replay(database, items, settings, workers=workers)
         if not quiet and (report.read or refused is None):
             _print_report(report, skipped)
@@ -129,6 +141,9 @@ def command(
 
 
 def _print_published(published: Published, *, quiet: bool) -> None:
+    from leadsman.cli.console import out
+    from leadsman.cli.piped import kinds
+
     if not quiet:
         out.print(
             f"{published.read} observations read, {published.records.total()} records sent to Kafka, "
@@ -140,6 +155,9 @@ def _print_published(published: Published, *, quiet: bool) -> None:
 
 
 def _print_report(report: ReplayReport, skipped: Counter[str]) -> None:
+    from leadsman.cli.console import out
+    from leadsman.cli.piped import kinds
+
     new = report.read - report.known - report.outside
     out.print(f"{report.read} observations read, {new} new, {report.known} known already.")
     if report.outside:
@@ -154,6 +172,9 @@ def _print_report(report: ReplayReport, skipped: Counter[str]) -> None:
 
 
 def _print_dead_letters(report: ReplayReport, dsn: str) -> None:
+    from leadsman.cli.database import called_as
+    from leadsman.cli.piped import files_in_part, kinds
+
     first = report.first_dead_letter
     where = f"; the first at {plain(first.position)}: {plain(first.reason)}" if first else ""
     note(

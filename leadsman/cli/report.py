@@ -5,12 +5,6 @@ from pathlib import Path
 import click
 
 from leadsman.cli import completion, options
-from leadsman.cli.console import out
-from leadsman.cli.database import readable_database
-from leadsman.cli.present.report_file import NODES, save_report
-from leadsman.run.settings import load
-from leadsman.web.reading.overview import read_spans
-from leadsman.web.reading.scope import Asked, address_time, choose
 
 
 @click.command(
@@ -45,7 +39,7 @@ from leadsman.web.reading.scope import Asked, address_time, choose
     "--nodes",
     type=click.IntRange(0, 200),
     metavar="N",
-    default=NODES,
+    default=options.NODES,
     help="Nodes in detail, those with the worst findings first.",
 )
 @options.config
@@ -54,6 +48,13 @@ def command(
     *, output: Path, since: str, until: str, cluster: str, nodes: int, config: Path | None, db: str | None
 ) -> None:
     """Write one HTML file about a cluster and a time range, which any browser shows without a network."""
+    from leadsman.cli.console import out
+    from leadsman.cli.database import readable_database
+    from leadsman.cli.present.report_file import save_report
+    from leadsman.run.settings import load
+    from leadsman.web.reading.overview import read_spans
+    from leadsman.web.reading.scope import Asked, address_time, choose
+
     settings = load(config, db=db)
     asked = Asked(cluster, until=_address(until))
     with readable_database(settings.db.get_secret_value()) as database:
@@ -67,4 +68,6 @@ def command(
 
 
 def _address(text: str) -> str:
+    from leadsman.web.reading.scope import address_time
+
     return address_time(options.time(text)) if text else ""

@@ -5,11 +5,7 @@ from pathlib import Path
 import click
 
 from leadsman.cli import options
-from leadsman.cli.database import readable_database
 from leadsman.cli.exits import note
-from leadsman.run.settings import load
-from leadsman.web.site.access import read_token
-from leadsman.web.site.running import run_site
 
 
 @click.command(
@@ -25,6 +21,11 @@ def command(*, host: str, port: int, token_file: Path | None, config: Path | Non
 
     An embedded database belongs to one process: while the page is open, no replay or landing can use it.
     """
+    from leadsman.cli.database import readable_database
+    from leadsman.run.settings import load
+    from leadsman.web.site.access import read_token
+    from leadsman.web.site.running import run_site
+
     token = read_token(token_file, host)
     settings = load(config, db=db)
     with readable_database(settings.db.get_secret_value()) as database:

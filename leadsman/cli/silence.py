@@ -1,18 +1,19 @@
 """`leadsman silence`: alerts that receivers are not sent for a while."""
 
+from __future__ import annotations
+
 import getpass
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 import click
 
-from common.clock import SYSTEM
 from leadsman.cli import options
-from leadsman.cli.present.tables import raw_rows, show
-from leadsman.run.silences import ask
-from sql.landing.silences import Add, Expire, List
-from streams.alerting.silences import BadSilence, Silence, matchers
+
+if TYPE_CHECKING:
+    from streams.alerting.silences import Silence
 
 _COLUMNS = ("id", "state", "matchers", "starts_at", "ends_at", "created_by", "comment")
 
@@ -52,6 +53,11 @@ def add(
     MATCHER is label=value, label!=value, or with a regular expression label=~value, label!~value, which has to match
     the whole label. An alert has to meet all of them; a label that it does not have is empty.
     """
+    from common.clock import SYSTEM
+    from leadsman.run.silences import ask
+    from sql.landing.silences import Add
+    from streams.alerting.silences import BadSilence, Silence, matchers
+
     if (for_seconds is None) == (until is None):
         raise click.UsageError("give an end: --for 2h, or --until TIME")
     now = SYSTEM.now()
@@ -70,6 +76,11 @@ def add(
 @options.db
 def show_all(*, every: bool, form: str, db: str) -> None:
     """List the silences that are in force or will be, those that end last first."""
+    from common.clock import SYSTEM
+    from leadsman.cli.present.tables import raw_rows, show
+    from leadsman.run.silences import ask
+    from sql.landing.silences import List
+
     now = SYSTEM.now()
     rows = [
         (each.id, each.state(now), *_shown(each)) for each in ask(db, List()) if every or each.state(now) != "expired"
@@ -82,6 +93,10 @@ def show_all(*, every: bool, form: str, db: str) -> None:
 @options.db
 def expire(*, name: str, db: str) -> None:
     """End a silence now; the first digits of its id are enough."""
+    from common.clock import SYSTEM
+    from leadsman.run.silences import ask
+    from sql.landing.silences import Expire
+
     (ended,) = ask(db, Expire(name, SYSTEM.now()))
     click.echo(ended.id)
 

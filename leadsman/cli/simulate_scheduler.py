@@ -1,29 +1,22 @@
 """`leadsman simulate-scheduler`: the node tree, replayed."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from common.errors import BadRecord, SourceUnusable
 from common.text import plain
-from ingest.files.sources import read_sources
-from ingest.model.observation import Observed
-from ingest.model.records import NodeRecord
-from ingest.normalize.normalize import normalize
 from leadsman.cli import options
-from leadsman.cli.console import out
 from leadsman.cli.exits import MESSAGE
-from leadsman.cli.present.tables import raw_rows, show, show_document
-from streams.questions.simulate_scheduler import (
-    Simulated,
-    names_line,
-    operations_of,
-    parse_operations,
-    report,
-    simulate,
-)
+from leadsman.cli.given import readable_sources
+
+if TYPE_CHECKING:
+    from ingest.model.records import NodeRecord
 
 
 @click.command(
@@ -31,7 +24,7 @@ from streams.questions.simulate_scheduler import (
     epilog="Examples: leadsman simulate-scheduler examples/late-joiners.jsonl.gz --version 1.18.4; "
     "leadsman simulate-scheduler --ops ops.json",
 )
-@click.argument("paths", metavar="[PATH...]", nargs=-1, type=options.FILE)
+@click.argument("paths", metavar="[PATH...]", nargs=-1, type=options.FILE, callback=readable_sources)
 @click.option("--version", default="1.18.4", metavar="X.Y.Z", help="The scheduler's version.")
 @click.option(
     "--ops",
@@ -45,6 +38,17 @@ def command(paths: tuple[Path, ...], version: str, ops: Path | None, form: str) 
 
     PATH is a capture or a dump. With --ops it prints one JSON list of node names for each snapshot.
     """
+    from leadsman.cli.console import out
+    from leadsman.cli.present.tables import raw_rows, show, show_document
+    from streams.questions.simulate_scheduler import (
+        Simulated,
+        names_line,
+        operations_of,
+        parse_operations,
+        report,
+        simulate,
+    )
+
     if bool(paths) == (ops is not None):
         raise click.BadParameter("give captures or --ops FILE, one of the two")
     if ops is not None:
@@ -75,6 +79,11 @@ def _read(path: Path) -> bytes:
 
 
 def _node_records(paths: Sequence[Path]) -> Iterator[NodeRecord]:
+    from ingest.files.sources import read_sources
+    from ingest.model.observation import Observed
+    from ingest.model.records import NodeRecord
+    from ingest.normalize.normalize import normalize
+
     for item in read_sources(paths):
         if isinstance(item, Observed) and item.observation.resource == "nodes":
             with suppress(BadRecord):

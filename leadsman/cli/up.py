@@ -1,19 +1,19 @@
 """`leadsman up`: the whole pipeline on one machine."""
 
+from __future__ import annotations
+
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from common.supervise import PartFailedError
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_NO_CONTEXT, EXIT_NO_KUBECONFIG, EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_USAGE, fail
-from leadsman.cli.live import live_settings, run_served, until_signal, watch_flags
-from leadsman.run.in_process import Page, run_in_process
-from leadsman.run.settings import Settings
-from leadsman.run.up import run_together
-from leadsman.web.site.access import read_token
+
+if TYPE_CHECKING:
+    from leadsman.run.in_process import Page
+    from leadsman.run.settings import Settings
 
 LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_NO_KUBECONFIG, EXIT_NO_CONTEXT})
 """Status of a part that a restart cannot fix."""
@@ -51,6 +51,10 @@ def command(
     It is one process with an embedded database; started again it resumes where it ended. Where the settings name
     Kafka, it runs watch, work and land instead, restarts those that end, and leaves the page to `leadsman serve`.
     """
+    from leadsman.cli.live import live_settings, watch_flags
+    from leadsman.run.in_process import Page
+    from leadsman.web.site.access import read_token
+
     settings = live_settings(config, kafka=kafka, db=db, watch=watch_flags(**flags))
     if settings.kafka.is_given:
         _run_together(settings)
@@ -59,6 +63,10 @@ def command(
 
 
 def _run_together(settings: Settings) -> None:
+    from common.supervise import PartFailedError
+    from leadsman.cli.live import run_served, until_signal
+    from leadsman.run.up import run_together
+
     try:
         run_served(settings, "up", until_signal(partial(run_together, settings, LASTING)))
     except PartFailedError as error:
@@ -66,6 +74,9 @@ def _run_together(settings: Settings) -> None:
 
 
 def _run_in_process(settings: Settings, page: Page, capture: Path | None) -> None:
+    from leadsman.cli.live import run_served, until_signal
+    from leadsman.run.in_process import run_in_process
+
     try:
         run_served(settings, "up", until_signal(partial(run_in_process, settings, page, capture, click.echo)))
     except OSError as error:

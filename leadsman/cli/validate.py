@@ -1,18 +1,18 @@
 """`leadsman validate`: settings and connections, tried."""
 
-import asyncio
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from common.text import plain
 from leadsman.cli import options
-from leadsman.cli.console import out
 from leadsman.cli.exits import EXIT_NOT_VALID, MESSAGE
-from leadsman.cli.live import live_settings
-from leadsman.cli.present.tables import raw_rows, show
-from leadsman.run.permissions import Checked
-from leadsman.run.validate import validate
+
+if TYPE_CHECKING:
+    from leadsman.run.permissions import Checked
 
 
 @click.command("validate", epilog="Example: leadsman validate --config leadsman.yaml")
@@ -22,6 +22,13 @@ from leadsman.run.validate import validate
 @options.output
 def command(config: Path | None, kafka: str | None, db: str | None, form: str) -> None:
     """Check the settings and try every connection that they name; nothing is changed."""
+    import asyncio
+
+    from leadsman.cli.console import out
+    from leadsman.cli.live import live_settings
+    from leadsman.cli.present.tables import raw_rows, show
+    from leadsman.run.validate import validate
+
     checked = asyncio.run(validate(live_settings(config, kafka=kafka, db=db)))
     if form in options.FOR_PEOPLE:
         for each in checked:

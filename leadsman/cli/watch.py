@@ -7,8 +7,6 @@ from typing import Any
 import click
 
 from leadsman.cli import options
-from leadsman.cli.live import live_settings, run_served, until_signal, watch_flags
-from leadsman.run.watch import run_watcher
 
 
 @click.command(
@@ -24,5 +22,8 @@ def command(config: Path | None, kafka: str | None, **flags: Any) -> None:
 
     Nothing is acknowledged before Kafka has it. Several replicas can run: the one that holds the Lease watches.
     """
+    from leadsman.cli.live import live_settings, run_served, until_signal, watch_flags
+    from leadsman.run.watch import run_watcher
+
     settings = live_settings(config, kafka=kafka, watch=watch_flags(**flags))
     run_served(settings, "watch", until_signal(partial(run_watcher, settings.kafka, settings.live())))

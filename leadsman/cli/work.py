@@ -8,8 +8,6 @@ from typing import Final
 import click
 
 from leadsman.cli import options
-from leadsman.cli.live import live_settings, run_served
-from leadsman.run.work import run_worker
 
 _POSITION: Final = re.compile(r"[A-Za-z0-9._-]+:[0-9]+@[0-9]+")
 
@@ -34,5 +32,8 @@ def _positions(_: click.Context, __: click.Parameter, values: Sequence[str]) -> 
 )
 def command(config: Path | None, kafka: str | None, skipped: Sequence[str]) -> None:
     """Analyse the event stream that the watchers publish to Kafka, until SIGTERM. Several workers share the nodes."""
+    from leadsman.cli.live import live_settings, run_served
+    from leadsman.run.work import run_worker
+
     settings = live_settings(config, kafka=kafka)
     run_served(settings, "work", run_worker(settings, skipped=skipped))

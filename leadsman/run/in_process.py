@@ -16,7 +16,7 @@ from common.errors import CredentialsRefused, SourceUnusable
 from common.private import FOLDER
 from common.scrub import scrub
 from common.tasks import Tasks, in_thread
-from common.telemetry import registered
+from common.telemetry import Values, registered
 from common.text import plain
 from ingest.apiserver.connect import context_name
 from ingest.files.ahead import read_ahead
@@ -43,6 +43,7 @@ from streams.alerting.silences import Silence, silence_of
 from streams.fold.batch import Batch, Sink
 from streams.fold.checkpoints import Entry
 from streams.fold.findings import Alert
+from streams.kafka.metrics import DEAD_LETTERS
 from streams.local.replay import BATCH_ROWS, Replay
 
 LAND_SECONDS: Final = 2.0
@@ -109,14 +110,18 @@ class InProcess:
 
         Raises DatabaseError, OSError where the journal cannot be written, and what a source was not made to handle.
         """
-        async with self._live.deliveries() as deliveries, Tasks() as begin:
-            begin(self._take(deliveries, stop))
-            begin(self._land())
-            begin(self._report_degraded())
-            await stop.wait()
+        with registered({DEAD_LETTERS: self._dead_letters}):
+            async with self._live.deliveries() as deliveries, Tasks() as begin:
+                begin(self._take(deliveries, stop))
+                begin(self._land())
+                begin(self._report_degraded())
+                await stop.wait()
         await self._fold(self._window.rest())
         await self._checkpoint()
         await self._checkpoint()  # the second one covers the present segment too
+
+    def _dead_letters(self) -> Values:
+        return {(kind,): count for kind, count in dict(self._replay.report.dead_letters).items()}
 
     async def _take(self, deliveries: AsyncIterator[Delivery], stop: asyncio.Event) -> None:
         async for delivery in deliveries:

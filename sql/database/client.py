@@ -15,6 +15,7 @@ from sql.database.engine import options
 from sql.database.errors import BadDsn, DatabaseError, DatabaseUnreachable, QueryFailed
 from sql.database.quoting import quoted
 from sql.database.replicated import everywhere
+from sql.database.room import NEEDED_BYTES
 from sql.database.rotating import RotatingPool
 
 logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # its errors are raised, and reported by us
@@ -27,7 +28,7 @@ SETTINGS: Final[Mapping[str, Any]] = {
     "final": 1,  # no query ever sees a row and its replacement
     "insert_deduplicate": 1,
     "join_algorithm": "direct,hash",  # a parallel one takes 15 MiB for each join of a view, however few rows it has
-    "min_free_disk_bytes_to_perform_insert": 64 * MIB,  # a part that meets a full disk can be acknowledged broken
+    "min_free_disk_bytes_to_perform_insert": NEEDED_BYTES,  # a part that meets a full disk can be acknowledged broken
     "session_timezone": "UTC",
     "throw_on_max_partitions_per_insert_block": 0,  # events may have wrong times
 }

@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from common.errors import FilesUnusable
 from common.tls import RotatingPassword
-from sql.database.errors import BadDsn
+from sql.database.errors import BadDsn, DatabaseError
 
 DEFAULT_DATABASE: Final = "leadsman"
 """On a server."""
@@ -115,6 +115,14 @@ def parse_dsn(text: str) -> Target:
             f"the database's address ({text.partition(':')[0]}://...) cannot be read. Write {FORMS}"
         ) from error
     raise BadDsn(f"a database's address begins with chdb:, http: or https:. Write {FORMS}")
+
+
+def existing(text: str) -> Target:
+    """The same for a database that is there. Raises DatabaseError if its folder is not."""
+    target = parse_dsn(text)
+    if isinstance(target, Embedded) and not target.folder.is_dir():
+        raise DatabaseError(f"{target}: there is no database yet. leadsman replay PATH --db {target} makes one")
+    return target
 
 
 def _embedded(parts: SplitResult) -> Embedded:

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing
 from importlib import import_module
@@ -12,6 +13,8 @@ from urllib.parse import urlencode
 from common.private import FOLDER
 from sql.database.dsn import Embedded
 from sql.database.errors import DatabaseError, DatabaseHeld, EngineMissing
+from sql.database.mend import mend
+from sql.database.room import check_folder
 from sql.database.without import without
 
 ENGINE_SETTINGS: Final = Path(__file__).parent / "embedded.xml"
@@ -32,16 +35,18 @@ def options(*, read_only: bool) -> Mapping[str, str]:
     return settings | {"users_config": str(READER)} if read_only else settings
 
 
-def load(target: Embedded) -> None:
-    """Import the engine, and see that the folder is a database's or empty; it is made where it lacks.
+def load(target: Embedded, *, read_only: bool) -> None:
+    """Import the engine, and see that the folder is a database's or empty; it is made where it lacks. Of one to write
+    into, the disk has room, and views that were cut off go.
 
-    In the main thread: chDB changes the working directory while it is imported. Raises EngineMissing, DatabaseHeld
-    or DatabaseError.
+    In the main thread: chDB changes the working directory while it is imported. Raises EngineMissing, DatabaseHeld,
+    DiskFull or DatabaseError.
     """
     os.environ.setdefault("JE_MALLOC_CONF", ALLOCATOR)
     try:
-        with without("pyarrow"):  # only chDB's own Arrow functions need it
-            import_module("chdb.state")
+        if "chdb.state" not in sys.modules:
+            with without("pyarrow"):  # only chDB's own Arrow functions need it
+                import_module("chdb.state")
     except ImportError:
         raise EngineMissing(
             f"{target}: the embedded engine is not installed: pip install 'leadsman[embedded]', or give a server, "
@@ -60,6 +65,9 @@ def load(target: Embedded) -> None:
         raise DatabaseHeld(
             f"{target}: process {holder} holds this database. Wait for it to end, or use another folder"
         )
+    if not read_only:
+        check_folder(folder, str(target))
+        mend(folder)
 
 
 def started(target: Embedded, *, read_only: bool) -> AbstractContextManager[Any]:
@@ -74,7 +82,10 @@ def started(target: Embedded, *, read_only: bool) -> AbstractContextManager[Any]
         if "already initialized with path" in str(error):
             raise DatabaseHeld(f"{target}: this process has another database folder open; close that first") from None
         reason = " ".join(str(error).split())[:REASON]
-        raise DatabaseError(f"{target}: the engine cannot open the folder: {reason}") from None
+        raise DatabaseError(
+            f"{target}: the engine cannot open the folder: {reason}. "
+            f"If a full disk damaged a view, this repairs it: leadsman migrate --db {target}"
+        ) from None
 
 
 def _holder(folder: Path) -> str | None:

@@ -24,6 +24,10 @@ class DatabaseHeld(DatabaseError):
     """Another process has the embedded database's folder open; one process at a time can."""
 
 
+class DiskFull(DatabaseError):
+    """The disk of the database has less free space than a writer needs."""
+
+
 class DatabaseUnreachable(DatabaseError):
     """The server does not answer, or refuses the user."""
 
@@ -47,6 +51,7 @@ class QueryFailed(DatabaseError):
 
     def __init__(self, message: str, code: int | None = None) -> None:
         super().__init__(message)
+        self.code = code
         self.lasting = code in LASTING
         self.forbidden = code in FORBIDDEN
 
@@ -57,6 +62,10 @@ class SchemaError(DatabaseError):
 
 class SchemaNewer(SchemaError):
     """The database was migrated by a newer Leadsman."""
+
+
+class SchemaUnreleased(SchemaError):
+    """A development version made the database, before the first release."""
 
 
 class SchemaOlder(SchemaError):

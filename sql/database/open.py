@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, cast
 
 from sql.database import engine
-from sql.database.dsn import Embedded, Target, parse_dsn
+from sql.database.dsn import Embedded, Target, existing, parse_dsn
 from sql.database.errors import DatabaseError, QueryCancelled, QueryFailed
 from sql.database.replicated import everywhere
 from sql.database.stop import KILL, Stop
@@ -23,6 +24,8 @@ if TYPE_CHECKING:  # each takes longer to import than a query
 Translated: TypeAlias = Callable[[Target, str, Exception], DatabaseError | None]
 """As `sql.database.client.translated`."""
 
+_PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_]\w*):[^{}]+\}", re.ASCII)
+"""As the driver finds them too: it binds natively where there is one, and leaves the text as it is."""
 _SELECT: Final = re.compile(r"\s*(--[^\n]*\n\s*)*(SELECT|WITH)\b", re.IGNORECASE)
 
 
@@ -54,6 +57,8 @@ class Database:
         self._target = target
         self._translated = translated
         self.embedded = isinstance(target, Embedded)
+        self.folder = target.folder if isinstance(target, Embedded) else Path()
+        """Of an embedded database."""
         self.name = target.database
         self.cluster = "" if isinstance(target, Embedded) else target.cluster
         """Of ClickHouse, on whose replicas the tables are."""
@@ -88,7 +93,7 @@ class Database:
     def command(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
         """Runs one statement that returns nothing."""
         with self._errors("a statement"):
-            self._client.command(sql, parameters=_bound(sql, parameters))
+            self._client.command(sql, parameters=bound(sql, parameters))
 
     def define(self, sql: str) -> None:
         """Runs one CREATE, ALTER or other statement of the schema; on a cluster on every replica of every shard."""
@@ -99,14 +104,29 @@ class Database:
             finally:
                 self._client.database = self.name
 
+    @contextmanager
+    def unsynced(self) -> Iterator[None]:
+        """A block in which the embedded engine does not wait until the disk has a definition.
+
+        It is for definitions that can be made anew after a power loss. A server decides itself.
+        """
+        if not self.embedded:
+            yield
+            return
+        self.command("SET fsync_metadata = 0")
+        try:
+            yield
+        finally:
+            self.command("SET fsync_metadata = 1")
+
     def query(
         self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None
     ) -> Result:
         """The whole result of one query; `{name:Type}` in it are bound from `parameters`."""
         with self._errors("the query"):
-            found = self._client.query(sql, parameters=_bound(sql, parameters), settings=self._named(settings))
+            found = self._client.query(sql, parameters=bound(sql, parameters), settings=self._named(settings))
             if not found.column_names:
-                return self._no_rows(sql, parameters)
+                return self._no_rows(sql, parameters, settings)
             types = tuple(str(column.name) for column in found.column_types)
             return Result(tuple(found.column_names), types, cast("Sequence[tuple[Any, ...]]", found.result_rows))
 
@@ -115,13 +135,13 @@ class Database:
         """As `query`, in bounded memory; no other call on this database until the block ends."""
         with (
             self._errors("the query"),
-            self._client.query_rows_stream(sql, parameters=_bound(sql, parameters)) as found,
+            self._client.query_rows_stream(sql, parameters=bound(sql, parameters)) as found,
         ):
             if found.source.column_names:
                 types = tuple(str(column.name) for column in found.source.column_types)
                 yield RowStream(tuple(found.source.column_names), types, map(tuple, found))
                 return
-        nothing = self._no_rows(sql, parameters)
+        nothing = self._no_rows(sql, parameters, None)
         yield RowStream(nothing.column_names, nothing.column_types, iter(()))
 
     def kill(self, stop: Stop) -> None:
@@ -148,12 +168,14 @@ class Database:
             raise QueryCancelled(f"{self}: nobody waits for the answer any more")
         return {**(settings or {}), "log_comment": self.stop.name}
 
-    def _no_rows(self, sql: str, parameters: Mapping[str, Any] | None) -> Result:
+    def _no_rows(self, sql: str, parameters: Mapping[str, Any] | None, settings: Mapping[str, Any] | None) -> Result:
         """The columns of a query that found nothing: the embedded engine answers it with no bytes at all."""
         if _SELECT.match(sql) is None:
             return Result((), (), [])
         described = self._client.query(
-            f"DESCRIBE TABLE (\n{sql.rstrip().rstrip(';')}\n)", parameters=_bound(sql, parameters)
+            f"DESCRIBE TABLE (\n{sql.rstrip().rstrip(';')}\n)",
+            parameters=bound(sql, parameters),
+            settings=self._named({name: value for name, value in (settings or {}).items() if name != "limit"}),
         )
         names, types = zip(*(row[:2] for row in described.result_rows), strict=True)
         return Result(names, types, [])
@@ -169,15 +191,20 @@ class Database:
             raise translated from None
 
 
+def preload(dsn: str) -> None:
+    """Imports the engine of an embedded database, so that any thread may `connect`. Raises as `connect` does."""
+    target = parse_dsn(dsn)
+    if isinstance(target, Embedded):
+        engine.load(target, read_only=False)
+
+
 def connect(dsn: str, *, make: bool = True, read_only: bool = False) -> Database:
     """Opens the database that a DSN names (`sql.database.dsn`); its folder or database is made where it lacks.
 
     With `make` false a folder that lacks is an error; with `read_only` nothing is made, and the engine refuses
     whatever writes. Raises BadDsn, DatabaseHeld, DatabaseUnreachable, or another DatabaseError.
     """
-    target = parse_dsn(dsn)
-    if isinstance(target, Embedded) and not make and not target.folder.is_dir():
-        raise DatabaseError(f"{target}: there is no database yet. leadsman replay PATH --db {target} makes one")
+    target = parse_dsn(dsn) if make else existing(dsn)
     return _opened(target, read_only=read_only)
 
 
@@ -186,7 +213,7 @@ def _opened(target: Target, *, read_only: bool) -> Database:
         from sql.database import client  # noqa: PLC0415 - as below
 
         return Database(client.server(target, read_only=read_only), target, client.translated)
-    engine.load(target)
+    engine.load(target, read_only=read_only)
     with ThreadPoolExecutor(1) as meanwhile:
         starting = meanwhile.submit(engine.started, target, read_only=read_only)
         from sql.database import client  # noqa: PLC0415 - which takes as long as the engine to start
@@ -195,7 +222,7 @@ def _opened(target: Target, *, read_only: bool) -> Database:
             return Database(client.embedded(target, read_only=read_only), target, client.translated)
 
 
-def _bound(sql: str, parameters: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Only what the statement names: without a placeholder the driver would put values into the text itself."""
-    named = {name: value for name, value in (parameters or {}).items() if re.search(rf"{{\s*{name}\s*:", sql)}
-    return named or None
+def bound(sql: str, parameters: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Only what the statement has a placeholder for: given another, the driver would format the text with `%`."""
+    named = set(_PLACEHOLDER.findall(sql)) & (parameters or {}).keys()
+    return {name: (parameters or {})[name] for name in named} or None

@@ -10,7 +10,8 @@ import pyarrow as pa
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
-from ingest.model.columns import BYTES, TYPE_CODES, Packed, within_int64
+from ingest.model.columns import BYTES, TYPE_CODES, Packed
+from ingest.model.numbers import storable
 from ingest.model.samples import NodeSample, PodColumns
 from sql.database.lean_arrow import make_arrow_lean
 from streams.fold.batch import SampleKey
@@ -134,14 +135,4 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> "pa.Array[Any]":
     try:
         return pa.array(values, kind)
     except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):
-        return pa.array([_storable(value) for value in values], kind)
-
-
-def _storable(value: Any) -> Any:
-    if isinstance(value, int):
-        return within_int64(value)
-    if isinstance(value, str):
-        return value.encode(errors="replace").decode()
-    if isinstance(value, list | tuple):
-        return type(value)(_storable(part) for part in value)
-    return value
+        return pa.array([storable(value) for value in values], kind)

@@ -63,7 +63,7 @@ def saved_query(name: str) -> SavedQuery:
 
 def run(db: Database, query: SavedQuery, given: Mapping[str, str], limits: Limits | None = None) -> Result:
     """The query's answer; parameters that are not given have their defaults. Raises BadParameter or DatabaseError."""
-    return db.query(query.sql, values(query, given), limits.settings() if limits else None)
+    return db.query(query.sql, values(query, given), limits.settings(embedded=db.embedded) if limits else None)
 
 
 def values(query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:

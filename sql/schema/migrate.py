@@ -1,61 +1,43 @@
-"""Migrations: append-only, one statement a file, numbered without gaps; and views, replaced at every start.
+"""Migrations: numbered without gaps and append-only after the first, which is the baseline.
 
-Several processes may migrate at once: every statement can be repeated.
+A migration is a file with one statement; the baseline is a folder with a file for each table. Several processes may
+migrate at once: every statement can be repeated.
 """
 
 import hashlib
+from contextlib import nullcontext
 from importlib.metadata import PackageNotFoundError, version
-from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sql.database.errors import MigrationChanged, MigrationMissing, SchemaMissing, SchemaNewer, SchemaOlder
+from sql.database.errors import (
+    MigrationChanged,
+    MigrationMissing,
+    SchemaMissing,
+    SchemaNewer,
+    SchemaOlder,
+    SchemaUnreleased,
+)
 from sql.database.open import Database
+from sql.database.room import check_room
 from sql.schema.cluster import check_cluster
-from sql.schema.retention import begin_retention
-from sql.schema.selectors import MEETS
-from sql.schema.view_comments import comment_views
+from sql.schema.retention import with_retention
+from sql.schema.views import replace_views
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
-VIEWS: Final = Path(__file__).parent / "views"
-_BOOKKEEPING: Final = """
-CREATE TABLE IF NOT EXISTS schema_migrations
-(
-    version UInt32 COMMENT 'Number of the migration',
-    name String COMMENT 'Name of its file',
-    checksum String COMMENT 'SHA-256 of its text',
-    applied_at DateTime64(6, 'UTC') COMMENT 'When it was applied',
-    leadsman_version String COMMENT 'Version of Leadsman that applied it'
-)
-ENGINE = ReplacingMergeTree
-ORDER BY version
-COMMENT 'Migrations that were applied here'
-"""
-
-
-_OF_EACH: Final = "-- of each: "
+BASELINE: Final = 1
+"""Number of the migration that makes the tables of the first release."""
 
 
 class Migration(NamedTuple):
     version: int
     name: str
-    """The file's name without its ending, as `0001_create_nodes`."""
-    sql: str
+    """The file's or folder's name without its ending, for example `0001_baseline`."""
+    statements: tuple[str, ...]
 
     @property
     def checksum(self) -> str:
-        return hashlib.sha256(self.sql.encode()).hexdigest()
-
-    @property
-    def tables(self) -> list[str]:
-        """Those that it creates or changes: its first line may name several, and it is one statement for each."""
-        first = self.sql.partition("\n")[0]
-        each = first.removeprefix(_OF_EACH).split() if first.startswith(_OF_EACH) else []
-        return each or [self.name.partition("_create_")[2]]
-
-    @property
-    def statements(self) -> list[str]:
-        return [self.sql.replace("{each}", table) for table in self.tables]
+        return hashlib.sha256("".join(self.statements).encode()).hexdigest()
 
 
 class _Applied(NamedTuple):
@@ -64,36 +46,31 @@ class _Applied(NamedTuple):
 
 
 def migrate(db: Database, folder: Path = MIGRATIONS) -> list[str]:
-    """Applies what is new, in order, and returns the names of that; then replaces the views.
+    """Applies new migrations in order and returns their names; then makes or replaces views that differ.
 
-    Raises SchemaNewer, MigrationChanged or MigrationMissing, each with the migration's name, before it changes
-    anything.
+    Raises SchemaUnreleased, SchemaNewer, MigrationChanged or MigrationMissing, each with the migration's name, or
+    DatabaseError if the disk is nearly full, before it changes anything.
     """
     ours = load_migrations(folder)
     check_cluster(db)
-    db.define(_BOOKKEEPING)
-    applied = _applied(db)
+    applied = _applied(db) if _is_migrated(db) else {}
     _check(ours, applied, str(db))
+    if not db.embedded:  # whose folder was checked when it was opened
+        check_room(db)
     new = [migration for migration in ours if migration.version not in applied]
-    for migration in new:
-        for statement in migration.statements:
-            db.define(statement)
-        if "landed_at" in migration.sql:
-            begin_retention(db, migration.tables)
-        _record(db, migration)
-    views = load_views()
-    for view in views:
-        db.define(view)
-    comment_views(db, views)
+    with db.unsynced() if not applied else nullcontext():
+        for migration in new:
+            for statement in migration.statements:
+                db.define(statement if db.embedded else with_retention(statement))
+            _record(db, migration)
+    replace_views(db, leadsman_version())
     return [migration.name for migration in new]
 
 
 def check_migrated(db: Database, folder: Path = MIGRATIONS) -> None:
     """Raises SchemaOlder where the database lacks a migration, and what `migrate` raises."""
     ours = load_migrations(folder)
-    if not db.query(
-        "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations'"
-    ).rows[0][0]:
+    if not _is_migrated(db):
         raise SchemaMissing(f"{db}: Leadsman has no tables there yet. Run leadsman replay or leadsman migrate")
     check_cluster(db)
     applied = _applied(db)
@@ -105,30 +82,26 @@ def check_migrated(db: Database, folder: Path = MIGRATIONS) -> None:
 
 def load_migrations(folder: Path = MIGRATIONS) -> list[Migration]:
     """All migrations of a folder in order. Raises MigrationMissing where a number is missing or used twice."""
-    files = sorted(folder.glob("*.sql"))
-    for number, file in enumerate(files, start=1):
-        if not file.name.startswith(f"{number:04d}_"):
+    paths = sorted(path for path in folder.iterdir() if path.is_dir() or path.suffix == ".sql")
+    for number, path in enumerate(paths, start=1):
+        if not path.name.startswith(f"{number:04d}_"):
             raise MigrationMissing(
-                f"migration {number:04d} is missing from {folder}: {file.name} is in its place. Reinstall Leadsman"
+                f"migration {number:04d} is missing from {folder}: {path.name} is in its place. Reinstall Leadsman"
             )
-    return [Migration(number, file.stem, file.read_text("utf-8")) for number, file in enumerate(files, start=1)]
+    return [Migration(number, path.stem, _statements(path)) for number, path in enumerate(paths, start=1)]
 
 
-def load_views() -> list[str]:
-    """The statement of every view, each after those it reads."""
-    views = {file.stem: file.read_text("utf-8").replace("{meets}", MEETS) for file in sorted(VIEWS.glob("*.sql"))}
-    ordered: dict[str, str] = {}
-    while views:
-        ready = [name for name, text in views.items() if not _reads(text) & (views.keys() - {name})]
-        if not ready:
-            raise MigrationMissing(f"views read each other in a circle: {', '.join(views)}. Reinstall Leadsman")
-        ordered |= {name: views.pop(name) for name in ready}
-    return list(ordered.values())
+def _statements(path: Path) -> tuple[str, ...]:
+    """Those of a folder by name, which puts a feed after the tables that it reads and fills."""
+    files = sorted(path.glob("*.sql"), key=lambda file: file.stem) if path.is_dir() else [path]
+    return tuple(file.read_text("utf-8") for file in files)
 
 
-def _reads(statement: str) -> set[str]:
-    words = statement.split()
-    return {after.rstrip(")") for before, after in pairwise(words) if before in {"FROM", "JOIN"}}
+def _is_migrated(db: Database) -> bool:
+    found = db.query(
+        "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations'"
+    )
+    return bool(found.rows[0][0])
 
 
 def _applied(db: Database) -> dict[int, _Applied]:
@@ -136,8 +109,18 @@ def _applied(db: Database) -> dict[int, _Applied]:
     return {row[0]: _Applied(row[1], row[2]) for row in found.rows}
 
 
+def _applied_as(migration: Migration) -> _Applied:
+    return _Applied(migration.name, migration.checksum)
+
+
 def _check(ours: list[Migration], applied: dict[int, _Applied], where: str) -> None:
     known = {migration.version: migration for migration in ours}
+    baseline = known[BASELINE]
+    if applied.get(BASELINE, _applied_as(baseline)) != _applied_as(baseline):
+        raise SchemaUnreleased(
+            f"{where}: a development version of Leadsman made this database, with other tables. "
+            f"Make it anew from its capture: leadsman replay CAPTURE --db {where}-new"
+        )
     for number, there in applied.items():
         if number not in known:
             raise SchemaNewer(
@@ -164,12 +147,12 @@ def _record(db: Database, migration: Migration) -> None:
             "version": migration.version,
             "name": migration.name,
             "checksum": migration.checksum,
-            "leadsman": _leadsman_version(),
+            "leadsman": leadsman_version(),
         },
     )
 
 
-def _leadsman_version() -> str:
+def leadsman_version() -> str:
     try:
         return version("leadsman")
     except PackageNotFoundError:

@@ -4,6 +4,7 @@ It counts from `landed_at`, when a row was stored, and not from `ts`: a replayed
 queryable. In the embedded database nothing expires. What still holds is stored anew before it expires: see `renewal`.
 """
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -14,12 +15,15 @@ from streams.fold.findings import HIGH_RATE, TABLES
 
 RAW_TABLES: Final = ("node_samples", "pod_samples", *sorted(HIGH_RATE))
 ROLLUP_TABLES: Final = tuple(
-    sorted(file.stem.partition("_create_")[2] for file in Path(__file__).parent.glob("migrations/*_create_*_5m.sql"))
+    sorted(file.stem.rpartition("_create_")[2] for file in Path(__file__).parent.glob("migrations/**/*_5m.sql"))
 )
 EVENT_TABLES: Final = ("node_events", "pod_bindings")
 KEPT_FOR_EVER: Final = frozenset({"nodes", "kubelet_settings", "numa_whatif"})
 """A row when a node changes, or one a node: little, and other rows are read with it."""
 FINDING_TABLES: Final = tuple(sorted({*TABLES.values()} - {*RAW_TABLES, *EVENT_TABLES, *KEPT_FOR_EVER}))
+
+_TABLE: Final = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)")
+_BEFORE_SETTINGS: Final = re.compile(r"^(?=SETTINGS\b)", re.MULTILINE)
 
 
 class Kept(NamedTuple):
@@ -41,13 +45,11 @@ KEPT: Final = (
 )
 
 
-def begin_retention(db: Database, tables: Iterable[str]) -> None:
-    """Set what a server begins with; of tables that have a retention."""
-    if not db.embedded:
-        for table in tables:
-            for kept in KEPT:
-                if table in kept.tables:
-                    set_retention(db, table, kept.days)
+def with_retention(statement: str) -> str:
+    """The statement with the TTL that a server begins with, if it makes a table that has a retention."""
+    table = _TABLE.match(statement)
+    days = next((kept.days for kept in KEPT if table and table[1] in kept.tables), None)
+    return _BEFORE_SETTINGS.sub(f"TTL landed_at + toIntervalDay({days})\n", statement, count=1) if days else statement
 
 
 def keep(db: Database, tables: Iterable[str], days: int | None) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
 
+from common.errors import BadRecord
 from ingest.model.records import ForgetRecord, HeardRecord, Record
 from streams.alerting.definition import AnyAlert, Happened, Holds, Nothing, Now
 from streams.alerting.draining import drained
@@ -28,6 +29,7 @@ from streams.alerting.holding import (
 from streams.alerting.registry import ALERTS
 from streams.alerting.rules import AlertRules
 from streams.alerting.rules_file import default_rules
+from streams.fold.failures import twice
 from streams.fold.findings import Alert, NodeRow, SourceError
 from streams.fold.reducer import Concluded, Reducer, Withdrawal
 
@@ -83,8 +85,12 @@ class Engine:
         self._takers: dict[frozenset[type], list[tuple[_Enabled, frozenset[type]]]] = {}
         """The alerts that look at rows of some types, each with those of the types that it looks at."""
 
-    def step(self, state: State, concluded: Concluded | Record) -> tuple[State, Sequence[Alert | Withdrawal]]:
-        """What the findings of one record change about the alerts of a log."""
+    def step(
+        self, state: State, concluded: Concluded | Record
+    ) -> tuple[State, Sequence[Alert | Withdrawal | BadRecord]]:
+        """What the findings of one record change about the alerts of a log; an alert that fails on them stays as it
+        was.
+        """
         if isinstance(concluded, ForgetRecord):
             return self._forgotten(state, concluded.ts)
         if isinstance(concluded, HeardRecord) and self._log == "node":
@@ -106,7 +112,7 @@ class Engine:
             state = msgspec.structs.replace(state, cluster=rows[0].cluster, node=concluded.node)
         state, rows, over = self._of_node(state, rows, at)
         emitted += over
-        state = self._judged(state, rows, at)
+        state, failed = self._judged(state, rows, at)
         if state.active:
             state, over = resolved(self._without_disabled(state, at), at, self._lasting(state))
             quiet = self._hushed if state.drained else ()
@@ -114,7 +120,7 @@ class Engine:
             emitted += over + firing
         if is_data or state.heard_at is None:
             state = heard(state, at)
-        return remembered(state, emitted), emitted
+        return remembered(state, emitted), [*emitted, *failed]
 
     def _forgotten(self, state: State, at: datetime) -> tuple[State, Sequence[Alert | Withdrawal]]:
         """Of a node that is gone: nothing is left but what is resolved now, which is withdrawn the next time."""
@@ -137,12 +143,12 @@ class Engine:
                 emitted += over
         return state, rows, emitted
 
-    def _judged(self, state: State, rows: Sequence[Any], at: datetime) -> State:
+    def _judged(self, state: State, rows: Sequence[Any], at: datetime) -> tuple[State, Sequence[BadRecord]]:
         """After each alert's condition saw the rows that it looks at. This runs for every sample of every node."""
         by_type: dict[type, list[Any]] = {}
         for row in rows:
             by_type.setdefault(type(row), []).append(row)
-        types = frozenset(by_type)
+        types, failed = frozenset(by_type), list[BadRecord]()
         if types not in self._takers:
             every = [(each, types.intersection(_rows(each.alert, self._log))) for each in self._enabled.values()]
             self._takers[types] = [(each, taken) for each, taken in every if taken]
@@ -151,8 +157,11 @@ class Engine:
                 (seen,) = (by_type[each] for each in taken)
             else:
                 seen = [row for row in rows if type(row) in taken]
-            state = _stepped(state, enabled, seen, at)
-        return state
+            try:
+                state = twice(enabled.alert.name, _stepped, state, enabled, seen, at)
+            except BadRecord as error:
+                failed.append(error)
+        return state, failed
 
     def _lasting(self, state: State) -> frozenset[str]:
         """Names of alerts that go on although nothing happened."""

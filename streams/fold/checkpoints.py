@@ -8,11 +8,13 @@ last one ended goes on with its states; one that lies before it starts from noth
 import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
+from ingest.model.numbers import storable
 from ingest.normalize.identity import Digests, hour_of
 from streams.fold.fold import LogState
 from streams.fold.reducer import Reducer
@@ -40,6 +42,17 @@ class Checkpoints(Protocol):
     def load(self, cluster: str, kind: str, key: str | None = None) -> Mapping[str, bytes]: ...
 
     def save(self, entries: Sequence[Entry]) -> None: ...
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+
+
+def encoded(state: object) -> bytes:
+    """A state, or a part of it, as msgpack; of a number beyond 64 bits that was computed the nearest that fits."""
+    try:
+        return _encode(state)
+    except (OverflowError, UnicodeEncodeError):
+        return _encode(storable(state))
 
 
 def packed(state: bytes) -> bytes:
@@ -94,22 +107,21 @@ class StateCodec:
 
     def __init__(self, reducers: Sequence[Reducer[Any]]) -> None:
         self._reducers = {r.name: r for r in reducers}
-        self._encode = msgspec.msgpack.Encoder().encode
         self._decoders = {r.name: msgspec.msgpack.Decoder(r.state).decode for r in reducers}
         self._stored = msgspec.msgpack.Decoder(_StoredLog).decode
 
     def encode(self, log: LogState) -> bytes:
         states = {
-            name: (self._reducers[name].version, msgspec.Raw(self._encode(state)))
+            name: (self._reducers[name].version, msgspec.Raw(encoded(state)))
             for name, state in sorted(log.states.items())
         }
-        return self._encode(_StoredLog(log.minute, states, log.exists))
+        return encoded(_StoredLog(log.minute, states, log.exists))
 
     def decode(self, value: bytes) -> LogState:
         stored = self._stored(value)
-        states = {
-            name: self._decoders[name](state)
-            for name, (version, state) in stored.states.items()
-            if name in self._reducers and version == self._reducers[name].version
-        }
+        states: dict[str, msgspec.Struct] = {}
+        for name, (version, state) in stored.states.items():
+            if name in self._reducers and version == self._reducers[name].version:
+                with suppress(msgspec.ValidationError):  # an older version let numbers in that no object can have
+                    states[name] = self._decoders[name](state)
         return LogState(stored.minute, states, stored.exists)

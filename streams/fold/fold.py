@@ -9,6 +9,8 @@ import msgspec
 
 from common.errors import BadRecord
 from ingest.model.records import ForgetRecord, HeardRecord, LogBeganRecord, NodeRecord, Record
+from ingest.normalize.times import with_possible_times
+from streams.fold.failures import twice
 from streams.fold.forgetting import FORGOTTEN_AFTER
 from streams.fold.reducer import Concluded, Output, Reducer
 
@@ -33,9 +35,10 @@ class LogState(msgspec.Struct):
 
 
 class Rejected(NamedTuple):
-    """A record that a reducer could not make sense of."""
+    """A record that a reducer could not make sense of, or failed on."""
 
     reducer: str
+    """Empty for what is wrong with the record itself."""
     error: BadRecord
 
 
@@ -57,8 +60,14 @@ class Fold:
         """Fold one record of a log into its states; gives what the reducers conclude. A log that is left without
         states is as one that never was.
 
-        A record that they emit onto the same log is folded at once, after this one.
+        A record that they emit onto the same log is folded at once, after this one. A reducer that raises keeps the
+        state that it had, and the others fold on.
         """
+        record, impossible = with_possible_times(record)
+        concluded = self._stepped(log, record)
+        return concluded if impossible is None else [*concluded, Rejected("", impossible)]
+
+    def _stepped(self, log: LogState, record: Record) -> list[Output | Rejected]:
         if not (record.node and self._forgets):
             return self._folded(log, record)
         over_at = _EPOCH + EXPIRE_EVERY * log.minute + FORGOTTEN_AFTER
@@ -122,17 +131,24 @@ def _begun(record: Record, log: LogState) -> list[Output | Rejected]:
 def _step(reducer: Reducer[Any], states: dict[str, msgspec.Struct], given: Any) -> list[Output | Rejected]:
     state = states.get(reducer.name)
     try:
-        states[reducer.name], outputs = reducer.step(reducer.state() if state is None else state, given)
+        states[reducer.name], outputs = twice(
+            reducer.name, reducer.step, reducer.state() if state is None else state, given
+        )
     except BadRecord as error:
         return [Rejected(reducer.name, error)]
     return [Rejected(reducer.name, each) if isinstance(each, BadRecord) else each for each in outputs]
 
 
-def _expire(reducer: Reducer[Any], states: dict[str, msgspec.Struct], watermark: datetime) -> Sequence[Output]:
+def _expire(
+    reducer: Reducer[Any], states: dict[str, msgspec.Struct], watermark: datetime
+) -> Sequence[Output | Rejected]:
     state = states.get(reducer.name)
     if state is None:
         return ()
-    state, outputs = reducer.expire(state, watermark)
+    try:
+        state, outputs = twice(reducer.name, reducer.expire, state, watermark)
+    except BadRecord as error:
+        return [Rejected(reducer.name, error)]
     if state is None:
         del states[reducer.name]
     else:

@@ -122,6 +122,7 @@ class Worker:
                 (topic,): each.newest_ms / 1000 for topic, each in agents.items() if each.newest_ms
             },
             metrics.LAG: self._lag,
+            metrics.DEAD_LETTERS: self._dead_letters,
             metrics.FLOODED: lambda: {(topic,): each.left_out for topic, each in self._folders.items()},
             metrics.STATE_BYTES: lambda: {(topic,): each.written_bytes for topic, each in self._states.items()},
             metrics.STATE_LEFT_OUT: lambda: {(topic,): each.left_out for topic, each in self._states.items()},
@@ -132,6 +133,9 @@ class Worker:
 
     def _own_partitions(self) -> list[TopicPartition]:
         return [TopicPartition(*each) for each in self._app.consumer.assignment() if each.topic in self._agents]
+
+    def _dead_letters(self) -> Values:
+        return sum((each.dead_letters for each in self._folders.values()), Counter())
 
     def _source_errors(self) -> Values:
         return sum((each.source_errors for each in self._folders.values()), Counter())

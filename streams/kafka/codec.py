@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from ingest.kafka.sent import Sent
+from ingest.model.numbers import int64_of
 from streams.fold.fold import LogState
 
 NOTHING_FOLDED: Final = -1
@@ -35,7 +36,7 @@ class Emission(NamedTuple):
     def parse(cls, header: bytes) -> "Emission":
         """Raises ValueError where `header` did not write it."""
         offset, number, origin = header.decode().split(" ", 2)
-        return cls(origin, int(offset), int(number))
+        return cls(origin, int64_of(offset), int64_of(number))
 
 
 class Folded(NamedTuple):

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 from aiokafka import ConsumerRecord
 
-from ingest.model.observation import Position
+from ingest.model.observation import LATEST, Position
 
 Headers = Sequence[tuple[str, bytes]]
 
@@ -25,7 +25,9 @@ class Message(NamedTuple):
 
     @property
     def ts(self) -> datetime:
-        return datetime.fromtimestamp(self.timestamp_ms / 1000, UTC)
+        """The nearest that an observation can have: whoever writes to the topic sets it."""
+        latest = int(LATEST.timestamp() * 1000) - 1
+        return datetime.fromtimestamp(min(max(self.timestamp_ms, 0), latest) / 1000, UTC)
 
     @property
     def position(self) -> Position:

@@ -31,6 +31,7 @@ RETENTION_NEAR: Final = Figure(
 SOURCE_ERRORS: Final = Figure(
     "source_errors", "counter", "Rows of source_errors that were concluded", ("kind", "resource")
 )
+DEAD_LETTERS: Final = Figure("dead_letters", "counter", "Dead letters that were concluded", ("error_type",))
 FLOODED: Final = Figure(
     "flood_messages", "counter", "Messages that are no records and, being too many, no dead letters", ("topic",)
 )

@@ -76,10 +76,10 @@ class Outbox:
         )
         self._handed_over.append(sent)
 
-    async def dead_letter(self, letter: Buried, emission: Emission) -> None:
-        """And a record of it, for the analytics."""
+    async def dead_letter(self, letter: Buried, emission: Emission, *, counted: bool = True) -> None:
+        """And a record of it, for the analytics, where it is `counted`."""
         self._handed_over.append(await bury(self._publisher, self._topics, letter))
-        if (record := letter.record()) is not None:
+        if counted and (record := letter.record()) is not None:
             await self.record(record, emission)
 
 

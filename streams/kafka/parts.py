@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from streams.fold.checkpoints import StateCodec, packed, unpacked
+from streams.fold.checkpoints import StateCodec, encoded, packed, unpacked
 from streams.fold.fold import LogState
 from streams.fold.reducer import AnyReducer
 from streams.kafka.buckets import SPLIT_FROM, Buckets, mappings_of
@@ -167,7 +167,7 @@ class PartsCodec:
                 part = f"{label}/{bucket:x}"
                 layout.drop_part(part)
                 if entries:
-                    self._put(part, packed(self._encode(entries)), layout, pieces)
+                    self._put(part, packed(encoded(entries)), layout, pieces)
             state = mapping.replaced(state, {})
         return state
 

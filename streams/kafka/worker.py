@@ -15,11 +15,12 @@ import structlog
 from common.errors import BadRecord
 from common.telemetry import STAGE_SECONDS
 from ingest.kafka.publish import Publisher
-from ingest.model.records import AnyRecord, ForgetRecord, Record, SourceErrorRecord
+from ingest.model.records import AnyRecord, DeadLetterRecord, ForgetRecord, Record, SourceErrorRecord
 from ingest.model.reports import AGENT
 from ingest.model.topics import Topics, cluster_of, encode_record, headers_of, key_of, kind_of
 from ingest.normalize.dead_letters import Buried
 from ingest.resources.table import BY_NAME
+from streams.fold.failures import ReducerFailed
 from streams.fold.findings import Alert, Row, SourceError
 from streams.fold.fold import Fold, LogState, Rejected
 from streams.fold.reducer import AnyReducer, Withdrawal
@@ -60,6 +61,8 @@ class LogFolder:
         """Messages that are no records, by log."""
         self.left_out = 0
         """Messages of floods that are in no dead letter."""
+        self.dead_letters: Counter[tuple[str, ...]] = Counter()
+        """By error type."""
         self.source_errors: Counter[tuple[str, ...]] = Counter()
         """Rows by kind and resource; resources that are not of the capture format together."""
 
@@ -167,10 +170,10 @@ class LogFolder:
             elif isinstance(output, Withdrawal):
                 await outbox.withdraw(output)
             elif isinstance(output, Rejected):
-                reason, at = str(output.error), str(message.position)
-                log.warning("a record makes no sense", kind=kind_of(record), at=at, reason=reason)
+                self._log_rejected(output, record, message)
                 letter = Buried.of(record.cluster, record.ts, message.position, output.error, message.value)
-                await outbox.dead_letter(letter, emission)
+                await outbox.dead_letter(letter, emission, counted=not isinstance(record, DeadLetterRecord))
+                self.dead_letters[letter.error_type,] += 1
             else:
                 rows.append(output)
                 if isinstance(output, Alert):
@@ -179,6 +182,13 @@ class LogFolder:
                     known = output.resource in BY_NAME or output.resource == AGENT
                     self.source_errors[output.kind, output.resource if known else "other"] += 1
         return rows
+
+    def _log_rejected(self, rejected: Rejected, record: AnyRecord, message: Message) -> None:
+        kind, at, reason = kind_of(record), str(message.position), str(rejected.error)
+        if isinstance(rejected.error, ReducerFailed):
+            log.error("a reducer failed", kind=kind, at=at, reason=reason, exc_info=rejected.error.__cause__)
+        else:
+            log.warning("a record makes no sense", kind=kind, at=at, reason=reason)
 
     async def _bury(self, key: bytes, letter: Buried, emission: Emission, outbox: Outbox) -> None:
         """A flood of one log ends no worker and fills no topic."""
@@ -191,6 +201,7 @@ class LogFolder:
             return
         log.warning("a message is not a record", at=str(letter.position), reason=letter.reason)
         await outbox.dead_letter(letter, emission)
+        self.dead_letters[letter.error_type,] += 1
         if more == 1:
             error = (
                 f"flood: {self._in_a_row[key]} messages in a row are no records, the last at {letter.position}: "

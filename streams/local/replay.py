@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from common.cycles import rare_cycle_searches
 from common.errors import BadRecord
-from ingest.model.records import Record, SampleRecord
+from ingest.model.records import DeadLetterRecord, Record, SampleRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.dead_letters import Buried, kept
 from ingest.normalize.decoded import Decoded
@@ -172,7 +172,9 @@ class Replay:
             if isinstance(output, Record):
                 self._fold_record(output, item)
             elif isinstance(output, Rejected):
-                self._bury(record.cluster, record.ts, item, output.error, encode_record(item.published(record)))
+                raw = encode_record(item.published(record))
+                counted = not isinstance(record, DeadLetterRecord)
+                self._bury(record.cluster, record.ts, item, output.error, raw, counted=counted)
             elif not isinstance(output, Withdrawal):
                 rows.append(output)
         self._batch.add(rows)
@@ -180,13 +182,16 @@ class Replay:
     def _step(self, record: Record) -> Sequence[Output | Rejected]:
         return self._logs.step(record)
 
-    def _bury(self, cluster: str, ts: datetime | None, item: Decoded, error: BadRecord, raw: bytes) -> None:
+    def _bury(
+        self, cluster: str, ts: datetime | None, item: Decoded, error: BadRecord, raw: bytes, *, counted: bool = True
+    ) -> None:
+        """One that came of a record of another is not counted again: what fails on these would go on for ever."""
         letter = Buried.of(cluster, ts, item.position, error, kept(raw))
         self.report.dead_letters[letter.error_type] += 1
         self.report.first_dead_letter = self.report.first_dead_letter or letter
         self.report.in_part[item.position.source] += 1
         self._batch.add_dead_letter(letter)
-        if (record := letter.record()) is not None:
+        if counted and (record := letter.record()) is not None:
             self._fold_record(record, item)
 
     @property

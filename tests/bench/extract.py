@@ -11,7 +11,7 @@ from typing import Final
 from sql.schema.migrate import MIGRATIONS
 
 TABLE: Final = "extracted_pods"
-POD_SAMPLES_MIGRATION: Final = MIGRATIONS / "0012_create_pod_samples.sql"
+POD_SAMPLES_TABLE: Final = MIGRATIONS / "0001_baseline/pod_samples.sql"
 
 _PSI: Final = ", ".join(f"{kind} Tuple(total Nullable(Int64), avg10 Nullable(Float64))" for kind in ("some", "full"))
 _USAGE: Final = "Tuple(usedBytes Int64, inodesUsed Int64)"
@@ -116,7 +116,8 @@ def extract(capture: Path, folder: Path, threads: int, form: str) -> int:
 
     found, columns = FORMS[form]
     with Session(str(folder)) as session:
-        session.query(POD_SAMPLES_MIGRATION.read_text())
+        session.query(POD_SAMPLES_TABLE.read_text())
+        session.query("ALTER TABLE pod_samples DROP COLUMN volumes")  # a list that the forms do not make
         key = "cluster, node, ts, namespace, pod, uid"
         session.query(f"CREATE TABLE {TABLE} AS pod_samples ENGINE = MergeTree ORDER BY ({key})")
         session.query(f"""

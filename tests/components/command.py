@@ -1,4 +1,7 @@
-"""The `leadsman` command as a user types it: a process of its own."""
+"""The `leadsman` command as a user types it: a process of its own, or where that makes no difference, in this one.
+
+Starting Python, importing the engine and ending take more than most commands.
+"""
 
 import os
 import signal
@@ -9,12 +12,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+from click.testing import CliRunner
+
+from components.database import KEPT
 from components.processes import Process
+from leadsman.cli import console
+from leadsman.cli.main import app
 from sql.database.open import connect
 
 COMMAND: Final = str(Path(sys.executable).with_name("leadsman"))
 ENVIRONMENT: Final = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200", "TZ": "UTC"}
 """Without colours, at one width and in one zone, whoever runs the tests."""
+IN_THIS_PROCESS: Final = frozenset(
+    {"backtest", "config", "digest", "fit", "inspect", "migrate", "query", "replay", "report"}
+)
+"""Commands that read, answer and end: they start no loop, take no signal and set up no log."""
 TIMEOUT_SECONDS: Final = 300
 
 
@@ -24,14 +37,21 @@ class Done(subprocess.CompletedProcess[str]):
 
 def leadsman(*arguments: object, db: Path | str | None = None, cwd: Path | None = None) -> Done:
     """Run the command to its end. `db` is the folder of an embedded database, or a DSN."""
-    environment = ENVIRONMENT if db is None else ENVIRONMENT | {"LEADSMAN_DB": dsn(db)}
+    words = [*map(str, arguments)]
+    here = words[0] in IN_THIS_PROCESS and "--into=kafka" not in words
+    return _called(words, db, cwd) if here else in_a_process(*words, db=db, cwd=cwd)
+
+
+def in_a_process(*arguments: object, db: Path | str | None = None, cwd: Path | None = None) -> Done:
+    """The same, always as a process of its own."""
+    KEPT.refuse_unmarked()
     done = subprocess.run(
         [COMMAND, *map(str, arguments)],
         check=False,
         capture_output=True,
         text=True,
         timeout=TIMEOUT_SECONDS,
-        env=environment,
+        env=_environment(db),
         cwd=cwd,
         stdin=subprocess.DEVNULL,
     )
@@ -39,15 +59,30 @@ def leadsman(*arguments: object, db: Path | str | None = None, cwd: Path | None 
     return Done(done.args, done.returncode, done.stdout, done.stderr)
 
 
+def _called(words: list[str], db: Path | str | None, cwd: Path | None) -> Done:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", [COMMAND, *words])
+        patched.setattr(console.out, "_width", int(ENVIRONMENT["COLUMNS"]))
+        if cwd is not None:
+            patched.chdir(cwd)
+        done = CliRunner().invoke(app, words, env=_environment(db), catch_exceptions=False)
+    return Done([COMMAND, *words], done.exit_code, done.stdout, done.stderr)
+
+
+def _environment(db: Path | str | None) -> dict[str, str]:
+    return ENVIRONMENT if db is None else ENVIRONMENT | {"LEADSMAN_DB": dsn(db)}
+
+
 def start(*arguments: object, db: Path | str) -> "subprocess.Popen[str]":
     """Begin the command, for one that is ended from outside."""
+    KEPT.refuse_unmarked()
     with _interruptible():
         return subprocess.Popen(
             [COMMAND, *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=ENVIRONMENT | {"LEADSMAN_DB": dsn(db)},
+            env=_environment(db),
             stdin=subprocess.DEVNULL,
         )
 
@@ -56,6 +91,7 @@ def leadsman_process(
     command: str, *arguments: str, folder: Path, name: str = "", environment: Mapping[str, str] | None = None
 ) -> Process:
     """A command that runs until it is stopped, not started; the log in `folder` has its name, or the command's."""
+    KEPT.refuse_unmarked()
     name = name or command
     return Process(name, [COMMAND, command, *arguments], folder / f"{name}.log", environment)
 

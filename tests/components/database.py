@@ -1,13 +1,79 @@
-"""A fresh migrated embedded database for each test, copied from one that was migrated once in a session."""
+"""A migrated embedded database, empty for each test: one engine a process, whose tables are emptied after each."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
+import sql.database.open
+from sql.database.dsn import Embedded, Target
 from sql.database.open import Database, connect
+from sql.database.quoting import quoted
 from sql.schema.migrate import migrate
+
+EmptyDatabase: TypeAlias = Callable[[], AbstractContextManager[Database]]
+UNMARKED = "this test opens the embedded engine: mark it `engine`, so that `make quick` can do without"
+
+
+class KeptEngine:
+    """An engine that stays open from one test to the next, until another one is started in this process.
+
+    To start one takes twenty times as long as another connection to it.
+    """
+
+    def __init__(self) -> None:
+        self.allowed = True
+        self._kept: Database | None = None
+        self._as: tuple[str, bool] | None = None
+
+    def keep(self, folder: Path, *, read_only: bool = False) -> None:
+        """Start the engine over a folder, where it is not kept yet."""
+        wanted = f"chdb://{folder}", read_only
+        if self._as != wanted:
+            self._kept, self._as = connect(wanted[0], make=not read_only, read_only=read_only), wanted
+
+    def make_way(self, target: Target, *, read_only: bool) -> None:
+        """A process has one folder open, and in one way: what is kept gives way to another."""
+        self.refuse_unmarked()
+        if self._as != (str(target), read_only):
+            self.close()
+
+    def refuse_unmarked(self) -> None:
+        """Fail a test of `make quick` that opens an engine, here or in another process."""
+        if not self.allowed:
+            pytest.fail(UNMARKED)
+
+    def close(self) -> None:
+        """Keep none, so that another process can have the folder."""
+        kept, self._kept, self._as = self._kept, None, None
+        if kept is not None:
+            kept.close()
+
+
+KEPT = KeptEngine()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    KEPT.allowed = item.get_closest_marker("engine") is not None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _asked_before_an_engine_starts() -> Iterator[None]:
+    opened = sql.database.open._opened
+
+    def opening(target: Target, *, read_only: bool) -> Database:
+        if isinstance(target, Embedded):
+            KEPT.make_way(target, read_only=read_only)
+        return opened(target, read_only=read_only)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sql.database.open, "_opened", opening)
+        yield
+        KEPT.close()
 
 
 @pytest.fixture(scope="session")
@@ -19,10 +85,48 @@ def migrated_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def empty_database(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> EmptyDatabase:
+    """For a fixture of several tests: `with empty_database() as database`, closed before any of them begins."""
+    folder = tmp_path_factory.mktemp("shared") / "db"
+
+    @contextmanager
+    def opened() -> Iterator[Database]:
+        if not folder.exists():
+            shutil.copytree(migrated_folder, folder, symlinks=True)
+        KEPT.keep(folder)
+        schema = _schema(folder)
+        try:
+            with connect(f"chdb://{folder}") as db:
+                migrations = _filled(db)
+                yield db
+        finally:
+            with connect(f"chdb://{folder}") as db:
+                filled = _filled(db)
+                for table in filled.keys() - migrations.keys():
+                    db.command(f"TRUNCATE TABLE {quoted(table)}")
+            if filled | migrations != filled or _schema(folder) != schema:
+                KEPT.close()
+                shutil.rmtree(folder)
+
+    return opened
+
+
 @pytest.fixture
-def database(migrated_folder: Path, tmp_path: Path) -> Iterator[Database]:
-    """A fresh migrated database. No other embedded database can be open in a test that has it."""
-    folder = tmp_path / "database"
-    shutil.copytree(migrated_folder, folder, symlinks=True)
-    with connect(f"chdb://{folder}") as db:
+def database(empty_database: EmptyDatabase) -> Iterator[Database]:
+    """An empty migrated database. No other embedded database can be open in a test that has it."""
+    with empty_database() as db:
         yield db
+
+
+def _filled(db: Database) -> dict[str, int]:
+    """How many rows each table has that has any: of a migrated database only that of the migrations."""
+    sql = "SELECT name, total_rows FROM system.tables WHERE database = currentDatabase() AND total_rows > 0"
+    return dict(db.query(sql).rows)
+
+
+def _schema(folder: Path) -> dict[str, int]:
+    """When each table, view and database was defined: a file each."""
+    databases = list((folder / "metadata").iterdir())
+    defined = (file for each in databases if each.is_dir() for file in each.iterdir())
+    return {str(file): file.lstat().st_mtime_ns for file in (*databases, *defined)}

@@ -25,7 +25,7 @@ from ingest.kafka.admin import TopicsUnusable, lag
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Published, replay_into_kafka
 from ingest.model.observation import Observation, Observed, Unreadable
-from ingest.model.records import Record
+from ingest.model.records import EventRecord, Record
 from ingest.model.topics import Headers
 from ingest.normalize.decoded import decode
 from leadsman.cli.live import run_part
@@ -40,14 +40,17 @@ from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.questions.digest import TableDigest, digest
 from sql.schema.migrate import migrate
 from streams.analytics.registry import REDUCERS
-from streams.fold.reducer import Reducer
+from streams.fold.reducer import AnyReducer, Reducer
 from streams.local.replay import Replay
 from waiting import eventually, until
 
 PARTITIONS: Final = 4
 FAULT: Final = "LEADSMAN_TEST_FAULT"
-"""Which of FAULTS a started part has, or SLOW_SEEK."""
+"""Which of FAULTS a started part has, or SLOW_SEEK, or FRAIL."""
 SLOW_SEEK: Final = "slow_seek"
+FRAIL: Final = "frail"
+"""The reducers of a worker are WITH_FRAIL."""
+POISON: Final = "Poison"
 FAULT_AFTER: Final = 300
 """Steps of reducers."""
 MET: Final = "LEADSMAN_TEST_FAULT_MET"
@@ -175,12 +178,12 @@ class Pipeline:
             part.stop()
 
 
-def embedded_digest(items: Items, dsn: str) -> list[TableDigest]:
+def embedded_digest(items: Items, dsn: str, reducers: Sequence[AnyReducer] = REDUCERS) -> list[TableDigest]:
     """What the embedded replay of the same makes of it."""
     with connect(dsn) as database:
         migrate(database)
         with Lander(database) as lander:
-            Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(map(decode, items))
+            Replay(reducers, lander, DatabaseCheckpoints(database)).run(map(decode, items))
         return digest(database)
 
 
@@ -212,7 +215,21 @@ class Stuttering(Publisher):
 
 def _raising(record: Record) -> None:
     _met()
-    raise RuntimeError(f"a defect of a reducer, at {type(record).__name__}")
+    raise MemoryError(f"no memory is left for a reducer, at {type(record).__name__}")
+
+
+class _NoState(msgspec.Struct, frozen=True):
+    pass
+
+
+def _frail(state: _NoState, record: EventRecord) -> tuple[_NoState, tuple[()]]:
+    if record.object.reason == POISON:
+        raise ZeroDivisionError(record.object.metadata.name)
+    return state, ()
+
+
+WITH_FRAIL: Final = (Reducer("frail", 1, "node", (EventRecord,), _NoState, _frail), *REDUCERS)
+"""The reducers, and one that fails on Events of the reason POISON."""
 
 
 _CALLS: Final = itertools.count()
@@ -275,7 +292,7 @@ def main(what: str) -> None:
     if what == "land":
         run_part(settings, what, run_lander(settings))
     else:
-        reducers = _reducers_with(FAULTS[fault]) if fault in FAULTS else REDUCERS
+        reducers = _reducers_with(FAULTS[fault]) if fault in FAULTS else WITH_FRAIL if fault == FRAIL else REDUCERS
         run_part(settings, what, run_worker(settings, reducers))
 
 

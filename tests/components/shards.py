@@ -18,7 +18,8 @@ from sql.database.client import EMBEDDED_SETTINGS, SETTINGS
 from sql.database.dsn import Server
 from sql.database.sharded import sharding_key, spread
 from sql.questions.queries import saved_queries, values
-from sql.schema.migrate import load_migrations, load_views
+from sql.schema.migrate import load_migrations
+from sql.schema.views import load_views
 
 _ITSELF: Final = "<shard><replica><host>127.0.0.1</host><port>9000</port></replica></shard>"
 CONFIGURATION: Final = f"""<clickhouse>
@@ -35,9 +36,10 @@ SELECT table, name, type, comment FROM system.columns
 WHERE database = {database:String} AND table IN ({tables:Array(String)}) ORDER BY table, position
 """
 _KEYS: Final = {
-    word: sharding_key(migration.sql)
+    word: sharding_key(statement)
     for migration in load_migrations()
-    if migration.sql.startswith("CREATE TABLE") and (word := migration.sql.split()[5])
+    for statement in migration.statements
+    if statement.startswith("CREATE TABLE") and (word := statement.split()[5])
 }
 
 
@@ -65,7 +67,7 @@ def made(client: Any, server: Server) -> None:
     for database in (server.database, server.holder):
         client.command(f"CREATE DATABASE {database}")
     migrations = [each for migration in load_migrations() for each in migration.statements]
-    for statement in (*migrations, *load_views()):
+    for statement in (*migrations, *(view.statement for view in load_views())):
         for sql, client.database in spread(statement, server):
             client.command(sql.replace("PREWHERE", "WHERE"))  # the shares are views, which know no PREWHERE
 

@@ -1,13 +1,12 @@
-"""A pod that waits, nodes and complete lists, as rows, and what `pending_fit` makes of them."""
+"""A pod that waits, nodes and complete lists, as rows."""
 
 from typing import Any
 
 import msgspec
 
-from components.rows import T0, dicts, row, store
+from components.rows import T0, row
 from ingest.model.objects.pod import Pod
 from ingest.model.records import InventoryRecord, PodRecord
-from sql.database.open import Database
 from streams.analytics import pod_bindings
 from streams.analytics.scheduling.scheduled_objects import State, step
 from streams.fold.findings import NodeFit, NodeRow, PodBinding, Row, ScheduledList
@@ -36,10 +35,3 @@ def node(name: str, cluster: str = "c", minor: int = 36, **labels: str) -> NodeR
 
 def room(*names: str) -> list[Row]:
     return [row(NodeFit, node=name, resource="pods", allocatable=10, requested=0, free=10, pods=0) for name in names]
-
-
-def judged(database: Database) -> dict[str, tuple[Any, ...]]:
-    """Of nodes with room for more pods."""
-    store(database, *room("n0", "n1"))
-    found = dicts(database, "SELECT node, fits, reasons, unknowns FROM pending_fit WHERE uid = 'new' ORDER BY node")
-    return {one["node"]: (one["fits"], one["reasons"], one["unknowns"]) for one in found}

@@ -46,7 +46,7 @@ def test_what_nodes_leave_behind_is_as_large_as_what_is_alive_and_was_lately() -
     note(Tried(fault=f"{NODES:,} nodes that live an hour each, {ALIVE} at a time", outcome=outcome))
 
 
-@pytest.mark.xdist_group("kafka")
+@pytest.mark.components("kafka")
 def test_through_kafka_nothing_is_left_of_nodes_that_are_gone(
     kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ from faults.result import Tried, note
 from waiting import eventually
 
 pytestmark = [
-    pytest.mark.xdist_group("kafka"),
+    pytest.mark.components("kafka"),
     pytest.mark.skipif(bool(why_no_disk()), reason=why_no_disk() or "one can be"),
 ]
 

@@ -28,7 +28,7 @@ from sql.database.errors import DatabaseError
 from sql.database.open import connect
 from waiting import eventually, lasting
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 WITHOUT_VERSIONS = [("before it publishes", True), ("at the end of a list", False)]
 WITH_VERSIONS = [("before it stores versions", True)]

@@ -27,7 +27,7 @@ MOST_SECONDS: Final = 60
 FOLD_SECONDS: Final = 3600 if LONG else 300
 MIB: Final = 1 << 20
 
-pytestmark = pytest.mark.xdist_group("kafka")
+pytestmark = pytest.mark.components("kafka")
 
 
 class Stored(NamedTuple):

@@ -20,7 +20,7 @@ from streams.alerting.receivers.posting import DEADLINE_SECONDS
 from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("kafka")
+pytestmark = pytest.mark.components("kafka")
 
 FLOOD = MAX_DEAD_LETTERS_IN_A_ROW + 1
 ALERTS = 20

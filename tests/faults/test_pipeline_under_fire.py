@@ -32,7 +32,7 @@ from faults.moments import die, pause
 from sql.database.open import connect
 from waiting import eventually, lasting
 
-pytestmark = pytest.mark.xdist_group("kafka")
+pytestmark = pytest.mark.components("kafka")
 
 FULL_MIB = 32  # that are free: half of what an insert wants
 

@@ -14,7 +14,7 @@ from faults.result import Tried, note
 from sql.database.open import Database, connect
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("kafka")
+pytestmark = pytest.mark.components("kafka")
 
 
 def test_one_broker_after_the_other_is_killed(clickhouse: ClickHouseHttp, tmp_path: Path) -> None:

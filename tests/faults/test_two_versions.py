@@ -25,7 +25,7 @@ from paths import CAPTURES, ROOT
 from sql.database.open import connect
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("kafka")
+pytestmark = pytest.mark.components("kafka")
 
 SCHEMA_NEWER = 6
 

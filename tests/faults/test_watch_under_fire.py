@@ -26,7 +26,7 @@ from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
 from waiting import until
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]
+pytestmark = [pytest.mark.asyncio, pytest.mark.components("cluster")]
 
 STREAMS = ("nodes", "pods", "events")
 TOLD_WITHIN_SECONDS = 120.0

@@ -3,10 +3,16 @@
 from pathlib import Path
 from typing import Final
 
-from fuzz import decoding, live, reading, rules
+from fuzz import decoding, extremes, live, reading, rules
 from fuzz.target import Target
 
-TARGETS: Final[tuple[Target, ...]] = (*reading.TARGETS, *decoding.TARGETS, *live.TARGETS, *rules.TARGETS)
+TARGETS: Final[tuple[Target, ...]] = (
+    *reading.TARGETS,
+    *decoding.TARGETS,
+    *live.TARGETS,
+    *rules.TARGETS,
+    *extremes.TARGETS,
+)
 FOUND: Final = Path(__file__).parent / "found"
 """A folder for each target, of inputs that once broke its property."""
 

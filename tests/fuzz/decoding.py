@@ -72,7 +72,7 @@ def check_fold(data: bytes) -> None:
             continue
         for record in _records(entry.observation):
             log = logs.setdefault((record.cluster, record.node), LogState())
-            _lands(record, [each for each in FOLD.step(log, record.folded()) if not isinstance(each, Rejected)])
+            lands(record, [each for each in FOLD.step(log, record.folded()) if not isinstance(each, Rejected)])
     for log in logs.values():
         STATES.decode(STATES.encode(log))
 
@@ -140,7 +140,7 @@ def _records(observation: Observation) -> list[Record]:
         return []
 
 
-def _lands(record: Record, told: list[Any]) -> None:
+def lands(record: Record, told: list[Any]) -> None:
     """Rows and samples, as they come through Kafka, are columns of their tables."""
     batch = Batch()
     if isinstance(record, SummaryRecord):

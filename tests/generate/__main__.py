@@ -13,11 +13,13 @@ from generate.growth import growth
 from generate.pictures import floors, observation
 from generate.schemas import MODELS, schema
 from generate.tables import tables
+from generate.view_columns import view_columns
 from paths import ROOT
 
 FILES: Final[Mapping[str, Callable[[], str]]] = {
     **{f"streams/kafka/schemas/{name}.json": partial(schema, name) for name in MODELS},
     VIEW: alert_coverage,
+    "sql/schema/views/columns.json": view_columns,
     "docs/tables.md": tables,
     "docs/commands.md": commands,
     "docs/alert-list.md": alert_list,

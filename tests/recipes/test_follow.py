@@ -59,7 +59,7 @@ def test_an_edit_that_no_longer_fits_is_refused(tmp_path: Path, lead: str, match
 
 
 def test_the_copy_differs_by_the_edits_alone_and_numbers_continue(tmp_path: Path) -> None:
-    migrations = len(list((ROOT / "sql/schema/migrations").glob("*.sql")))
+    migrations = len(list((ROOT / "sql/schema/migrations").glob("[0-9]*")))
     numbered = "sql/schema/migrations/NNNN_drop_nothing.sql"
     created = numbered.replace("NNNN", f"{migrations + 1:04d}")
     made = copy(

@@ -26,7 +26,7 @@ def replay(database: Database, *paths: Path) -> None:
 
 
 def natural_key(database: Database, table: str) -> str:
-    for file in MIGRATIONS.glob("*.sql"):
+    for file in MIGRATIONS.rglob("*.sql"):
         text = file.read_text()
         if re.match(rf"CREATE TABLE IF NOT EXISTS {table}\n", text):
             found = re.search(r"^ORDER BY \((.*)\)$", text, re.MULTILINE)

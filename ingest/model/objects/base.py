@@ -5,7 +5,9 @@ from typing import TypeAlias
 
 import msgspec
 
-Quantity: TypeAlias = str | int | float
+from ingest.model.numbers import Int64
+
+Quantity: TypeAlias = str | Int64 | float
 """A resource quantity as the API prints it ("100m", "2Gi") or as a manifest may have it (2)."""
 ResourceList: TypeAlias = dict[str, Quantity]
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from ingest.model.numbers import Int32
 from ingest.model.objects.base import KeptObject
 
 
@@ -18,7 +19,7 @@ class EventSource(KeptObject, frozen=True):
 
 
 class EventSeries(KeptObject, frozen=True):
-    count: int = 0
+    count: Int32 = 0
     last_observed_time: datetime | None = None
 
 
@@ -55,7 +56,7 @@ class Event(KeptObject, frozen=True):
     source: EventSource | None = None
     first_timestamp: datetime | None = None
     last_timestamp: datetime | None = None
-    count: int | None = None
+    count: Int32 | None = None
     reporting_component: str = ""
     regarding: ObjectReference | None = None
     note: str | None = None
@@ -63,7 +64,7 @@ class Event(KeptObject, frozen=True):
     deprecated_source: EventSource | None = None
     deprecated_first_timestamp: datetime | None = None
     deprecated_last_timestamp: datetime | None = None
-    deprecated_count: int | None = None
+    deprecated_count: Int32 | None = None
 
 
 class _Created(KeptObject, frozen=True):

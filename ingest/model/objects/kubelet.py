@@ -2,14 +2,15 @@
 
 import msgspec
 
+from ingest.model.numbers import Int32
 from ingest.model.objects.base import KeptObject
 
 
 class KubeletConfiguration(KeptObject, frozen=True):
     """The settings of a kubelet that its analytics need (`/configz`); durations as the kubelet prints them."""
 
-    image_gc_high_threshold_percent: int | None = msgspec.field(default=None, name="imageGCHighThresholdPercent")
-    image_gc_low_threshold_percent: int | None = msgspec.field(default=None, name="imageGCLowThresholdPercent")
+    image_gc_high_threshold_percent: Int32 | None = msgspec.field(default=None, name="imageGCHighThresholdPercent")
+    image_gc_low_threshold_percent: Int32 | None = msgspec.field(default=None, name="imageGCLowThresholdPercent")
     image_minimum_gc_age: str = msgspec.field(default="", name="imageMinimumGCAge")
     image_maximum_gc_age: str = msgspec.field(default="", name="imageMaximumGCAge")
     eviction_hard: dict[str, str] | None = None
@@ -17,7 +18,7 @@ class KubeletConfiguration(KeptObject, frozen=True):
     eviction_soft_grace_period: dict[str, str] | None = None
     eviction_minimum_reclaim: dict[str, str] | None = None
     eviction_pressure_transition_period: str = ""
-    eviction_max_pod_grace_period: int | None = None
+    eviction_max_pod_grace_period: Int32 | None = None
     merge_default_eviction_settings: bool | None = None
     cpu_manager_policy: str = ""
     cpu_manager_policy_options: dict[str, str] | None = None
@@ -29,9 +30,9 @@ class KubeletConfiguration(KeptObject, frozen=True):
     system_reserved: dict[str, str] | None = None
     kube_reserved: dict[str, str] | None = None
     enforce_node_allocatable: list[str] | None = None
-    max_pods: int | None = None
+    max_pods: Int32 | None = None
     cgroup_driver: str = ""
     container_log_max_size: str = ""
-    container_log_max_files: int | None = None
+    container_log_max_files: Int32 | None = None
     memory_throttling_factor: float | None = None
     feature_gates: dict[str, bool] | None = None

@@ -4,12 +4,13 @@ from datetime import datetime
 
 import msgspec
 
+from ingest.model.numbers import Int32, Int64
 from ingest.model.objects.base import Condition, KeptObject, Quantity, ResourceList, Resources
 
 
 class ContainerPort(KeptObject, frozen=True):
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Int32 = 0
+    host_port: Int32 = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = ""
 
@@ -71,10 +72,10 @@ class Affinity(KeptObject, frozen=True):
 
 class TopologySpreadConstraint(KeptObject, frozen=True):
     topology_key: str
-    max_skew: int = 1
+    max_skew: Int32 = 1
     when_unsatisfiable: str = "DoNotSchedule"
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: list[str] | None = None
@@ -150,12 +151,12 @@ class PodSpec(KeptObject, frozen=True):
     resources: Resources | None = None
     """Pod-level resources (1.34 and later by default)."""
     restart_policy: str = ""
-    priority: int | None = None
+    priority: Int32 | None = None
     priority_class_name: str = ""
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
     volumes: list[PodVolume] | None = None
     topology_spread_constraints: list[TopologySpreadConstraint] | None = None
     scheduling_gates: list[Named] | None = None
@@ -166,7 +167,7 @@ class PodSpec(KeptObject, frozen=True):
 
 class ContainerTerminated(KeptObject, frozen=True):
     reason: str = ""
-    exit_code: int = 0
+    exit_code: Int32 = 0
     finished_at: datetime | None = None
 
 
@@ -183,7 +184,7 @@ class ContainerState(KeptObject, frozen=True):
 
 class ContainerStatus(KeptObject, frozen=True):
     name: str
-    restart_count: int = 0
+    restart_count: Int32 = 0
     state: ContainerState | None = None
     last_state: ContainerState | None = None
     allocated_resources: ResourceList | None = None

@@ -4,6 +4,7 @@ scheduler-devices).
 
 import msgspec
 
+from ingest.model.numbers import Int64
 from ingest.model.objects.base import KeptObject
 from ingest.model.objects.pod import Present, RequiredNodeAffinity
 from ingest.model.objects.storage import ScheduledMetadata
@@ -21,7 +22,7 @@ class ExactRequest(KeptObject, frozen=True):
     device_class_name: str = ""
     selectors: list[Selector] | None = None
     allocation_mode: str = "ExactCount"
-    count: int = 1
+    count: Int64 = 1
     admin_access: bool = False
     capacity: Present | None = None
 
@@ -88,8 +89,8 @@ class DeviceClass(KeptObject, frozen=True):
 
 class _Pool(KeptObject, frozen=True):
     name: str = ""
-    generation: int = 0
-    resource_slice_count: int = 0
+    generation: Int64 = 0
+    resource_slice_count: Int64 = 0
 
 
 class Device(KeptObject, frozen=True):

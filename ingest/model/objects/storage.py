@@ -4,6 +4,7 @@ from datetime import datetime
 
 import msgspec
 
+from ingest.model.numbers import Int32
 from ingest.model.objects.base import KeptObject, ResourceList
 from ingest.model.objects.pod import LabelSelector, MatchExpression, Present, RequiredNodeAffinity
 
@@ -125,7 +126,7 @@ class StorageClass(KeptObject, frozen=True):
 
 
 class _Limit(KeptObject, frozen=True):
-    count: int | None = None
+    count: Int32 | None = None
 
 
 class _NodeDriver(KeptObject, frozen=True):

@@ -2,20 +2,19 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
 from common.private import open_private
+from leadsman.cli import options
 from leadsman.cli.exits import EXIT_NO_SOURCE, fail
 from leadsman.web.reading.scope import Asked
 from leadsman.web.reading.settings import PageSettings
 from leadsman.web.rendering.report import write_report
 from sql.database.open import Database
 
-NODES: Final = 20
-"""In detail, where nobody asks for another number."""
 
-
-def save_report(database: Database, file: Path, asked: Asked, settings: PageSettings, nodes: int = NODES) -> int:
+def save_report(
+    database: Database, file: Path, asked: Asked, settings: PageSettings, nodes: int = options.NODES
+) -> int:
     """Write it for its owner alone; gives its size in bytes. Ends the command where it cannot be written."""
     text = write_report(database, asked, datetime.now(UTC), nodes, settings.steps).encode()
     try:

@@ -55,9 +55,10 @@ FROM story
 WHERE cluster = {cluster:String} AND kind NOT IN ('pending', 'warning', 'unknown')
     AND ({namespace:String} = '' OR empty(namespaces) OR has(namespaces, {namespace:String}))
 """
-_TIMELINE: Final = f"SELECT ts, node, kind, what {_STORY} ORDER BY ts, node, kind, what LIMIT {{lines:UInt32}}"
-_COUNT: Final = f"SELECT count() {_STORY}"
-"""Without what a card has already."""
+_TIMELINE: Final = (
+    f"SELECT ts, node, kind, what, count() OVER () {_STORY} ORDER BY ts, node, kind, what LIMIT {{lines:UInt32}}"
+)
+"""Without what a card has already; each row has how many there are in all."""
 _UNKNOWN: Final = (
     (lower_bounds, "SELECT countIf(occurrences_lower_bound) FROM node_events WHERE cluster = {cluster:String}"),
     (
@@ -137,8 +138,8 @@ def _print_cluster(
     rows = database.query(_TIMELINE, {**parameters, "lines": lines}).rows
     if not rows and not items:
         console.print(f"  {nothing_found(view.evidence)}")
-    _timeline(rows, console)
-    total = database.query(_COUNT, parameters).rows[0][0]
+    _timeline([row[:-1] for row in rows], console)
+    total = rows[0][-1] if rows else 0
     if total > lines:
         more = "leadsman look -o wide" if command is None else f"{command} query story"
         console.print(f"  ... and {total - lines} more: {more}")

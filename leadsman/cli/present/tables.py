@@ -48,7 +48,7 @@ def show_document(document: Any, form: str) -> None:
     if form == "json":
         click.echo(plain_json(msgspec.json.format(encoded, indent=2)))
         return
-    import yaml  # noqa: PLC0415 - half of the time that a query's imports take
+    import yaml
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     click.echo(yaml.dump(json.loads(encoded), Dumper=dumper, sort_keys=False), nl=False)

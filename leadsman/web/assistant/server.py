@@ -42,12 +42,12 @@ MOST_CONNECTIONS: Final = 100
 _Tool: TypeAlias = Callable[..., Answer]
 
 
-def assistant(db: Database) -> MCPServer[Any]:
-    """The server; `db` is open to read, and asked one question at a time."""
+def assistant(tools: Tools) -> MCPServer[Any]:
+    """The server; its database is open to read, and asked one question at a time."""
     server: MCPServer[Any] = MCPServer(
         "leadsman", instructions=INSTRUCTIONS.strip(), version=version("leadsman"), log_level="WARNING"
     )
-    tools, one = Tools(db), CapacityLimiter(1)
+    one = CapacityLimiter(1)
     for tool in (
         tools.clusters,
         tools.story,
@@ -63,16 +63,18 @@ def assistant(db: Database) -> MCPServer[Any]:
 
 def run_on_standard_io(db: Database) -> None:
     """Answer until standard input ends; nothing else may print there."""
-    asyncio.run(assistant(db).run_stdio_async())
+    with closing(Tools(db)) as tools:
+        asyncio.run(assistant(tools).run_stdio_async())
 
 
 def run_over_http(db: Database, host: str, port: int, token: str, report: Callable[[str], None]) -> None:
     """Answer until SIGINT or SIGTERM; `report` gets a line with the address. Raises CannotListen."""
-    asyncio.run(_run_over_http(db, host, port, token, report))
+    with closing(Tools(db)) as tools:
+        asyncio.run(_run_over_http(tools, host, port, token, report))
 
 
-async def _run_over_http(db: Database, host: str, port: int, token: str, report: Callable[[str], None]) -> None:
-    app = assistant(db).streamable_http_app(
+async def _run_over_http(tools: Tools, host: str, port: int, token: str, report: Callable[[str], None]) -> None:
+    app = assistant(tools).streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
         stateless_http=True,

@@ -11,7 +11,7 @@ from leadsman.web.reading.order import Order
 from leadsman.web.reading.overview import read_node, read_spans
 from leadsman.web.reading.scope import Asked, BadScope, Scope, choose, sql_time
 from sql.database.open import Database, Result
-from sql.questions.ask import ask
+from sql.questions.apart import Apart
 from sql.questions.fit import fit_document, read_known
 from sql.questions.limits import MIB, Limits
 from sql.questions.queries import run, saved_queries, saved_query
@@ -38,6 +38,7 @@ class Tools:
 
     def __init__(self, db: Database) -> None:
         self._db = db
+        self._apart = Apart(db)
 
     def clusters(self) -> Answer:
         """The clusters of the database, each with the first and the last time it was observed."""
@@ -60,7 +61,7 @@ class Tools:
                 "node": node,
                 "most": LIMITS.rows + 1,
             },
-            LIMITS.settings(),
+            LIMITS.settings(embedded=self._db.embedded),
         )
         evidence = read_evidence(self._db, scope)
         nothing = {} if result.rows else {"nothing": nothing_found(evidence)}
@@ -117,7 +118,11 @@ class Tools:
 
     def sql(self, query: str) -> Answer:
         """The rows of one SELECT, SHOW, DESCRIBE or EXPLAIN of ClickHouse; SHOW TABLES lists what there is."""
-        return _rows(ask(self._db, query, {}, LIMITS))
+        return _rows(self._apart.ask(query, {}, LIMITS))
+
+    def close(self) -> None:
+        """Ends what answers `sql`."""
+        self._apart.close()
 
     def _scope(self, cluster: str, since: str, until: str, last: str) -> Scope:
         spans = read_spans(self._db)

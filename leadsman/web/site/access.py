@@ -5,11 +5,12 @@ import binascii
 import hmac
 import ipaddress
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import ceil
 from pathlib import Path
 from time import monotonic
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from common.errors import FilesUnusable, WrongUsage
 from common.private import check_secret
@@ -133,6 +134,23 @@ def is_own_name(host_header: str) -> bool:
     """Whether a page on loopback was asked by a name of loopback, and not by one that someone pointed here."""
     host = host_header.rsplit(":", 1)[0] if not host_header.endswith("]") else host_header
     return is_loopback(host)
+
+
+def is_own_request(headers: Mapping[str, str]) -> bool:
+    """Whether no other site made a reader's browser send this: the browser says so, or the token is a Bearer.
+
+    Browsers keep no Bearer token. Over plain HTTP they send no Sec-Fetch-Site; then the Referer must be of this site.
+    """
+    site = headers.get("Sec-Fetch-Site", "")
+    if site:
+        return site in {"same-origin", "none"}
+    if headers.get("Authorization", "").lower().startswith("bearer "):
+        return True
+    try:
+        left = urlsplit(headers.get("Referer", "")).netloc
+    except ValueError:
+        return False
+    return left != "" and left.lower() == headers.get("Host", "").lower()
 
 
 def _password(value: str) -> str:

@@ -18,7 +18,7 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # by which a question is known to be asked here, see `access.is_own_request`
     "Server": "leadsman",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",

@@ -1,6 +1,7 @@
 """A question that a reader asks on the page: a saved one, or SQL that only reads, within limits."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from leadsman.web.reading.scope import Asked, BadScope
@@ -9,7 +10,7 @@ from leadsman.web.rendering.links import ASK, GIVEN, Links
 from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.open import Database, Result
 from sql.questions.answers import as_csv
-from sql.questions.ask import ask
+from sql.questions.apart import Apart
 from sql.questions.limits import MIB, Limits
 from sql.questions.queries import BadParameter, SavedQuery, run, saved_queries
 
@@ -31,7 +32,7 @@ class Question(NamedTuple):
     as_csv: bool
     live: bool
     trusted: bool
-    """The reader asked it here, or typed the address: another site's link to SQL is shown and not run."""
+    """The reader asked it here: SQL that another site may have linked to is shown and not run."""
 
     @classmethod
     def of(cls, query: Mapping[str, str], *, trusted: bool) -> "Question":
@@ -54,27 +55,35 @@ class Question(NamedTuple):
     def links(self) -> Links:
         return Links(self.asked, path=ASK, live=self.live)
 
-    def rows(self, db: Database) -> Answer | None:
+    def rows(self, db: Database, apart: Apart) -> Answer | None:
         """The answer; None where nothing is asked. Raises DatabaseError."""
         if self.query is not None:
             return _cut(run(db, self.query, self.given, LIMITS))
-        return _cut(ask(db, self.sql, self.given, LIMITS)) if self.sql and self.trusted else None
+        return _cut(apart.ask(self.sql, self.given, LIMITS)) if self.sql and self.trusted else None
 
 
-def page_of(db: Database, question: Question) -> str:
+def page_of(db: Database, question: Question, apart: Apart) -> str:
     """The box, with the answer or why there is none. Whatever the database refuses is a sentence there."""
     answer: Answer | None
     try:
-        answer = question.rows(db)
+        answer = question.rows(db, apart)
+        if answer is None:
+            with suppress(DatabaseError):  # said where it matters
+                apart.warm()
     except DatabaseError as error:
         answer = Answer(None, str(error))
     return ask_page(question.links(), question.query, question.sql, question.given, answer, LIMITS)
 
 
-def csv_of(db: Database, question: Question) -> str | None:
+def csv_of(db: Database, question: Question, apart: Apart) -> str | None:
     """The answer as a file; None where nothing is asked. Raises BadScope where it is refused, or DatabaseError."""
+    if question.sql and not question.trusted:
+        raise BadScope(
+            "another site may have linked to this SQL, so it was not run: ask it on the page. A program sends the "
+            "token as Authorization: Bearer, or where there is none, Sec-Fetch-Site: none"
+        )
     try:
-        answer = question.rows(db)
+        answer = question.rows(db, apart)
     except (QueryFailed, BadParameter) as error:
         raise BadScope(str(error)) from None
     text = None if answer is None or answer.result is None else as_csv(answer.result)

@@ -14,7 +14,7 @@ from leadsman.web.reading.fleet import STEPS, Steps
 from leadsman.web.reading.scope import Asked, BadScope
 from leadsman.web.rendering.links import ASK, EVENTS, HOME, NODE, NOWHERE, NUMA, RUNBOOKS, Links
 from leadsman.web.rendering.render import SCRIPTS, STATIC, STYLES
-from leadsman.web.site.access import Guesses, is_own_name
+from leadsman.web.site.access import Guesses, is_own_name, is_own_request
 from leadsman.web.site.answers import CSV, note, sent, with_headers
 from leadsman.web.site.asking import Question, csv_of, page_of
 from leadsman.web.site.live import MOST_ID, Pulse, read_marks
@@ -33,6 +33,7 @@ from leadsman.web.site.pages import (
 from leadsman.web.site.works import Busy, Works
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
+from sql.questions.apart import Apart
 
 FILES: Final = {
     "icon.svg": "image/svg+xml",
@@ -42,8 +43,6 @@ FILES: Final = {
     **dict.fromkeys(SCRIPTS, "text/javascript"),
 }
 READS: Final = frozenset({"GET", "HEAD"})
-OWN: Final = frozenset({"same-origin", "none", ""})
-"""What a browser says in Sec-Fetch-Site of a request that no other site made; other programs say nothing."""
 CHALLENGE: Final = 'Basic realm="Leadsman: the token is the password", charset="UTF-8"'
 MOST_QUESTIONS: Final = 3
 """Requests that ask a question, which may take seconds; another is refused."""
@@ -72,6 +71,7 @@ class Site:
         self._token = token
         self._guard_host = guard_host and not token
         self._works = Works(db)
+        self._apart = Apart(db)
         self._questions = 0
         self._guesses = Guesses()
         self._pulse = Pulse(self._marks)
@@ -110,6 +110,7 @@ class Site:
         finally:
             looking.cancel()
             await self._works.close()
+            self._apart.close()
 
     @web.middleware
     async def _noted(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
@@ -173,7 +174,7 @@ class Site:
         return await sent(request, await self._shared(request, partial(self._works.run, _encoded, act)))
 
     async def _question(self, request: web.Request) -> web.StreamResponse:
-        own = request.headers.get("Sec-Fetch-Site", "") in OWN
+        own = is_own_request(request.headers)
         question = Question.of(dict(request.query), trusted=own)
         body = await self._shared(request, partial(self._answered, question), own)
         if not question.as_csv:
@@ -189,7 +190,7 @@ class Site:
         self._questions += 1
         try:
             act = csv_of if question.as_csv else page_of
-            return await self._works.run(_encoded, partial(act, question=question))
+            return await self._works.run(_encoded, partial(act, question=question, apart=self._apart))
         finally:
             self._questions -= 1
 

@@ -138,7 +138,7 @@ def _memory(available_bytes: int | None, working_set_bytes: int | None) -> tuple
 
 
 def _processes(pids_max: int | None, pids_current: int | None) -> tuple[int | None, int | None]:
-    if pids_max is None or pids_current is None:
+    if not pids_max or pids_current is None:  # of a maximum of 0 nothing could run, not even what says so
         return None, None
     return pids_max - pids_current, pids_max
 

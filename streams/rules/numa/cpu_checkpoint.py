@@ -10,6 +10,7 @@ import msgspec
 
 from common.errors import BadValue
 from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
+from ingest.model.numbers import UINT64_MAX
 
 Version: TypeAlias = Literal[1, 2, 3]
 
@@ -116,10 +117,12 @@ def folded(value: object) -> dict[str, Any]:
 
 
 def typed(value: object, kind: type, default: Any, name: str) -> Any:
-    """`value` if it is of `kind`, `default` if it is absent; raises BadCheckpoint otherwise or below 0."""
+    """`value` if it is of `kind`, `default` if it is absent; raises BadCheckpoint otherwise, and for a number that
+    Go's uint64 does not hold.
+    """
     if value is None:
         return default
-    if type(value) is not kind or (kind is int and not isinstance(value, bool) and value < 0):  # type: ignore[operator]
+    if type(value) is not kind or (isinstance(value, int) and not 0 <= value <= UINT64_MAX):
         raise BadCheckpoint(f"{name} is {value!r:.80}, not a {kind.__name__}")
     return value
 

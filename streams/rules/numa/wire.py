@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from ingest.model.numbers import Int64
 from ingest.model.objects.base import Quantity
 
 
@@ -15,7 +16,7 @@ class Object(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 class Named(Object, frozen=True):
     name: str
-    value: str | int
+    value: str | Int64
 
 
 class Resource(Object, frozen=True):
@@ -53,10 +54,10 @@ class Nrt(Object, frozen=True):
 
 
 class KoordinatorCpu(Object, frozen=True):
-    id: int
-    core: int
-    socket: int
-    node: int
+    id: Int64
+    core: Int64
+    socket: Int64
+    node: Int64
 
 
 class KoordinatorTopology(Object, frozen=True):
@@ -89,9 +90,9 @@ class VolcanoPolicies(Object, frozen=True, rename=None):
 
 
 class VolcanoCpu(Object, frozen=True):
-    numa: int = 0
-    socket: int = 0
-    core: int = 0
+    numa: Int64 = 0
+    socket: Int64 = 0
+    core: Int64 = 0
 
 
 class VolcanoContainer(Object, frozen=True):
@@ -121,7 +122,7 @@ class Volcano(Object, frozen=True):
 class CraneResources(Object, frozen=True):
     capacity: dict[str, Quantity] | None = None
     allocatable: dict[str, Quantity] | None = None
-    reserved_cpu_nums: int | None = msgspec.field(default=None, name="reservedCPUNums")
+    reserved_cpu_nums: Int64 | None = msgspec.field(default=None, name="reservedCPUNums")
 
 
 class CraneZone(Object, frozen=True):

@@ -1,10 +1,13 @@
 """The volumes of a pod that the eviction manager counts as its use of the node's disk (rules: eviction-order)."""
 
+import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ingest.model.objects.pod import Pod
 from streams.rules.values.quantity import base_units
+
+_VOLUME: Final = re.compile(r"([^,:]+):(\d{1,19}):(\d{1,19})(?:,|$)", re.ASCII)
 
 
 class Used(NamedTuple):
@@ -42,6 +45,6 @@ def used_by(names: tuple[str, ...], volumes: str) -> Used:
 
     Most volumes are as they were in the sample before.
     """
-    used = [volume.split(":") for volume in volumes.split(",") if volume]
+    used = _VOLUME.findall(volumes)
     local = [(int(used_bytes), int(inodes)) for name, used_bytes, inodes in used if name in names]
     return Used(sum(each[0] for each in local), sum(each[1] for each in local))

@@ -35,7 +35,7 @@ from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import alert_headers, encode_alert
 from waiting import eventually, lasting
 
-pytestmark = pytest.mark.xdist_group("kafka")
+pytestmark = pytest.mark.components("kafka")
 
 IMPATIENT = (
     "-c",

@@ -19,9 +19,10 @@ from components.zookeeper import ZooKeeper, zookeeper_libraries
 from sql.database.dsn import Server
 from sql.database.open import connect
 from sql.database.replicated import everywhere
-from sql.schema.migrate import load_views, migrate
+from sql.schema.migrate import migrate
+from sql.schema.views import load_views
 
-pytestmark = pytest.mark.components
+pytestmark = pytest.mark.components("clickhouse")
 
 MAKE = """
 import json, sys, chdb
@@ -65,7 +66,8 @@ def test_every_table_feed_and_view_can_be_made_as_replicated(tmp_path: Path, *, 
     ]
     cluster = Server("127.0.0.1", 8123, secure=False, cluster="prod", sharded=sharded)
     databases = ("CREATE DATABASE IF NOT EXISTS leadsman",)
-    placed = [each for statement in (*databases, *plainly, *load_views()) for each in everywhere(statement, cluster)]
+    views = [view.statement for view in load_views()]
+    placed = [each for statement in (*databases, *plainly, *views) for each in everywhere(statement, cluster)]
     assert all("ON CLUSTER 'prod'" in statement for statement, _ in placed)
     configuration = tmp_path / "cluster.xml"
     with ZooKeeper(tmp_path) as zookeeper:
@@ -80,7 +82,7 @@ def test_every_table_feed_and_view_can_be_made_as_replicated(tmp_path: Path, *, 
             check=False,
         )
     assert done.returncode == 0, done.stderr
-    registered, views, spread = json.loads(done.stdout)
+    registered, made_views, spread = json.loads(done.stdout)
     assert registered == [[name, f"/clickhouse/tables/1/{cluster.holder}/{name}", "a"] for name in tables]
-    assert len(views) == len(load_views())
+    assert len(made_views) == len(views)
     assert [name for (name,) in spread] == (tables if sharded else [])

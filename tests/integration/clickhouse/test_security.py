@@ -188,7 +188,7 @@ def test_an_address_with_files_shows_neither_password_nor_files(tmp_path: Path) 
     assert FIRST not in repr(target)
 
 
-@pytest.mark.xdist_group("kafka")
+@pytest.mark.components("kafka")
 def test_landing_goes_on_after_ca_and_password_were_changed_under_it(
     kafka: Kafka, server: Secured, tmp_path: Path
 ) -> None:
@@ -218,7 +218,7 @@ def test_landing_goes_on_after_ca_and_password_were_changed_under_it(
     assert live.digest() == embedded_digest(examples([NODES, CAPTURE]), server.dsn("embedded"))
 
 
-@pytest.mark.xdist_group("kafka")
+@pytest.mark.components("kafka")
 def test_a_part_that_is_refused_ends_and_says_why(kafka: Kafka, steady: Secured) -> None:
     for dsn, says in (
         (steady.dsn_with("canary-wrong"), "its password was refused"),

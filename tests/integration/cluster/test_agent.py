@@ -29,7 +29,7 @@ from streams.rules.numa.cpu_checkpoint import parse_cpu_manager_state
 from streams.rules.numa.memory_checkpoint import parse_memory_manager_state
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 NAME = "agent-pinned"
 ONE_CPU = {"cpu": "1", "memory": "32Mi"}

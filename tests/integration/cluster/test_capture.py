@@ -25,7 +25,7 @@ from integration.cluster.node_story import (
 from sql.database.open import connect
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 
 def _entries(folder: Path) -> Iterator[Observed | Unreadable]:
@@ -42,6 +42,7 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
+@pytest.mark.night
 def test_a_real_node_captured_live_replays_into_its_whole_story(real_node: RealNode, tmp_path: Path) -> None:
     folder = tmp_path / "capture"
     capture = leadsman_process("capture", f"--output={folder}", *watch_flags(real_node), folder=tmp_path)

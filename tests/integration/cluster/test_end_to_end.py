@@ -30,7 +30,7 @@ from leadsman.run.up import PARTS
 from sql.database.open import Database, connect
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 
 def _up(node: RealNode, kafka: Kafka, dsn: str, folder: Path) -> Process:
@@ -93,6 +93,7 @@ def watched(
         yield up, db
 
 
+@pytest.mark.night
 def test_sql_tells_what_happened_on_a_real_node(real_node: RealNode, watched: tuple[Process, Database]) -> None:
     _, db = watched
     threshold = start_growing(real_node)

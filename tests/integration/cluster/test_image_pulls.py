@@ -16,7 +16,7 @@ from components.command import leadsman_process, rows, succeeds
 from integration.cluster.node_story import captured, exists, restored, watch_flags
 from waiting import eventually, lasting
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 LONG: Final = os.environ.get("LEADSMAN_PULLS") == "long"
 REGISTRY: Final = "registry.example"

@@ -18,7 +18,7 @@ from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation
 from ingest.normalize.normalize import normalize
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]
+pytestmark = [pytest.mark.asyncio, pytest.mark.components("cluster")]
 
 
 @pytest.fixture

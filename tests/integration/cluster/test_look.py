@@ -5,7 +5,7 @@ import pytest
 from components.cluster.kubernetes import Cluster
 from components.command import leadsman
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 
 def test_a_node_that_is_not_ready_is_in_the_story(cluster: Cluster) -> None:

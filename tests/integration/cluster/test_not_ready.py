@@ -11,7 +11,7 @@ from components.command import leadsman_process, rows, succeeds
 from integration.cluster.node_story import captured, restored, watch_flags
 from waiting import eventually, lasting
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = [pytest.mark.components("cluster"), pytest.mark.night]
 
 POD: Final = "not-ready-outlived"
 GRACE_SECONDS: Final = 50

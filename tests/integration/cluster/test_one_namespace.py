@@ -14,7 +14,7 @@ from components.command import leadsman, leadsman_process, rows
 from components.processes import HOST, free_port
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces"
 PICKY = {"containers": [{"name": "c", "image": "none"}], "nodeSelector": {"nobody": "has-this"}}

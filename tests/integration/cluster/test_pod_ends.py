@@ -18,7 +18,7 @@ from components.command import leadsman_process, rows, succeeds
 from integration.cluster.node_story import captured, watch_flags
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = [pytest.mark.components("cluster"), pytest.mark.night]
 
 PODS: Final = "/api/v1/namespaces/default/pods"
 CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"

@@ -18,7 +18,7 @@ from streams.analytics.registry import REDUCERS
 from streams.fold.findings import SourceError
 from streams.fold.fold import Fold, LogKey, LogState
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]
+pytestmark = [pytest.mark.asyncio, pytest.mark.components("cluster")]
 
 NODES = 6
 PODS = 80

@@ -17,7 +17,7 @@ from ingest.model.records import SchedulerCacheRecord
 from ingest.normalize.normalize import normalize
 from leadsman.run.validate import check_schedulers
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]
+pytestmark = [pytest.mark.asyncio, pytest.mark.components("cluster")]
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 

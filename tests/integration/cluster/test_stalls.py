@@ -12,7 +12,7 @@ from components.cluster.unified import NAME, UnifiedKubelet, short_of_memory, st
 from components.command import rows, succeeds
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 COUNTED: Final = [("cpu", "some"), ("memory", "some"), ("memory", "full"), ("io", "some"), ("io", "full")]
 SAMPLES: Final = 3

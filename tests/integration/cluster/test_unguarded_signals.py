@@ -11,7 +11,7 @@ from components.command import leadsman_process, rows, succeeds
 from integration.cluster.node_story import captured, restored, watch_flags
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 MEMORY_ALONE: Final = {"memory.available": "100Mi"}
 

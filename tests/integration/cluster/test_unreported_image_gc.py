@@ -19,7 +19,7 @@ from integration.cluster.node_story import captured, exists, restored, watch_fla
 from waiting import eventually, lasting
 
 pytestmark = [
-    pytest.mark.xdist_group("cluster"),
+    pytest.mark.components("cluster"),
     pytest.mark.skipif(os.environ.get("LEADSMAN_PULLS") != "long", reason="takes half an hour: LEADSMAN_PULLS=long"),
 ]
 

@@ -25,6 +25,7 @@ from components.pipeline import Pipeline
 from components.processes import HOST, Process, free_port
 from ingest.files.sources import read_sources
 from integration.cluster.node_story import (
+    CANARY,
     GROWER,
     await_eviction,
     check_story,
@@ -37,7 +38,7 @@ from sql.database.open import connect
 from sql.questions.digest import digest
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 PICTURES: Final = os.environ.get("LEADSMAN_UP_PICTURES", "")
 KILLS: Final = int(os.environ.get("LEADSMAN_KILLS", "3"))
@@ -143,6 +144,8 @@ def test_sql_has_the_story_of_the_real_node(evicted: Evicted, real_node: RealNod
     with connect(f"chdb://{evicted.folder / 'db'}", read_only=True) as db:
         check_story(db, real_node, evicted.threshold)
     _is_replayed(evicted.folder)
+    kept = _captured(evicted.folder / "kept")
+    assert (GROWER in kept, CANARY in kept) == (True, False)
 
 
 def test_kafka_s_pipeline_makes_the_same_rows_of_what_it_observed(

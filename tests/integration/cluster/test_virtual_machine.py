@@ -26,7 +26,7 @@ from ingest.node.cgroups import read_cpu_throttling
 from integration.cluster.node_story import CLUSTER, captured, watch_flags
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 MACHINE: Final = os.environ.get("LEADSMAN_VM")
 short = pytest.mark.skipif(MACHINE != "short", reason="boots a virtual machine: LEADSMAN_VM=short")

@@ -16,7 +16,7 @@ from components.command import leadsman, leadsman_process, rows
 from paths import SCENARIOS
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"

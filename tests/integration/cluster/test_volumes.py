@@ -12,7 +12,7 @@ from components.cluster.kubernetes import Cluster
 from components.command import leadsman, rows, succeeds
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 STORAGE: Final = "/apis/storage.k8s.io/v1"
 DRIVER: Final = "disk.example.com"

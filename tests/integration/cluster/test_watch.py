@@ -31,7 +31,7 @@ from ingest.resources.pods import PODS
 from ingest.resources.resource import ApiResource
 from waiting import until
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("cluster")]
+pytestmark = [pytest.mark.asyncio, pytest.mark.components("cluster")]
 
 
 class Space:

@@ -112,7 +112,7 @@ async def test_a_clock_that_is_minutes_ahead_is_wrong(tmp_path: Path, db: Path) 
 
 
 @pytest.mark.asyncio
-@pytest.mark.xdist_group("kafka")
+@pytest.mark.components("kafka")
 async def test_a_clock_ahead_of_this_machine_s_is_seen_by_the_dates_in_kafka(kafka: Kafka) -> None:
     """A message from a publisher whose clock is 5 minutes ahead; for commits, this machine's is set back instead."""
     prefix = f"clocks-{uuid.uuid4().hex[:8]}"

@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,9 @@ from typing import Final
 import click
 import pytest
 
-from components.command import COMMAND, ENVIRONMENT, succeeds
+from components.command import COMMAND, ENVIRONMENT, leadsman, succeeds
 from leadsman.cli.main import app
-from paths import EXAMPLES, LATE_JOINERS, NODE_PRESSURE, ROOT
+from paths import EXAMPLES, ROOT
 
 CONTEXT: Final = click.Context(app, **app.context_settings)
 LIVE: Final = frozenset(
@@ -25,6 +26,8 @@ LIVE: Final = frozenset(
 """They need a cluster, Kafka, a server or a port, or write into the reader's shell."""
 OWN: Final = re.compile(r"kubectl|ours\.yaml|ops\.json|chdb://one|--context|leadsman look$|silence expire")
 """What only the reader has: a cluster, or files."""
+SHELL: Final = frozenset("|&;<>()$`\\\"'*?[#~=%!{}")
+"""Characters that mean something to it: words without are given to the command as they stand."""
 PROGRESS: Final = re.compile(r"read [\d.]+ of ")
 """Of what takes longer than a moment on a busy machine."""
 
@@ -54,13 +57,25 @@ RUN: Final = [each for each in ALL if not OWN.search(each) and not LIVE & set(ea
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, demo_folder: Path) -> Path:
     """A checkout after `make demo`, as far as the examples see it."""
     made = tmp_path_factory.mktemp("examples")
     (made / "examples").symlink_to(EXAMPLES)
     (made / "leadsman.yaml").write_text(succeeds("config", "init", "-"))
-    succeeds("replay", "-q", NODE_PRESSURE, LATE_JOINERS, db=made / "leadsman-db")
+    shutil.copytree(demo_folder, made / "leadsman-db", symlinks=True)
     return made
+
+
+def in_the_shell(example: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    path = f"{Path(COMMAND).parent}{os.pathsep}{ENVIRONMENT['PATH']}"
+    return subprocess.run(
+        ["bash", "-c", example],  # noqa: S607 - the reader's shell
+        cwd=folder,
+        env=ENVIRONMENT | {"PATH": path, "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("example", RUN)
@@ -68,16 +83,7 @@ def test_an_example_runs_on_the_demo(example: str, folder: Path, tmp_path: Path)
     for each in folder.iterdir():
         if each.suffix != ".yaml" or each.name in example:
             (tmp_path / each.name).symlink_to(each)
-    path = f"{Path(COMMAND).parent}{os.pathsep}{ENVIRONMENT['PATH']}"
-    environment = ENVIRONMENT | {"PATH": path, "HOME": str(tmp_path)}
-    done = subprocess.run(
-        ["bash", "-c", example],  # noqa: S607 - the reader's shell
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = in_the_shell(example, tmp_path) if SHELL & set(example) else leadsman(*example.split()[1:], cwd=tmp_path)
     complaints = [line for line in done.stderr.splitlines() if not PROGRESS.match(line)]
     assert (done.returncode, complaints) == (0, [])
     assert done.stdout

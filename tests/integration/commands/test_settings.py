@@ -79,7 +79,7 @@ def test_validate_says_of_each_connection_what_to_do(file: Path, kubeconfig: Pat
     assert SECRET not in done.stdout + done.stderr
 
 
-@pytest.mark.xdist_group("cluster")
+@pytest.mark.components("cluster")
 def test_validate_finds_all_well_changes_nothing_and_misses_a_permission(
     kafka: Kafka, cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -112,7 +112,7 @@ def test_validate_finds_all_well_changes_nothing_and_misses_a_permission(
     )
 
 
-@pytest.mark.xdist_group("kafka")
+@pytest.mark.components("kafka")
 def test_a_replay_into_kafka_keeps_its_speed(kafka: Kafka, file: Path, tmp_path: Path) -> None:
     capture = tmp_path / "capture.jsonl"
     capture.write_text(jsonl([pod(f"12:00:{second:02}", f"p{second}", "n", type_="ADDED") for second in (1, 21, 41)]))

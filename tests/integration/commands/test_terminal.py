@@ -1,18 +1,18 @@
 """Every saved question on a terminal of 80 and of 120 columns, and what it gives where there are no rows."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from click.testing import CliRunner
 from rich.cells import cell_len
 
-from components.command import succeeds
 from leadsman.cli.main import app
 from leadsman.cli.present.questions import GROUPS
-from paths import LATE_JOINERS, NODE_PRESSURE
-from sql.database.open import Database, connect
+from sql.database.open import Database, Result, connect
 from sql.questions.cells import heading
 from sql.questions.missing import INPUTS, why_empty
 from sql.questions.queries import SavedQuery, run, saved_queries, saved_query
@@ -20,36 +20,42 @@ from sql.questions.queries import SavedQuery, run, saved_queries, saved_query
 ALL = saved_queries()
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Both recordings of `make demo`."""
-    db = tmp_path_factory.mktemp("terminal") / "db"
-    succeeds("replay", "-q", NODE_PRESSURE, LATE_JOINERS, db=db)
-    return db
+class Answer(NamedTuple):
+    result: Result
+    reason: str
+    """Of no rows."""
 
 
 @pytest.fixture(scope="module")
-def asked(folder: Path) -> Iterator[Database]:
-    with connect(f"chdb://{folder}", read_only=True) as database:
+def asked(demo_folder: Path) -> Iterator[Database]:
+    with connect(f"chdb://{demo_folder}", read_only=True) as database:
         yield database
 
 
-@contextmanager
-def _same(database: Database) -> Iterator[Database]:
-    yield database
+@pytest.fixture(scope="module")
+def answer(asked: Database) -> Callable[[str], Answer]:
+    """What a saved question gives, asked once for all widths."""
+
+    @cache
+    def of(name: str) -> Answer:
+        result = run(asked, saved_query(name), {})
+        return Answer(result, "" if result.rows else why_empty(asked, saved_query(name), {}))
+
+    return of
 
 
-@pytest.mark.parametrize("columns", [80, 120])
 @pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
+@pytest.mark.parametrize("columns", [80, 120])
 def test_no_line_is_wider_and_no_heading_is_folded(
-    query: SavedQuery, columns: int, asked: Database, monkeypatch: pytest.MonkeyPatch
+    query: SavedQuery, columns: int, answer: Callable[[str], Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = query.name
-    monkeypatch.setattr("leadsman.cli.query.existing_database", lambda _dsn, **_: _same(asked))
-    shown = CliRunner().invoke(app, ["query", name], env={"COLUMNS": str(columns)}, catch_exceptions=False)
+    result, reason = answer(query.name)
+    monkeypatch.setattr("leadsman.cli.database.existing_database", lambda _dsn, **_: nullcontext())
+    monkeypatch.setattr("sql.questions.queries.run", lambda *_: result)
+    monkeypatch.setattr("sql.questions.missing.why_empty", lambda *_: reason)
+    shown = CliRunner().invoke(app, ["query", query.name], env={"COLUMNS": str(columns)}, catch_exceptions=False)
     assert shown.exit_code == 0
     first, *rest = shown.stdout.splitlines()
-    result = run(asked, saved_query(name), {})
     assert max(map(cell_len, (first, *rest))) <= columns
     if not result.rows:
         assert first.startswith("0 rows. ")
@@ -61,9 +67,9 @@ def test_no_line_is_wider_and_no_heading_is_folded(
     assert rest[-1] == f"{len(result.rows)} row{'' if len(result.rows) == 1 else 's'}"
 
 
-def test_wide_cuts_nothing_and_a_pipe_neither(folder: Path) -> None:
+def test_wide_cuts_nothing_and_a_pipe_neither(demo_folder: Path) -> None:
     for arguments in (("-o", "wide"), ()):
-        environment = {"COLUMNS": "80" if arguments else None, "LEADSMAN_DB": f"chdb://{folder}"}
+        environment = {"COLUMNS": "80" if arguments else None, "LEADSMAN_DB": f"chdb://{demo_folder}"}
         shown = CliRunner(env=environment).invoke(app, ["query", "story", *arguments]).stdout
         assert "the largest request that fits one NUMA node is 6" in shown
         assert "…" not in shown.splitlines()[1]

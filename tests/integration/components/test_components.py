@@ -78,7 +78,7 @@ def test_a_process_ends_with_a_test_run_that_is_killed(tmp_path: Path) -> None:
     eventually("the process ends", lambda: not is_alive(pid))
 
 
-@pytest.mark.xdist_group("kafka")
+@pytest.mark.components("kafka")
 def test_kafka_answers_keeps_its_data_over_a_kill_and_leaves_no_process(tmp_path: Path) -> None:
     require(kafka_libraries)
     kafka = Kafka(tmp_path)
@@ -105,7 +105,7 @@ async def send(kafka: Kafka, topic: str, value: bytes) -> None:
         await producer.send_and_wait(topic, value)
 
 
-@pytest.mark.xdist_group("kafka")
+@pytest.mark.components("kafka")
 def test_kafka_takes_a_message_of_five_mebibytes(kafka: Kafka) -> None:
     large = b"x" * 5 * 1024 * 1024
 
@@ -117,7 +117,7 @@ def test_kafka_takes_a_message_of_five_mebibytes(kafka: Kafka) -> None:
     assert asyncio.run(there_and_back()) == large
 
 
-@pytest.mark.xdist_group("kafka")
+@pytest.mark.components("kafka")
 def test_kafka_that_cannot_start_shows_its_log(tmp_path: Path) -> None:
     require(kafka_libraries)
     kafka = Kafka(tmp_path, {"log.retention.hours": "soon"})
@@ -125,7 +125,7 @@ def test_kafka_that_cannot_start_shows_its_log(tmp_path: Path) -> None:
         kafka.start()
 
 
-@pytest.mark.xdist_group("cluster")
+@pytest.mark.components("cluster")
 def test_the_control_plane_answers_as_each_user_and_leaves_no_process(tmp_path: Path) -> None:
     require(kubernetes_programs, etcd_program)
     cluster = Cluster(tmp_path)
@@ -142,7 +142,7 @@ def test_the_control_plane_answers_as_each_user_and_leaves_no_process(tmp_path: 
     assert not any(is_alive(pid) for pid in pids)
 
 
-@pytest.mark.xdist_group("cluster")
+@pytest.mark.components("cluster")
 def test_a_watch_from_before_a_compaction_gets_410_after_a_restart(own_cluster: Cluster) -> None:
     maps = "/api/v1/namespaces/default/configmaps"
     old = own_cluster.request("POST", maps, {"metadata": {"name": "a"}})["metadata"]["resourceVersion"]
@@ -153,7 +153,7 @@ def test_a_watch_from_before_a_compaction_gets_410_after_a_restart(own_cluster: 
     assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
 
 
-@pytest.mark.xdist_group("cluster")
+@pytest.mark.components("cluster")
 def test_what_a_killed_test_run_left_of_a_node_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if reason := why_no_kubelet():
         pytest.skip(reason)
@@ -175,7 +175,7 @@ def test_what_a_killed_test_run_left_of_a_node_is_removed(tmp_path: Path, monkey
     assert not any((hierarchy / folder.name).exists() for hierarchy in cgroups.hierarchies())
 
 
-@pytest.mark.xdist_group("cluster")
+@pytest.mark.components("cluster")
 def test_a_real_node_pins_a_pod_and_leaves_nothing(own_cluster: Cluster) -> None:
     if reason := why_no_kubelet():
         pytest.skip(reason)

@@ -191,7 +191,7 @@ def namespaces(cluster: Cluster) -> Iterator[Cluster]:
     cluster.kubectl("delete", "namespace", *made, "--ignore-not-found", "--wait=false")
 
 
-@pytest.mark.xdist_group("cluster")
+@pytest.mark.components("cluster")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_api_server_takes_each_variant_and_warns_of_nothing(namespaces: Cluster, variant: str) -> None:
     text = "".join(template(*VARIANTS[variant], "agent.namespace=chart-agent", release="chart").values())
@@ -209,7 +209,7 @@ def test_the_api_server_takes_each_variant_and_warns_of_nothing(namespaces: Clus
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.xdist_group("cluster")
+@pytest.mark.components("cluster")
 def test_kubeconform_finds_each_variant_valid_and_a_mistake_in_none(cluster: Cluster, tmp_path: Path) -> None:
     kinds = {each["kind"] for each in rendered("namespaces.create=true")}
     schemas = write_schemas(cluster, kinds, tmp_path)
@@ -225,7 +225,7 @@ def test_kubeconform_finds_each_variant_valid_and_a_mistake_in_none(cluster: Clu
     assert "Invalid: 1" in conforms(wrong).stdout
 
 
-@pytest.mark.xdist_group("cluster")
+@pytest.mark.components("cluster")
 def test_helm_installs_upgrades_and_takes_away_a_release(cluster: Cluster) -> None:
     flags = ["--namespace=other", f"--kubeconfig={cluster.kubeconfig()}"]
     own = ["--set=agent.namespace=other-agent"]

@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import combinations
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
 import yaml
 
-from components.command import succeeds
-from paths import LATE_JOINERS, NODE_PRESSURE, ROOT
+from paths import ROOT
 from sql.database.open import Database, Result, connect
 
 GRAFANA: Final = ROOT / "deploy" / "grafana"
@@ -84,11 +84,9 @@ def expanded(sql: str, view: View, seconds: int = 60) -> str:
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    """A database of both recordings; a module's, for a process opens one folder at a time."""
-    folder = tmp_path_factory.mktemp("grafana") / "db"
-    succeeds("replay", NODE_PRESSURE, LATE_JOINERS, db=folder)
-    with connect(f"chdb://{folder}", make=False, read_only=True) as db:
+def recorded(demo_folder: Path) -> Iterator[Database]:
+    """Both recordings; a module's, for a process opens one folder at a time."""
+    with connect(f"chdb://{demo_folder}", make=False, read_only=True) as db:
         yield db
 
 

@@ -26,7 +26,7 @@ from ingest.live.settings import LiveSettings
 from leadsman.run.permissions import of_kubelets, of_lease, of_resources
 from waiting import NotReady, eventually
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 KUBELET_RECORDS: Final = {"summary", "metrics", "settings"}
 PARTS: Final = {"watch", "work", "land", "alert", "serve", "agent"}

@@ -13,7 +13,7 @@ from components.topics import messages
 from fakes.machine import Thread, write, write_checkpoints, write_sysfs
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("kafka")
+pytestmark = pytest.mark.components("kafka")
 
 CPU_STATE = '{"policyName":"static","defaultCpuSet":"0","entries":{"5f3a":{"w":"1"}},"checksum":2703986358}'
 MEMORY_STATE = '{"policyName":"None","machineState":{},"entries":{},"checksum":4236770233}'

@@ -18,7 +18,7 @@ from streams.kafka.landing.portion import Limits, Portion
 from streams.kafka.landing.store import TransientFailure
 from waiting import until
 
-pytestmark = pytest.mark.xdist_group("kafka")
+pytestmark = pytest.mark.components("kafka")
 
 LIMITS = Limits(seconds=0.05)
 

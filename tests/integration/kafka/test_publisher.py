@@ -15,7 +15,7 @@ from ingest.kafka.publish import Publisher
 from ingest.kafka.sent import SENT, Sent
 from ingest.model.topics import Topic
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("kafka")]
+pytestmark = [pytest.mark.asyncio, pytest.mark.components("kafka")]
 
 
 async def test_what_a_broken_producer_has_not_sent_comes_once_and_in_order(kafka: Kafka) -> None:

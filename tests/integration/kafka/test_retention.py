@@ -24,7 +24,7 @@ from streams.kafka.landing.store import TransientFailure
 from streams.kafka.metrics import RETENTION_NEAR
 from streams.kafka.retention import RetentionWatch
 
-pytestmark = pytest.mark.xdist_group("kafka")
+pytestmark = pytest.mark.components("kafka")
 
 HOURS = 168
 

@@ -29,7 +29,7 @@ from sql.database.open import connect
 from sql.questions.digest import digest
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("kafka")
+pytestmark = pytest.mark.components("kafka")
 
 CAPTURE: Final = SCENARIOS / "evictions/capture.jsonl"
 NO_KAFKA: Final = 8

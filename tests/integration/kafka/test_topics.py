@@ -19,7 +19,7 @@ from ingest.model.topics import Topic
 from leadsman.run.kafka import make_topics
 from waiting import until
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.xdist_group("kafka")]
+pytestmark = [pytest.mark.asyncio, pytest.mark.components("kafka")]
 HOUR_MS = 3_600_000
 
 
@@ -47,6 +47,18 @@ async def settings_in(kafka: Kafka, topic: str) -> Mapping[str, str]:
 async def grow(kafka: Kafka, topic: str, partitions: int) -> None:
     async with admin_of(kafka) as admin:
         await admin.create_partitions({topic: NewPartitions(partitions)})
+    await shown(kafka, topic, partitions)
+
+
+async def shown(kafka: Kafka, topic: str, partitions: int) -> None:
+    """Return when the broker, which hears of a change from its controller, shows so many partitions."""
+    async with admin_of(kafka) as admin:
+
+        async def is_shown() -> bool:
+            (found,) = await admin.describe_topics([topic])
+            return len(found["partitions"]) == partitions
+
+        await until(is_shown)
 
 
 async def test_topics_and_changelogs_do_not_have_the_broker_s_defaults(kafka: Kafka) -> None:
@@ -70,6 +82,7 @@ async def test_a_difference_is_reported_with_the_command_that_mends_it(kafka: Ka
     changelog = settings.every_topic()[-1]
     async with admin_of(kafka) as admin:
         await admin.create_topics([NewTopic(changelog.name, 2, 1)])  # as Faust, or an operator, would make it
+    await shown(kafka, changelog.name, 2)
     (difference,) = (await make_topics(settings)).differences
     assert difference.topic == changelog.name
     assert "cleanup.policy is delete, not compact" in difference.what
@@ -87,6 +100,7 @@ async def mended(settings: KafkaSettings) -> bool:
 async def test_a_message_of_in_sync_replicas_that_there_are_not_is_a_difference(kafka: Kafka) -> None:
     topic = Topic(f"blocked-{uuid.uuid4().hex[:8]}", 1, 1, "", min_insync_replicas=2)
     await ensure_topics(kafka.bootstrap_servers, [topic])
+    await shown(kafka, topic.name, 1)
     (difference,) = (await ensure_topics(kafka.bootstrap_servers, [topic])).differences
     assert difference.what == "min.insync.replicas is 2, not 1"
 

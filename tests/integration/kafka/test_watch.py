@@ -20,7 +20,7 @@ from integration.cluster.node_story import CANARY
 from sql.database.open import connect
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 
 class Watchers:

@@ -15,7 +15,7 @@ from faults.result import Tried, note
 from paths import NODE_PRESSURE
 from sql.database.open import connect
 
-pytestmark = pytest.mark.xdist_group("kafka")
+pytestmark = pytest.mark.components("kafka")
 
 
 async def _ends(pipeline: Pipeline) -> dict[TopicPartition, int]:

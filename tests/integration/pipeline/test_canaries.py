@@ -14,7 +14,8 @@ import pytest
 
 from components.captures import event, observation, pod
 from components.cluster.kubernetes import Cluster
-from components.command import leadsman, leadsman_process
+from components.command import in_a_process as leadsman
+from components.command import leadsman_process
 from components.kafka import Kafka
 from components.pipeline import waiting
 from components.processes import free_port
@@ -23,7 +24,7 @@ from components.topics import messages, topics_with
 from sql.database.open import Database, connect
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = pytest.mark.components("cluster")
 
 CANARY: Final = "canary-93d1b7"
 SOUND: Final = "a-name-that-is-to-be-found"

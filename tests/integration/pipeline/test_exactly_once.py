@@ -11,9 +11,21 @@ from pathlib import Path
 
 import pytest
 
+from components.captures import configz, event, node, observed
 from components.clickhouse import ClickHouseHttp
 from components.kafka import Kafka
-from components.pipeline import FAULT, MET, SLOW_SEEK, Pipeline, Stuttering, embedded_digest, examples
+from components.pipeline import (
+    FAULT,
+    FRAIL,
+    MET,
+    POISON,
+    SLOW_SEEK,
+    WITH_FRAIL,
+    Pipeline,
+    Stuttering,
+    embedded_digest,
+    examples,
+)
 from components.rows import dicts
 from ingest.files.fingerprint import fingerprint
 from paths import CAPTURES
@@ -21,7 +33,7 @@ from sql.database.open import connect
 from sql.questions.digest import TableDigest
 from waiting import eventually, lasting
 
-pytestmark = pytest.mark.xdist_group("kafka")
+pytestmark = pytest.mark.components("kafka")
 
 KILLS = int(os.environ.get("LEADSMAN_KILLS", "3"))
 SEED = int(os.environ.get("LEADSMAN_SEED", str(random.randrange(1_000_000))))  # noqa: S311  # only moments of kills
@@ -76,18 +88,52 @@ def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(pipeline: Pipeli
     assert pipeline.digest() == embedded_digest(everything, http.dsn("killed")), f"LEADSMAN_SEED={SEED}"
 
 
-def test_an_exception_in_a_reducer_ends_the_worker_and_loses_nothing(
-    pipeline: Pipeline, expected: list[TableDigest]
-) -> None:
+def test_a_worker_without_memory_ends_and_loses_nothing(pipeline: Pipeline, expected: list[TableDigest]) -> None:
     pipeline.part("land", "0").start()
     broken = pipeline.part("work", "0", **{FAULT: "raising"})
     broken.start()
     pipeline.replay(examples(CAPTURES))
     assert broken.wait(60) == 1
-    assert "a defect of a reducer" in broken.last_lines()
+    assert "no memory is left for a reducer" in broken.last_lines()
     pipeline.part("work", "0").start()
     pipeline.settle()
     assert pipeline.digest() == expected
+
+
+def test_a_worker_goes_on_past_records_that_a_reducer_fails_on(pipeline: Pipeline, http: ClickHouseHttp) -> None:
+    """With the rows, and the dead letters, of an embedded replay; every other reducer has folded them."""
+    never = {"firstTimestamp": "9999-12-31T23:59:59Z", "lastTimestamp": "9999-12-31T23:59:59Z"}
+    items = observed(
+        [
+            node("12:00:00", "n"),
+            event("12:00:01", "a", POISON, "x", node="n"),
+            event("12:00:02", "b", "Evicted", "The node had condition: [DiskPressure]. ", node="n", fields=never),
+            configz("12:00:03", "evil", containerLogMaxFiles=2**62),
+            event("12:00:04", "c", POISON, "x", node="n"),
+            event("12:02:00", "d", "Rebooted", "x", node="n"),
+            node("12:03:00", "n", pressure={"DiskPressure": "12:02:50"}),
+        ]
+    )
+    worker = pipeline.part("work", "0", **{FAULT: FRAIL})
+    for part in (worker, pipeline.part("land", "0")):
+        part.start()
+    pipeline.replay(items)
+    pipeline.settle()
+    assert worker.runs
+    with connect(pipeline.dsn) as database:
+        letters = dicts(database, "SELECT error_type, reason FROM dead_letters ORDER BY ts")
+        events = dicts(database, "SELECT name FROM node_events ORDER BY name")
+        alerts = dicts(database, "SELECT DISTINCT alertname FROM alerts")
+    failed, impossible = "reducer_failed", "impossible_time"
+    assert [one["error_type"] for one in letters] == [failed, impossible, "wrong_type", failed]
+    assert letters[0]["reason"].endswith("ZeroDivisionError: a")
+    assert [one["name"] for one in events] == ["a", "b", "c", "d"]
+    assert {"alertname": "DeadLetters"} in alerts
+    local = embedded_digest(items, http.dsn("frail"), WITH_FRAIL)
+    without = {"alerts"}  # whose words count dead letters as they reach the cluster's log
+    assert [each for each in pipeline.digest() if each.table not in without] == [
+        each for each in local if each.table not in without
+    ]
 
 
 def test_sigterm_in_the_middle_of_a_batch_ends_in_time_and_loses_nothing(

@@ -19,7 +19,7 @@ from fakes.machine import Thread, write_checkpoints, write_sysfs
 from paths import SCENARIOS
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("kafka")
+pytestmark = pytest.mark.components("kafka")
 
 CAPTURE = SCENARIOS / "evictions/capture.jsonl"
 USAGE = 2

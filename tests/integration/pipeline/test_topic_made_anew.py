@@ -14,7 +14,7 @@ from leadsman.run.kafka import make_topics
 from paths import NODE_PRESSURE
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("kafka")
+pytestmark = pytest.mark.components("kafka")
 
 
 def _make_anew(pipeline: Pipeline) -> None:

@@ -19,7 +19,7 @@ from components.page.site import serving
 from components.programs.cache import require
 from paths import NODE_PRESSURE
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.components("browser")
 
 NODE: Final = "<img src=x onerror=alert(1)>node"
 POD: Final = "</script><script>alert(2)</script>hog"

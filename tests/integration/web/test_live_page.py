@@ -16,7 +16,7 @@ from sql.schema.migrate import migrate
 from streams.fold.findings import NodeRow
 from waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.components("browser")
 
 LIVE: Final = "document.documentElement.dataset.live"
 SHOWN: Final = "document.querySelector('#main').innerText"

@@ -10,7 +10,7 @@ from components.page.browser import browse, browser_modules, chromium_program
 from components.programs.cache import require
 from paths import NODE_PRESSURE
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.components("browser")
 
 HEADINGS: Final = (
     "[...document.querySelectorAll('h2:not(.mono), h3, h4, h5, .when, .day')].map((each) => each.innerText.trim())"

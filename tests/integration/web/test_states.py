@@ -9,7 +9,7 @@ from components.page.browser import browse, browser_modules, chromium_program
 from components.page.states import FLEET_NODES, STATES, fill_states, served
 from components.programs.cache import require
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.components("browser")
 
 CELLS: Final = "document.querySelectorAll('.fleetcells > *').length"
 GREEN: Final = "document.querySelectorAll('.allclear').length"

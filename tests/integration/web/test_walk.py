@@ -12,7 +12,7 @@ from components.page.site import serving
 from components.programs.cache import require
 from paths import NODE_PRESSURE, SCENARIOS
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.components("browser")
 
 MOST_CLICKS: Final = 3
 

@@ -90,7 +90,7 @@ numa_ids = st.lists(st.integers(0, 300), max_size=3).map(sorted)
 
 
 @settings(max_examples=60)
-@given(names, names, names, ids, names, st.lists(names, max_size=3).map(sorted), st.integers(0, 2**64 - 1), numa_ids)
+@given(names, names, names, ids, names, st.lists(names, max_size=3).map(sorted), st.integers(0, 2**63 - 1), numa_ids)
 def test_what_a_kubelet_encodes_is_what_is_read(
     namespace: str, pod: str, name: str, cpus: list[int], kind: str, devices: list[str], size: int, numa: list[int]
 ) -> None:

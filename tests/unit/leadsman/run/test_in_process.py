@@ -4,13 +4,18 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kubernetes_asyncio.client.configuration import Configuration
+from prometheus_client import REGISTRY
+from prometheus_client.samples import Sample
 
 from common.clock import Clock
+from components import captures
 from fakes.apiserver import FakeApiServer, event, listing, pod, watching
 from fakes.clock import hurried
 from ingest.kubelet.settings import KubeletSettings
@@ -115,3 +120,39 @@ def test_each_database_has_a_journal_of_its_own() -> None:
     assert len(set(journals)) == len(databases)
     assert journals[0] == Path("/lake/journal")
     assert journal_of("http://other:password@one:8123/a") == journals[2]
+
+
+@pytest.mark.asyncio
+async def test_a_journal_with_an_object_that_no_reducer_can_use_is_analysed_at_the_next_start(tmp_path: Path) -> None:
+    """It held one Event of the year 9999, and no run began again."""
+
+    def fail(*_: object) -> Any:
+        raise ZeroDivisionError
+
+    poison, after = (
+        captures.event(f"12:00:0{at}", f"e{at}", "Evicted", "x", node="n", fields={"lastTimestamp": time})
+        for at, time in enumerate(("9999-12-31T23:59:59Z", "2026-07-01T12:00:01Z"))
+    )
+    with closing(Journal(tmp_path, "")) as journal:
+        for each in captures.observed([poison, after]):
+            journal.write(each.observation)
+    database, stop = Database(), asyncio.Event()
+    database.go_on.set()
+    reducers = [replace(each, step=fail) if each.name == "evictions" else each for each in REDUCERS]
+    async with _server() as server:
+        with closing(Journal(tmp_path, "")) as journal:
+            replay = Replay(reducers, database, database)
+            process = InProcess("lab", _live(server, hurried()), journal, replay, print, hurried())
+            await process.resume()
+            assert replay.report.dead_letters == {"impossible_time": 1, "reducer_failed": 2}
+            assert replay.report.rows["NodeEvent"] == 2
+            running = asyncio.ensure_future(process.run(stop))
+            await until(lambda: b'"name":"b"' in _written(tmp_path))
+            counted = {each.labels["error_type"]: each.value for each in _sampled("leadsman_dead_letters_total")}
+            assert counted.items() >= replay.report.dead_letters.items()
+            stop.set()
+            await running
+
+
+def _sampled(name: str) -> list[Sample]:
+    return [sample for family in REGISTRY.collect() for sample in family.samples if sample.name == name]

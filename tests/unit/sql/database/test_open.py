@@ -4,6 +4,7 @@ import logging
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from clickhouse_connect.driver.binding import bind_query
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +20,7 @@ from components.rows import T0, dicts, row, store, store_samples, summary
 from sql.database.dsn import Embedded, Server, parse_dsn
 from sql.database.engine import ENGINE_SETTINGS
 from sql.database.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
-from sql.database.open import Database, connect
+from sql.database.open import Database, bound, connect
 from sql.database.quoting import quoted
 from sql.landing.arrow import SCHEMAS, to_arrow
 from streams.fold.findings import TABLES, DeadLetter, EvictionSignal, KubeletSetting, NodeRow, PodBinding
@@ -167,8 +169,8 @@ def test_the_embedded_engine_takes_its_settings(database: Database) -> None:
     assert wanted.items() <= dict(taken.rows).items()
 
 
-def test_databases_of_one_folder_are_apart(database: Database, tmp_path: Path) -> None:
-    with connect(f"chdb://{tmp_path}/database?database=we`ird") as other:
+def test_databases_of_one_folder_are_apart(database: Database) -> None:
+    with connect(f"{database}?database=we`ird") as other:
         other.command("CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a")
         assert other.query("SELECT currentDatabase()").rows == [("we`ird",)]
     assert database.query("SELECT currentDatabase()").rows == [("default",)]
@@ -353,3 +355,48 @@ def test_the_pods_of_each_sample_get_its_time_and_node(database: Database) -> No
     found = database.query("SELECT ts, node, pod, processes, swap_usage_bytes FROM pod_samples ORDER BY pod").rows
     assert found == [(T0, "n", "a", 1, None), (T0, "n", "b", 1, None), (later, "o", "c", 1, None)]
     assert database.query("SELECT node FROM node_samples ORDER BY node").rows == [("m",), ("n",), ("o",)]
+
+
+PIECES = st.sampled_from(
+    [
+        "SELECT ",
+        "{x:String}",
+        "{x :String}",
+        "{ x:String}",
+        "{y:UInt8}",
+        "{é:String}",
+        "%(x)s",
+        "%s",
+        "%%",
+        "$x$",
+        "{",
+        "}",
+        ":",
+        "'",
+        "--",
+        "\n",
+        "x",
+        "{x:}",
+        "{{x:String}}",
+        "{x:{y:String}}",
+        "{(a|a)*b:",
+        "{1x:String}",
+        "{x-y:String}",
+    ],
+)
+NAMES = st.sampled_from(["x", "y", "é", "$x$", "1x", "x-y", "(a|a)*b", "(", "x|y", "", "x_64", "database"])
+
+
+@given(st.lists(PIECES).map("".join), st.dictionaries(NAMES, st.sampled_from(["1", "', file('x'), '", "%s"])))
+def test_the_driver_never_puts_a_value_into_a_statement(sql: str, parameters: dict[str, str]) -> None:
+    text, values = bind_query(sql, bound(sql, parameters))
+    assert text == sql.rstrip(";")
+    assert {name.removeprefix("param_") for name in values} <= parameters.keys()
+
+
+def test_a_parameter_s_name_is_no_pattern() -> None:
+    """It took minutes, and the page stood still."""
+    began = time.monotonic()
+    assert bound("SELECT 1 -- {" + "a" * 4000, {"(a|a)*b": "1", "(": "1"}) is None
+    assert bound("{" * 4000 + "x:String}", {"x": "1"}) == {"x": "1"}
+    assert time.monotonic() - began < 1

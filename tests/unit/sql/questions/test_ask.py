@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+from components.database import KEPT
 from components.rows import row, store
-from leadsman.cli.main import app
 from sql.database.errors import QueryFailed
 from sql.database.open import Database, connect
 from sql.questions.ask import ask
-from sql.questions.digest import digest
+from sql.questions.digest import TableDigest, digest
 from sql.questions.limits import Limits
 from sql.questions.queries import run, saved_query
 from streams.fold.findings import NodeRow
@@ -33,8 +32,16 @@ def folder(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture
 def reader(folder: Path) -> Iterator[Database]:
+    KEPT.keep(folder, read_only=True)
     with connect(f"chdb://{folder}", make=False, read_only=True) as db:
         yield db
+
+
+@pytest.fixture(scope="module")
+def before(folder: Path) -> list[TableDigest]:
+    """Before anything is asked."""
+    with connect(f"chdb://{folder}", make=False, read_only=True) as db:
+        return digest(db)
 
 
 @pytest.fixture
@@ -66,13 +73,66 @@ WRITES = (
     "GRANT ALL ON *.* TO default",
     "SYSTEM FLUSH LOGS",
     "SYSTEM SHUTDOWN",
+    "SYSTEM STOP MERGES",
+    "SYSTEM STOP TTL MERGES nodes",
+    "SYSTEM DROP MARK CACHE",
+    "EXPLAIN SYSTEM STOP MERGES",
+    "SELECT 1 PARALLEL WITH SYSTEM STOP MERGES",
     "BACKUP TABLE nodes TO Disk('default', 'b')",
     "SET readonly = 0",
     "SELECT 1 SETTINGS readonly = 0",
     "SELECT 1; DROP TABLE nodes",
     "SELECT 1) INTO OUTFILE '{folder}/out' --",
 )
+LIFTS = (
+    "SELECT 1 SETTINGS allow_experimental_eval_table_function = 1",
+    "SELECT 1 SETTINGS max_memory_usage = 0",
+    "SELECT 1 SETTINGS final = 0, readonly = 0",
+    "SELECT 1 SETTINGS `readonly` = 0",
+    "SELECT * FROM (SELECT 1 SETTINGS allow_introspection_functions = 1)",
+    "EXPLAIN SELECT 1 SETTINGS max_memory_usage = 0",
+    "USE system",
+    "SHOW PROCESSLIST",
+    "SHOW GRANTS",
+)
+LEAKS = (
+    "EXISTS TABLE `{folder}/secret`",
+    "EXISTS `{folder}/secret`",
+    "EXISTS TEMPORARY TABLE `{folder}/secret`",
+    "EXPLAIN EXISTS TABLE `{folder}/secret`",
+    "SHOW CREATE TABLE `{folder}/secret`",
+    "SHOW COLUMNS FROM `{folder}/secret`",
+    "SELECT node IN `{folder}/secret` FROM nodes",
+    "SELECT * FROM system.processes",
+    'SELECT * FROM nodes, `system`."settings"',
+    "SELECT node IN system.query_log FROM nodes",
+    "SELECT node IN (system.server_settings) FROM nodes",
+    "DESCRIBE TABLE system.users",
+    "SHOW CREATE TABLE system.disks",
+    "EXISTS TABLE system.users",
+    "SELECT * FROM information_schema.views",
+    "SELECT * FROM merge('system', '.*')",
+    "SELECT * FROM viewIfPermitted(SELECT 1 ELSE null('x UInt8'))",
+    "SELECT hasColumnInTable('{address}', 'default', '', 'system', 'one', 'dummy')",
+    "SELECT dictGet('d', 'a', 1)",
+    "SELECT joinGet('nodes', 'node', 1)",
+    "SELECT getSetting('max_memory_usage'), getServerSetting('path')",
+    "SELECT * APPLY getSetting FROM (SELECT 'final')",
+    "SELECT arrayMap(getMacro, ['x'])",
+    "SELECT currentUser()",
+    "SELECT hostName()",
+    "SELECT @@version",
+    "SELECT sleep(0.1)",
+    "SELECT sleepEachRow(0.1) FROM nodes",
+    "SELECT arrayReduce('groupFormat(\\'CSV\\')', [1])",
+    "SELECT formatRow('Template', 1)",
+)
 REACHES_OUT = (
+    "SELECT * FROM eval('SELECT fi' || 'le(...)') SETTINGS allow_experimental_eval_table_function = 1",
+    "SELECT * FROM eval(concat('SELECT fi', 'le(\\'{folder}/secret\\')'))",
+    "SELECT * FROM python('secret')",
+    "SELECT * FROM filesystem('{folder}')",
+    "SELECT arrayFold(file, ['{folder}/secret'], '')",
     "SELECT * FROM file('{folder}/secret', LineAsString)",
     "SELECT * FROM `{folder}/secret`",
     "SELECT file('{folder}/secret')",
@@ -117,13 +177,12 @@ REACHES_OUT = (
 )
 
 
-@pytest.mark.parametrize("statement", [*WRITES, *REACHES_OUT])
+@pytest.mark.parametrize("statement", [*WRITES, *LIFTS, *LEAKS, *REACHES_OUT])
 def test_a_question_neither_writes_nor_reaches_outside(
-    reader: Database, folder: Path, listener: socket.socket, statement: str
+    reader: Database, before: list[TableDigest], folder: Path, listener: socket.socket, statement: str
 ) -> None:
     address = f"127.0.0.1:{listener.getsockname()[1]}"
     attack = statement.format(folder=folder.parent, url=f"http://{address}", address=address)
-    before = digest(reader)
     with pytest.raises(QueryFailed) as refusal:
         ask(reader, attack, {})
     assert SECRET not in str(refusal.value)
@@ -134,16 +193,37 @@ def test_a_question_neither_writes_nor_reaches_outside(
 
 
 @pytest.mark.parametrize(
+    "statement", ["SELECT * FROM '{}'", "DESCRIBE TABLE `{}`", "EXISTS `{}`", "SHOW COLUMNS FROM `{}`"]
+)
+def test_a_refusal_does_not_tell_whether_there_is_a_file(reader: Database, folder: Path, statement: str) -> None:
+    told = set()
+    for name in (folder.parent / "secret", folder.parent / "absent"):
+        with pytest.raises(QueryFailed) as refusal:
+            ask(reader, statement.format(name), {})
+        told.add(str(refusal.value).replace(name.name, ""))
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
     "statement",
     [
         "SELECT node FROM nodes",
         "-- which\nSELECT node FROM nodes -- all\n;",
         "WITH a AS (SELECT node FROM nodes) SELECT * FROM a",
         "(SELECT node FROM nodes)",
-        "SELECT node FROM nodes SETTINGS final = 0",
+        "SELECT node FROM nodes SETTINGS final = 0, max_threads = 1",
         "SELECT node, 'file(1) INTO OUTFILE' AS `INTO OUTFILE` FROM nodes",
         "SELECT node FROM nodes WHERE node = {node:String}",
         "SELECT node FROM nodes, numbers(1) AS n",
+        "SELECT node FROM nodes WHERE node = {node :String} -- {other:String} %(node)s",
+        "SELECT argMax(n.node, n.ts) AS node FROM default.nodes AS n",
+        "SELECT anyIf(node, ready), quantilesExactOrNull(0.5)(toUnixTimestamp(ts)) FROM nodes WHERE node LIKE 'n%'",
+        "SELECT * EXCEPT ts APPLY toString FROM (SELECT node, ts FROM nodes)",
+        "SELECT node, [1, 2][1], (1, 2).1 FROM nodes",
+        "SELECT node, arrayMap(x -> x + 1, [1]), toDate('2026-11-21') + INTERVAL 1 DAY FROM nodes",
+        "SELECT node, row_number() OVER (PARTITION BY node ORDER BY ts ASC ROWS UNBOUNDED PRECEDING) FROM nodes",
+        "SELECT node FROM nodes ANY LEFT JOIN (SELECT 'n1' AS node, 2 AS b) AS other USING (node) LIMIT 1 BY node",
+        "SELECT name FROM (SELECT 'n1' AS name UNION ALL SELECT name FROM system.columns) ORDER BY name = 'n1' DESC",
     ],
 )
 def test_a_question_is_answered(reader: Database, statement: str) -> None:
@@ -151,20 +231,52 @@ def test_a_question_is_answered(reader: Database, statement: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["SHOW TABLES", "DESCRIBE TABLE nodes", "EXPLAIN SELECT 1", "EXISTS TABLE nodes"]
+    "statement", ["SHOW TABLES", "DESCRIBE TABLE nodes", "EXPLAIN SELECT 1", "SHOW CREATE TABLE nodes"]
 )
 def test_the_schema_is_shown(reader: Database, statement: str) -> None:
     assert ask(reader, statement, {}).rows
 
 
-def test_the_command_says_what_it_refuses_and_how_it_is_meant(folder: Path) -> None:
-    run = CliRunner()
-    dsn = f"chdb://{folder}"
-    refused = run.invoke(app, ["query", "--db", dsn, "--sql", "CREATE VIEW v AS SELECT 1"])
-    assert (refused.exit_code, "add --write" in refused.stderr) == (7, True)
-    assert run.invoke(app, ["query", "--db", dsn, "--sql", "CREATE VIEW v AS SELECT 1", "--write"]).exit_code == 0
-    assert run.invoke(app, ["query", "--db", dsn, "--sql", "DROP VIEW v", "--write"]).exit_code == 0
-    assert run.invoke(app, ["query", "--db", dsn, "nodes", "--write"]).exit_code == 2
+PARAMETERS = {
+    "reads": ("SELECT '%(x)s' AS a -- {x :", {"x": ",file($${folder}/secret$$) AS b,"}),
+    "writes": (
+        "SELECT '%(x)s{folder}/out%(y)s' -- {x : {y :",
+        {"x": ", $$pwned$$ AS b INTO OUTFILE ", "y": " -- "},
+    ),
+    "lifts": ("SELECT '%(x)s' AS a -- {x :", {"x": ", 1 FROM numbers(3) SETTINGS max_execution_time=1000 -- "}),
+    "connects": ("SELECT '%(x)s' AS a -- {x :", {"x": ", 1 FROM url($${url}$$,CSV,$$a String$$) -- "}),
+    "without a placeholder": ("SELECT '%(x)s' AS a", {"x": ",file($${folder}/secret$$) AS b,'"}),
+    "a placeholder of another name": (
+        "SELECT '%(x)s' || {y:String} AS a",
+        {"x": ",file($${folder}/secret$$) AS b,'", "y": "1"},
+    ),
+    "a name of Unicode": ("SELECT '%(é)s' -- {é :String}", {"é": ",file($${folder}/secret$$) AS b,'"}),
+    "a buffer's name": ("SELECT '$x$' -- {$x$:String}", {"$x$": "',file($${folder}/secret$$) AS b,'"}),
+    "a name that is a pattern": ("SELECT '%(x|y)s' -- {x :", {"x|y": ",file($${folder}/secret$$) AS b,"}),
+    "an identifier": ("SELECT {f:Identifier} FROM {t:Identifier}", {"f": "name", "t": "system.users"}),
+    "a type that ends early": ("SELECT {x:String} {y:Array(String)}", {"x": "1", "y": "['%(x)s']"}),
+}
+
+
+@pytest.mark.parametrize("limits", [None, Limits(rows=3, seconds=1, memory_bytes=64 << 20, answer_bytes=1 << 20)])
+@pytest.mark.parametrize("attack", PARAMETERS)
+def test_a_parameter_never_becomes_part_of_the_statement(
+    reader: Database, folder: Path, listener: socket.socket, attack: str, limits: Limits | None
+) -> None:
+    def filled(text: str) -> str:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        return text.replace("{folder}", str(folder.parent)).replace("{url}", url)
+
+    sql, given = PARAMETERS[attack]
+    try:
+        rows = ask(reader, filled(sql), {name: filled(value) for name, value in given.items()}, limits).rows
+    except QueryFailed as refusal:
+        rows = [(str(refusal),)]
+    assert SECRET not in str(rows)
+    assert len(rows) == len(rows[0]) == 1
+    assert not (folder.parent / "out").exists()
+    with pytest.raises(BlockingIOError):
+        listener.accept()
 
 
 SMALL = Limits(rows=3, seconds=1, memory_bytes=64 << 20, answer_bytes=1 << 20)
@@ -180,7 +292,7 @@ def test_a_bounded_answer_has_one_row_more_than_may_be_shown(reader: Database) -
     ("statement", "why"),
     [
         ("SELECT count() FROM numbers(1000000000000)", "TIMEOUT_EXCEEDED"),
-        ("SELECT sleep(3)", "TIMEOUT_EXCEEDED"),
+        ("SELECT count() FROM numbers(1000000000000) WHERE cityHash64(number) = 1", "TIMEOUT_EXCEEDED"),
         ("SELECT length(groupArray(number)) FROM numbers(100000000)", "MEMORY_LIMIT_EXCEEDED"),
     ],
 )
@@ -209,7 +321,7 @@ def test_a_bounded_question_can_neither_lift_its_limits_nor_change_the_session(
     with pytest.raises(QueryFailed) as refusal:
         ask(reader, statement, {}, SMALL)
     assert refusal.value.forbidden
-    assert ask(reader, "SELECT getSetting('final'), currentDatabase()", {}, SMALL).rows == [(True, "default")]
+    assert reader.query("SELECT getSetting('final'), currentDatabase()").rows == [(True, "default")]
 
 
 @pytest.mark.parametrize(
@@ -217,13 +329,3 @@ def test_a_bounded_question_can_neither_lift_its_limits_nor_change_the_session(
 )
 def test_what_only_reads_is_answered_within_limits(reader: Database, statement: str) -> None:
     assert ask(reader, statement, {}, SMALL).rows
-
-
-@pytest.mark.parametrize("statement", ["SELECT 1", "SELECT * FROM `/etc/hostname`"])
-def test_a_process_that_also_writes_answers_no_sql_of_a_reader_s_own(database: Database, statement: str) -> None:
-    """Its engine's user has every grant, also in a connection that only reads."""
-    with connect(str(database), make=False, read_only=True) as reader:
-        with pytest.raises(QueryFailed, match="also writes the database") as refusal:
-            ask(reader, statement, {}, SMALL)
-        assert refusal.value.forbidden
-        assert run(reader, saved_query("nodes"), {}, SMALL).rows == []

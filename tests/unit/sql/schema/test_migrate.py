@@ -10,14 +10,25 @@ from typing import Any
 import pytest
 
 from components.rows import T0, row, store, store_samples, summary
-from sql.database.errors import DatabaseError, MigrationChanged, MigrationMissing, SchemaNewer
+from sql.database.errors import DatabaseError, MigrationChanged, MigrationMissing, SchemaNewer, SchemaUnreleased
 from sql.database.open import Database, connect
 from sql.landing.arrow import SCHEMAS
 from sql.questions.digest import TableDigest, digest
-from sql.schema.migrate import MIGRATIONS, VIEWS, load_migrations, load_views, migrate
-from sql.schema.retention import KEPT, KEPT_FOR_EVER, RAW_TABLES, ROLLUP_TABLES, keep, retention_of
+from sql.schema.migrate import MIGRATIONS, check_migrated, load_migrations, migrate
+from sql.schema.retention import (
+    KEPT,
+    KEPT_FOR_EVER,
+    RAW_TABLES,
+    ROLLUP_TABLES,
+    Kept,
+    keep,
+    retention_of,
+    with_retention,
+)
+from sql.schema.views import VIEWS, load_views
 from streams.fold.findings import DeadLetter, Eviction, NodeEvent, NodeRow
 
+LATER = f"{len(load_migrations()) + 1:04d}_create_extra"
 EVERY_KEPT = [table for kept in KEPT for table in kept.tables]
 CLICKHOUSE_TYPES = {
     "string": {"String", "LowCardinality(String)"},
@@ -35,8 +46,10 @@ CLICKHOUSE_TYPES = {
 
 @pytest.fixture
 def migrations(tmp_path: Path) -> Path:
-    """A copy of the migrations, to be changed."""
-    return Path(shutil.copytree(MIGRATIONS, tmp_path / "migrations"))
+    """A copy of the migrations with a later one, to be changed."""
+    copied = Path(shutil.copytree(MIGRATIONS, tmp_path / "migrations"))
+    (copied / f"{LATER}.sql").write_text("CREATE TABLE IF NOT EXISTS extra (a UInt8) ENGINE = MergeTree ORDER BY a")
+    return copied
 
 
 def columns_of(db: Database, table: str) -> list[tuple[Any, ...]]:
@@ -61,7 +74,7 @@ def test_a_table_with_a_retention_says_when_a_row_was_stored(database: Database)
 
 
 def test_every_column_says_what_it_means(database: Database) -> None:
-    for table in (*SCHEMAS, *ROLLUP_TABLES, "replay_checkpoints", "schema_migrations"):
+    for table in (*SCHEMAS, *ROLLUP_TABLES, "replay_checkpoints", "schema_migrations", "schema_views"):
         silent = [name for name, _, comment, _ in columns_of(database, table) if not comment]
         assert silent == [], table
 
@@ -90,8 +103,21 @@ def test_all_tables_carry_the_cluster_first() -> None:
 def test_migrations_are_numbered_without_gaps_and_one_statement_each() -> None:
     for number, migration in enumerate(load_migrations(), start=1):
         assert migration.version == number
-        assert re.fullmatch(rf"{number:04d}_[a-z]+_[a-z0-9_]+", migration.name)
-        assert ";" not in re.sub(r"'[^']*'", "", migration.sql)
+        assert re.fullmatch(rf"{number:04d}_[a-z0-9_]+", migration.name)
+        assert migration.name.startswith("0001_") or len(migration.statements) == 1
+        for statement in migration.statements:
+            assert ";" not in re.sub(r"'[^']*'", "", statement)
+
+
+def test_the_baseline_has_a_file_for_each_table_and_feed(database: Database) -> None:
+    stored = database.query(
+        "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine != 'View' ORDER BY name"
+    )
+    made = [re.findall(r"IF NOT EXISTS (\w+)", statement)[0] for statement in load_migrations()[0].statements]
+    assert [(name,) for name in sorted(made)] == list(stored.rows)
+    assert made == [
+        file.stem for file in sorted((MIGRATIONS / "0001_baseline").iterdir(), key=lambda file: file.stem)
+    ]
 
 
 def test_migrating_again_changes_nothing(database: Database) -> None:
@@ -108,50 +134,75 @@ def test_migrating_again_changes_nothing(database: Database) -> None:
 
 def test_a_fresh_database_gets_every_migration_by_name(tmp_path: Path) -> None:
     with connect(f"chdb://{tmp_path}/db") as db:
-        assert migrate(db) == [file.stem for file in sorted(MIGRATIONS.glob("*.sql"))]
+        assert migrate(db) == [path.stem for path in sorted(MIGRATIONS.glob("[0-9]*"))]
 
 
 def test_a_new_migration_is_applied_alone(database: Database, migrations: Path) -> None:
-    name = f"{len(load_migrations()) + 1:04d}_create_extra"
-    (migrations / f"{name}.sql").write_text(
-        "CREATE TABLE IF NOT EXISTS extra (a UInt8) ENGINE = MergeTree ORDER BY a"
-    )
-    assert migrate(database, migrations) == [name]
+    assert migrate(database, migrations) == [LATER]
     assert database.query("SELECT count() FROM extra").rows == [(0,)]
-    with pytest.raises(SchemaNewer, match=name):
+    with pytest.raises(SchemaNewer, match=LATER):
         migrate(database)
 
 
 def test_a_start_that_was_cut_off_is_finished_by_the_next(database: Database) -> None:
+    store(database, row(NodeRow, node="n"))
+    database.command("TRUNCATE TABLE schema_migrations")
+    database.command("DROP TABLE alerts")
+    assert migrate(database) == [migration.name for migration in load_migrations()]
+    assert database.query("SELECT count() FROM alerts").rows == [(0,)]
+    assert database.query("SELECT node FROM nodes").rows == [("n",)]
+
+
+def test_a_database_from_before_the_baseline_is_refused_and_not_touched(database: Database, tmp_path: Path) -> None:
+    # As 76 numbered migrations left it.
+    store(database, row(NodeRow, node="n"))
+    database.command("TRUNCATE TABLE schema_migrations")
     database.command(
-        "DELETE FROM schema_migrations WHERE version >= 10 SETTINGS mutations_sync = 2, lightweight_deletes_sync = 2"
+        "INSERT INTO schema_migrations SELECT number + 1, concat('0001_create_', toString(number)), 'x', "
+        "now64(6), '0' FROM numbers(76)"
     )
-    assert migrate(database) == [migration.name for migration in load_migrations()[9:]]
+    database.command("DROP TABLE schema_views")
+    database.command("CREATE OR REPLACE VIEW story AS SELECT 1 AS old")
+    told = rf"replay CAPTURE --db chdb://{tmp_path}/database-new"
+    everything = "SELECT name, create_table_query, total_rows FROM system.tables WHERE database = currentDatabase()"
+    before = sorted(database.query(everything).rows)
+    for refused in (migrate, check_migrated):
+        with pytest.raises(SchemaUnreleased, match=told):
+            refused(database)
+    assert sorted(database.query(everything).rows) == before
+
+
+def test_a_baseline_of_another_text_is_refused_with_the_way_out(database: Database, migrations: Path) -> None:
+    changed = migrations / "0001_baseline" / "nodes.sql"
+    changed.write_text(changed.read_text() + "\n")
+    with pytest.raises(SchemaUnreleased, match="leadsman replay CAPTURE"):
+        migrate(database, migrations)
 
 
 def test_a_changed_migration_is_refused_by_name(database: Database, migrations: Path) -> None:
-    changed = migrations / "0003_create_pod_bindings.sql"
+    migrate(database, migrations)
+    changed = migrations / f"{LATER}.sql"
     changed.write_text(changed.read_text() + "\n")
-    with pytest.raises(MigrationChanged, match="0003_create_pod_bindings"):
+    with pytest.raises(MigrationChanged, match=LATER):
         migrate(database, migrations)
 
 
 def test_a_missing_migration_is_refused_by_name(database: Database, migrations: Path) -> None:
-    (migrations / "0003_create_pod_bindings.sql").rename(migrations / "0003_create_pods.sql")
-    with pytest.raises(MigrationMissing, match="0003_create_pod_bindings"):
+    migrate(database, migrations)
+    (migrations / f"{LATER}.sql").rename(migrations / f"{LATER}_otherwise.sql")
+    with pytest.raises(MigrationMissing, match=LATER):
         migrate(database, migrations)
 
 
-@pytest.mark.parametrize("spoil", ["0003_create_pod_bindings.sql", "0001_create_nodes.sql"])
-def test_a_gap_in_the_numbers_is_refused(database: Database, migrations: Path, spoil: str) -> None:
-    (migrations / spoil).unlink()
-    with pytest.raises(MigrationMissing, match=spoil[:4]):
+def test_a_gap_in_the_numbers_is_refused(database: Database, migrations: Path) -> None:
+    shutil.rmtree(migrations / "0001_baseline")
+    with pytest.raises(MigrationMissing, match="0001"):
         migrate(database, migrations)
 
 
 def test_a_number_used_twice_is_refused(database: Database, migrations: Path) -> None:
-    (migrations / "0003_zzz.sql").write_text("SELECT 1")
-    with pytest.raises(MigrationMissing, match="0004"):
+    (migrations / f"{LATER}_again.sql").write_text("SELECT 1")
+    with pytest.raises(MigrationMissing, match=f"{len(load_migrations()) + 2:04d}"):
         migrate(database, migrations)
 
 
@@ -165,10 +216,41 @@ def test_views_are_replaced_and_come_after_what_they_read(database: Database) ->
     database.command("CREATE OR REPLACE VIEW admission_storms AS SELECT 1 AS old")
     migrate(database)
     assert "pods" in database.query("SELECT * FROM admission_storms").column_names
-    statements = load_views()
-    assert len(statements) == len(list(VIEWS.glob("*.sql")))
-    for statement in statements:
-        assert "CREATE OR REPLACE VIEW" in statement
+    assert len(load_views()) == len(list(VIEWS.glob("*.sql")))
+
+
+def test_a_view_is_replaced_only_where_it_differs(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    database.command("CREATE OR REPLACE VIEW admission_storms AS SELECT 1 AS old")
+    database.command("DROP VIEW story")
+    defined: list[str] = []
+    define = Database.define
+
+    def recorded(db: Database, sql: str) -> None:
+        defined.append(sql)
+        define(db, sql)
+
+    monkeypatch.setattr(Database, "define", recorded)
+    migrate(database)
+    assert [re.findall(r"VIEW (?:IF NOT EXISTS )?(\w+)", sql)[0] for sql in defined] == ["admission_storms", "story"]
+    defined.clear()
+    migrate(database)
+    assert defined == []
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept.name)
+def test_a_server_makes_a_table_with_its_retention(kept: Kept) -> None:
+    statements = [statement for migration in load_migrations() for statement in migration.statements]
+    for table in kept.tables:
+        (made,) = [
+            sql for sql in statements if re.search(rf"^CREATE TABLE IF NOT EXISTS {table}$", sql, re.MULTILINE)
+        ]
+        assert f"\nTTL landed_at + toIntervalDay({kept.days})\nSETTINGS" in with_retention(made)
+
+
+def test_what_is_kept_for_ever_and_what_is_no_table_get_no_retention() -> None:
+    for statement in (sql for migration in load_migrations() for sql in migration.statements):
+        if not any(f"CREATE TABLE IF NOT EXISTS {table}\n" in statement for table in EVERY_KEPT):
+            assert with_retention(statement) == statement
 
 
 def ttl_of(db: Database, table: str) -> str:

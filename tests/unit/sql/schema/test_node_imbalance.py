@@ -3,10 +3,12 @@ the evidence taken away.
 """
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
+from components.cases import Cases
+from components.database import EmptyDatabase
 from components.rows import T0, dicts, row, store
 from sql.database.open import Database
 from streams.fold.findings import NodeEvent, NodeFit, NodeRow, PodBinding, Row, SchedulingFailure
@@ -121,33 +123,42 @@ def failed(minutes: float, uid: str = "u-p") -> NodeEvent:
     return row(NodeEvent, ts=after(minutes), reason="FailedScheduling", object_kind="Pod", object_uid=uid, name="e")
 
 
-def verdict(database: Database) -> tuple[Any, ...]:
-    (found,) = dicts(database, "SELECT * FROM pods_not_retried")
-    return found["verdict"], found["tried_at"], found["nodes"]
-
-
 def later(minutes: float) -> list[Row]:
     return [each._replace(ts=after(minutes)) for each in node("n", 1)]  # type: ignore[attr-defined]
 
 
+CASES = Cases()
+LONG_SILENT = CASES.add(*later(60), pod("p", ""), failed(10))
+TRIED = CASES.add(*later(60), pod("p", ""), failed(30))
+NO_ROOM = row(SchedulingFailure, ts=after(1), namespace="ns", pod="p", uid="u-p", reasons={"Insufficient cpu": 1})
+WITHOUT_EVENT = CASES.add(*later(60), pod("p", ""), failed(50, "u-other"), NO_ROOM)
+FITS_NOWHERE = CASES.add(*later(60), pod("p", "", requests={"cpu": 20_000}), failed(10))
+
+
+Verdicts: TypeAlias = dict[str, list[tuple[Any, ...]]]
+
+
+@pytest.fixture(scope="module")
+def verdicts(empty_database: EmptyDatabase) -> Verdicts:
+    told = CASES.told(empty_database, "SELECT * FROM pods_not_retried")
+    return {
+        cluster: [(one["verdict"], one["tried_at"], one["nodes"]) for one in rows] for cluster, rows in told.items()
+    }
+
+
 def test_a_pod_that_fits_and_is_silent_for_longer_than_a_series_of_events_is_not_tried_again(
-    database: Database,
+    verdicts: Verdicts,
 ) -> None:
-    store(database, *later(60), pod("p", ""), failed(10))
-    assert verdict(database) == ("not_retried", after(10), ["n"])
+    assert verdicts[LONG_SILENT] == [("not_retried", after(10), ["n"])]
 
 
-def test_a_try_within_that_time_shows_nothing(database: Database) -> None:
-    store(database, *later(60), pod("p", ""), failed(30))
-    assert verdict(database) == ("waiting", after(30), ["n"])
+def test_a_try_within_that_time_shows_nothing(verdicts: Verdicts) -> None:
+    assert verdicts[TRIED] == [("waiting", after(30), ["n"])]
 
 
-def test_without_an_event_of_the_pod_nobody_knows_when_it_was_tried(database: Database) -> None:
-    text = row(SchedulingFailure, ts=after(1), namespace="ns", pod="p", uid="u-p", reasons={"Insufficient cpu": 1})
-    store(database, *later(60), pod("p", ""), failed(50, "u-other"), text)
-    assert verdict(database) == ("unknown", after(1), ["n"])
+def test_without_an_event_of_the_pod_nobody_knows_when_it_was_tried(verdicts: Verdicts) -> None:
+    assert verdicts[WITHOUT_EVENT] == [("unknown", after(1), ["n"])]
 
 
-def test_a_pod_that_fits_nowhere_is_no_fault_of_the_queue(database: Database) -> None:
-    store(database, *later(60), pod("p", "", requests={"cpu": 20_000}), failed(10))
-    assert dicts(database, "SELECT * FROM pods_not_retried") == []
+def test_a_pod_that_fits_nowhere_is_no_fault_of_the_queue(verdicts: Verdicts) -> None:
+    assert FITS_NOWHERE not in verdicts

@@ -1,16 +1,16 @@
 """The view `pending_fit`, and what the tables know of a node: on rows reasoned by hand, and against the rules."""
 
-import itertools
 import random
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from components.cases import Cases, Told
+from components.database import EmptyDatabase
 from components.rows import T0, dicts, row, store
 from fakes.pending import seen
 from fakes.places import REQUIRED, Objects, a_pod, clusters, namespace_objects, namespaces, neighbour
@@ -18,6 +18,7 @@ from fakes.storage import rows as scheduled
 from ingest.model.objects.node import Taint
 from ingest.model.objects.pod import Container, Pod, PodMetadata, PodSpec, PodStatus, Toleration
 from ingest.model.records import PodRecord
+from profiles import drawn
 from sql.database.open import Database
 from sql.questions.fit import Known, read_known
 from sql.questions.queries import BadParameter
@@ -47,8 +48,6 @@ from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, in_nam
 
 GIB = 1 << 30
 TAINT = "dedicated=x:NoSchedule"
-NUMBERS = itertools.count()
-"""Of clusters: hypothesis gives the same example, and the same random number, again."""
 
 
 def pending(pod: str, cpus: int, exclusive: int = 0, **values: Any) -> PodBinding:
@@ -94,109 +93,141 @@ def numa(name: str, free: list[int], cpus: int = 8, **values: Any) -> list[Any]:
     ]
 
 
-def verdicts(database: Database, pod: str = "p") -> dict[str, tuple[Any, ...]]:
-    found = dicts(database, "SELECT * FROM pending_fit WHERE pod = {pod:String} ORDER BY node", pod=pod)
-    return {one["node"]: (one["fits"], one["reasons"], one["numa_verdict"]) for one in found}
+CASES = Cases()
+case = CASES.add
 
 
-def test_a_pending_pod_is_judged_against_each_node(database: Database) -> None:
-    store(database, pending("p", 8), *node("roomy"), *node("full", used=9), *node("crowded", pods=10))
-    assert verdicts(database) == {
+@pytest.fixture(scope="module")
+def told(empty_database: EmptyDatabase) -> Told:
+    return CASES.told(empty_database, "SELECT * FROM pending_fit ORDER BY cluster, node")
+
+
+def verdicts(told: Sequence[dict[str, Any]], pod: str = "p") -> dict[str, tuple[Any, ...]]:
+    return {one["node"]: (one["fits"], one["reasons"], one["numa_verdict"]) for one in told if one["pod"] == pod}
+
+
+JUDGED = case(pending("p", 8), *node("roomy"), *node("full", used=9), *node("crowded", pods=10))
+
+
+def test_a_pending_pod_is_judged_against_each_node(told: Told) -> None:
+    assert verdicts(told[JUDGED]) == {
         "roomy": (1, [], "not_exclusive"),
         "full": (0, ["Insufficient cpu"], "not_exclusive"),
         "crowded": (0, ["Too many pods"], "not_exclusive"),
     }
 
 
-def test_only_pods_that_still_wait_and_nodes_that_are_still_there_are_judged(database: Database) -> None:
-    store(database, pending("bound", 1), pending("p", 1), *node("n"), *node("gone"))
-    later = T0 + timedelta(seconds=1)
-    store(
-        database,
-        pending("bound", 1)._replace(ts=later, change="bound", node="n"),
-        row(NodeRow, node="gone", ts=later, deleted=True),
-    )
-    assert verdicts(database, "bound") == {}
-    assert list(verdicts(database)) == ["n"]
-
-
-def test_a_cordon_keeps_all_away_but_pods_of_a_daemon_set(database: Database) -> None:
-    """Pods of a DaemonSet tolerate node.kubernetes.io/unschedulable, which a cordon adds as a taint too."""
-    cordon = ["node.kubernetes.io/unschedulable=:NoSchedule"]
-    store(database, pending("p", 1), *node("cordoned", unschedulable=True, taints=cordon))
-    store(database, pending("d", 1, owner_kind="DaemonSet"))
-    assert verdicts(database)["cordoned"] == (0, ["node(s) were unschedulable"], "not_exclusive")
-    assert verdicts(database, "d")["cordoned"] == (1, [], "not_exclusive")
-
-
-@pytest.mark.parametrize(
-    ("tolerations", "tolerated"),
-    [
-        ([], False),
-        ([Toleration(key="dedicated", value="x", effect="NoSchedule")], True),
-        ([Toleration(key="dedicated", value="x")], True),
-        ([Toleration(key="dedicated", value="y", effect="NoSchedule")], False),
-        ([Toleration(key="dedicated", value="x", effect="NoExecute")], False),
-        ([Toleration(key="dedicated", operator="Exists", effect="NoSchedule")], True),
-        ([Toleration(key="dedicate", operator="Exists")], False),
-        ([Toleration(operator="Exists", effect="NoExecute")], False),
-        ([Toleration(key="other", operator="Exists"), Toleration(operator="Exists")], True),
-    ],
+LATER = T0 + timedelta(seconds=1)
+GONE = case(
+    *(pending("bound", 1), pending("p", 1), *node("n"), *node("gone")),
+    pending("bound", 1)._replace(ts=LATER, change="bound", node="n"),
+    row(NodeRow, node="gone", ts=LATER, deleted=True),
 )
-def test_a_taint_keeps_away_who_does_not_tolerate_it(
-    tolerations: list[Toleration], tolerated: bool, database: Database
-) -> None:
+
+
+def test_only_pods_that_still_wait_and_nodes_that_are_still_there_are_judged(told: Told) -> None:
+    assert [(one["pod"], one["node"]) for one in told[GONE]] == [("p", "n")]
+
+
+CORDON = ["node.kubernetes.io/unschedulable=:NoSchedule"]
+CORDONED = case(
+    *(pending("p", 1), pending("d", 1, owner_kind="DaemonSet")), *node("n", unschedulable=True, taints=CORDON)
+)
+
+
+def test_a_cordon_keeps_all_away_but_pods_of_a_daemon_set(told: Told) -> None:
+    """Pods of a DaemonSet tolerate node.kubernetes.io/unschedulable, which a cordon adds as a taint too."""
+    assert verdicts(told[CORDONED]) == {"n": (0, ["node(s) were unschedulable"], "not_exclusive")}
+    assert verdicts(told[CORDONED], "d") == {"n": (1, [], "not_exclusive")}
+
+
+def tolerating(tolerations: list[Toleration]) -> PodBinding:
     spec = PodSpec(containers=[Container(name="c")], tolerations=tolerations)
     pod = Pod(metadata=PodMetadata(name="p", namespace="ns", uid="u-p"), spec=spec, status=PodStatus(phase="Pending"))
     (binding,) = pod_bindings.step(pod_bindings.State(), PodRecord(ts=T0, cluster="c", change="ADDED", object=pod))[1]
     assert isinstance(binding, PodBinding)
-    store(database, binding, *node("tainted", taints=[TAINT, "a=b:PreferNoSchedule"]))
-    words = [] if tolerated else ["node(s) had untolerated taint {dedicated: x}"]
-    assert verdicts(database) == {"tainted": (int(tolerated), words, "not_exclusive")}
-    assert tolerates(tolerations, Taint(key="dedicated", value="x", effect="NoSchedule")) == tolerated
+    return binding
 
 
-def test_before_1_28_an_overcommitted_cpu_fails_a_pod_that_asks_for_none(database: Database) -> None:
-    # rules: scheduler-fit.
-    store(database, pending("p", 0, requests={"memory": 0, "cpu": 0, "example.com/card": 1}))
-    store(database, *node("old", used=17, kubelet_version="v1.27.9"))
-    store(
-        database, *node("other", allocatable={"example.com/card": 1}, unschedulable=True, kubelet_version="v1.27.9")
-    )
-    assert verdicts(database)["old"][1] == ["Insufficient cpu", "Insufficient example.com/card"]
-    store(database, *node("new", used=17, kubelet_version="v1.28.0"))
-    assert verdicts(database)["new"][1] == ["Insufficient example.com/card"]
+TOLERATIONS: list[tuple[list[Toleration], bool]] = [
+    ([], False),
+    ([Toleration(key="dedicated", value="x", effect="NoSchedule")], True),
+    ([Toleration(key="dedicated", value="x")], True),
+    ([Toleration(key="dedicated", value="y", effect="NoSchedule")], False),
+    ([Toleration(key="dedicated", value="x", effect="NoExecute")], False),
+    ([Toleration(key="dedicated", operator="Exists", effect="NoSchedule")], True),
+    ([Toleration(key="dedicate", operator="Exists")], False),
+    ([Toleration(operator="Exists", effect="NoExecute")], False),
+    ([Toleration(key="other", operator="Exists"), Toleration(operator="Exists")], True),
+]
+TAINTS = [TAINT, "a=b:PreferNoSchedule"]
+TAINTED = [case(tolerating(tolerations), *node("tainted", taints=TAINTS)) for tolerations, _ in TOLERATIONS]
 
 
 @pytest.mark.parametrize(
-    ("exclusive", "told", "verdict"),
+    ("cluster", "tolerations", "tolerated"),
+    [(cluster, *each) for cluster, each in zip(TAINTED, TOLERATIONS, strict=True)],
+)
+def test_a_taint_keeps_away_who_does_not_tolerate_it(
+    cluster: str, tolerations: list[Toleration], tolerated: bool, told: Told
+) -> None:
+    words = [] if tolerated else ["node(s) had untolerated taint {dedicated: x}"]
+    assert verdicts(told[cluster]) == {"tainted": (int(tolerated), words, "not_exclusive")}
+    assert tolerates(tolerations, Taint(key="dedicated", value="x", effect="NoSchedule")) == tolerated
+
+
+def overcommitted(*newer: Row) -> list[Row]:
+    other = node("other", allocatable={"example.com/card": 1}, unschedulable=True, kubelet_version="v1.27.9")
+    asking = pending("p", 0, requests={"memory": 0, "cpu": 0, "example.com/card": 1})
+    return [asking, *node("n", used=17, kubelet_version="v1.27.9"), *other, *newer]
+
+
+BEFORE_1_28 = case(*overcommitted())
+FROM_1_28 = case(*overcommitted(*node("new", used=17, kubelet_version="v1.28.0")))
+
+
+def test_before_1_28_an_overcommitted_cpu_fails_a_pod_that_asks_for_none(told: Told) -> None:
+    # rules: scheduler-fit.
+    assert verdicts(told[BEFORE_1_28])["n"][1] == ["Insufficient cpu", "Insufficient example.com/card"]
+    assert verdicts(told[FROM_1_28])["new"][1] == ["Insufficient example.com/card"]
+
+
+POLICIES: list[tuple[int, dict[str, Any], str]] = [
+    (4, {}, "admitted"),
+    (6, {}, "TopologyAffinityError"),
+    (6, {"topology_manager_policy": "restricted"}, "TopologyAffinityError"),
+    (9, {"topology_manager_policy": "restricted"}, "unknown"),
+    (6, {"topology_manager_policy": "best-effort"}, "admitted"),
+    (9, {"topology_manager_policy": "none"}, "UnexpectedAdmissionError"),
+    (4, {"cpu_manager_policy": "none"}, "not_pinned"),
+    (4, {"cpu_manager_policy": ""}, "unknown"),
+    (4, {"topology_manager_policy": ""}, "unknown"),
+    (6, {"largest_fit_cpus": None}, "unknown"),
+    (9, {"largest_fit_cpus": None}, "TopologyAffinityError"),
+    (4, {"free_cpus": None, "largest_fit_cpus": None}, "unknown"),
+]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "verdict"),
     [
-        (4, {}, "admitted"),
-        (6, {}, "TopologyAffinityError"),
-        (6, {"topology_manager_policy": "restricted"}, "TopologyAffinityError"),
-        (9, {"topology_manager_policy": "restricted"}, "unknown"),
-        (6, {"topology_manager_policy": "best-effort"}, "admitted"),
-        (9, {"topology_manager_policy": "none"}, "UnexpectedAdmissionError"),
-        (4, {"cpu_manager_policy": "none"}, "not_pinned"),
-        (4, {"cpu_manager_policy": ""}, "unknown"),
-        (4, {"topology_manager_policy": ""}, "unknown"),
-        (6, {"largest_fit_cpus": None}, "unknown"),
-        (9, {"largest_fit_cpus": None}, "TopologyAffinityError"),
-        (4, {"free_cpus": None, "largest_fit_cpus": None}, "unknown"),
+        # rules: exclusive-cpus; 4 and 4 of 8 and 8 CPUs are free.
+        (case(pending("p", exclusive, exclusive), *node("n"), *numa("n", [4, 4], **source)), verdict)
+        for exclusive, source, verdict in POLICIES
     ],
 )
-def test_the_kubelets_verdict_follows_the_policy(
-    exclusive: int, told: dict[str, Any], verdict: str, database: Database
-) -> None:
-    # rules: exclusive-cpus; 4 and 4 of 8 and 8 CPUs are free.
-    store(database, pending("p", exclusive, exclusive), *node("n"), *numa("n", [4, 4], **told))
-    assert verdicts(database)["n"][2] == verdict
+def test_the_kubelets_verdict_follows_the_policy(cluster: str, verdict: str, told: Told) -> None:
+    assert verdicts(told[cluster])["n"][2] == verdict
 
 
-def test_the_kubelets_own_settings_are_believed_first(database: Database) -> None:
-    own = {"cpu_manager_policy": "static", "topology_manager_policy": "best-effort"}
-    store(database, pending("p", 6, 6), *node("n"), *numa("n", [4, 4]), row(KubeletSetting, node="n", **own))
-    assert verdicts(database)["n"] == (1, [], "admitted")
+OWN_SETTINGS = row(KubeletSetting, node="n", cpu_manager_policy="static", topology_manager_policy="best-effort")
+OWN = [pending("p", 6, 6), *node("n"), *numa("n", [4, 4]), OWN_SETTINGS]
+BY_ITSELF = case(*OWN)
+
+
+def test_the_kubelets_own_settings_are_believed_first(told: Told, database: Database) -> None:
+    assert verdicts(told[BY_ITSELF])["n"] == (1, [], "admitted")
+    store(database, *OWN)
     assert read(database).candidates[0].state.settings == (Settings("best-effort"),)
 
 
@@ -223,9 +254,10 @@ def test_the_view_agrees_with_the_rules(database: Database) -> None:
     pods = [pending(f"p{cpus}", cpus, cpus if cpus % 3 else 0) for cpus in range(1, 15)]
     store(database, *rows, *pods)
     known = read(database)
+    judged = dicts(database, "SELECT * FROM pending_fit")
     seen: set[str] = set()
     for pod in pods:
-        told = verdicts(database, pod.pod)
+        told = verdicts(judged, pod.pod)
         for each in known.candidates:
             wanted = PodRequest((Request(pod.exclusive_cpus),), pod.requests)
             _, reasons, verdict = told[each.state.node]
@@ -259,20 +291,13 @@ def kubelets(candidate: Candidate, pod: PodRequest) -> str:
 # The pod's own constraints, and its neighbours'.
 
 
-@settings(
-    max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
-)
-@given(cluster=clusters(), asked=a_pod(), labels=namespaces, unseen=st.sampled_from([None, None, "ns", "other"]))
-def test_the_view_agrees_with_the_rules_about_places_and_neighbours(
-    cluster: tuple[Objects, Objects],
-    asked: dict[str, Any],
-    labels: dict[str, dict[str, str]],
-    unseen: str | None,
-    database: Database,
-) -> None:
-    # That the rules are the scheduler's is tested in tests/oracle/test_placement.py.
-    nodes, pods = cluster
-    name = f"c-{next(NUMBERS)}"
+Drawn: TypeAlias = tuple[tuple[Objects, Objects], dict[str, Any], dict[str, dict[str, str]], str | None]
+"""Nodes and pods of a cluster, the pod that asks, namespaces' labels, and the one that nobody saw."""
+PLACES = st.tuples(clusters(), a_pod(), namespaces, st.sampled_from([None, None, "ns", "other"]))
+
+
+def drawn_rows(one: Drawn, name: str) -> list[Row]:
+    (nodes, pods), asked, labels, unseen = one
     asked["metadata"]["uid"] = "new"
     labels.pop(unseen or "", None)
     rows: list[Row] = [seen(each, name) for each in [*pods, asked]]
@@ -281,14 +306,23 @@ def test_the_view_agrees_with_the_rules_about_places_and_neighbours(
         taints = [f"{taint['key']}=:{taint['effect']}" for taint in made["spec"]["taints"]]
         of = {"taints": taints, "labels": made["metadata"]["labels"]}
         rows += [one._replace(cluster=name) for one in node(made["metadata"]["name"], **of)]
-    store(database, *rows)
-    told = {
-        one["node"]: one
-        for one in dicts(
-            database, "SELECT * FROM pending_fit WHERE cluster = {cluster:String} AND uid = 'new'", cluster=name
-        )
-    }
-    known = read_known(database, name, with_pods=True)
+    return rows
+
+
+def test_the_view_agrees_with_the_rules_about_places_and_neighbours(database: Database) -> None:
+    # That the rules are the scheduler's is tested in tests/oracle/test_placement.py.
+    made = {f"c-{number}": one for number, one in enumerate(drawn(PLACES, 15, night=200))}
+    store(database, *(each for name, one in made.items() for each in drawn_rows(one, name)))
+    found = dicts(database, "SELECT * FROM pending_fit WHERE uid = 'new'")
+    for name, (_, asked, labels, _) in made.items():
+        told = {one["node"]: one for one in found if one["cluster"] == name}
+        agrees(told, asked, labels, read_known(database, name, with_pods=True))
+
+
+def agrees(
+    told: dict[str, dict[str, Any]], asked: dict[str, Any], labels: dict[str, dict[str, str]], known: Known
+) -> None:
+    """What the view told of each node of a cluster is what the rules say."""
     wanted = PodRequest(
         (), {}, neighbour(asked), tuple(msgspec.convert(asked, Pod, strict=False).spec.tolerations or ())
     )
@@ -314,44 +348,45 @@ def waiting(**spec: Any) -> PodBinding:
     )
 
 
-def judged(database: Database) -> dict[str, tuple[Any, ...]]:
-    found = dicts(database, "SELECT node, fits, reasons, unknowns FROM pending_fit WHERE pod = 'p' ORDER BY node")
-    return {one["node"]: (one["fits"], one["reasons"], one["unknowns"]) for one in found}
+def judged(told: Sequence[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    return {one["node"]: (one["fits"], one["reasons"], one["unknowns"]) for one in told if one["pod"] == "p"}
 
 
-def test_a_node_selector_keeps_a_pod_from_nodes_without_the_label(database: Database) -> None:
-    store(database, waiting(nodeSelector={"disk": "ssd"}), *node("hdd"), *node("ssd", labels={"disk": "ssd"}))
+SELECTING = case(waiting(nodeSelector={"disk": "ssd"}), *node("hdd"), *node("ssd", labels={"disk": "ssd"}))
+
+
+def test_a_node_selector_keeps_a_pod_from_nodes_without_the_label(told: Told) -> None:
     left_out = ["node(s) didn't match Pod's node affinity/selector"]
-    assert judged(database) == {"hdd": (0, left_out, []), "ssd": (1, [], [])}
+    assert judged(told[SELECTING]) == {"hdd": (0, left_out, []), "ssd": (1, [], [])}
+
+
+APART: dict[str, Any] = {"topologyKey": "zone", "namespaceSelector": {"matchLabels": {"team": "a"}}}
+UNREPORTED: list[tuple[dict[str, Any], str]] = [
+    (
+        {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "d"}}]},
+        "where volume data can be attached",
+    ),
+    ({"volumes": [{"name": "s", "ephemeral": {}}]}, "where volume s can be attached"),
+    ({"resourceClaims": [{"name": "gpu"}]}, "which nodes have the devices of claim gpu"),
+    (
+        {"affinity": {"podAntiAffinity": {REQUIRED: [APART]}}},
+        "which namespaces the anti-affinity by zone selects",
+    ),
+]
 
 
 @pytest.mark.parametrize(
-    ("spec", "unknown"),
+    ("cluster", "unknown"),
     [
-        (
-            {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "d"}}]},
-            "where volume data can be attached",
-        ),
-        ({"volumes": [{"name": "s", "ephemeral": {}}]}, "where volume s can be attached"),
-        ({"resourceClaims": [{"name": "gpu"}]}, "which nodes have the devices of claim gpu"),
-        (
-            {
-                "affinity": {
-                    "podAntiAffinity": {
-                        REQUIRED: [{"topologyKey": "zone", "namespaceSelector": {"matchLabels": {"team": "a"}}}]
-                    }
-                }
-            },
-            "which namespaces the anti-affinity by zone selects",
-        ),
+        (case(waiting(**spec), *node("n", labels={"zone": "a"}), *node("cordoned", unschedulable=True)), unknown)
+        for spec, unknown in UNREPORTED
     ],
 )
-def test_what_no_source_reports_makes_the_answer_unknown_and_not_yes(
-    spec: dict[str, Any], unknown: str, database: Database
-) -> None:
-    store(database, waiting(**spec), *node("n", labels={"zone": "a"}), *node("cordoned", unschedulable=True))
-    assert judged(database)["n"] == (None, [], [unknown])
-    assert judged(database)["cordoned"] == (0, ["node(s) were unschedulable"], [unknown])
+def test_what_no_source_reports_makes_the_answer_unknown_and_not_yes(cluster: str, unknown: str, told: Told) -> None:
+    assert judged(told[cluster]) == {
+        "n": (None, [], [unknown]),
+        "cordoned": (0, ["node(s) were unschedulable"], [unknown]),
+    }
 
 
 def term() -> dict[str, Any]:
@@ -393,97 +428,131 @@ THERE: dict[str, tuple[dict[str, dict[str, str]], tuple[Any, ...]]] = {
 }
 
 
-def test_a_term_means_the_namespaces_whose_labels_its_selector_meets(database: Database) -> None:
-    apart: dict[str, Any] = {"affinity": {"podAntiAffinity": {REQUIRED: [term()]}}}
-    asking, welcome = [waiting(**apart), there("far")], [waiting(labels={"app": "a"}), there("far", **apart)]
-    for cluster, (known, _) in {**ASKED, **THERE}.items():
-        pods = asking if cluster in ASKED else welcome
-        rows = [*pods, *node("n", labels={"zone": "a"}), *spaces(**known)]
-        store(database, *(each._replace(cluster=cluster) for each in rows))
-    found = dicts(database, "SELECT cluster, fits, reasons, unknowns FROM pending_fit")
-    told = {one["cluster"]: (one["fits"], one["reasons"], one["unknowns"]) for one in found}
-    assert told == {cluster: answer for cluster, (_, answer) in {**ASKED, **THERE}.items()}
+SEPARATE: dict[str, Any] = {"affinity": {"podAntiAffinity": {REQUIRED: [term()]}}}
+ZONED = node("n", labels={"zone": "a"})
+BY_NAMESPACE = [
+    *(
+        (case(waiting(**SEPARATE), there("far"), *ZONED, *spaces(**known)), answer)
+        for known, answer in ASKED.values()
+    ),
+    *(
+        (case(waiting(labels={"app": "a"}), there("far", **SEPARATE), *ZONED, *spaces(**known)), answer)
+        for known, answer in THERE.values()
+    ),
+]
 
 
-def test_a_namespace_that_went_and_its_labels_that_changed_are_heeded(database: Database) -> None:
-    pod = waiting(affinity={"podAntiAffinity": {REQUIRED: [term()]}})
-    later = [each._replace(ts=T0 + timedelta(seconds=1)) for each in spaces(far=A)]
-    store(database, pod, there("far"), *node("n", labels={"zone": "a"}), *spaces(ns={}, far={}), *later)
-    assert judged(database) == {"n": (0, [AWAY], [])}
-    gone = (each._replace(ts=T0 + timedelta(seconds=2), deleted=True, facts="") for each in spaces(far={}))
-    store(database, *gone)
-    assert judged(database) == {"n": (None, [], [UNSURE])}
+@pytest.mark.parametrize(("cluster", "answer"), BY_NAMESPACE, ids=[*ASKED, *THERE])
+def test_a_term_means_the_namespaces_whose_labels_its_selector_meets(
+    cluster: str, answer: tuple[Any, ...], told: Told
+) -> None:
+    assert judged(told[cluster]) == {"n": answer}
 
 
-def test_affinity_to_namespaces_that_are_not_known_refuses_no_node_that_has_the_key(database: Database) -> None:
-    pod = waiting(affinity={"podAffinity": {REQUIRED: [term()]}})
-    store(database, pod, *node("n", labels={"zone": "a"}), *node("bare"))
+RELABELLED = [
+    *(waiting(**SEPARATE), there("far"), *ZONED, *spaces(ns={}, far={})),
+    *(each._replace(ts=LATER) for each in spaces(far=A)),
+]
+WENT = [each._replace(ts=T0 + timedelta(seconds=2), deleted=True, facts="") for each in spaces(far={})]
+AFTER_LABELS, AFTER_LEAVING = case(*RELABELLED), case(*RELABELLED, *WENT)
+
+
+def test_a_namespace_that_went_and_its_labels_that_changed_are_heeded(told: Told) -> None:
+    assert judged(told[AFTER_LABELS]) == {"n": (0, [AWAY], [])}
+    assert judged(told[AFTER_LEAVING]) == {"n": (None, [], [UNSURE])}
+
+
+TOGETHER = [waiting(affinity={"podAffinity": {REQUIRED: [term()]}}), *ZONED, *node("bare")]
+NONE_KNOWN, NONE_THERE = case(*TOGETHER), case(*TOGETHER, *spaces(ns={}))
+ONE_THERE = case(*TOGETHER, *spaces(ns={}), there("far"), *spaces(far=A))
+
+
+def test_affinity_to_namespaces_that_are_not_known_refuses_no_node_that_has_the_key(told: Told) -> None:
     unsure, lonely = ["which namespaces the affinity by zone selects"], ["node(s) didn't match pod affinity rules"]
-    assert judged(database) == {"n": (None, [], unsure), "bare": (0, lonely, unsure)}
-    store(database, *spaces(ns={}))
-    assert judged(database) == {"n": (0, lonely, []), "bare": (0, lonely, [])}
-    store(database, there("far"), *spaces(far=A))
-    assert judged(database) == {"n": (1, [], []), "bare": (0, lonely, [])}
+    assert judged(told[NONE_KNOWN]) == {"n": (None, [], unsure), "bare": (0, lonely, unsure)}
+    assert judged(told[NONE_THERE]) == {"n": (0, lonely, []), "bare": (0, lonely, [])}
+    assert judged(told[ONE_THERE]) == {"n": (1, [], []), "bare": (0, lonely, [])}
 
 
-def test_of_a_pod_that_an_earlier_version_saw_the_selector_of_namespaces_is_not_known(database: Database) -> None:
-    old = '{"anti_affinity":[["zone",[["app","In",["a"]]],[],true]]}'
-    store(database, waiting()._replace(constraints=old), *node("n", labels={"zone": "a"}), *spaces(ns=A))
-    assert judged(database) == {"n": (None, [], [UNSURE])}
-    known = read(database)
-    itself = Neighbour("ns", {}, restored(old))
-    assert unknowns(in_namespaces(itself, [], known.namespaces)[0].constraints) == [UNSURE]
+EARLIER = [
+    waiting()._replace(constraints='{"anti_affinity":[["zone",[["app","In",["a"]]],[],true]]}'),
+    *(*ZONED, *spaces(ns=A)),
+]
+BY_AN_EARLIER_VERSION = case(*EARLIER)
 
 
-def test_volumes_that_are_made_anywhere_leave_no_doubt(database: Database) -> None:
-    anywhere: Objects = [
-        {"name": "a", "emptyDir": {}},
-        {"name": "b", "configMap": {"name": "c"}},
-        {"name": "h", "hostPath": {}},
-    ]
-    store(database, waiting(volumes=anywhere), *node("n"))
-    assert judged(database) == {"n": (1, [], [])}
+def test_of_a_pod_that_an_earlier_version_saw_the_selector_of_namespaces_is_not_known(
+    told: Told, database: Database
+) -> None:
+    assert judged(told[BY_AN_EARLIER_VERSION]) == {"n": (None, [], [UNSURE])}
+    store(database, *EARLIER)
+    itself = Neighbour("ns", {}, restored(EARLIER[0].constraints))
+    assert unknowns(in_namespaces(itself, [], read(database).namespaces)[0].constraints) == [UNSURE]
 
 
-def test_a_gated_pod_fits_nowhere_until_its_gates_are_removed(database: Database) -> None:
-    store(database, waiting(schedulingGates=[{"name": "example.com/quota"}]), *node("n"))
-    assert judged(database)["n"][:2] == (0, ["Scheduling is blocked due to non-empty scheduling gates"])
-    store(database, waiting()._replace(ts=T0 + timedelta(seconds=1)))
-    assert judged(database)["n"][0] == 1
+ANYWHERE: Objects = [
+    {"name": "a", "emptyDir": {}},
+    {"name": "b", "configMap": {"name": "c"}},
+    {"name": "h", "hostPath": {}},
+]
+MADE_ANYWHERE = case(waiting(volumes=ANYWHERE), *node("n"))
 
 
-def card() -> PodBinding:
-    return waiting(containers=[{"name": "c", "resources": {"limits": {"example.com/card": "1"}}}])
+def test_volumes_that_are_made_anywhere_leave_no_doubt(told: Told) -> None:
+    assert judged(told[MADE_ANYWHERE]) == {"n": (1, [], [])}
 
 
-def test_a_resource_that_no_node_has_may_be_one_that_the_scheduler_ignores(database: Database) -> None:
-    store(database, card(), *node("n"))
-    assert judged(database)["n"] == (None, [], ["whether the scheduler heeds example.com/card, which no node has"])
+HELD_BACK = [waiting(schedulingGates=[{"name": "example.com/quota"}]), *node("n")]
+GATED, LET_GO = case(*HELD_BACK), case(*HELD_BACK, waiting()._replace(ts=LATER))
 
 
-def test_that_the_scheduler_heeds_a_resource_is_known_by_its_own_words(database: Database) -> None:
-    words = {"Insufficient example.com/card": 1}
-    store(database, card(), *node("n"), row(SchedulingFailure, namespace="ns", pod="p", uid="u-p", reasons=words))
-    assert judged(database)["n"] == (0, ["Insufficient example.com/card"], [])
-    (told,) = dicts(database, "SELECT scheduler_reasons, scheduled_at FROM pending_fit")
-    assert told == {"scheduler_reasons": words, "scheduled_at": T0}
+def test_a_gated_pod_fits_nowhere_until_its_gates_are_removed(told: Told) -> None:
+    assert judged(told[GATED])["n"][:2] == (0, ["Scheduling is blocked due to non-empty scheduling gates"])
+    assert judged(told[LET_GO])["n"][0] == 1
 
 
-def test_a_resource_that_another_node_has_is_heeded(database: Database) -> None:
-    store(database, card(), *node("n"), *node("m", allocatable={"pods": 10, "example.com/card": 1}))
-    assert judged(database)["n"] == (0, ["Insufficient example.com/card"], [])
+CARD = waiting(containers=[{"name": "c", "resources": {"limits": {"example.com/card": "1"}}}])
+WORDS = {"Insufficient example.com/card": 1}
+NO_CARD = case(CARD, *node("n"))
+REFUSED = case(CARD, *node("n"), row(SchedulingFailure, namespace="ns", pod="p", uid="u-p", reasons=WORDS))
+ANOTHERS = case(CARD, *node("n"), *node("m", allocatable={"pods": 10, "example.com/card": 1}))
 
 
-def test_without_a_word_of_the_scheduler_there_are_no_reasons_of_it(database: Database) -> None:
-    store(database, waiting(), *node("n"))
-    (told,) = dicts(database, "SELECT scheduler_reasons, scheduled_at FROM pending_fit")
-    assert told == {"scheduler_reasons": {}, "scheduled_at": None}
+def test_a_resource_that_no_node_has_may_be_one_that_the_scheduler_ignores(told: Told) -> None:
+    unsure = "whether the scheduler heeds example.com/card, which no node has"
+    assert judged(told[NO_CARD]) == {"n": (None, [], [unsure])}
 
 
-def test_the_overhead_of_a_runtime_class_is_asked_for_too(database: Database) -> None:
-    containers = [{"name": "c", "resources": {"requests": {"cpu": "15"}}}]
-    store(database, waiting(containers=containers, overhead={"cpu": "2"}, runtimeClassName="kata"), *node("n"))
-    assert judged(database)["n"] == (0, ["Insufficient cpu"], [])
+def test_that_the_scheduler_heeds_a_resource_is_known_by_its_own_words(told: Told) -> None:
+    assert judged(told[REFUSED]) == {"n": (0, ["Insufficient example.com/card"], [])}
+    (only,) = told[REFUSED]
+    assert (only["scheduler_reasons"], only["scheduled_at"]) == (WORDS, T0)
+
+
+def test_a_resource_that_another_node_has_is_heeded(told: Told) -> None:
+    assert judged(told[ANOTHERS])["n"] == (0, ["Insufficient example.com/card"], [])
+
+
+SILENT = case(waiting(), *node("n"))
+
+
+def test_without_a_word_of_the_scheduler_there_are_no_reasons_of_it(told: Told) -> None:
+    (only,) = told[SILENT]
+    assert (only["scheduler_reasons"], only["scheduled_at"]) == ({}, None)
+
+
+WITH_OVERHEAD = case(
+    waiting(
+        containers=[{"name": "c", "resources": {"requests": {"cpu": "15"}}}],
+        overhead={"cpu": "2"},
+        runtimeClassName="kata",
+    ),
+    *node("n"),
+)
+
+
+def test_the_overhead_of_a_runtime_class_is_asked_for_too(told: Told) -> None:
+    assert judged(told[WITH_OVERHEAD])["n"] == (0, ["Insufficient cpu"], [])
 
 
 # What the tables know.
@@ -621,13 +690,19 @@ def test_of_several_clusters_one_has_to_be_named(database: Database) -> None:
         read(database, cluster="c", node="m")
 
 
+READY = [
+    ([*node("n", ready=ready), pending("p", 1)], fits, verdict)
+    for ready, fits, verdict in ((True, 1, "fits"), (False, None, "refused_by_scheduler"), (None, None, "unknown"))
+]
+
+
 @pytest.mark.parametrize(
-    ("ready", "fits", "verdict"), [(True, 1, "fits"), (False, None, "refused_by_scheduler"), (None, None, "unknown")]
+    ("rows", "cluster", "fits", "verdict"), [(rows, case(*rows), fits, verdict) for rows, fits, verdict in READY]
 )
 def test_only_a_node_that_is_known_to_be_ready_is_offered(
-    database: Database, ready: bool | None, fits: int | None, verdict: str
+    rows: list[Row], cluster: str, fits: int | None, verdict: str, told: Told, database: Database
 ) -> None:
-    store(database, *node("n", ready=ready), pending("p", 1))
-    assert [row["fits"] for row in dicts(database, "SELECT fits FROM pending_fit")] == [fits]
+    assert [one["fits"] for one in told[cluster]] == [fits]
+    store(database, *rows)
     found = answer(question("1", "0", [], exclusive=False), read(database).candidates, {}, 30)
     assert found.nodes[0].verdict == verdict

@@ -1,17 +1,20 @@
 """The views `scheduled_now` and `pending_volumes`: on rows reasoned by hand, and against the rules."""
 
 import itertools
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from components.cases import Cases, Told
+from components.database import EmptyDatabase
 from components.rows import T0, dicts, store
-from fakes.pending import judged, listed, node, seen
+from fakes.pending import listed, node, room, seen
 from fakes.places import neighbour
 from fakes.storage import RESOURCES, rows, storages
+from profiles import drawn
 from sql.database.open import Database
 from sql.questions.fit import read_known
 from streams.fold.findings import Row
@@ -22,12 +25,12 @@ from streams.rules.scheduling.volume_needs import needs_of
 from streams.rules.scheduling.volumes import volume_reasons
 
 NUMBERS = itertools.count()
-"""Of clusters: hypothesis gives the same example again."""
+"""Of clusters."""
 DATA = "where volume data can be attached"
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
 
 
-def drawn(asked: dict[str, Any], complete: list[str], minor: int) -> tuple[str, list[Row]]:
+def made_of(asked: dict[str, Any], complete: list[str], minor: int) -> tuple[str, list[Row]]:
     """Of a cluster of its own."""
     cluster = f"c-{next(NUMBERS)}"
     pods = [seen(each, cluster) for each in [*asked["pods"], asked["pod"]]]
@@ -39,13 +42,10 @@ def drawn(asked: dict[str, Any], complete: list[str], minor: int) -> tuple[str, 
 complete = st.lists(st.sampled_from(RESOURCES), unique=True) | st.just([*RESOURCES])
 
 
-@settings(max_examples=4, suppress_health_check=list(HealthCheck), deadline=None, database=None)
-@given(clusters=st.lists(st.tuples(storages(), complete, st.sampled_from([30, 32, 36])), min_size=20, max_size=20))
-def test_the_view_agrees_with_the_rules(
-    clusters: list[tuple[dict[str, Any], list[str], int]], database: Database
-) -> None:
+def test_the_view_agrees_with_the_rules(database: Database) -> None:
+    clusters = drawn(st.tuples(storages(), complete, st.sampled_from([30, 32, 36])), 60, night=500)
     # That the rules are the scheduler's is tested in tests/oracle/test_volumes.py.
-    made = [(asked, *drawn(asked, complete, minor)) for asked, complete, minor in clusters]
+    made = [(asked, *made_of(asked, complete, minor)) for asked, complete, minor in clusters]
     store(database, *(each for _, _, rows in made for each in rows))
     told = {
         (one["cluster"], one["node"]): one
@@ -90,31 +90,61 @@ def volume_in(zone: str, name: str = "v0") -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": spec, "status": {"phase": "Bound"}}
 
 
-def test_a_bound_claim_lets_its_pod_go_where_its_volume_is(database: Database) -> None:
-    there = objects(persistentvolumeclaims=[bound_claim()], persistentvolumes=[volume_in("a")])
-    store(database, seen(waiting(CLAIMED)), node("n0", zone="a"), node("n1", zone="b"), *rows(there))
-    store(database, listed("csinodes"), listed("volumeattachments"))
+CASES = Cases()
+
+
+@pytest.fixture(scope="module")
+def told(empty_database: EmptyDatabase) -> Told:
+    return CASES.told(empty_database, "SELECT * FROM pending_fit ORDER BY cluster, node")
+
+
+def judged(told: Sequence[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    return {one["node"]: (one["fits"], one["reasons"], one["unknowns"]) for one in told}
+
+
+def asking(*nodes: Row, **there: list[dict[str, Any]]) -> list[Row]:
+    """A pod with a bound claim, nodes with room for more pods, and objects."""
+    given = {"persistentvolumeclaims": [bound_claim()], "persistentvolumes": [volume_in("a")]} | there
+    return [seen(waiting(CLAIMED)), *nodes, *room("n0", "n1"), *rows(objects(**given))]
+
+
+ATTACHED = [listed("csinodes"), listed("volumeattachments")]
+BOUND_CLAIM = CASES.add(*asking(node("n0", zone="a"), node("n1", zone="b")), *ATTACHED)
+
+
+def test_a_bound_claim_lets_its_pod_go_where_its_volume_is(told: Told) -> None:
     elsewhere = "node(s) didn't match PersistentVolume's node affinity"
-    assert judged(database) == {"n0": (1, [], []), "n1": (0, [elsewhere], [])}
+    assert judged(told[BOUND_CLAIM]) == {"n0": (1, [], []), "n1": (0, [elsewhere], [])}
 
 
-@pytest.mark.parametrize("away", ["persistentvolumeclaims", "persistentvolumes"])
+def without(resource: str) -> list[Row]:
+    return [*asking(node("n0", zone="a"), **{resource: []}), *ATTACHED]
+
+
+@pytest.mark.parametrize(
+    ("unlisted", "listed", "reason"),
+    [
+        (CASES.add(*without(away)), CASES.add(*without(away), listed(away)), f"{kind} not found")
+        for away, kind in (
+            ("persistentvolumeclaims", 'persistentvolumeclaim "a"'),
+            ("persistentvolumes", 'persistentvolume "v0"'),
+        )
+    ],
+)
 def test_without_the_evidence_it_is_unknown_and_with_a_complete_list_it_is_not_there(
-    away: str, database: Database
+    unlisted: str, listed: str, reason: str, told: Told
 ) -> None:
-    there = objects(persistentvolumeclaims=[bound_claim()], persistentvolumes=[volume_in("a")]) | {away: []}
-    store(database, seen(waiting(CLAIMED)), node("n0", zone="a"), *rows(there))
-    store(database, listed("csinodes"), listed("volumeattachments"))
-    assert judged(database) == {"n0": (None, [], [DATA])}
-    store(database, listed(away))
-    gone = {"persistentvolumeclaims": 'persistentvolumeclaim "a" not found'}
-    assert judged(database) == {"n0": (0, [gone.get(away, 'persistentvolume "v0" not found')], [])}
+    assert judged(told[unlisted]) == {"n0": (None, [], [DATA])}
+    assert judged(told[listed]) == {"n0": (0, [reason], [])}
 
 
-def test_a_limit_that_is_not_known_makes_it_unknown(database: Database) -> None:
-    there = objects(persistentvolumeclaims=[bound_claim()], persistentvolumes=[volume_in("a")])
-    store(database, seen(waiting(CLAIMED)), node("n0", zone="a"), *rows(there))
-    assert judged(database)["n0"] == (None, [], ["how many volumes of disk.example.com the node has attached"])
+NO_LIMIT = CASES.add(*asking(node("n0", zone="a")))
+
+
+def test_a_limit_that_is_not_known_makes_it_unknown(told: Told) -> None:
+    assert judged(told[NO_LIMIT]) == {
+        "n0": (None, [], ["how many volumes of disk.example.com the node has attached"])
+    }
 
 
 def test_what_a_complete_list_lacks_is_gone_in_its_part_alone(database: Database) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from generate.view_columns import parsed
 from sql.database.open import Database
-from sql.schema.view_comments import parsed
 
 
 def test_every_column_of_a_view_says_what_it_means(database: Database) -> None:

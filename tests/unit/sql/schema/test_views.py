@@ -202,7 +202,7 @@ def _bound(one: RankedPod, node: str) -> PodBinding:
 
 
 def test_every_signal_of_the_rule_is_in_the_view() -> None:
-    from sql.schema.migrate import VIEWS  # noqa: PLC0415 - this test alone reads the text
+    from sql.schema.views import VIEWS  # noqa: PLC0415 - this test alone reads the text
 
     text = (VIEWS / "eviction_order.sql").read_text("utf-8")
     assert [signal for signal in signals.SIGNALS if f"'{signal}'" not in text] == []

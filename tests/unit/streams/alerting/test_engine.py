@@ -1,6 +1,7 @@
 """What the engine does for every alert: hold times, repeating, resolving, identity, and its state."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.errors import BadRecord
 from components.alert_log import AlertLog, at, changed, image_gc, signal, skew
 from components.rows import row
 from ingest.model.records import ForgetRecord, HeardRecord
@@ -314,3 +316,19 @@ def test_what_fires_on_the_log_of_a_node_that_is_forgotten_is_resolved_and_withd
     assert [each.status for each in outputs if isinstance(each, Alert)] == ["resolved"]
     state, outputs = step(state, ForgetRecord(ts=at(60_000), cluster="c", node="n"))
     assert (state, outputs) == (LogState(), [Withdrawal(log.emitted[0].fingerprint)])
+
+
+def test_an_alert_that_fails_on_a_row_is_told_and_the_others_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> Any:
+        raise ZeroDivisionError
+
+    frail = next(each for each in ALERTS if each.name == "EvictionThresholdNear")
+    others = [replace(each, step=fail) if each is frail else each for each in ALERTS]
+    monkeypatch.setattr("streams.alerting.engine.ALERTS", others)
+    node, _ = alert_reducers()
+    rows = (THRESHOLD_MET, image_gc(0, "persistent", "invalid_capacity"))
+    _, outputs = node.step(node.state(), Concluded(at(0), "n", new_minute=True, rows=rows))
+    assert [each.alertname for each in outputs if isinstance(each, Alert)] == ["ImageGCInvalidCapacity"]
+    (failed,) = [each for each in outputs if isinstance(each, BadRecord)]
+    assert failed.error_type == "reducer_failed"
+    assert str(failed).startswith("EvictionThresholdNear failed at test_engine.py:")

@@ -1,5 +1,6 @@
 """Folding the records of a log: order, minutes, and what is rejected."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -125,9 +126,57 @@ def test_a_refusal_among_the_outputs_keeps_the_new_state() -> None:
     assert log.states == {"count": Count(1)}
 
 
-def test_any_other_error_is_not_caught() -> None:
-    def fail(state: Count, _: SourceErrorRecord) -> tuple[Count, Sequence[Output]]:
-        raise ZeroDivisionError(state)
+def test_what_a_reducer_raises_twice_costs_it_the_record_and_not_its_state() -> None:
+    def fail(state: Count, given_: SourceErrorRecord) -> tuple[Count, Sequence[Output]]:
+        if given_.error == "poison":
+            raise ZeroDivisionError(state)
+        return count(state, given_)
 
-    with pytest.raises(ZeroDivisionError):
-        list(Fold([reducer(step=fail)]).step(LogState(), record(0)))
+    log = LogState()
+    fold = Fold([reducer("frail", step=fail), reducer("sound")])
+    fold.step(log, record(0))
+    rejected, passed = fold.step(log, record(1, "poison"))
+    assert isinstance(rejected, Rejected)
+    assert (rejected.reducer, rejected.error.error_type) == ("frail", "reducer_failed")
+    assert isinstance(rejected.error.__cause__, ZeroDivisionError)
+    assert passed == letter("poison 2")
+    assert log.states == {"frail": Count(1), "sound": Count(2)}
+    assert said(fold, log, record(2)) == ["e 2", "e 3"]
+
+
+def test_what_a_reducer_raises_once_costs_nothing() -> None:
+    tried: list[Count] = []
+
+    def fail_once(state: Count, given_: SourceErrorRecord) -> tuple[Count, Sequence[Output]]:
+        tried.append(state)
+        if len(tried) == 1:
+            raise RuntimeError
+        return count(state, given_)
+
+    assert said(Fold([reducer(step=fail_once)]), LogState(), record(0)) == ["e 1"]
+    assert tried == [Count(), Count()]
+
+
+def test_a_state_that_cannot_expire_stays_and_its_log_goes_on() -> None:
+    def fail(_: Count, watermark: datetime) -> tuple[Count, Sequence[Output]]:
+        raise OverflowError(watermark)
+
+    log = LogState()
+    fold = Fold([reducer("frail", expire=fail), reducer("sound")])
+    fold.step(log, record(0))
+    rejected, *passed = fold.step(log, record(60))
+    assert isinstance(rejected, Rejected)
+    assert (rejected.reducer, rejected.error.error_type) == ("frail", "reducer_failed")
+    assert passed == [letter("minute 12:01:00"), letter("e 2"), letter("e 2")]
+    assert log.states == {"frail": Count(2), "sound": Count(2, 1)}
+
+
+@pytest.mark.parametrize("error", [MemoryError, OSError, KeyboardInterrupt, asyncio.CancelledError])
+def test_what_is_no_fault_of_the_record_ends_the_fold(error: type[BaseException]) -> None:
+    def fail(_: Count, __: SourceErrorRecord) -> tuple[Count, Sequence[Output]]:
+        raise error
+
+    log = LogState()
+    with pytest.raises(error):
+        Fold([reducer(step=fail)]).step(log, record(0))
+    assert log.states == {}

@@ -46,9 +46,11 @@ class Count(msgspec.Struct, frozen=True):
 
 
 def step(state: Count, record: SourceErrorRecord) -> tuple[Count, Sequence[Output | BadRecord]]:
-    """Counts; what has the error "bad" makes no sense, and "defect" is one."""
+    """Counts; what has the error "bad" makes no sense, "defect" is one, and for "large" there is no memory."""
     if record.error == "defect":
-        raise ZeroDivisionError
+        raise ZeroDivisionError("of a count")
+    if record.error == "large":
+        raise MemoryError
     if record.error == "over":
         return Count(OVER), ()
     if record.error == "bad":
@@ -234,17 +236,43 @@ async def test_a_flood_of_what_is_no_record_is_sampled_and_told_and_the_log_goes
     assert kafka.seen() == 1
 
 
+async def test_what_a_reducer_fails_on_is_a_dead_letter_and_is_acknowledged_with_what_follows() -> None:
+    stream, kafka = Stream(message(0), message(1, "defect"), message(2)), Kafka()
+    folder = kafka.folder()
+    with structlog.testing.capture_logs() as logs:
+        await _run(Agent(folder, lambda: GENERATION, 0.01, 0.01), stream)
+    assert stream.acked == [0, 1, 2]
+    assert kafka.seen() == 2
+    (letter,) = [Buried.read(headers, value) for topic, _, value, headers in kafka.sent if topic == "x.dead-letters"]
+    assert (letter.cluster, letter.error_type, str(letter.position)) == ("c", "reducer_failed", "x.cluster:0@1")
+    assert letter.reason.endswith("ZeroDivisionError: of a count")
+    assert folder.dead_letters == {("reducer_failed",): 1}
+    assert [(each["at"], each["exc_info"].args) for each in logs if each["log_level"] == "error"] == [
+        ("x.cluster:0@1", ("of a count",))
+    ]
+
+
+async def test_what_fails_on_the_record_of_a_dead_letter_makes_no_other_record_of_one() -> None:
+    failing: list[AnyReducer] = [Reducer("frail", 1, "cluster", (DeadLetterRecord,), Count, step)]
+    kafka = Kafka()
+    publisher: Any = kafka
+    folder = LogFolder(failing, LogStates(failing, kafka.recovered(), "changelog", publisher), publisher, TOPICS)
+    told = encode_record(DeadLetterRecord(ts=T0, cluster="c", error_type="x"))
+    await fold(folder, message(0, value=told))
+    assert [topic for topic, *_ in kafka.sent if topic != "changelog"] == ["x.dead-letters"]
+
+
 async def test_a_record_that_an_operator_skips_is_a_dead_letter() -> None:
     kafka = Kafka()
-    await fold(kafka.folder("x.cluster:0@1"), message(0), message(1, "defect"), message(2))
+    await fold(kafka.folder("x.cluster:0@1"), message(0), message(1, "large"), message(2))
     (letter,) = [Buried.read(headers, value) for topic, _, value, headers in kafka.sent if topic == "x.dead-letters"]
     assert (letter.cluster, letter.error_type, str(letter.position)) == ("c", "skipped", "x.cluster:0@1")
     assert kafka.seen() == 2
 
 
 async def test_the_log_names_the_argument_that_skips_what_a_reducer_fails_on() -> None:
-    with structlog.testing.capture_logs() as logs, pytest.raises(ZeroDivisionError):
-        await fold(Kafka().folder(), message(0), message(1, "defect"))
+    with structlog.testing.capture_logs() as logs, pytest.raises(MemoryError):
+        await fold(Kafka().folder(), message(0), message(1, "large"))
     assert [each["skip"] for each in logs] == ["leadsman work --skip x.cluster:0@1"]
 
 
@@ -348,12 +376,12 @@ async def test_what_is_not_written_before_a_rebalance_is_folded_again_afterwards
 
 
 async def test_of_a_batch_that_fails_nothing_is_acknowledged_and_the_error_is_raised() -> None:
-    stream, kafka = Stream(message(0), message(1, "defect")), Kafka()
+    stream, kafka = Stream(message(0), message(1, "large")), Kafka()
     agent = Agent(kafka.folder(), lambda: GENERATION, 0.01, 0.01)
     await _run(agent, stream)
     assert stream.acked == []
     assert kafka.recovered().get(b"c") is None
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(MemoryError):
         await agent.failing()
 
 

@@ -3,13 +3,11 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from components.rows import T0, dicts, row, store
 from sql.database.open import Database
-from sql.schema.migrate import load_migrations
 from streams.fold.findings import EvictionSignal, NodeFit
 
 numbers = st.integers(0, 1 << 40)
@@ -95,19 +93,3 @@ def test_fit_history_keeps_the_last_and_the_least_free(database: Database) -> No
         {"requested": 20, "used": None, "free_min": 70, "used_max": 5},
         {"requested": 50, "used": 7, "free_min": 50, "used_max": 7},
     ]
-
-
-@pytest.mark.parametrize(("table", "view"), [("eviction_signals", "signal_history"), ("node_fit", "fit_history")])
-def test_filling_a_rollup_from_what_was_there_before_changes_nothing_that_the_feed_saw(
-    database: Database, table: str, view: str
-) -> None:
-    store(database, row(EvictionSignal, node="n", signal="pid.available", available=3))
-    store(database, row(NodeFit, node="n", resource="cpu", requested=3))
-    before = dicts(database, f"SELECT * FROM {view}")
-    (fill,) = [each.sql for each in load_migrations() if each.name.endswith(f"_fill_{table}_5m")]
-    database.command(fill)
-    assert dicts(database, f"SELECT * FROM {view}") == before
-    database.command(f"TRUNCATE TABLE {table}_5m")
-    database.command(fill)
-    assert dicts(database, f"SELECT * FROM {view}") == before
-    assert len(before) == 1

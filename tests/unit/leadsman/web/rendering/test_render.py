@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.database import EmptyDatabase
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.web.reading.scope import Asked, BadScope
 from leadsman.web.rendering.render import json_block
@@ -117,10 +118,11 @@ def report(db: Database, asked: Asked = Asked()) -> str:  # noqa: B008 - it cann
     return write_report(db, asked, T0 + timedelta(days=1))
 
 
-@pytest.fixture
-def hostile(database: Database) -> str:
-    everything(database, HOSTILE)
-    return report(database)
+@pytest.fixture(scope="module")
+def hostile(empty_database: EmptyDatabase) -> str:
+    with empty_database() as database:
+        everything(database, HOSTILE)
+        return report(database)
 
 
 def test_hostile_names_are_text_and_nowhere_markup(hostile: str) -> None:

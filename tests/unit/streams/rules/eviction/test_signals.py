@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from ingest.model.samples import NodeSample
 from streams.rules.eviction.signals import (
@@ -186,3 +187,8 @@ def test_every_signal_is_told_without_the_kubelet_s_spelling() -> None:
     assert len(set(told)) == len(SIGNALS)
     assert [text for text in told if re.search(r"[a-z][A-Z]|\.|fs", text)] == []
     assert measured("of.tomorrow") == "of.tomorrow"
+
+
+def test_a_node_of_no_process_ids_shows_nothing_of_them() -> None:
+    """A share of nothing is none: an alert divided by it."""
+    assert "pid.available" not in observe(replace(RECORDED, pids_max=0, pids_current=1))

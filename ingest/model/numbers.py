@@ -1,0 +1,52 @@
+"""Integers as wide as Kubernetes' own: one that is wider is none of its, and the object that has it is a dead letter.
+
+Whatever is computed from them can be wider again; `storable` makes of it what states and tables hold.
+"""
+
+from typing import Annotated, Any, Final, TypeAlias
+
+import msgspec
+
+INT64_MAX: Final = (1 << 63) - 1
+UINT64_MAX: Final = (1 << 64) - 1
+_INT64_MIN: Final = -(1 << 63)
+Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
+Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=_INT64_MIN, le=INT64_MAX)]
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)]
+"""What a column of 64 bits holds; a kubelet's number beyond it makes no sense."""
+
+
+def int64_of(text: str) -> int:
+    """A number as it was written; raises ValueError for any other text, and beyond 64 bits."""
+    number = int(text)
+    if number != within_int64(number):
+        raise ValueError(f"{text:.40} has more than 64 bits")
+    return number
+
+
+def within_int64(value: int) -> int:
+    """The number, or the one of 64 bits that is nearest to it."""
+    return min(max(value, _INT64_MIN), INT64_MAX)
+
+
+def storable(value: Any) -> Any:
+    """The same with of each number beyond 64 bits the nearest that fits, and of half a surrogate pair a `?`."""
+    found: Any
+    match value:
+        case bool():
+            found = value
+        case int():
+            found = within_int64(value)
+        case str():
+            found = value.encode(errors="replace").decode()
+        case msgspec.Struct():
+            found = type(value)(**{name: storable(getattr(value, name)) for name in value.__struct_fields__})
+        case dict():
+            found = {storable(name): storable(each) for name, each in value.items()}
+        case tuple() if hasattr(value, "_fields"):
+            found = type(value)(*map(storable, value))
+        case list() | tuple() | set() | frozenset():
+            found = type(value)(map(storable, value))
+        case _:
+            found = value
+    return found

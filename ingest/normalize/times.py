@@ -1,0 +1,127 @@
+"""Times of objects that cannot be: whoever may create an Event or writes a status can have any year there.
+
+Such a time is taken as unknown, as if the object lacked it, and the record goes on with what else it has: an Event's
+creation, or else the time of the observation. That of a deletion, whose presence matters, is that of the observation.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from operator import is_
+from types import UnionType
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec.structs import replace
+
+from common.errors import BadRecord
+from ingest.model.records import EventRecord, Record
+
+IMPOSSIBLE_TIME: Final = "impossible_time"
+AHEAD: Final = timedelta(days=2)
+"""A time can be later than it was observed: two clocks can each be wrong by a day."""
+BEHIND: Final = timedelta(days=20 * 366)
+"""No object of a cluster is as old; a machine without a clock has 1970."""
+EVENTS_BEHIND: Final = timedelta(days=366)
+"""An API server keeps Events for an hour, some for weeks; a month of them is a part of a table."""
+_NEVER: Final = datetime(1, 1, 1, tzinfo=UTC)
+"""How Go writes that something has not happened: nothing is wrong then."""
+_NO_CLOCK: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""So do kubelets, and the first day is that of machines that booted without a clock."""
+_KEPT: Final = "deletion_timestamp"
+
+R = TypeVar("R", bound=Record)
+
+
+class _Around(NamedTuple):
+    """An observation, and what is impossible about its times."""
+
+    observed_at: datetime
+    earliest: datetime
+    latest: datetime
+    impossible: list[str]
+
+
+_Visit: TypeAlias = Callable[[Any, _Around], Any]
+"""Gives the same value where nothing changes."""
+
+
+def with_possible_times(record: R) -> tuple[R, BadRecord | None]:
+    """The record without times that are impossible around its observation; and which, where something is wrong."""
+    visit = _visitor(type(record))
+    if visit is None:
+        return record, None
+    ts = record.ts
+    behind = EVENTS_BEHIND if isinstance(record, EventRecord) else BEHIND
+    around = _Around(ts, ts - min(behind, ts - _FIRST), ts + min(AHEAD, _LAST - ts), [])
+    record = visit(record, around)
+    if not around.impossible:
+        return record, None
+    fields = ", ".join(around.impossible[:_TOLD])
+    reason = f"{fields}: impossible of what was observed at {ts.isoformat()}, and taken as unknown"
+    return record, BadRecord(IMPOSSIBLE_TIME, reason)
+
+
+_FIRST: Final = datetime(1, 1, 1, tzinfo=UTC)
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
+_TOLD: Final = 5
+"""Fields in a reason."""
+
+
+@cache
+def _visitor(of: Any) -> _Visit | None:
+    """Of a type; None where it has no times. Everything else of an object is not looked at."""
+    if isinstance(of, type) and issubclass(of, msgspec.Struct):
+        hints = get_type_hints(of)
+        fields = {name: visit for name, visit in ((n, _field(n, hints[n])) for n in _own(of)) if visit is not None}
+        return _of_struct(fields) if fields else None
+    arguments = [each for each in get_args(of) if each is not type(None)]
+    if get_origin(of) in {Union, UnionType}:
+        visits = [visit for visit in map(_visitor, arguments) if visit is not None]
+        return visits[0] if visits else None
+    if get_origin(of) in {list, tuple} and (visit := _visitor(arguments[0])) is not None:
+        return _of_sequence(visit)
+    return None
+
+
+def _own(of: type[msgspec.Struct]) -> Iterator[str]:
+    return (name for name in of.__struct_fields__ if not (issubclass(of, Record) and name == "ts"))
+
+
+def _field(name: str, hint: Any) -> _Visit | None:
+    if datetime in {hint, *get_args(hint)}:
+        return _of_time(name, is_needed=hint is datetime or name == _KEPT)
+    return _visitor(hint)
+
+
+def _of_struct(fields: dict[str, _Visit]) -> _Visit:
+    def visit(value: Any, around: _Around) -> Any:
+        changed: dict[str, Any] = {}
+        for name, inner in fields.items():
+            before = getattr(value, name)
+            if before is not None and (after := inner(before, around)) is not before:
+                changed[name] = after
+        return replace(value, **changed) if changed else value
+
+    return visit
+
+
+def _of_sequence(inner: _Visit) -> _Visit:
+    def visit(value: Any, around: _Around) -> Any:
+        after = [inner(each, around) for each in value]
+        return value if all(map(is_, value, after)) else type(value)(after)
+
+    return visit
+
+
+def _of_time(name: str, *, is_needed: bool) -> _Visit:
+    def visit(value: datetime, around: _Around) -> datetime | None:
+        if value.tzinfo is None:
+            value = value.replace(tzinfo=UTC)
+        if around.earliest <= value <= around.latest:
+            return value if value.tzinfo is UTC else value.astimezone(UTC)
+        if value != _NEVER and not _NO_CLOCK <= value < _NO_CLOCK + timedelta(days=1):
+            around.impossible.append(f"{name} {value.isoformat()}")
+        return around.observed_at if is_needed else None
+
+    return visit

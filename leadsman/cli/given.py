@@ -1,0 +1,69 @@
+"""What a command line names is looked at while it is parsed, so that a mistake costs no work and leaves nothing."""
+
+import stat
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from common.errors import SourceUnusable, WrongUsage
+from common.text import plain
+
+PIPED: Final = Path("-")
+"""Standard input."""
+_TOLD: Final = 5
+
+
+class ReadableFile(click.Path):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path. Raises WrongUsage for a file that cannot be opened, before a command begins to work."""
+        path = Path(str(super().convert(value, param, ctx)))
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            raise WrongUsage(f"{plain(path)}: cannot be read: {plain(error.strerror)}") from None
+        return path
+
+
+def readable_sources(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The paths, if each can be opened and one holds anything. Raises SourceUnusable, before any work."""
+    del ctx, param
+    for path in paths:
+        _openable(path)
+        if path.is_dir():
+            _known(path)
+    if paths and all(path.is_file() and not path.stat().st_size for path in paths):
+        raise SourceUnusable("; ".join(f"{plain(path)}: the file is empty" for path in paths[:_TOLD]))
+    return paths
+
+
+def _known(folder: Path) -> None:
+    """Raises SourceUnusable if no file of that folder is read."""
+    from ingest.files.sniff import folder_files
+
+    folder_files(folder)
+
+
+def _openable(path: Path) -> None:
+    if path == PIPED:
+        return
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode):
+            path.open("rb").close()
+        elif stat.S_ISDIR(mode):
+            next(path.iterdir(), None)
+    except FileNotFoundError:
+        raise SourceUnusable(f"{plain(path)}: there is no such file or folder") from None
+    except OSError as error:
+        raise SourceUnusable(f"{plain(path)}: cannot be opened: {plain(error.strerror)}") from None
+
+
+def existing_database(ctx: click.Context, param: click.Parameter, dsn: str) -> str:
+    """The address. Raises DatabaseError if its folder is not there, before a command begins to work."""
+    from sql.database.dsn import existing
+
+    del param
+    if not ctx.resilient_parsing:
+        existing(dsn)
+    return dsn

@@ -1,0 +1,77 @@
+"""A second folder with the rows of an embedded database, for another process: one folder is open in one at a time.
+
+A part's files never change: they are hard links, which cost no space and outlive a merge. The few others are copied.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from sql.database.errors import DatabaseError
+
+_PREFIX: Final = "asked-"
+_LEFT_OUT: Final = ("status", "tmp", "delete_tmp_", "detached", _PREFIX)
+"""How names begin of what is not rows: the lock, temporary and broken parts, other snapshots."""
+_PART: Final = "checksums.txt"
+_TIMES: Final = 5
+_used: set[Path] = set()
+
+
+@contextmanager
+def snapshot(folder: Path) -> Iterator[Path]:
+    """The folder as it is now, inside of it, until the block ends. This process has the database open.
+
+    Raises DatabaseError where its file system has no hard links or no room.
+    """
+    for left in set(folder.glob(f"{_PREFIX}*")) - _used:  # by a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    try:
+        made = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
+    except OSError as error:
+        raise _failed(folder, error) from None
+    _used.add(made)
+    try:
+        _fill(folder, made / "db")
+        yield made / "db"
+    except OSError as error:
+        raise _failed(folder, error) from None
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+        _used.discard(made)
+
+
+def _failed(folder: Path, error: OSError) -> DatabaseError:
+    return DatabaseError(
+        f"chdb://{folder}: SQL of your own needs a second folder of hard links inside of this one: {error.strerror}. "
+        "Ask a saved question, or put the database on a file system that has them"
+    )
+
+
+def _fill(folder: Path, made: Path) -> None:
+    """Begun again where a part went away meanwhile: merges end parts."""
+    for left in reversed(range(_TIMES)):
+        try:
+            return _copy(folder, made)
+        except FileNotFoundError:
+            shutil.rmtree(made)
+            if not left:
+                raise
+    return None
+
+
+def _copy(folder: Path, made: Path) -> None:
+    made.mkdir(0o700)
+    entries = [entry for entry in os.scandir(folder) if not entry.name.startswith(_LEFT_OUT)]
+    copy = os.link if any(entry.name == _PART for entry in entries) else shutil.copyfile
+    for entry in entries:
+        target = made / entry.name
+        if entry.is_symlink():
+            target.symlink_to(Path(entry.path).readlink())
+        elif entry.is_dir():
+            _copy(Path(entry.path), target)
+        else:
+            copy(entry.path, target)

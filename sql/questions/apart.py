@@ -1,0 +1,163 @@
+"""People's own SQL in a process apart, which can be killed, where others wait for the same database."""
+
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from time import monotonic
+from typing import IO, Final, cast
+
+import msgspec
+
+from sql.database.errors import DatabaseError, QueryCancelled, QueryFailed
+from sql.database.open import Database, Result
+from sql.database.snapshot import snapshot
+from sql.questions.ask import ask, check_reader
+from sql.questions.frames import LENGTH, Answered, Asked, packed
+from sql.questions.limits import MIB, Limits
+
+START_SECONDS: Final = 60.0
+GRACE_SECONDS: Final = 1.0
+"""The engine ends a question by itself at its limit; after that it is killed."""
+LOOK_SECONDS: Final = 0.05
+TIMEOUT: Final = 159
+MEMORY: Final = 241
+"""ClickHouse's numbers."""
+
+
+class Apart:
+    """Asks an embedded database in a child process, begun with the first question; a server limits its users itself.
+
+    The database is open to read here, so a snapshot has all its rows. For one thread at a time.
+    """
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._child: _Child | None = None
+        self._folder = ""
+        self._stack = ExitStack()
+
+    def ask(self, sql: str, given: Mapping[str, str], limits: Limits) -> Result:
+        """As `sql.questions.ask`. Raises DatabaseError; QueryCancelled where the work of the database is stopped."""
+        if not self._db.embedded:
+            return ask(self._db, sql, given, limits)
+        asked = Asked(sql, dict(given), limits)
+        try:
+            answered = self._answered(asked)
+        except _Idle:  # it ended just now
+            answered = self._answered(asked)
+        if answered.problem:
+            raise QueryFailed(answered.problem.replace(f"chdb://{self._folder}", str(self._db)), answered.code)
+        return Result(answered.column_names, answered.column_types, answered.rows)
+
+    def warm(self) -> None:
+        """Begins the process, where there is none, without waiting for it. Raises DatabaseError."""
+        if self._db.embedded:
+            self._begun()
+
+    def close(self) -> None:
+        """Ends the process; a question that it is asked fails."""
+        self._end()
+        self._folder = ""
+        self._stack.close()
+
+    def _answered(self, asked: Asked) -> Answered:
+        child = self._begun()
+        try:
+            return child.answer(asked, self._db)
+        except BaseException:
+            if child.started or child.ended:
+                self._end()
+            raise
+
+    def _begun(self) -> "_Child":
+        if self._child is not None and not self._child.ended:
+            return self._child
+        check_reader(self._db)
+        self._end()
+        if not self._folder:
+            self._folder = str(self._stack.enter_context(snapshot(self._db.folder)))
+        self._child = _Child(self._folder, self._db.name)
+        return self._child
+
+    def _end(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+
+
+class _Child:
+    """`sql.questions.child`."""
+
+    def __init__(self, folder: str, database: str) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
+            [sys.executable, "-I", "-m", "sql.questions.child", folder, database],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            env={},
+            start_new_session=True,  # Ctrl-C is for this process
+        )
+        self._questions = cast("IO[bytes]", self._process.stdin)
+        self._answers = cast("IO[bytes]", self._process.stdout)
+        self.started = False
+
+    @property
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def answer(self, asked: Asked, db: Database) -> Answered:
+        """Raises QueryCancelled where the work of `db` is stopped, QueryFailed, DatabaseError or _Idle."""
+        if not self.started:
+            self._read(db, START_SECONDS, MIB)
+            self.started = True
+        try:
+            self._questions.write(packed(asked))
+            self._questions.flush()
+        except BrokenPipeError:
+            raise self._gone(db) from None
+        return self._read(db, asked.limits.seconds + GRACE_SECONDS, asked.limits.answer_bytes)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._answers.close()
+        with suppress(BrokenPipeError):
+            self._questions.close()
+
+    def _read(self, db: Database, seconds: float, most: int) -> Answered:
+        until = monotonic() + seconds
+        length = int.from_bytes(self._bytes(db, LENGTH, until), "big")
+        if length > most + MIB:
+            raise QueryFailed(f"{db}: the answer is larger than {most // MIB} MiB: ask for less", MEMORY)
+        return msgspec.msgpack.decode(self._bytes(db, length, until), type=Answered)
+
+    def _bytes(self, db: Database, count: int, until: float) -> bytes:
+        found, source = bytearray(), self._answers.fileno()
+        while len(found) < count:
+            if monotonic() > until:
+                raise QueryFailed(f"{db}: the question took too long (TIMEOUT_EXCEEDED): ask for less", TIMEOUT)
+            if select.select([source], [], [], LOOK_SECONDS)[0]:
+                piece = os.read(source, count - len(found))
+                if not piece:
+                    raise self._gone(db)
+                found += piece
+            elif db.stop is not None and db.stop.is_set:
+                raise QueryCancelled(f"{db}: nobody waits for the answer any more")
+        return bytes(found)
+
+    def _gone(self, db: Database) -> DatabaseError:
+        if self._process.wait() == 0:
+            return _Idle()
+        if not self.started:
+            return DatabaseError(f"{db}: the process for SQL of your own did not start; saved questions need none")
+        return QueryFailed(
+            f"{db}: the question took more memory or time than it may (MEMORY_LIMIT_EXCEEDED): ask for less", MEMORY
+        )
+
+
+class _Idle(DatabaseError):
+    """The process had nothing to do for a while, and ended."""

@@ -1,0 +1,116 @@
+"""The process that answers people's own SQL: without environment, with a snapshot of the database and bounded means.
+
+`python -I -m sql.questions.child FOLDER DATABASE` reads questions from standard input, and ends with it or when idle.
+"""
+
+import os
+import resource
+import select
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+from urllib.parse import quote
+
+import msgspec
+
+from sql.database.errors import DatabaseError
+from sql.database.open import Database, Result, connect
+from sql.questions.ask import ask
+from sql.questions.frames import Answered, Asked, packed, read
+from sql.questions.limits import MIB
+
+IDLE_SECONDS: Final = 300.0
+MOST_VALUES: Final = 500_000
+"""Of an answer, those in arrays and maps too: each takes some hundred bytes where it is shown."""
+MEMORY_RATIO: Final = 3
+"""So much the process may take, for what a question may: the engine's answer, and the same as rows."""
+CORES: Final = 4
+_AS_THEY_ARE: Final = (bool, int, float, str, datetime, type(None))
+_TOO_MUCH_MEMORY: Final = 241
+"""ClickHouse's number."""
+
+
+def main(folder: str, database: str) -> None:
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever the engine prints is not an answer
+    with connect(f"chdb://{quote(folder)}?database={quote(database)}", make=False, read_only=True) as engine:
+        db = engine.another()
+        ask(db, "SELECT 1", {})
+        taken = _taken_bytes()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _send(answers, Answered())
+        while select.select([0], [], [], IDLE_SECONDS)[0] and (body := read(sys.stdin.buffer)):
+            asked = msgspec.msgpack.decode(body, type=Asked)
+            _bound(asked, taken)
+            answered = _answer(db, asked)
+            if answered.problem:  # what a failed query leaves would be the answer to the next
+                db.close()
+                db = engine.another()
+            _send(answers, answered)
+
+
+def _answer(db: Database, asked: Asked) -> Answered:
+    try:
+        found = ask(db, asked.sql, asked.given, asked.limits)
+        answered = Answered(found.column_names, found.column_types, list(_plain_rows(found)))
+        if len(packed(answered)) <= asked.limits.answer_bytes:
+            return answered
+        problem = f"the answer is larger than {asked.limits.answer_bytes // MIB} MiB: ask for less"
+        return Answered(problem=problem, code=_TOO_MUCH_MEMORY)
+    except DatabaseError as error:
+        return Answered(problem=str(error), code=getattr(error, "code", None))
+    except MemoryError:
+        return Answered(problem="the answer takes too much memory: ask for less", code=_TOO_MUCH_MEMORY)
+
+
+def _plain_rows(found: Result) -> Iterator[tuple[Any, ...]]:
+    """Values as msgpack has them, a bounded number."""
+    left = MOST_VALUES
+
+    def plain(value: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise DatabaseError(f"the answer has more than {MOST_VALUES:,} values: ask for less")
+        match value:
+            case list() | tuple():
+                return [plain(each) for each in value]
+            case dict():
+                return {str(key): plain(each) for key, each in value.items()}
+            case int() if not -(1 << 63) <= value < 1 << 64:
+                return str(value)
+            case _:
+                return value if isinstance(value, _AS_THEY_ARE) else str(value)
+
+    for row in found.rows:
+        yield tuple(map(plain, row))
+
+
+def _bound(asked: Asked, taken: int) -> None:
+    """One question after the other has its own means."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = int(used.ru_utime + used.ru_stime) + asked.limits.seconds * CORES + 2
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+    if taken:
+        most = taken + MEMORY_RATIO * asked.limits.memory_bytes
+        resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
+
+
+def _taken_bytes() -> int:
+    """By the engine that waits, as RLIMIT_DATA counts it; 0 where that is not known."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+    except OSError:
+        return 0
+
+
+def _send(answers: BinaryIO, answered: Answered) -> None:
+    answers.write(packed(answered))
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,36 @@
+"""What a page's process and the one that answers people's own SQL say to each other: a length, then msgpack."""
+
+from typing import Any, BinaryIO, Final
+
+import msgspec
+
+from sql.questions.limits import Limits
+
+LENGTH: Final = 4
+LONGEST: Final = 64 << 20
+
+
+class Asked(msgspec.Struct, frozen=True, array_like=True):
+    sql: str
+    given: dict[str, str]
+    limits: Limits
+
+
+class Answered(msgspec.Struct, frozen=True, array_like=True):
+    """Rows, or why there are none."""
+
+    column_names: tuple[str, ...] = ()
+    column_types: tuple[str, ...] = ()
+    rows: list[tuple[Any, ...]] = []
+    problem: str = ""
+    code: int | None = None
+
+
+def packed(message: Asked | Answered) -> bytes:
+    body = msgspec.msgpack.encode(message)
+    return len(body).to_bytes(LENGTH, "big") + body
+
+
+def read(stream: BinaryIO) -> bytes:
+    """The next message; empty at the end."""
+    return stream.read(int.from_bytes(stream.read(LENGTH), "big"))

@@ -1,0 +1,209 @@
+"""Which statements of people's own are answered: what these lists do not have is refused.
+
+The engine puts a statement into its own form, `formatQuery`. That text is read here, token by token, and that text is
+what runs. It has no comments, one way to quote, and keywords in capitals, so a token is what the engine takes it for.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+from sql.database.errors import FORBIDDEN, QueryFailed
+from sql.database.open import Database
+
+ALLOWED: Final = Path(__file__).parent / "allowed"
+TABLE_FUNCTIONS: Final = frozenset(
+    {"generate_series", "generateseries", "numbers", "numbers_mt", "primes", "values", "view", "zeros", "zeros_mt"}
+)
+SYSTEM_TABLES: Final = frozenset(
+    {"columns", "data_type_families", "databases", "functions", "numbers", "one", "tables"}
+)
+"""Of the database `system`: they describe the schema and the language."""
+SETTINGS: Final = frozenset(
+    {"final", "join_algorithm", "join_use_nulls", "limit", "max_execution_time", "max_threads", "offset"}
+)
+"""Where nobody else waits for the database; a question within limits has none."""
+COMBINATORS: Final = re.compile(
+    r"(?<=\w)(?:If|Array|Map|SimpleState|State|Merge|ForEach|Distinct|OrDefault|OrNull|Resample|ArgMin|ArgMax|Tuple)\Z"
+)
+STATEMENTS: Final = ("SELECT", "WITH", "(", "SHOW", "DESCRIBE", "EXPLAIN")
+"""How a formatted statement begins that reads."""
+_TOKEN: Final = re.compile(
+    r"(?P<space>[ \t\n]+)"
+    r"|(?P<string>'(?:[^'\\]|\\.|'')*')"
+    r"|(?P<quoted>`(?:[^`\\]|\\.|``)*`)"
+    r"|(?P<parameter>\{[A-Za-z_]\w*:[^{}]+\})"
+    r"|(?P<number>\d+(?:\.\d*)?(?:e[+-]?\d+)?)"
+    r"|(?P<word>[A-Za-z_]\w*)"
+    r"|(?P<comment>--|/\*|//)"
+    r"|(?P<sign>[-+*/%=<>!|&^~?:.,()\[\]])",
+    re.ASCII | re.DOTALL,
+)
+_OTHERS: Final = "SELECT lower(name) FROM system.databases WHERE name != currentDatabase()"
+_LANGUAGE: Final = """
+SELECT (SELECT groupArray(lower(name)) FROM system.functions),
+    (SELECT groupUniqArray(arrayJoin(splitByChar(' ', keyword))) FROM system.keywords)
+"""
+
+
+class Language(NamedTuple):
+    """What the engine takes for more than a name."""
+
+    functions: frozenset[str]
+    """In lower case."""
+    keywords: frozenset[str]
+
+
+class Token(NamedTuple):
+    kind: str
+    text: str
+    """Of a quoted name, without the quotes."""
+
+    @property
+    def is_name(self) -> bool:
+        return self.kind in {"word", "quoted"}
+
+
+_PARENTHESIS: Final = Token("sign", "(")
+_DOT: Final = Token("sign", ".")
+_END: Final = Token("end", "")
+_languages: WeakKeyDictionary[Database, Language] = WeakKeyDictionary()
+
+
+def vetted(db: Database, sql: str, *, bounded: bool) -> str:
+    """The text to run in place of `sql`: the engine's own form of it. Raises QueryFailed for what is not allowed.
+
+    A `bounded` one has no SETTINGS.
+    """
+    formatted = db.query("SELECT formatQuery({sql:String})", {"sql": sql}).rows[0][0]
+    others = frozenset(name for (name,) in db.query(_OTHERS).rows)
+    check(formatted, _language(db), others, frozenset() if bounded else SETTINGS)
+    return str(formatted)
+
+
+def check(formatted: str, language: Language, others: frozenset[str], settings: frozenset[str]) -> None:
+    """Raises QueryFailed, which names what is not allowed, and what to do.
+
+    `others` are the databases that are not asked, in lower case; `settings` are those that may be given.
+    """
+    if not formatted.startswith(STATEMENTS):
+        raise refusal("only questions are answered here: SELECT, SHOW, DESCRIBE and EXPLAIN")
+    tokens = list(_tokens(formatted.replace("SHOW CREATE TABLE", "SHOW TABLE", 1)))
+    for place, token in enumerate(tokens):
+        before, after = _at(tokens, place - 1), _at(tokens, place + 1)
+        if token.kind == "parameter":
+            _check_parameter(token.text)
+        elif token.kind == "word" and token.text in language.keywords and token.text.isupper():
+            _check_keyword(token.text, after)
+            if token.text == "SETTINGS":
+                _check_settings(tokens[place + 1 :], settings)
+        elif token.is_name:
+            _check_function(token.text, before, after, language.functions)
+            if after == _DOT and token.text.lower() in others:
+                _check_table(token.text, _at(tokens, place + 2))
+
+
+@cache
+def functions() -> frozenset[str]:
+    """Those that may be called, in lower case, without the combinators of aggregates."""
+    return frozenset(name.lower() for name in words("functions"))
+
+
+@cache
+def words(name: str) -> frozenset[str]:
+    """A list of `ALLOWED`."""
+    lines = (ALLOWED / f"{name}.txt").read_text("utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+def is_allowed(function: str) -> bool:
+    """Whether it may be called; an aggregate's name may end in combinators."""
+    while function.lower() not in functions():
+        shorter = COMBINATORS.sub("", function)
+        if shorter == function:
+            return function.lower() in TABLE_FUNCTIONS
+        function = shorter
+    return True
+
+
+def refusal(why: str) -> QueryFailed:
+    """What is raised for a statement that is not answered."""
+    return QueryFailed(why, min(FORBIDDEN))
+
+
+def _language(db: Database) -> Language:
+    """Asked once, for listing the functions takes a tenth of a second."""
+    if db not in _languages:
+        _languages[db] = Language(*map(frozenset, db.query(_LANGUAGE).rows[0]))
+    return _languages[db]
+
+
+def _tokens(formatted: str) -> Iterator[Token]:
+    place = 0
+    while place < len(formatted):
+        found = _TOKEN.match(formatted, place)
+        if found is None or found.lastgroup in {None, "comment"}:
+            raise refusal(f"{formatted[place : place + 20]!r} cannot be part of a question")
+        place = found.end()
+        if found.lastgroup == "quoted":
+            yield Token("quoted", found[0][1:-1])
+        elif found.lastgroup != "space":
+            yield Token(str(found.lastgroup), found[0])
+
+
+def _at(tokens: Sequence[Token], place: int) -> Token:
+    return tokens[place] if 0 <= place < len(tokens) else _END
+
+
+def _check_parameter(text: str) -> None:
+    if "identifier" in text.lower():
+        raise refusal(
+            f"{text[:80]} cannot be a parameter: give values as parameters, and write names into the question"
+        )
+
+
+def _check_keyword(word: str, after: Token) -> None:
+    if word == "EXISTS" and after != _PARENTHESIS:
+        raise refusal("EXISTS is allowed before a subquery only: ask SHOW TABLES")
+    if word not in words("keywords") and not (after == _PARENTHESIS and is_allowed(word)):  # as CAST
+        raise refusal(
+            f"{word} is not allowed in a question. Leave it out; a name that is written so has to be in lower case"
+        )
+
+
+def _check_function(name: str, before: Token, after: Token, known: frozenset[str]) -> None:
+    """A name alone can call a function too: `APPLY name`, `arrayMap(name, values)`."""
+    if "/" in name:  # the embedded engine takes it for a file, and its answer tells whether there is one
+        raise refusal(f"the name {name[:80]} has a slash: choose another")
+    called = after == _PARENTHESIS or (before == Token("word", "APPLY") and after.text != "-")
+    if (called or (name.lower() in known and _DOT not in {before, after})) and not is_allowed(name):
+        raise refusal(
+            f"the function {name[:80]} is not allowed in a question, which only computes from what is stored. "
+            "Leave it out; a column or an alias needs another name. What is allowed: docs/sql.md"
+        )
+
+
+def _check_table(database: str, table: Token) -> None:
+    if database != "system" or not table.is_name or table.text not in SYSTEM_TABLES:
+        raise refusal(
+            f"{database[:80]}.{table.text[:80]} is not a table of this database. Beside those, a question may read "
+            f"{', '.join(f'system.{each}' for each in sorted(SYSTEM_TABLES))}"
+        )
+
+
+def _check_settings(tokens: Sequence[Token], allowed: frozenset[str]) -> None:
+    if not allowed:
+        raise refusal("SETTINGS cannot be given here: a question's limits are fixed")
+    for place in range(0, len(tokens), 4):
+        name, equals, value, comma = (_at(tokens, place + nth) for nth in range(4))
+        if not name.is_name or name.text not in allowed:
+            raise refusal(
+                f"the setting {name.text[:80]} is not allowed in a question. Allowed are {', '.join(sorted(allowed))}"
+            )
+        if equals.text != "=" or value.kind not in {"number", "string", "word"}:
+            raise refusal(f"the setting {name.text} must be a number or a text")
+        if comma != Token("sign", ","):
+            return

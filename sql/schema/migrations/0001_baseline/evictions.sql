@@ -1,0 +1,31 @@
+CREATE TABLE IF NOT EXISTS evictions
+(
+    cluster LowCardinality(String) COMMENT 'Name of the cluster',
+    ts DateTime64(6, 'UTC') COMMENT 'When the first witness saw it' CODEC(Delta, ZSTD(1)),
+    node LowCardinality(String) COMMENT 'Name of the node',
+    namespace LowCardinality(String) COMMENT 'Namespace',
+    pod String COMMENT 'Name of the pod',
+    uid String COMMENT 'UID of the pod',
+    cause LowCardinality(String) COMMENT 'pressure, admission (rejected at the door) or limit (its own limit)',
+    resource LowCardinality(String) COMMENT 'Resource that was low: memory, ephemeral-storage, inodes or pids; at admission the condition',
+    signal LowCardinality(String) COMMENT 'Eviction signal; empty where no witness or sample tells it',
+    threshold Nullable(Int64) COMMENT 'Threshold in the message, in base units' CODEC(T64, LZ4),
+    available Nullable(Int64) COMMENT 'Available in the message, in base units' CODEC(T64, LZ4),
+    predicted_rank Nullable(Int64) COMMENT 'Rank that the eviction order gave it at the last sample before; 1 is first' CODEC(T64, LZ4),
+    predicted_at Nullable(DateTime64(6, 'UTC')) COMMENT 'The sample that the rank was predicted from' CODEC(Delta, ZSTD(1)),
+    ranked_pods Nullable(Int64) COMMENT 'How many pods were ranked then' CODEC(T64, LZ4),
+    tied_pods Nullable(Int64) COMMENT 'Pods that the comparison of the kubelet cannot tell apart, this one counted: their ranks may be swapped' CODEC(T64, LZ4),
+    pod_usage Nullable(Int64) COMMENT 'What the ranking compared of the pod at that sample, in base units' CODEC(T64, LZ4),
+    pods_usage_ratio Nullable(Float64) COMMENT 'What all pods used together at that sample, of all that was used: near 0 means that no pod explains the pressure',
+    evidence LowCardinality(String) COMMENT 'event, status or both',
+    message String COMMENT 'Message of the witness',
+    updated_at DateTime64(6, 'UTC') COMMENT 'When the last witness was seen; the version of this row' CODEC(Delta, ZSTD(1)),
+    found_late UInt8 COMMENT '1 where the first witness was seen minutes after the eviction: nobody watched then',
+    landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here',
+    time_known UInt8 DEFAULT 1 COMMENT '1 where a witness has the time; with 0, ts is when the evicted pod was seen'
+)
+ENGINE = ReplacingMergeTree(updated_at)
+PARTITION BY toYYYYMM(ts)
+ORDER BY (cluster, node, uid, cause, ts)
+SETTINGS non_replicated_deduplication_window = 10000
+COMMENT 'Pods that the kubelet evicted or rejected, from all witnesses'

@@ -1,0 +1,38 @@
+CREATE TABLE IF NOT EXISTS pod_bindings
+(
+    cluster LowCardinality(String) COMMENT 'Name of the cluster',
+    ts DateTime64(6, 'UTC') COMMENT 'When it was observed' CODEC(Delta, ZSTD(1)),
+    change LowCardinality(String) COMMENT 'pending, bound, updated, finished or deleted',
+    node LowCardinality(String) COMMENT 'The node it is bound to, or empty while pending',
+    namespace LowCardinality(String) COMMENT 'Namespace',
+    pod String COMMENT 'Name of the pod',
+    uid String COMMENT 'UID of the pod',
+    qos_class LowCardinality(String) COMMENT 'QoS class: Guaranteed, Burstable or BestEffort',
+    priority Int64 COMMENT 'Priority of the pod' CODEC(T64, LZ4),
+    critical UInt8 COMMENT '1 for a static or mirror pod, or a priority of at least 2000000000: never evicted under pressure',
+    cpu_request_millicores Int64 COMMENT 'Effective CPU request in millicores' CODEC(T64, LZ4),
+    cpu_limit_millicores Nullable(Int64) COMMENT 'Effective CPU limit in millicores; null where a container has none' CODEC(T64, LZ4),
+    memory_request_bytes Int64 COMMENT 'Effective memory request in bytes' CODEC(T64, LZ4),
+    memory_limit_bytes Nullable(Int64) COMMENT 'Effective memory limit in bytes; null where a container has none' CODEC(T64, LZ4),
+    ephemeral_request_bytes Int64 COMMENT 'Effective ephemeral-storage request in bytes' CODEC(T64, LZ4),
+    eviction_memory_request_bytes Int64 COMMENT 'Memory request in bytes that the eviction ranking compares with' CODEC(T64, LZ4),
+    eviction_ephemeral_request_bytes Int64 COMMENT 'Ephemeral-storage request in bytes that the eviction ranking compares with' CODEC(T64, LZ4),
+    exclusive_cpus Int64 COMMENT 'CPUs that the static CPU manager would pin for it' CODEC(T64, LZ4),
+    requests Map(String, Int64) COMMENT 'Every effective request by resource, in base units; cpu in millicores',
+    phase LowCardinality(String) COMMENT 'Phase of the pod',
+    reason LowCardinality(String) COMMENT 'Reason in the status of the pod',
+    owner_kind LowCardinality(String) COMMENT 'Kind of the controlling owner',
+    owner_name String COMMENT 'Name of the controlling owner',
+    created_at Nullable(DateTime64(6, 'UTC')) COMMENT 'When the Pod object was created' CODEC(Delta, ZSTD(1)),
+    tolerations Array(String) COMMENT 'Tolerations as key=value:effect, or key:effect for any value; an empty key or effect means every one',
+    local_volumes Array(String) COMMENT 'Names of its volumes that the eviction ranking counts: hostPath, configMap, gitRepo, emptyDir on disk',
+    landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here',
+    labels Map(LowCardinality(String), String) COMMENT 'Its labels',
+    constraints String COMMENT 'What the scheduler heeds of it beside requests and tolerations, as JSON: nodes, ports, affinity, anti_affinity, spread, gates, volumes, claimed (its volumes, their claims, and whether these are made for it), devices (its claims of devices, their objects, and whether these are made for it) and claims (of devices, of which no object is known); empty where there is nothing',
+    terminating UInt8 COMMENT '1 where its deletion was asked for and it has not finished yet'
+)
+ENGINE = ReplacingMergeTree
+PARTITION BY toYYYYMM(ts)
+ORDER BY (cluster, node, ts, namespace, pod, uid, change)
+SETTINGS non_replicated_deduplication_window = 10000
+COMMENT 'What happened to a pod: pending, bound, updated, finished, deleted'

@@ -1,0 +1,28 @@
+CREATE TABLE IF NOT EXISTS pod_ends
+(
+    cluster LowCardinality(String) COMMENT 'Name of the cluster',
+    ts DateTime64(6, 'UTC') COMMENT 'When it ended, by the first witness' CODEC(Delta, ZSTD(1)),
+    node LowCardinality(String) COMMENT 'Name of the node',
+    namespace LowCardinality(String) COMMENT 'Namespace',
+    pod String COMMENT 'Name of the pod',
+    uid String COMMENT 'UID of the pod',
+    container LowCardinality(String) COMMENT 'Container that ended; empty for the pod itself',
+    attempt Int64 COMMENT 'How often the container had been restarted before; 0 for the pod itself',
+    cause LowCardinality(String) COMMENT 'node_pressure, own_limit, admission, api_eviction, scheduler_preemption, kubelet_preemption, taint_manager, node_shutdown, pod_gc, node_lost, deadline, oom_kill, liveness, or deleted where no witness tells why',
+    actor LowCardinality(String) COMMENT 'Who did it, as kubelet, kernel, eviction API, karpenter or the name of the scheduler; empty where no witness tells',
+    reason LowCardinality(String) COMMENT 'Reason of the condition, status, Event or container state',
+    message String COMMENT 'Message of the first witness',
+    witness LowCardinality(String) COMMENT 'event, status or both',
+    exit_code Nullable(Int64) COMMENT 'Exit code of the container, or of one that failed in the pod; null where none is known',
+    restarted UInt8 COMMENT '1 where the container was, or is being, started again',
+    deleted UInt8 COMMENT '1 where the pod is gone since',
+    owner_kind LowCardinality(String) COMMENT 'Kind of the controller that recreates the pod; empty where it has none or only an Event was seen',
+    owner_name String COMMENT 'Name of that controller',
+    updated_at DateTime64(6, 'UTC') COMMENT 'When the last witness was seen; the version of this row' CODEC(Delta, ZSTD(1)),
+    landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
+)
+ENGINE = ReplacingMergeTree(updated_at)
+PARTITION BY toYYYYMM(ts)
+ORDER BY (cluster, node, uid, container, attempt)
+SETTINGS non_replicated_deduplication_window = 10000
+COMMENT 'Who ended each pod, or a container in it, by the first witness'

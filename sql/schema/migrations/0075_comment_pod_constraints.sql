@@ -1,2 +1,0 @@
-ALTER TABLE pod_bindings
-    COMMENT COLUMN constraints 'What the scheduler heeds of it beside requests and tolerations, as JSON: nodes, ports, affinity, anti_affinity, spread, gates, volumes, claimed (its volumes, their claims, and whether these are made for it), devices (its claims of devices, their objects, and whether these are made for it) and claims (of devices, of which no object is known); empty where there is nothing'

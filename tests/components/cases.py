@@ -1,0 +1,37 @@
+"""Cases that were reasoned by hand, each a cluster of its own, which a view answers all in one query.
+
+To plan a query of a large view takes the engine a hundred times as long as to run it over a case.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from components.database import EmptyDatabase
+from components.rows import dicts, store
+from streams.fold.findings import Row
+
+Told: TypeAlias = Mapping[str, Sequence[dict[str, Any]]]
+"""The rows that a query told of each case, by the name of its cluster; none where it told nothing."""
+
+
+class Cases:
+    """The cases of a module. A fixture of the module has what `told` returns."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, list[Row]] = {}
+
+    def add(self, *rows: Row) -> str:
+        """The name of a cluster that holds these rows and nothing else."""
+        cluster = f"case-{len(self._rows)}"
+        self._rows[cluster] = [each._replace(cluster=cluster) for each in rows]  # type: ignore[attr-defined] # each is a NamedTuple
+        return cluster
+
+    def told(self, empty_database: EmptyDatabase, sql: str) -> Told:
+        """What a query says of each case; it has a column `cluster`."""
+        found = defaultdict(list)
+        with empty_database() as database:
+            store(database, *(row for rows in self._rows.values() for row in rows))
+            for each in dicts(database, sql):
+                found[each["cluster"]].append(each)
+        return found

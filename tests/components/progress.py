@@ -1,0 +1,52 @@
+"""Progress of a run in several processes: a line for each group of component tests that ended, with its seconds."""
+
+import time
+from collections import Counter, defaultdict
+
+import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The process that hands out the tests prints; the others have none to hand out."""
+    if config.getoption("dist", "no") == "loadgroup" and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Progress(config))
+
+
+class Progress:
+    """Counts what is left of each group."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._left: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._known = False
+        self._began = time.monotonic()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        if not self._known:
+            self._known = True
+            self._left.update(map(_group, ids))
+            self._say(f"{len(ids)} tests, {len(self._left)} groups")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        group = _group(report.nodeid)
+        self._seconds[group] += report.duration
+        if report.when == "teardown":
+            self._left[group] -= 1
+            if not self._left[group]:
+                self._say(f"{group}: ended, {self._seconds[group]:.0f} s in its tests")
+
+    def _say(self, message: str) -> None:
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            minutes, seconds = divmod(int(time.monotonic() - self._began), 60)
+            reporter.ensure_newline()
+            reporter.write_line(f"{minutes:02}:{seconds:02} {message}")
+
+
+def _group(nodeid: str) -> str:
+    """The name behind the test's; what has none is of the group without components, by its folder."""
+    if "@" in nodeid and nodeid.rfind("@") > nodeid.rfind("]"):
+        return nodeid.rpartition("@")[2]
+    return "/".join(nodeid.split("/")[:3][:-1] if nodeid.count("/") < 3 else nodeid.split("/")[:3])

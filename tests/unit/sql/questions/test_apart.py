@@ -1,0 +1,168 @@
+"""People's own SQL in a process of its own: what it may take, how it ends, and that it answers what was asked."""
+
+import os
+import resource
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from components.rows import row, store
+from sql.database.errors import DatabaseError, QueryCancelled, QueryFailed
+from sql.database.open import Database, connect
+from sql.database.stop import Stop
+from sql.questions.apart import Apart
+from sql.questions.limits import MIB, Limits
+from streams.fold.findings import NodeRow
+
+LIMITS = Limits(rows=1000, seconds=5, memory_bytes=256 * MIB, answer_bytes=16 * MIB)
+UNION = " UNION ALL ".join(["SELECT 1"] * 20)
+HUGE = {
+    "arrays": "SELECT range(1000000)::Array(UInt8) AS a FROM numbers(60)",
+    "empty arrays": "SELECT arrayMap(x -> []::Array(UInt8), range(1000000)) AS a FROM numbers(8)",
+    "blocks of text": f"SELECT repeat('x', 1000000) AS a FROM ({UNION})",
+}
+"""Within every limit that the engine knows, and gigabytes as Python's rows."""
+SLOW = "SELECT count() FROM numbers(1000000000000) WHERE cityHash64(number) = 1"
+
+
+@pytest.fixture(scope="module")
+def folder(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("apart") / "db"
+    shutil.copytree(migrated_folder, folder, symlinks=True)
+    with connect(f"chdb://{folder}") as db:
+        store(db, row(NodeRow, node="n1", ready=True))
+    return folder
+
+
+@pytest.fixture
+def reader(folder: Path) -> Iterator[Database]:
+    with connect(f"chdb://{folder}", make=False, read_only=True) as db:
+        yield db
+
+
+@pytest.fixture
+def apart(reader: Database) -> Iterator[Apart]:
+    made = Apart(reader)
+    yield made
+    made.close()
+    assert not list(reader.folder.glob("asked-*"))
+
+
+def child_of(apart: Apart) -> int:
+    assert apart._child is not None
+    return apart._child._process.pid
+
+
+@pytest.mark.parametrize("what", HUGE)
+def test_an_answer_takes_no_memory_of_the_process_that_others_wait_for(apart: Apart, what: str) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(QueryFailed):
+        apart.ask(HUGE[what], {}, LIMITS)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
+    assert apart.ask("SELECT node, {a:String} FROM nodes", {"a": "b"}, LIMITS).rows == [("n1", "b")]
+
+
+def test_a_question_whose_reader_left_is_killed(reader: Database, apart: Apart) -> None:
+    apart.ask("SELECT 1", {}, LIMITS)
+    killed = child_of(apart)
+    reader.stop = stop = Stop()
+    threading.Timer(0.3, stop.set).start()
+    began = time.monotonic()
+    try:
+        with pytest.raises(QueryCancelled):
+            apart.ask(SLOW, {}, LIMITS._replace(seconds=600))
+    finally:
+        reader.stop = None
+    assert time.monotonic() - began < 5
+    assert not Path(f"/proc/{killed}").exists()
+    assert apart.ask("SELECT 1", {}, LIMITS).rows == [(1,)]
+
+
+def test_what_the_engine_does_not_end_by_itself_is_killed_at_its_limit(apart: Apart) -> None:
+    """Between two blocks alone the engine looks at the clock."""
+    block = "SELECT editDistance(materialize(repeat('a', 60000)), repeat('b', 60000)) FROM numbers(100)"
+    began = time.monotonic()
+    with pytest.raises(QueryFailed, match="too long"):
+        apart.ask(block, {}, LIMITS._replace(seconds=1))
+    assert time.monotonic() - began < 5
+
+
+def test_the_process_has_no_environment_and_writes_no_file(
+    reader: Database, apart: Apart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEADSMAN_DB", "http://user:hunter2@host:8123/")
+    apart.close()
+    apart.ask("SELECT 1", {}, LIMITS)
+    process = Path(f"/proc/{child_of(apart)}")
+    assert b"hunter2" not in (process / "environ").read_bytes()
+    assert not (process / "environ").read_bytes().strip(b"\0")
+    limits = {line[:26].strip(): line[26:].split()[:2] for line in (process / "limits").read_text().splitlines()}
+    assert limits["Max file size"] == ["0", "0"]
+    assert limits["Max core file size"] == ["0", "0"]
+    assert int(limits["Max data size"][0]) < 4 << 30
+    opened = [str(each.readlink()) for each in (process / "fd").iterdir()]
+    assert not [each for each in opened if each.startswith("socket:") or each == str(reader.folder / "status")]
+
+
+def test_the_database_s_own_files_stay_as_they_are(reader: Database, apart: Apart) -> None:
+    def files() -> dict[str, tuple[int, int]]:
+        found = [each for each in (reader.folder / "store").rglob("*") if each.is_file()]
+        return {str(each): (each.stat().st_mtime_ns, each.stat().st_size) for each in found}
+
+    before = files()
+    assert before
+    apart.close()
+    apart.ask("SELECT count() FROM nodes", {}, LIMITS)
+    assert files() == before
+
+
+def test_a_failed_question_is_not_answered_to_the_next(apart: Apart) -> None:
+    """The embedded engine gave what it had made until then as the answer to the query after it."""
+    for statement in (HUGE["blocks of text"], "SELECT 1 UNION ALL SELECT throwIf(1)", SLOW):
+        with pytest.raises(QueryFailed):
+            apart.ask(statement, {}, LIMITS._replace(seconds=1))
+        assert apart.ask("SELECT 'mine'", {}, LIMITS).rows == [("mine",)]
+
+
+def test_values_come_as_they_are(apart: Apart) -> None:
+    sql = """SELECT 1, 1.5, 'x', NULL, true, [1, 2], map('a', [1]), toDateTime64('2026-11-21 04:19:00.5', 3, 'UTC'),
+        toUInt256('100000000000000000000'), toUUID('00000000-0000-0000-0000-000000000001'), toDate('2026-11-21')"""
+    (found,) = apart.ask(sql, {}, LIMITS).rows
+    assert found[:7] == (1, 1.5, "x", None, True, [1, 2], {"a": [1]})
+    assert found[7].isoformat() == "2026-11-21T04:19:00.500000+00:00"
+    assert found[8:] == ("100000000000000000000", "00000000-0000-0000-0000-000000000001", "2026-11-21")
+
+
+def test_no_rows_have_their_columns(apart: Apart) -> None:
+    assert apart.ask("SELECT node, ready FROM nodes WHERE 0", {}, LIMITS).column_names == ("node", "ready")
+
+
+def test_what_a_killed_process_left_is_removed(reader: Database, apart: Apart) -> None:
+    left = reader.folder / "asked-left"
+    (left / "db").mkdir(parents=True)
+    apart.close()
+    apart.ask("SELECT 1", {}, LIMITS)
+    assert [each.name for each in reader.folder.glob("asked-*")] != ["asked-left"]
+    assert not left.exists()
+
+
+def test_a_process_that_dies_while_it_waits_is_begun_again(apart: Apart) -> None:
+    apart.ask("SELECT 1", {}, LIMITS)
+    os.kill(child_of(apart), signal.SIGKILL)
+    assert apart._child is not None
+    apart._child._process.wait(20)
+    assert apart.ask("SELECT 1", {}, LIMITS).rows == [(1,)]
+
+
+def test_a_folder_that_takes_no_second_one_says_what_to_do(reader: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    with pytest.raises(DatabaseError, match="hard links inside of this one: Operation not permitted"):
+        Apart(reader).ask("SELECT 1", {}, LIMITS)
