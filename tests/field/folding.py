@@ -66,7 +66,7 @@ class Stored:
 
 @cache
 def natural_key(table: str) -> tuple[str, ...]:
-    for file in MIGRATIONS.glob("*.sql"):
+    for file in MIGRATIONS.rglob("*.sql"):
         text = file.read_text()
         if re.match(rf"CREATE TABLE IF NOT EXISTS {table}\n", text) and (
             found := re.search(r"^ORDER BY \(?(.*?)\)?$", text, re.MULTILINE)
