@@ -12,6 +12,8 @@ from common.text import plain
 from ingest.files.compression import Compression, packer
 from ingest.files.envelope import ERROR_TYPES, decode_line, encode_line, unreadable
 from ingest.files.lines import LINE_LIMIT_BYTES, DamagedError, SourceError, SourceFile
+from ingest.files.sniff import head_of
+from ingest.files.unread import unread
 from ingest.model.observation import Observation, Observed, Position, Unreadable
 
 __all__ = ["ERROR_TYPES", "CaptureWriter", "Compression", "SourceError", "read_capture"]
@@ -114,6 +116,8 @@ def _no_capture(path: Path, held: list[Unreadable]) -> SourceError:
     first = held[0]
     if first.raw[257:262] == b"ustar":
         return SourceError(f"{plain(path)}: this is a tar archive that holds nothing known")
+    if path.is_file() and (known := unread(path, head_of(path))).is_evidence:
+        return SourceError(f"{plain(path)}: {plain(known.what)}")
     return SourceError(
         f"{plain(path)}: nothing in it is an observation, a capture is JSON Lines;"
         f" line {first.position.place}: {first.reason}"

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from common.text import plain
 from ingest.files.envelope import ErrorType, explain
 from ingest.files.newest import newest_time
 
@@ -44,9 +45,27 @@ DECODE_ERRORS: Final = (RecursionError, UnicodeDecodeError, msgspec.DecodeError)
 """What msgspec raises for bytes that are no JSON of the wanted type."""
 
 _ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class _Row(msgspec.Struct, frozen=True):
+    object: msgspec.Raw = msgspec.Raw()
+
+
+_ROWS: Final = msgspec.json.Decoder(list[_Row])
 _STRING: Final = msgspec.json.Decoder(str)
 _ITEMS_START: Final = re.compile(r'"items"\s*:\s*\[')
 _LIST_KIND: Final = re.compile(r'"kind"\s*:\s*"(\w+)List"')
+NEWLINE: Final = b"\n"
+_LOGS: Final = re.compile(
+    rb"^==== START logs for container [^\n]*\n.*?(?:^==== END logs for container [^\n]*\n?|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+"""What `kubectl cluster-info dump` prints between its lists."""
+_WARNINGS: Final = re.compile(rb"^Warning: [^\n]*$", re.MULTILINE)
+_ERRORS: Final = re.compile(
+    rb"^(?:Error from server|error: |The connection to the server|Unable to connect to the server)[^\n]*$",
+    re.MULTILINE,
+)
 _BETWEEN: Final = re.compile(r"[\s,]*")
 
 
@@ -76,12 +95,34 @@ def json_parts(data: bytes, kind: str = "") -> Iterator[Part]:
         FIELDS.decode(data)
         documents = [data]
     except DECODE_ERRORS:
-        documents = re.split(rb"\n(?=\{)", data)
+        documents = re.split(rb"\n(?=\{)", _LOGS.sub(_blank, data.replace(b"\r\n", b"\n")))
     line = 1
     for document in documents:
-        if document.strip():
-            yield from document_parts("" if len(documents) == 1 else f"line {line}", document)
-        line += document.count(b"\n") + 1
+        text, said = _without_lines_of_kubectl(document)
+        if text.strip():
+            yield from document_parts("" if len(documents) == 1 else f"line {line}", text)
+        if said:
+            yield Bad(
+                f"line {line + text.count(NEWLINE)}",
+                said,
+                "not_json",
+                f"kubectl reported: {plain(said.decode(errors='replace'))}",
+            )
+        line += document.count(NEWLINE) + 1
+
+
+def _blank(log: re.Match[bytes]) -> bytes:
+    """What a container printed, as so many empty lines."""
+    return NEWLINE * log[0].count(NEWLINE)
+
+
+def _without_lines_of_kubectl(document: bytes) -> tuple[bytes, bytes]:
+    """A document without what kubectl printed before and behind it, and the errors in that."""
+    text = (
+        _WARNINGS.sub(b"", document) if b"\nWarning: " in document or document.startswith(b"Warning: ") else document
+    )
+    errors = [found[0].strip() for found in _ERRORS.finditer(text)] if b"rror" in text else []
+    return (_ERRORS.sub(b"", text), b"; ".join(errors)) if errors else (text, b"")
 
 
 def _array_parts(data: bytes, kind: str) -> Iterator[Part]:
@@ -105,6 +146,9 @@ def document_parts(place: str, document: bytes) -> Iterator[Part]:
         yield from _broken_document(place, document, error)
         return
     if "items" not in fields:
+        if "rows" in fields and text_of(fields, "kind") == "Table":
+            yield from _rows_parts(place, document, fields)
+            return
         kind, api_version = text_of(fields, "kind"), text_of(fields, "apiVersion")
         yield Found(place or "1", document, fields, kind, api_version, newest_time(document))
         return
@@ -117,6 +161,23 @@ def document_parts(place: str, document: bytes) -> Iterator[Part]:
         return
     for index, item in enumerate(items):
         yield item_part(head, index, bytes(item))
+
+
+def _rows_parts(place: str, document: bytes, fields: Fields) -> Iterator[Part]:
+    """Yield the objects in the rows of a Table that has them (`includeObject=Object`), else the Table itself."""
+    newest = newest_time(document)
+    try:
+        objects = [row.object for row in _ROWS.decode(fields["rows"])]
+        whole = [(raw, FIELDS.decode(raw)) for raw in objects if bytes(raw)]
+    except DECODE_ERRORS:
+        whole = []
+    found = [
+        Found(f"{place} rows".lstrip(), bytes(raw), each, text_of(each, "kind"), text_of(each, "apiVersion"), newest)
+        for raw, each in whole
+    ]
+    if all(each.kind == "PartialObjectMetadata" for each in found):
+        found = [Found(place or "1", document, fields, "Table", text_of(fields, "apiVersion"), newest)]
+    yield from found
 
 
 def list_head(place: str, fields: Fields, newest: datetime | None) -> ListHead:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -12,17 +11,20 @@ import msgspec
 from common.text import plain
 from ingest.files.documents import Bad, Found, Part, json_parts
 from ingest.files.envelope import unreadable
+from ingest.files.history import Fact, history
 from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile
-from ingest.files.newest import newest_time
 from ingest.files.recognize import Thing, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind
+from ingest.files.unread import of_kind, unread
 from ingest.files.yaml_documents import yaml_parts
-from ingest.model.observation import Observation, Observed, Position, Unreadable
-from ingest.resources.scheduler_cache import about_the_cache
+from ingest.model.observation import Observed, Position, Unreadable
+from ingest.resources.nodes import NODES
+from ingest.resources.scheduler_cache import about_the_cache, is_about_a_cache
 from ingest.resources.table import TABLE
 
 DUMP_LIMIT_BYTES: Final = 512 * 1024 * 1024
 """A file of a dump is read whole; a capture is not."""
+_KUBELETS_METRICS: Final = b"kubelet_"
 
 
 class Snapshot(NamedTuple):
@@ -36,114 +38,151 @@ class Snapshot(NamedTuple):
     skipped: Counter[str]
     """Counts what the dump holds beyond the resources of a capture, by kind."""
     refused: list[SourceError]
-    """Gets what keeps a file of a folder from being read; the others are."""
+    """Gets what keeps a file from being read; the others are."""
 
 
-def read_dump(files: Sequence[Path], root: Path, meter: Meter, snapshot: Snapshot) -> Iterator[Observed | Unreadable]:
-    """Yield what the files of one dump hold; `root` is the folder, or the file itself.
+class DumpFile(NamedTuple):
+    path: Path
+    in_folder: bool
+
+
+def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> Iterator[Observed | Unreadable]:
+    """Yield what the files of one dump hold, as the history that it implies (`ingest.files.history`).
 
     Objects of the API are of type `ADDED`, a later version of the same object is `MODIFIED`, and a repeated
-    version is left out.
-
-    `ts` is `snapshot.at`, or the newest time in the objects: for a summary its own, for an object of the API
-    that of the whole folder, or without a folder of its List, never before what stands above it in the file. What has
-    no time (`configz`, a checkpoint) has the folder's, or the time when the file was last modified.
+    version is left out. The dump was read at `snapshot.at`, or at the newest time in all its files, or where they
+    have none when the last of them was modified.
 
     The node of a kubelet's answer is the one it names itself (`stats/summary`); else in a folder that of
-    `node_in_path`, else `snapshot.node`; a file by itself takes `snapshot.node` first. Raises `SourceError` where
-    neither is there, and where a file by itself holds no object at all; what is wrong with a file of a folder is in
-    `snapshot.refused`, and the others are read.
+    `node_in_path`, else `snapshot.node`; a file by itself takes `snapshot.node` first; else the only one of the dump.
+    What is wrong with a file is in `snapshot.refused`, and the others are read.
     """
-    if not root.is_dir():
-        ts = snapshot.at or _modified_at(root)
-        dump = _Dump(meter, snapshot, in_folder=False, ts=ts)
-        yield from _something(dump.read(root), root, snapshot)
-        return
-    dump = _Dump(meter, snapshot, in_folder=True, ts=snapshot.at or _folder_time(files))
-    for path in sorted(files, key=_rank):
+    dump = _Dump(snapshot)
+    for file in sorted(files, key=_rank):
         try:
-            yield from dump.read(path)
+            dump.read(file)
         except SourceError as error:
             snapshot.refused.append(error)
+    read_at = snapshot.at or dump.newest or max(_modified_at(file.path) for file in files)
+    facts = dump.facts()
+    size, done = sum(len(fact.thing.raw) for fact in facts), 0
+    on_disk = sum(file.path.stat().st_size for file in files)
+    for observed in history(facts, read_at, snapshot.cluster):
+        yield observed
+        # what is yielded has been read by whoever takes it: the work is behind, not here
+        done = min(done + len(observed.raw), size)
+        meter.read_bytes += on_disk * done // max(size, 1) - meter.of_dump
+        meter.of_dump = on_disk * done // max(size, 1)
+    meter.read_bytes += on_disk - meter.of_dump
+    yield from dump.unreadable
 
 
 class _Dump:
     """The reading of one dump, file by file."""
 
-    def __init__(self, meter: Meter, snapshot: Snapshot, *, in_folder: bool, ts: datetime) -> None:
-        self._meter = meter
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.newest: datetime | None = None
+        self.unreadable: list[Unreadable] = []
         self._snapshot = snapshot
-        self._in_folder = in_folder
-        self._ts = ts
-        self._versions: dict[tuple[str, ...], str] = {}
+        self._facts: list[tuple[Fact, DumpFile]] = []
+        self._nodes: set[str] = set()
 
-    def read(self, path: Path) -> Iterator[Observed | Unreadable]:
+    def read(self, file: DumpFile) -> None:
+        path, before = file.path, (len(self._facts), len(self.unreadable), self._snapshot.skipped.copy())
+        refused = len(self._snapshot.refused)
         kind = file_kind(path)
-        with SourceFile(path, self._meter) as file:
-            data, damage = _whole(file)
+        with SourceFile(path) as source:
+            data, damage = _whole(source)
         newest: datetime | None = None
-        array_of = kind_in_path(path)
-        if self._in_folder and not array_of and data.lstrip().startswith(b"["):
-            return  # as the errors of who packed a support bundle
-        for part in _parts(kind, data, array_of):
+        for part in _parts(kind, data, file):
             position = Position(str(path), part.place)
             if isinstance(part, Bad):
-                yield unreadable(part.error_type, part.reason, part.raw, position)
+                self.unreadable.append(unreadable(part.error_type, part.reason, part.raw, position))
                 continue
-            thing = self._thing(part)
+            thing = self._thing(part, path)
             if thing is None:
                 continue
             newest = max(filter(None, (newest, part.newest)), default=None)
-            yield self._observed(thing, newest, position, path)
+            if thing.resource == NODES.name:
+                self._nodes.add(thing.identity[2] if thing.identity else "")
+            self._facts.append((Fact(thing, thing.node, newest, position), file))
+        self.newest = max(filter(None, (self.newest, newest)), default=None)
         if damage is not None:
-            place = Position(str(path), "end")
-            yield unreadable(damage.error_type, str(damage), b"", place)
+            self.unreadable.append(unreadable(damage.error_type, str(damage), b"", Position(str(path), "end")))
+        if not file.in_folder and len(self._facts) == before[0] and len(self._snapshot.refused) == refused:
+            self._refuse_empty(path, before[1], before[2])
 
-    def _thing(self, found: Found) -> Thing | None:
+    def facts(self) -> list[Fact]:
+        """All of them, each with the node that it is of."""
+        found: list[Fact] = []
+        for fact, file in self._facts:
+            if fact.thing.source in {"list", "watch"}:
+                found.append(fact)
+            elif node := self._node(fact.thing, file):
+                found.append(fact._replace(node=node))
+        return found
+
+    def _thing(self, found: Found, path: Path) -> Thing | None:
         thing = recognize(found)
         if thing is None:
-            self._snapshot.skipped[found.kind or "unknown"] += 1
-            return None
-        if not thing.identity:
-            return thing
-        known = self._versions.get(thing.identity)
-        self._versions[thing.identity] = thing.version
-        if known is not None and thing.version == known != "":
-            return None
-        return thing._replace(type="MODIFIED") if known is not None and thing.type == "ADDED" else thing
+            if instead := of_kind(found.kind, found.api_version):
+                said = found.fields.get("message", b"") if found.kind == "Status" else b""
+                text = f"{instead}: {bytes(said).decode(errors='replace')}" if said else instead
+                error = SourceError(f"{plain(path)}: {plain(text)}")
+                if str(error) not in map(str, self._snapshot.refused[-1:]):
+                    self._snapshot.refused.append(error)
+            else:
+                self._snapshot.skipped[found.kind or "unknown"] += 1
+        return thing
 
-    def _observed(self, thing: Thing, newest: datetime | None, position: Position, path: Path) -> Observed:
-        own_time = newest if thing.has_own_time or not self._in_folder else None
-        observation = Observation(
-            ts=self._snapshot.at or own_time or self._ts,
-            cluster=self._snapshot.cluster,
-            source=thing.source,
-            resource=thing.resource,
-            type=thing.type,
-            node="" if thing.source in {"list", "watch"} else self._node(thing, path),
-            object=msgspec.Raw(thing.raw),
-        )
-        return Observed(observation, position, thing.raw)
-
-    def _node(self, thing: Thing, path: Path) -> str:
-        named, given = node_in_path(path), self._snapshot.node
-        node = thing.node or (named or given if self._in_folder else given or named)
+    def _node(self, thing: Thing, file: DumpFile) -> str:
+        named, given = node_in_path(file.path), self._snapshot.node
+        only = next(iter(self._nodes)) if len(self._nodes) == 1 else ""
+        node = thing.node or (named or given if file.in_folder else given or named) or only
         if not node:
-            raise SourceError(
-                f"{plain(path)}: the node of this {thing.resource} is unknown; pass --node NAME,"
-                f" or name the file NAME.{thing.resource.replace('/', '-')}.json"
+            self._snapshot.refused.append(
+                SourceError(
+                    f"{plain(file.path)}: the node of this {thing.resource} is unknown; pass --node NAME,"
+                    f" or name the file NAME.{thing.resource.replace('/', '-')}.json"
+                )
             )
         return node
 
+    def _refuse_empty(self, path: Path, unreadable_before: int, skipped_before: Counter[str]) -> None:
+        """Refuse a file given by itself that holds nothing but what cannot be used."""
+        bad = self.unreadable[unreadable_before:]
+        if bad:
+            del self.unreadable[unreadable_before:]
+            first = bad[0]
+            raise SourceError(
+                f"{plain(path)}: holds no object that can be read; {first.position.place}: {first.reason}"
+            )
+        if other := self._snapshot.skipped - skipped_before:
+            kinds = ", ".join(f"{plain(kind, 80)} ({count})" for kind, count in other.most_common(5))
+            raise SourceError(f"{plain(path)}: holds nothing that Leadsman reads, only {kinds}")
 
-def _parts(kind: FileKind, data: bytes, array_of: str) -> Iterable[Part]:
-    if kind is FileKind.LOG:
-        data = about_the_cache(data)
+
+def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:
     if kind in {FileKind.METRICS, FileKind.LOG}:
+        about_cache = is_about_a_cache(data)
+        if not about_cache and (kind is FileKind.LOG or not _has_kubelets_metrics(data)):
+            raise SourceError(f"{plain(file.path)}: {plain(unread(file.path, data).what)}")
+        data = about_the_cache(data) if kind is FileKind.LOG else data
         text = msgspec.Raw(msgspec.json.encode(data.decode(errors="replace")))
         fields = {"text": text}
         return (Found("1", msgspec.json.encode(fields), fields, "", "", None),)
-    return yaml_parts(data) if kind is FileKind.YAML else json_parts(data, array_of)
+    if kind is FileKind.YAML:
+        return yaml_parts(data)
+    array_of = kind_in_path(file.path)
+    parts = json_parts(data, array_of)
+    if file.in_folder and not array_of and data.lstrip().startswith(b"["):
+        # as the errors of who packed a support bundle
+        return (part for part in parts if isinstance(part, Found) and part.kind)
+    return parts
+
+
+def _has_kubelets_metrics(data: bytes) -> bool:
+    return data.startswith(_KUBELETS_METRICS) or b"\n" + _KUBELETS_METRICS in data
 
 
 def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:
@@ -166,47 +205,11 @@ def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:
     return data.removeprefix(b"\xef\xbb\xbf"), damage
 
 
-def _folder_time(files: Sequence[Path]) -> datetime:
-    times: list[datetime] = []
-    for path in files:
-        newest: datetime | None = None
-        with suppress(SourceError), SourceFile(path) as file:  # it is refused when its turn comes
-            newest = newest_time(_whole(file)[0])
-        if newest is not None:
-            times.append(newest)
-    return max(times, default=None) or max(_modified_at(path) for path in files)
-
-
 def _modified_at(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
 
-def _rank(path: Path) -> tuple[int, Path]:
-    """In the order of the table; the times of one dump are all the same."""
-    name = f"{path.parent.name}/{path.name}"
-    return next((rank for rank, resource in enumerate(TABLE) if resource.is_named(name)), len(TABLE)), path
-
-
-def _something(
-    entries: Iterable[Observed | Unreadable], path: Path, snapshot: Snapshot
-) -> Iterator[Observed | Unreadable]:
-    """Raise `SourceError` where a file given by itself holds nothing but what cannot be used."""
-    held: list[Unreadable] = []
-    some = False
-    before = snapshot.skipped.copy()
-    for entry in entries:
-        if not some and isinstance(entry, Unreadable):
-            held.append(entry)
-            continue
-        some = True
-        yield from held
-        held.clear()
-        yield entry
-    if some:
-        return
-    if held:
-        first = held[0]
-        raise SourceError(f"{plain(path)}: holds no object that can be read; {first.position.place}: {first.reason}")
-    if other := snapshot.skipped - before:
-        kinds = ", ".join(f"{plain(kind, 80)} ({count})" for kind, count in other.most_common(5))
-        raise SourceError(f"{plain(path)}: holds nothing that Leadsman reads, only {kinds}")
+def _rank(file: DumpFile) -> tuple[int, Path]:
+    """In the order of the table, so that what is wrong is told in one order."""
+    name = f"{file.path.parent.name}/{file.path.name}"
+    return next((rank for rank, resource in enumerate(TABLE) if resource.is_named(name)), len(TABLE)), file.path

@@ -51,6 +51,8 @@ class Meter:
     def __init__(self) -> None:
         self.read_bytes = 0
         self.total_bytes = 0
+        self.of_dump = 0
+        """Of a dump, which is read at once and then told one by one: what was told."""
 
 
 class SourceFile:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
+import xxhash
 
 from ingest.files.documents import FIELDS, Found, text_of
 from ingest.model.observation import UNDECODABLE, Change, Origin
@@ -37,6 +38,7 @@ class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
 
 
 _METADATA: Final = msgspec.json.Decoder(_Metadata)
+_ABOUT: Final = frozenset({"involvedObject", "regarding"})
 _WATCH_TYPES: Final[dict[str, Change]] = {"ADDED": "ADDED", "MODIFIED": "MODIFIED", "DELETED": "DELETED"}
 _KINDS: Final = {
     kind: (re.compile(versions), resource.name) for resource in WATCHED for kind, versions in resource.kinds.items()
@@ -51,6 +53,7 @@ def recognize(found: Found) -> Thing | None:
     change = _WATCH_TYPES.get(text_of(found.fields, "type"))
     if change and "object" in found.fields:
         return _watched(found, change)
+    found = _named(found)
     if name := _api_resource(found):
         return _api_object("list", name, "ADDED", found)
     if is_about_a_cache(bytes(found.fields.get("text", b""))):
@@ -64,15 +67,40 @@ def recognize(found: Found) -> Thing | None:
     return None
 
 
+def _named(found: Found) -> Found:
+    """An object by what it is: exporters leave the kind of an Event out, and a kubelet's file has its settings."""
+    if not found.kind and "reason" in found.fields and not _ABOUT.isdisjoint(found.fields):
+        metadata = found.fields.get("metadata") or msgspec.Raw(msgspec.json.encode({"name": _exported_name(found)}))
+        said = found.fields.get("eventMessage")
+        more = {"metadata": metadata} | (
+            {"message": said} if said is not None and "message" not in found.fields else {}
+        )
+        fields = found.fields | more
+        return found._replace(kind="Event", api_version="v1", fields=fields, raw=msgspec.json.encode(fields))
+    if found.kind == "KubeletConfiguration" and found.api_version.startswith("kubelet.config.k8s.io/"):
+        fields = {"kubeletconfig": msgspec.Raw(found.raw)}
+        return found._replace(kind="", fields=fields, raw=msgspec.json.encode(fields))
+    return found
+
+
+def _exported_name(found: Found) -> str:
+    """A name for an Event whose exporter kept none, the same for the same Event."""
+    fields = (
+        found.fields.get(name, msgspec.Raw()) for name in ("involvedObject", "regarding", "reason", "firstTimestamp")
+    )
+    return f"exported-{xxhash.xxh3_64_hexdigest(b''.join(map(bytes, fields)))}"
+
+
 def node_in_path(path: Path) -> str:
-    """The node in the name of a file, `<node>.stats-summary.json`, or a folder, `nodes/<node>/configz.json`.
+    """The node in the name of a file, `<node>.stats-summary.json`, or a folder,
+    `nodes/<node>/configz.json`, and of sonobuoy `hosts/<node>/configz.json`.
 
     Empty where neither has it.
     """
     match = _NODE_IN_NAME.fullmatch(path.name)
     if match is not None and match["node"] != "stats":
         return match["node"]
-    return path.parent.name if path.parent.parent.name == "nodes" else ""
+    return path.parent.name if path.parent.parent.name in {"nodes", "hosts"} else ""
 
 
 def kind_in_path(path: Path) -> str:

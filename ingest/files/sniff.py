@@ -1,13 +1,16 @@
 """What a file is, by its first bytes, and which files of a folder Leadsman reads."""
 
 import re
+from collections import Counter
 from enum import Enum
 from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
 from common.text import plain
 from ingest.files.lines import DamagedError, SourceError, SourceFile
-from ingest.resources.table import OF_NODES, WATCHED
+from ingest.files.unread import is_log_of_container, unread
+from ingest.resources.scheduler_cache import is_about_a_cache
+from ingest.resources.table import WATCHED
 
 
 class FileKind(Enum):
@@ -25,29 +28,37 @@ class Folder(NamedTuple):
     dumps: list[Path]
 
 
-_ENVELOPE: Final = re.compile(
+_LINE: Final = re.compile(
     rb'^\{[ \t]*(?:"(?:ts|cluster|source|resource|type|node)"[ \t]*:[ \t]*"|"object"[ \t]*:)', re.MULTILINE
 )
+_ENVELOPE: Final = (b'"ts"', b'"resource"', b'"source"')
 _WATCH_EVENT: Final = re.compile(rb'\s*\{\s*"type"\s*:\s*"[A-Z]+"\s*,\s*"object"\s*:')
 _JSON: Final = re.compile(rb"\s*(?:\{|\[\s*[\{\]])")
-_YAML: Final = re.compile(rb"(?:---\s*\n|#[^\n]*\n)*(?:apiVersion|kind|items|metadata):")
+_JSON_LATER: Final = re.compile(rb"^(?:\{\s*\"|\[\s*\{)", re.MULTILINE)
+"""Behind lines that kubectl prints first: warnings, and errors of what it could not get."""
+_NOTED: Final = re.compile(rb"(?:(?:Warning|Error|error|[WEI]\d{4} |Flag |I0|W0|E0|Unable|#)[^\n]*\n|\s*\n)+")
+_YAML: Final = re.compile(
+    rb"(?:(?:---|%YAML|#|Warning:)[^\n]*\n|\s*\n)*(?:apiVersion|kind|items|metadata|- apiVersion):"
+)
+_LOG: Final = re.compile(rb"(?:\S+ std(?:out|err) [FP] )?[IWEF][0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ ")
 _METRICS: Final = re.compile(
     rb"# (?:HELP|TYPE) [a-zA-Z_:][\w:]* [^\n]+\n"
     rb"|[a-zA-Z_:][\w:]*(?:\{[^}\n]*\})? (?:[-+]?[0-9][0-9.eE+-]*|[-+]?Inf|NaN)(?: [0-9]+)?\n"
 )
-_MUST_GATHER_YAML: Final = re.compile(
-    rf"(?:^|/)(?:{'|'.join(each.must_gather for each in WATCHED if each.must_gather)})\.yaml$"
+_OF_KUBELET: Final = re.compile(rb"^kubelet_\w+[ {]", re.MULTILINE)
+_WANTED: Final = re.compile(
+    rb"^(?:- |[ ]{0,4})kind: [\"']?(?:%b|KubeletConfiguration|Lease|List|Table|Status)(?:List)?[\"']?\s*$"
+    % "|".join(kind for each in WATCHED for kind in each.kinds).encode(),
+    re.MULTILINE,
 )
-_NODE_FILES: Final = tuple(Path(each.file).name for each in OF_NODES if each.file)
 _OF_SOS: Final = re.compile(
     r"_get_(?P<form>-o_json|--all-namespaces.true)_(?:--namespace_[^/]+_)?"
     rf"(?:{'|'.join(each.name for each in WATCHED)})$"
 )
 """How sos names what kubectl gave it, in `sos_commands/kubernetes`."""
 _JOURNAL: Final = re.compile(r"(?:^|/)journalctl_[^/]*_kubelet$")
-_LOG: Final = re.compile(rb"(?:\S+ std(?:out|err) [FP] )?[IWEF][0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ ")
-_SCHEDULER_NAME: Final = re.compile(r"scheduler[^/]*\.(?:log|txt|prom)$")
-_METRICS_NAME: Final = re.compile(r"(?:^|[._-])metrics(?:\.(?:txt|prom))?$")
+_LINES: Final = frozenset({".jsonl", ".ndjson"})
+_PACKED: Final = re.compile(r"\.(?:gz|zst)$")
 
 
 def file_kind(path: Path) -> FileKind:
@@ -58,48 +69,57 @@ def file_kind(path: Path) -> FileKind:
     """
     if path.exists() and not path.is_file():
         return FileKind.CAPTURE
+    return kind_of(head_of(path)) or FileKind.CAPTURE
+
+
+def head_of(path: Path) -> bytes:
+    """The first bytes as UTF-8, unpacked; empty where not even they can be read."""
     with SourceFile(path) as file:
         try:
             head = next(file.chunks(), b"")
         except DamagedError:
-            return FileKind.CAPTURE
+            return b""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         # PowerShell's `>` writes UTF-16
         head = head[: len(head) & ~1].decode("utf-16", errors="replace").encode()
-    return _kind_of(head.removeprefix(b"\xef\xbb\xbf"))
+    return head.removeprefix(b"\xef\xbb\xbf")
 
 
-def _kind_of(head: bytes) -> FileKind:
-    if _ENVELOPE.search(head) and not _WATCH_EVENT.match(head):
+def kind_of(head: bytes) -> FileKind | None:
+    """What a file is by its first bytes; None for what is not read."""
+    if _LINE.search(head) and not _WATCH_EVENT.match(head) and any(each in head for each in _ENVELOPE):
         return FileKind.CAPTURE
-    if _JSON.match(head):
+    if _JSON.match(head) or ((noted := _NOTED.match(head)) and _JSON_LATER.match(head, noted.end())):
         return FileKind.JSON
     if _YAML.match(head):
         return FileKind.YAML
     if _LOG.match(head):
         return FileKind.LOG
-    return FileKind.METRICS if _METRICS.match(head) else FileKind.CAPTURE
+    return FileKind.METRICS if _METRICS.match(head) else None
 
 
-def folder_files(folder: Path, refused: list[SourceError] | None = None) -> Folder:
+def folder_files(
+    folder: Path, refused: list[SourceError] | None = None, skipped: Counter[str] | None = None
+) -> Folder:
     """Return the captures of a folder and the files of a dump in it, each in order of name.
 
     A symlink that leads out of the folder is left out: who packs a dump may not name files of its reader.
-    One that cannot be opened is added to `refused`. Raises `SourceError` where nothing is known.
+    What looks like evidence and is not read, or cannot be opened, is added to `refused`, and `skipped` counts what
+    else is there. Raises `SourceError` where nothing is known.
     """
     root = folder.resolve()
     captures: list[Path] = []
     dumps: list[Path] = []
     refused = [] if refused is None else refused
+    skipped = Counter() if skipped is None else skipped
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.resolve().is_relative_to(root)):
-        wanted = wanted_kinds(path.relative_to(folder))
         try:
-            if wanted and (kind := file_kind(path)) in wanted:
-                (captures if kind is FileKind.CAPTURE else dumps).append(path)
-            elif (of_sos := _OF_SOS.search(path.name)) and of_sos["form"] != "-o_json":
-                refused.append(SourceError(f"{plain(path)}: a table without objects; sos needs -k kubernetes.all=on"))
+            kind = _wanted(path, path.relative_to(folder), refused, skipped)
         except SourceError as error:
             refused.append(error)
+            continue
+        if kind is not None:
+            (captures if kind is FileKind.CAPTURE else dumps).append(path)
     if not captures and not dumps and not refused:
         raise SourceError(
             f"{plain(folder)}: nothing in this folder is known: no capture (*.jsonl, plain, .gz or .zst), no dump"
@@ -108,19 +128,56 @@ def folder_files(folder: Path, refused: list[SourceError] | None = None) -> Fold
     return Folder(captures, dumps)
 
 
-def wanted_kinds(path: PurePath) -> frozenset[FileKind]:
-    """What a file in a folder may be, by its name; a dump has many gigabytes of logs beside its objects."""
-    name = path.name.removesuffix(".gz").removesuffix(".zst")
-    if name.endswith((".jsonl", ".ndjson")):
-        return frozenset({FileKind.CAPTURE, FileKind.JSON})
-    if name.endswith((".json", *_NODE_FILES)) or _OF_SOS.search(name):
-        return frozenset({FileKind.JSON})
-    if _MUST_GATHER_YAML.search(path.as_posix()):
-        return frozenset({FileKind.YAML})
-    if _SCHEDULER_NAME.search(name):
-        return frozenset({FileKind.METRICS, FileKind.LOG})
-    of_kubelet = _METRICS_NAME.search(name) and "_get_--raw_" not in name  # that is how sos names the API server's
-    return frozenset({FileKind.METRICS}) if of_kubelet else frozenset()
+def _wanted(path: Path, inside: PurePath, refused: list[SourceError], skipped: Counter[str]) -> FileKind | None:
+    """The kind of a file of a folder that is read; what it is otherwise is told."""
+    if left := left_out(inside):
+        skipped[left] += 1
+        return None
+    if "sos_commands" in path.parts:
+        return _of_sos(path, refused)
+    if is_log_of_container(inside):
+        return None
+    head = head_of(path)
+    kind = kind_of(head)
+    if kind is None and head.strip() and PurePath(_PACKED.sub("", inside.name)).suffix in _LINES:
+        return FileKind.CAPTURE
+    if kind is not None and _holds_something(kind, head, inside):
+        return kind
+    what, is_evidence = unread(inside, head)
+    if kind is FileKind.YAML:
+        skipped["YAML of other kinds"] += 1
+    elif is_evidence:
+        refused.append(SourceError(f"{plain(path)}: {plain(what)}"))
+    else:
+        skipped[what] += 1
+    return None
+
+
+def _holds_something(kind: FileKind, head: bytes, inside: PurePath) -> bool:
+    """Whether a file that can be read may hold what Leadsman looks for."""
+    if kind is FileKind.YAML:
+        return _WANTED.search(head) is not None
+    if kind in {FileKind.LOG, FileKind.METRICS}:
+        is_known = kind is FileKind.METRICS and _OF_KUBELET.search(head) is not None
+        return is_known or is_about_a_cache(head) or "scheduler" in inside.name
+    return True
+
+
+def _of_sos(path: Path, refused: list[SourceError]) -> FileKind | None:
+    """A sosreport has the output of hundreds of commands: only those that are objects are looked at."""
+    of_sos = _OF_SOS.search(path.name)
+    if of_sos is not None:
+        if of_sos["form"] == "-o_json":
+            return FileKind.JSON
+        refused.append(SourceError(f"{plain(path)}: a table without objects; sos needs -k kubernetes.all=on"))
+        return None
+    is_yaml = path.suffix == ".yaml" and kind_of(head := head_of(path)) is FileKind.YAML and _WANTED.search(head)
+    return FileKind.YAML if is_yaml else None
+
+
+def is_needed(path: PurePath) -> bool:
+    """Whether a file of an archive may be read, by its name."""
+    return not is_log_of_container(path)
 
 
 def left_out(path: PurePath) -> str:

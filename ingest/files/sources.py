@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 from ingest.files.capture import read_capture
-from ingest.files.dumps import Snapshot, read_dump
+from ingest.files.dumps import DumpFile, Snapshot, read_dump
 from ingest.files.lines import Meter, SourceError, SourceFile
 from ingest.files.order import Entry, itself, merged
-from ingest.files.sniff import FileKind, file_kind, folder_files, left_out
+from ingest.files.sniff import FileKind, file_kind, folder_files
 from ingest.model.observation import Observed, Unreadable
 
 T = TypeVar("T")
@@ -48,11 +48,7 @@ def read_as(
     refused: list[SourceError] = []
     counted: Counter[str] = Counter() if skipped is None else skipped
     snapshot = Snapshot(cluster=cluster, node=node, at=at, skipped=counted, refused=refused)
-    files = [
-        noting(entries, refused)
-        for path in paths
-        for entries in _read_path(path, meter, snapshot, summaries=summaries)
-    ]
+    files = [noting(entries, refused) for entries in _read_paths(paths, meter, snapshot, summaries=summaries)]
     observations = 0
 
     def made_and_counted(entry: Entry) -> T:
@@ -83,22 +79,26 @@ def noting(entries: Iterator[Observed | Unreadable], refused: list[SourceError])
         refused.append(error)
 
 
-def _read_path(
-    path: Path, meter: Meter, snapshot: Snapshot, *, summaries: bool
+def _read_paths(
+    paths: Sequence[Path], meter: Meter, snapshot: Snapshot, *, summaries: bool
 ) -> Iterator[Iterator[Observed | Unreadable]]:
-    """Yield one sequence for each capture and one for all files of a dump together."""
-    if path.is_dir():
-        captures, dumps = folder_files(path, snapshot.refused)
-        snapshot.skipped.update(filter(None, map(left_out, path.rglob("*"))))
-    elif file_kind(path) is FileKind.CAPTURE:
-        captures, dumps = [path], []
-    else:
-        captures, dumps = [], [path]
-    meter.total_bytes += sum(file.stat().st_size for file in (*captures, *dumps))
-    for capture in captures:
-        yield _read_capture(capture, meter, summaries=summaries)
-    if dumps:
-        yield read_dump(dumps, path, meter, snapshot)
+    """Yield one sequence for each capture, and one for the files of all dumps together."""
+    dump: list[DumpFile] = []
+    for path in paths:
+        captures: list[Path] = []
+        if path.is_dir():
+            captures, dumps = folder_files(path, snapshot.refused, snapshot.skipped)
+            dump += [DumpFile(file, in_folder=True) for file in dumps]
+        elif file_kind(path) is FileKind.CAPTURE:
+            captures = [path]
+        else:
+            dump.append(DumpFile(path, in_folder=False))
+        for capture in captures:
+            meter.total_bytes += capture.stat().st_size
+            yield _read_capture(capture, meter, summaries=summaries)
+    if dump:
+        meter.total_bytes += sum(file.path.stat().st_size for file in dump)
+        yield read_dump(dump, meter, snapshot)
 
 
 def _read_capture(path: Path, meter: Meter, *, summaries: bool) -> Iterator[Observed | Unreadable]:

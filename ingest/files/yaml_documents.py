@@ -16,6 +16,8 @@ _ITEMS: Final = re.compile(rb"^items:[ \t]*\n((?:(?:- |[ \t]).*\n?|\n)*)", re.MU
 _ODD: Final = re.compile(rb"(?:^|[\s\[{,])\*[^\s*]|^[ \t?:-]{1000}", re.MULTILINE)
 """What may be an alias, or deep nesting."""
 _DEPTH: Final = 500
+_WARNINGS: Final = re.compile(rb"^Warning: [^\n]*$", re.MULTILINE)
+_ONLY_COMMENTS: Final = re.compile(rb"(?:\s*(?:#[^\n]*)?\n)*\s*(?:#[^\n]*)?")
 
 
 class _Loader(yaml.CSafeLoader):
@@ -29,10 +31,11 @@ class _Loader(yaml.CSafeLoader):
 
 def yaml_parts(data: bytes) -> Iterator[Part]:
     """Yield the objects in YAML text, those of a List one by one, and the parts that are not objects."""
+    data = _WARNINGS.sub(b"", data.replace(b"\r\n", b"\n"))
     documents = re.split(rb"^---(?=\s)", data, flags=re.MULTILINE)
     line = 1
     for document in documents:
-        if document.strip():
+        if _ONLY_COMMENTS.fullmatch(document) is None:
             yield from _document_parts(f"line {line}", document)
         line += document.count(b"\n")
 

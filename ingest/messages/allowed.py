@@ -12,12 +12,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from common.scrub import scrub
+from ingest.messages.prefixes import COMBINED, prefix_of
 from ingest.messages.shapes import fit
 from ingest.messages.words import WITHHELD, withheld
 from ingest.model.objects.base import Condition
 
-_BEFORE: Final = re.compile(r"(?:\(combined from similar events\): )?(?:Pod was rejected: )?")
-"""What rules read before any message."""
 _REASON: Final = re.compile(rf"[A-Za-z0-9][-\w.:/]{{0,316}}|{WITHHELD}", re.ASCII)
 _CACHED_CHARACTERS: Final = 2048
 _MOST_CHARACTERS: Final = 64 * 1024
@@ -53,11 +52,24 @@ def _allowed_condition(condition: Condition) -> Condition:
 
 
 def _allowed(reason: str, message: str) -> str:
-    found = _BEFORE.match(message)
-    text = message[found.end() if found else 0 :]
-    before, core = message[: len(message) - len(text)], text.rstrip()
+    before = COMBINED if message.startswith(COMBINED) else ""
+    if (passing := _passing(reason, message, before)) is not None:
+        return passing
+    longer = prefix_of(message)
+    if longer != before and (passing := _passing(reason, message, longer)) is not None:
+        return passing
+    before = longer if longer.endswith(": ") else before
+    text = message[len(before) :]
+    core = text.rstrip()
+    return before + withheld(core) + text[len(core) :]
+
+
+def _passing(reason: str, message: str, before: str) -> str | None:
+    """What passes of a message behind a prefix; None where that fits no shape."""
+    text = message[len(before) :]
+    core = text.rstrip()
     passing = fit(reason, core) if len(message) <= _MOST_CHARACTERS else None
-    return before + (withheld(core) if passing is None else scrub(passing)) + text[len(core) :]
+    return None if passing is None else before + scrub(passing) + text[len(core) :]
 
 
 _remembered: Final = lru_cache(4096)(_allowed)

@@ -48,6 +48,8 @@ class Observed(NamedTuple):
     raw: bytes
     decoded: Any = None
     """What is kept of its object, where that was decoded with the line."""
+    is_fact: bool = False
+    """It is of a dump, whose objects were read at one time, not as they changed."""
 
 
 class Unreadable(NamedTuple):

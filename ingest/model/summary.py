@@ -139,3 +139,5 @@ class Summary(_Part, frozen=True):
 
     node: NodeStats
     pods: list[PodStats] | None = None
+    impossible: str = ""
+    """Statistics that cannot be and were left out, for a person; no field of a kubelet's."""

@@ -6,12 +6,15 @@ from typing import NamedTuple, cast
 import msgspec
 
 from common.errors import BadRecord
+from common.text import plain
 from ingest.model.columns import Packed, pack, unpack
-from ingest.model.observation import Observed, Position, Unreadable
+from ingest.model.observation import UNDECODABLE, Observation, Observed, Position, Unreadable
 from ingest.model.records import AnyRecord, Record, SampleRecord, SummaryRecord
 from ingest.model.samples import PodColumns
+from ingest.model.summary import Summary
 from ingest.normalize.identity import digest
 from ingest.normalize.normalize import normalize
+from ingest.resources.stats_summary import STATS_SUMMARY
 
 
 class Bad(NamedTuple):
@@ -39,6 +42,8 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     bad: Bad | None = None
     observed: bool = True
     """It is an observation: its envelope could be read."""
+    is_fact: bool = False
+    """Of a dump: it says the same however often, and completes what others say."""
     outside: bool = False
     """Not between `since` and `until`; the other fields are empty then."""
 
@@ -52,22 +57,37 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return SummaryRecord(ts=record.ts, cluster=record.cluster, node=record.node, sample=record.sample, pods=whole)
 
 
+def _summary(observation: Observation) -> Summary | None:
+    """A summary by itself, for what it says of statistics that cannot be; None for all else, or for a bad one."""
+    if observation.resource != STATS_SUMMARY.name or observation.type != "SNAPSHOT":
+        return None
+    try:
+        return STATS_SUMMARY.decode(observation.object)
+    except UNDECODABLE:
+        return None
+
+
 def decode(item: Observed | Unreadable, *, since: datetime | None = None, until: datetime | None = None) -> Decoded:
     """What is in an item; `since` is inclusive, `until` exclusive, and neither is asked of an unreadable one."""
     if isinstance(item, Unreadable):
-        bad = Bad(item.error_type, item.reason, item.raw)
-        return Decoded(item.position, item.cluster, item.ts, digest(item), bad=bad, observed=False)
+        unreadable = Bad(item.error_type, item.reason, item.raw)
+        return Decoded(item.position, item.cluster, item.ts, digest(item), bad=unreadable, observed=False)
     observation = item.observation
     ts, cluster = observation.ts, observation.cluster
     if (since and ts < since) or (until and ts >= until):
         return Decoded(item.position, cluster, ts, outside=True)
+    bad: Bad | None = None
     try:
-        records = normalize(observation, item.decoded)
+        decoded = item.decoded if item.decoded is not None else _summary(observation)
+        records = normalize(observation, decoded)
+        if isinstance(decoded, Summary) and decoded.impossible:
+            reason = f"statistics that cannot be were left out: {decoded.impossible}"
+            bad = Bad("wrong_value", f"{observation.resource}: {plain(reason)}", item.raw)
     except BadRecord as error:
         bad = Bad(error.error_type, str(error), item.raw)
-        return Decoded(item.position, cluster, ts, digest(observation), bad=bad)
+        return Decoded(item.position, cluster, ts, digest(observation), bad=bad, is_fact=item.is_fact)
     numbers = None
     if records and isinstance(records[0], SummaryRecord):
         numbers = pack(records[0].pods)
     folded = cast("list[AnyRecord]", [record.folded() for record in records])
-    return Decoded(item.position, cluster, ts, digest(observation), folded, numbers)
+    return Decoded(item.position, cluster, ts, digest(observation), folded, numbers, bad, is_fact=item.is_fact)

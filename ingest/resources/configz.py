@@ -25,6 +25,7 @@ CONFIGZ: Final = KubeletResource(
     decode=kept(_Configz),
     records=_records,
     fields=lambda fields: "kubeletconfig" in fields,
+    timeless=True,
     seconds=600.0,
     permission="nodes/configz",
     without="eviction thresholds are assumed",

@@ -35,5 +35,6 @@ CPU_TOPOLOGY: Final = NodeResource(
     records=_records,
     secrets=False,
     fields=lambda fields: "cpus" in fields,
+    timeless=True,
     origin="agent",
 )

@@ -119,6 +119,8 @@ class NodeResource(Resource[T]):
     """Its node, where it names that itself."""
     sampled: bool = False
     """It comes at a steady pace, and has its own time."""
+    timeless: bool = False
+    """It has no time of its own, and holds for all of a dump."""
     file: str = ""
     """Where the node has it as a JSON file, below the root; the agent reads it."""
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ingest.model.numbers import within_int64
+from ingest.model.numbers import INT64_MAX, within_int64
 from ingest.model.observation import Observation
 from ingest.model.records import Record, SummaryRecord
 from ingest.model.samples import NodeSample, PodColumns
@@ -23,6 +23,10 @@ from ingest.model.summary import (
 )
 from ingest.resources.resource import Fields, KubeletResource, node_of
 
+_SHOWN: Final = 5
+_LEFT_OUT: Final = object()
+_strict: Final = msgspec.json.Decoder(Summary).decode
+_anything: Final = msgspec.json.Decoder().decode
 _NO_FILESYSTEM: Final = Filesystem()
 _SERVICE_ACCOUNT_VOLUME: Final = "kube-api-access-"
 """How the API server names the projected volume of a service account's token."""
@@ -65,8 +69,11 @@ def node_sample(node: NodeStats) -> NodeSample:
 
 def _filesystem(prefix: str, filesystem: Filesystem | None) -> dict[str, Any]:
     fs = filesystem or _NO_FILESYSTEM
+    available = fs.available_bytes
+    if available is not None and fs.capacity_bytes and available > fs.capacity_bytes:
+        available = None  # no more can be left than there is
     return {
-        f"{prefix}_available_bytes": fs.available_bytes,
+        f"{prefix}_available_bytes": available,
         f"{prefix}_capacity_bytes": fs.capacity_bytes,
         f"{prefix}_used_bytes": fs.used_bytes,
         f"{prefix}_inodes_free": fs.inodes_free,
@@ -159,6 +166,35 @@ def _in_volumes(volumes: list[Volume]) -> tuple[int, int, str]:
     return used_bytes, inodes, ",".join(each)
 
 
+def _decode(data: bytes | msgspec.Raw) -> Summary:
+    """A summary; numbers that cannot be cost their fields alone. A kubelet wraps what it computes below 0 to 64 bits
+    without a sign.
+    """
+    try:
+        found = _strict(data)
+        return msgspec.structs.replace(found, impossible="") if found.impossible else found
+    except msgspec.ValidationError:
+        left_out: list[str] = []
+        possible = _possible(_anything(data), "", left_out)
+        if not left_out:
+            raise
+        summary = msgspec.convert(possible, Summary)
+        return msgspec.structs.replace(summary, impossible="; ".join(left_out[:_SHOWN]))
+
+
+def _possible(value: Any, path: str, left_out: list[str]) -> Any:
+    """JSON without the numbers that no statistic has."""
+    if isinstance(value, dict):
+        kept = {name: _possible(each, f"{path}.{name}" if path else name, left_out) for name, each in value.items()}
+        return {name: each for name, each in kept.items() if each is not _LEFT_OUT}
+    if isinstance(value, list):
+        return [_possible(each, path, left_out) for each in value]
+    if isinstance(value, int | float) and not isinstance(value, bool) and not 0 <= value <= INT64_MAX:
+        left_out.append(f"{path} is {value}")
+        return _LEFT_OUT
+    return value
+
+
 class _Node(msgspec.Struct, frozen=True, rename="camel"):
     node_name: str = ""
 
@@ -200,7 +236,7 @@ def _records(observation: Observation, summary: Summary) -> list[Record]:
 
 STATS_SUMMARY: Final = KubeletResource(
     name="stats/summary",
-    decode=msgspec.json.Decoder(Summary).decode,
+    decode=_decode,
     records=_records,
     secrets=False,
     fields=lambda fields: "node" in fields and "pods" in fields,

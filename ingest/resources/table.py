@@ -49,6 +49,7 @@ TABLE: Final[tuple[Resource[Any], ...]] = (
 BY_NAME: Final[Mapping[str, Resource[Any]]] = {resource.name: resource for resource in TABLE}
 WATCHED: Final[tuple[ApiResource[Any], ...]] = tuple(each for each in TABLE if isinstance(each, ApiResource))
 OF_NODES: Final[tuple[NodeResource[Any], ...]] = tuple(each for each in TABLE if isinstance(each, NodeResource))
+TIMELESS: Final = frozenset(each.name for each in OF_NODES if each.timeless)
 SCHEDULED: Final = frozenset(each.name for each in (NAMESPACES, *STORAGE, *RESOURCE_CLAIMS))
 """Names of what the scheduler heeds beside nodes and pods."""
 POLLED: Final[tuple[KubeletResource[Any], ...]] = tuple(

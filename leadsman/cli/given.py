@@ -38,11 +38,10 @@ def readable_sources(ctx: click.Context, param: click.Parameter, paths: tuple[Pa
 
 
 def _known(folder: Path) -> None:
-    """Raises SourceUnusable if no file of that folder has a name that is read."""
-    from ingest.files.sniff import folder_files, wanted_kinds
+    """Raises SourceUnusable if no file of that folder is read."""
+    from ingest.files.sniff import folder_files
 
-    if not any(wanted_kinds(path.relative_to(folder)) for path in folder.rglob("*")):
-        folder_files(folder)
+    folder_files(folder)
 
 
 def _openable(path: Path) -> None:

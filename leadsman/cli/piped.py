@@ -2,29 +2,34 @@
 
 import lzma
 import os
+import re
 import shutil
+import stat
 import sys
 import tarfile
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Final, TypeVar
+from typing import IO, Final, TypeVar
 
 from common.private import FOLDER, open_private
 from common.text import plain
 from ingest.files.lines import WORK_LIMIT_BYTES, WORK_RATIO, SourceError
-from ingest.files.sniff import left_out, wanted_kinds
+from ingest.files.sniff import is_needed, left_out
 from leadsman.cli.exits import note
 from leadsman.cli.given import PIPED
 
 T = TypeVar("T")
+_ENDS: Final = re.compile(r"(?:\.tgz|\.zip|\.tar)?(?:\.(?:gz|bz2|xz))?$")
 _PIECE_BYTES: Final = 1 << 20
 _FILES: Final = 5
-_DAMAGED: Final = (tarfile.TarError, EOFError, OSError, lzma.LZMAError, zlib.error)
+_DAMAGED: Final = (tarfile.TarError, EOFError, OSError, lzma.LZMAError, zlib.error, zipfile.BadZipFile)
 """What tarfile raises where an archive is not one, or not whole."""
 
 
@@ -48,8 +53,8 @@ def begun(items: Iterator[T]) -> Iterator[T]:
 
 @contextmanager
 def on_disk(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
-    """The paths; `-` is a file with all of standard input, and an archive (tar, also packed) a folder of those of its
-    files that are read; both are there while the block lasts. Raises OSError, and SourceError for a bomb.
+    """The paths; `-` is a file with all of standard input, and an archive a folder with those of its files that may
+    be read; both are there while the block lasts. Raises OSError, and SourceError for a bomb.
     """
     with TemporaryDirectory(prefix="leadsman-") as folder:
         yield [_found(path, Path(folder) / str(number)) for number, path in enumerate(paths)]
@@ -61,11 +66,14 @@ def _found(path: Path, folder: Path) -> Path:
         path = folder / "standard-input"
         with open_private(path, "wb") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
-    if not path.is_file() or not _is_archive(path):
+    if not path.is_file():
         return path
-    into = folder / "archive" / path.name.removesuffix(".gz").removesuffix(".tgz").removesuffix(".tar")
+    unpack = _unpack_zip if zipfile.is_zipfile(path) else _unpack if _is_archive(path) else None
+    if unpack is None:
+        return path
+    into = folder / "archive" / _ENDS.sub("", path.name)
     into.mkdir(FOLDER, parents=True, exist_ok=True)
-    _unpack(path, into)
+    unpack(path, into)
     return into if any(into.iterdir()) else path
 
 
@@ -89,7 +97,7 @@ def _unpack(path: Path, into: Path) -> None:
                     continue
                 if left_out(name):
                     member.size = 0  # its name is enough to report it
-                elif not wanted_kinds(name):
+                elif not is_needed(name):
                     continue
                 allowed -= member.size
                 if allowed < 0:
@@ -99,12 +107,37 @@ def _unpack(path: Path, into: Path) -> None:
             note(f"leadsman: {path}: read in part, for the rest of the archive is damaged: {error}")
 
 
+def _unpack_zip(path: Path, into: Path) -> None:
+    """As `_unpack`."""
+    allowed = max(WORK_LIMIT_BYTES, WORK_RATIO * path.stat().st_size)
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            name = PurePosixPath(member.filename.replace("\\", "/"))
+            is_odd = name.is_absolute() or ".." in name.parts or stat.S_ISLNK(member.external_attr >> 16)
+            if member.is_dir() or is_odd or not is_needed(name):
+                continue
+            allowed -= member.file_size
+            if allowed < 0:
+                raise SourceError(f"{plain(path)}: it unpacks to so much more than it is that it is a bomb")
+            try:
+                with archive.open(member) as content:
+                    modified = datetime(*member.date_time, tzinfo=UTC).timestamp()
+                    _copy(content, into / name, modified)
+            except (*_DAMAGED, ValueError, RuntimeError, NotImplementedError) as error:
+                note(f"leadsman: {path}: {name} cannot be unpacked: {error}")
+
+
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, file: Path) -> None:
     content = archive.extractfile(member)
-    if content is None or file.exists():
+    if content is not None:
+        _copy(content, file, member.mtime)
+
+
+def _copy(content: IO[bytes], file: Path, modified: float) -> None:
+    if file.exists():
         return
     file.parent.mkdir(FOLDER, parents=True, exist_ok=True)
     with open_private(file, "wb") as copy:
         while piece := content.read(_PIECE_BYTES):
             copy.write(piece)
-    os.utime(file, (member.mtime, member.mtime))
+    os.utime(file, (modified, modified))

@@ -133,8 +133,10 @@ def command(
     if report.dead_letters:
         _print_dead_letters(report, db)
     if refused is not None:
-        raise refused
-    if report.dead_letters:
+        if not report.read:
+            raise refused
+        note(f"leadsman: {refused}")
+    if report.dead_letters or refused is not None:
         click.get_current_context().exit(EXIT_BAD_INPUT)
 
 

@@ -14,6 +14,7 @@ from ingest.model.objects.pod import Pod, PodMetadata, PodSpec, PodStatus, Toler
 from ingest.model.records import ForgetRecord, InventoryRecord, PodPlacement, PodRecord
 from streams.fold.findings import PodBinding
 from streams.fold.reducer import Output, Reducer
+from streams.fold.shelves import Shelves, all_on, on_shelf, put, taken
 from streams.rules.pods.phase import FINISHED
 from streams.rules.pods.qos import qos_class
 from streams.rules.pods.requests import (
@@ -29,7 +30,7 @@ from streams.rules.scheduling.constraints import constraints_of, stored
 
 
 class State(msgspec.Struct, frozen=True):
-    pods: dict[str, PodBinding] = {}
+    pods: Shelves[PodBinding] = {}
     """The last row of each pod that was not deleted, by uid."""
 
 
@@ -41,7 +42,7 @@ def step(
     if isinstance(record, PodPlacement):
         return _without(state, record.uid), ()
     uid = record.object.metadata.uid
-    last = state.pods.get(uid)
+    last = on_shelf(state.pods, uid)
     if record.reconciled:  # `_unseen` concluded it, of all at once
         return state, ()
     row = _row(record, last)
@@ -49,28 +50,28 @@ def step(
         return _without(state, uid), (row,)
     if last is not None and row == last._replace(ts=row.ts, change=row.change):
         return state, ()
-    pods = state.pods.copy()  # of tens of thousands; {**pods} takes ten times as long where something was deleted
-    pods[uid] = row
-    return State(pods), (row,)
+    return State(put(state.pods, uid, row)), (row,)
 
 
 def _unseen(state: State, record: InventoryRecord | ForgetRecord) -> tuple[State, Sequence[Output]]:
     """What nobody saw go. Of a node that is forgotten that is every pod: the pod garbage collector leaves none."""
     if isinstance(record, ForgetRecord):
-        return State(), [_deleted(row, record) for row in state.pods.values()]
+        return State(), [_deleted(row, record) for _, row in all_on(state.pods)]
     gone = _vanished(state, record)
     if not gone:
         return state, ()
-    pods = state.pods.copy()
-    rows = [pods.pop(uid) for uid in gone]
-    return State(pods), [*(_deleted(row, record) for row in rows), *(_deletion(row, record) for row in rows)]
+    known = dict(all_on(state.pods))
+    rows = [known[uid] for uid in gone]
+    for uid in gone:
+        state = _without(state, uid)
+    return state, [*(_deleted(row, record) for row in rows), *(_deletion(row, record) for row in rows)]
 
 
 def _vanished(state: State, inventory: InventoryRecord) -> Sequence[str]:
     """Pods that nobody saw go; of those that came since the list none."""
     if inventory.resource != "pods" or inventory.of_logs:
         return ()
-    return inventory.gone(uid for uid, row in state.pods.items() if row.ts <= inventory.ts)
+    return inventory.gone(uid for uid, row in all_on(state.pods) if row.ts <= inventory.ts)
 
 
 def _deleted(last: PodBinding, record: InventoryRecord | ForgetRecord) -> PodBinding:
@@ -87,11 +88,7 @@ def _deletion(last: PodBinding, inventory: InventoryRecord) -> PodRecord:
 
 
 def _without(state: State, uid: str) -> State:
-    if uid not in state.pods:
-        return state
-    pods = state.pods.copy()
-    del pods[uid]
-    return State(pods)
+    return state if on_shelf(state.pods, uid) is None else State(taken(state.pods, uid))
 
 
 def _change(record: PodRecord, last: PodBinding | None) -> str:
@@ -168,7 +165,7 @@ def _reason(pod: Pod) -> str:
 
 REDUCER: Final = Reducer(
     name="pod_bindings",
-    version=2,
+    version=3,
     log="node",
     takes=(PodRecord, InventoryRecord, ForgetRecord),
     state=State,
@@ -176,7 +173,7 @@ REDUCER: Final = Reducer(
 )
 CLUSTER_REDUCER: Final = Reducer(
     name="pending_pods",
-    version=2,
+    version=3,
     log="cluster",
     takes=(PodRecord, PodPlacement, InventoryRecord),
     state=State,

@@ -1,7 +1,7 @@
 """Who ended a pod or a container, by the first witness of it: table `pod_ends`.
 
 A pod's end is one row, whatever comes after it: a pod that was rejected is not ended again when it is deleted. An
-end of a container that is restarted is a row of its own. A pod whose own process ended it has none.
+end of a container that is restarted is a row of its own. A pod whose own process ended it has one too (`exited`).
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,11 @@ from typing import Final
 import msgspec
 
 from ingest.model.objects.event import ObjectReference, event_time
-from ingest.model.objects.pod import PodMetadata
+from ingest.model.objects.pod import Pod, PodMetadata
 from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
+from streams.fold.shelves import Shelves, on_shelf, put
 from streams.rules.events.counting import component_of, message
 from streams.rules.pod_ends.causes import (
     KUBELET,
@@ -27,15 +28,19 @@ from streams.rules.pod_ends.causes import (
     is_failed_probe,
     known_code,
     kubelet_end,
+    own_end,
     pod_end,
     restarted_by_probe,
 )
 from streams.rules.pod_ends.drains import drainer
 from streams.rules.pod_ends.restarts import Restarts, attempt_that_ended, restarts_of
+from streams.rules.pod_ends.when import When
 from streams.rules.pods.phase import FINISHED
 
 MAX_ENDS: Final = 500
 """Of a node, that later witnesses can still confirm."""
+DELETION_GRACE: Final = timedelta(seconds=30)
+"""The usual time from a deletion that is asked for to its `deletionTimestamp`."""
 PROBE_MEMORY: Final = timedelta(minutes=10)
 """So long a failed probe is remembered: the longest usual grace period, and more."""
 
@@ -43,7 +48,7 @@ PROBE_MEMORY: Final = timedelta(minutes=10)
 class State(msgspec.Struct, frozen=True):
     disruptor: str = ""
     """Who has tainted the node to drain it."""
-    ends: dict[str, PodEnd] = {}
+    ends: Shelves[PodEnd] = {}
     """The last row of each end, by UID, container and attempt."""
     finished: dict[str, bool] = {}
     """UIDs of pods that ended by themselves, and whether they are still there: the last that went is forgotten with
@@ -79,8 +84,8 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
     uid, rows = pod.metadata.uid, list[PodEnd]()
     for each in container_ends(pod):
         state = _container_ended(state, record, each, rows)
-    known = state.ends.get(_key(uid, "", 0))
-    end = pod_end(pod, is_gone=is_gone)
+    known = on_shelf(state.ends, _key(uid, "", 0))
+    end = pod_end(pod, record.ts, is_gone=is_gone, is_first=record.change == "ADDED")
     if end is None and known is None:
         end = _end_without_witness(state, record)
     if end is not None and uid not in state.finished:
@@ -97,31 +102,49 @@ def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows:
     """An OOM kill is an end by itself; the status of another has the exit code of an end that an Event told."""
     pod, terminated = record.object.metadata, ended.terminated
     if terminated.reason == OOM_KILLED:
-        end = End("oom_kill", "kernel", OOM_KILLED, "", terminated.finished_at)
+        end = End(
+            "oom_kill",
+            "kernel",
+            OOM_KILLED,
+            "",
+            None if terminated.finished_at is None else When(terminated.finished_at),
+        )
         row = _row(record, pod, end, ended.container, ended.attempt)
         row = row._replace(exit_code=terminated.exit_code, restarted=ended.restarted)
         return _witnessed(state, row, rows)
-    known = state.ends.get(_key(pod.uid, ended.container, ended.attempt))
+    known = on_shelf(state.ends, _key(pod.uid, ended.container, ended.attempt))
     if known is None or known.exit_code is not None:
         return state
     return _witnessed(state, known._replace(exit_code=known_code(terminated), updated_at=record.ts), rows)
 
 
 def _end_without_witness(state: State, record: PodRecord) -> End | None:
-    """A failed probe, where the pod ended soon after it; else a deletion of a pod that was not over."""
+    """A deletion of a pod that was not over; else a failed probe, where the pod ended soon after it; else itself."""
     pod = record.object
-    uid, asked = pod.metadata.uid, pod.metadata.deletion_timestamp
-    is_over = pod.status.phase in FINISHED
-    if asked is None and is_over:
-        failed_at = state.unhealthy.get(uid)
-        if failed_at is not None and is_end_by_probe(pod, failed_at, record.ts):
-            return End("liveness", KUBELET, "Unhealthy", "", failed_at)
-        return None
-    if asked is None and record.change != "DELETED":
-        return None
-    if is_over and any(key.startswith(f"{uid}/") and not row.restarted for key, row in state.ends.items()):
-        return None
-    return End("deleted", "", "", "", min(asked, record.ts) if asked else record.ts)
+    asked = pod.metadata.deletion_timestamp
+    if pod.status.phase not in FINISHED:
+        is_deleted = asked is not None or record.change == "DELETED"
+        return End("deleted", "", "", "", When(min(asked or record.ts, record.ts))) if is_deleted else None
+    failed_at = state.unhealthy.get(pod.metadata.uid)
+    if asked is None and failed_at is not None and is_end_by_probe(pod, failed_at, record.ts):
+        return End("liveness", KUBELET, "Unhealthy", "", When(failed_at))
+    return None if _ended_in_container(state, pod) else _own_or_deleted(pod, record.ts)
+
+
+def _own_or_deleted(pod: Pod, read_at: datetime) -> End | None:
+    """A pod that is over and is being deleted was ended by that, unless it was over before."""
+    own, asked = own_end(pod, read_at), pod.metadata.deletion_timestamp
+    is_before = own is not None and own.when is not None and own.when.is_known and own.when.at
+    if asked is None or (is_before and is_before < asked - DELETION_GRACE):
+        return own
+    return End("deleted", "", "", "", When(min(asked, read_at)))
+
+
+def _ended_in_container(state: State, pod: Pod) -> bool:
+    """Whether what ended the pod is the end of a container, which has a row."""
+    containers = (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
+    rows = (on_shelf(state.ends, _key(pod.metadata.uid, each.name, each.restart_count)) for each in containers)
+    return any(row is not None and not row.restarted for row in rows)
 
 
 def _remember(state: State, record: PodRecord) -> State:
@@ -129,7 +152,7 @@ def _remember(state: State, record: PodRecord) -> State:
     pod, uid = record.object, record.object.metadata.uid
     is_gone = record.change == "DELETED"
     finished: dict[str, bool] = {each: True for each, is_there in state.finished.items() if is_there and each != uid}
-    if pod.status.phase in FINISHED and (uid in state.finished or _key(uid, "", 0) not in state.ends):
+    if pod.status.phase in FINISHED and (uid in state.finished or on_shelf(state.ends, _key(uid, "", 0)) is None):
         finished[uid] = not is_gone
     restarts = {each: counts for each, counts in state.restarts.items() if each != uid}
     if not is_gone and (counts := restarts_of(pod)):
@@ -167,10 +190,10 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
             attempt = _attempt(state, about.uid, container, at)
             restarts = state.restarts.get(about.uid, {}).get(container)
             code = dict(restarts.exit_codes).get(attempt) if restarts else None
-            row = _row(record, about, End("liveness", KUBELET, event.reason, text, at), container, attempt)
+            row = _row(record, about, End("liveness", KUBELET, event.reason, text, When(at)), container, attempt)
             state = _witnessed(state, row._replace(restarted=True, exit_code=code), rows)
         return state, rows
-    end = kubelet_end(event.reason, text, at)
+    end = kubelet_end(event.reason, text, When(at))
     if end is not None and about.uid not in state.finished:
         state = _witnessed(state, _row(record, about, end), rows)
     return state, rows
@@ -178,7 +201,7 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
 
 def _attempt(state: State, uid: str, container: str, at: datetime) -> int:
     restarts = state.restarts.get(uid, {}).get(container)
-    before = restarts and state.ends.get(_key(uid, container, restarts.number - 1))
+    before = restarts and on_shelf(state.ends, _key(uid, container, restarts.number - 1))
     return attempt_that_ended(restarts, at, before.ts if before else None)
 
 
@@ -190,10 +213,16 @@ def _recent(unhealthy: dict[str, datetime], uid: str, at: datetime) -> dict[str,
 def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
     """The state with one more witness of an end; the first counts, and a later one of the same cause confirms it."""
     key = _key(row.uid, row.container, row.attempt)
-    known = state.ends.get(key)
+    known = on_shelf(state.ends, key)
     if known is not None:
         confirmed = known.witness if row.cause != known.cause or row.witness in known.witness else "both"
+        told = row if row.time_known and not known.time_known and row.cause == known.cause else known
         row = known._replace(
+            ts=told.ts,
+            time_known=told.time_known,
+            earliest=told.earliest,
+            latest=told.latest,
+            restart_policy=known.restart_policy or row.restart_policy,
             witness=confirmed,
             exit_code=known.exit_code if row.exit_code is None else row.exit_code,
             restarted=known.restarted or row.restarted,
@@ -204,12 +233,8 @@ def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
         )
         if row == known._replace(updated_at=row.updated_at):
             return state
-    ends = {each: kept for each, kept in state.ends.items() if each != key}
-    if len(ends) >= MAX_ENDS:
-        del ends[next(iter(ends))]
-    ends[key] = row
     rows.append(row)
-    return _with(state, ends=ends)
+    return _with(state, ends=put(state.ends, key, row, MAX_ENDS))
 
 
 def _key(uid: str, container: str, attempt: int) -> str:
@@ -226,9 +251,10 @@ def _row(
     pod = record.object if isinstance(record, PodRecord) else None
     owners = (pod and pod.metadata.owner_references) or ()
     owner = next((each for each in owners if each.controller), None)
+    when = end.when or When(record.ts)
     return PodEnd(
         cluster=record.cluster,
-        ts=end.at or record.ts,
+        ts=when.at,
         node=record.node,
         namespace=about.namespace,
         pod=about.name,
@@ -246,12 +272,16 @@ def _row(
         owner_kind=owner.kind if owner else "",
         owner_name=owner.name if owner else "",
         updated_at=record.ts,
+        time_known=when.is_known,
+        earliest=when.earliest,
+        latest=when.latest,
+        restart_policy=pod.spec.restart_policy if pod else "",
     )
 
 
 REDUCER: Final = Reducer(
     name="pod_ends",
-    version=1,
+    version=2,
     log="node",
     takes=(PodRecord, EventRecord, NodeRecord),
     state=State,

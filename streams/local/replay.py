@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from common.cycles import rare_cycle_searches
@@ -22,6 +22,7 @@ from streams.local.logs import Logs
 BATCH_ROWS: Final = 4_000
 CHECKPOINT_EVERY: Final = 100_000
 """Observations between two checkpoints of a long replay."""
+NEVER: Final = datetime.max.replace(tzinfo=UTC)
 SEAM: Final = timedelta(seconds=10)
 """How far before the end of the last replay the next one may begin and still go on with its states."""
 
@@ -66,6 +67,8 @@ class Replay:
         self._until: dict[str, datetime] = {}
         self._apart: dict[str, datetime] = {}
         """Of clusters that are folded by themselves: the end of what the database holds, where its states go on."""
+        self._facts: set[str] = set()
+        """Clusters of which a dump is folded by itself."""
         self._batch = Batch()
 
     def run(self, items: Iterable[Decoded]) -> ReplayReport:
@@ -104,12 +107,26 @@ class Replay:
             return False
         if item.observed:
             self.report.clusters.add(item.cluster)
-        if not self._seen.add(item.cluster, item.ts, item.digest):
-            self.report.known += 1
+        is_known = not self._seen.add(item.cluster, item.ts, item.digest)
+        self.report.known += is_known
+        if item.is_fact and item.ts is not None and item.cluster not in self._until:
+            self._begin_facts(item.cluster, item.ts)
+        if is_known and not (item.is_fact and item.cluster in self._facts):
             return False
         if item.ts is not None:
             self._advance(item.cluster, item.ts)
         return True
+
+    def _begin_facts(self, cluster: str, ts: datetime) -> None:
+        """A dump of a cluster that the database knows is folded whole and by itself: it is a set of facts, and what
+        was known of it says the same with what is new. Its rows take the place of those of the same identity.
+        """
+        if self._checkpoints.load(cluster, "until").get("") is None:
+            self._begin(cluster, ts)
+        else:
+            self._until[cluster] = ts
+            self._facts.add(cluster)
+            self._apart[cluster] = NEVER
 
     def _fold(self, item: Decoded) -> None:
         for record in item.records:

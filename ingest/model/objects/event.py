@@ -67,7 +67,23 @@ class Event(KeptObject, frozen=True):
     deprecated_count: Int32 | None = None
 
 
-def event_time(event: Event) -> datetime | None:
+class _Created(KeptObject, frozen=True):
+    creation_timestamp: datetime | None = None
+
+
+class EventTimes(KeptObject, frozen=True):
+    """All times of an Event, of either API."""
+
+    metadata: _Created = _Created()
+    event_time: datetime | None = None
+    series: EventSeries | None = None
+    first_timestamp: datetime | None = None
+    last_timestamp: datetime | None = None
+    deprecated_first_timestamp: datetime | None = None
+    deprecated_last_timestamp: datetime | None = None
+
+
+def event_time(event: Event | EventTimes) -> datetime | None:
     """When it last occurred: the first of its times that is set (rules: event-fields)."""
     series = event.series.last_observed_time if event.series else None
     return (

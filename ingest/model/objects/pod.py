@@ -150,6 +150,7 @@ class PodSpec(KeptObject, frozen=True):
     overhead: ResourceList | None = None
     resources: Resources | None = None
     """Pod-level resources (1.34 and later by default)."""
+    restart_policy: str = ""
     priority: Int32 | None = None
     priority_class_name: str = ""
     node_selector: dict[str, str] | None = None

@@ -6,7 +6,7 @@
 -- param namespace String '': only this namespace; empty is all
 -- param cause String '': only this cause, as oom_kill or node_pressure; empty is all
 SELECT ts, cluster, node, namespace, pod, container, cause, actor, reason, exit_code, restarted, deleted, witness,
-    owner_kind, owner_name, message
+    owner_kind, owner_name, message, time_known, earliest, latest, restart_policy
 FROM pod_ends
 WHERE ({node:String} = '' OR node = {node:String})
     AND ({namespace:String} = '' OR namespace = {namespace:String})

@@ -58,7 +58,10 @@ FROM
             if(resource = 'memory' AND position(message, ' was using ') = 0,
                 ' It was within its request, or not measured yet: others used the memory.', ''),
             if(pods_usage_ratio < 0.1, ' Pods use almost none of it: check what lies or runs outside of pods.', '')))
-            || if(time_known, '', ' The time of the eviction is not known: this is when the pod was seen.') AS what,
+            || multiIf(time_known, '',
+                earliest IS NULL OR latest IS NULL, ' The time of the eviction is not known: this is when the pod was seen.',
+                concat(' It was evicted between ', formatDateTime(assumeNotNull(earliest), '%F %T'),
+                    ' and ', formatDateTime(assumeNotNull(latest), '%F %T'), ' UTC.')) AS what,
         [toString(namespace)] AS namespaces
     FROM pod_evictions
     WHERE cause IN ('pressure', 'limit')
@@ -101,7 +104,7 @@ FROM
     (
         SELECT cluster, ts AS ended_at, node, namespace, pod, uid, container, cause, actor, if(cause = 'admission', reason, '') AS rejection
         FROM pod_ends FINAL
-        WHERE cause NOT IN ('node_pressure', 'own_limit', 'deleted')
+        WHERE cause NOT IN ('node_pressure', 'own_limit', 'deleted', 'exited')
             AND (cause != 'admission' OR (cluster, uid) NOT IN
             (
                 SELECT cluster, uid FROM pod_evictions

@@ -5,7 +5,7 @@ evicted pod can end as Succeeded (section G), so any one of them is enough; the 
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final, NamedTuple
 
 import msgspec
@@ -13,11 +13,11 @@ import msgspec
 from common.errors import BadRecord
 from ingest.model.objects.event import event_time
 from ingest.model.objects.kubelet import KubeletConfiguration
-from ingest.model.objects.pod import Pod
 from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, SampleRecord, SettingsRecord
 from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, sample_of, specs_of
 from streams.fold.findings import Eviction
 from streams.fold.reducer import Output, Reducer
+from streams.fold.shelves import Shelves, all_on, on_shelf, put
 from streams.rules.events.counting import component_of, message
 from streams.rules.eviction.messages import (
     AdmissionRejection,
@@ -26,7 +26,9 @@ from streams.rules.eviction.messages import (
     parse_evicted,
 )
 from streams.rules.eviction.messages import Eviction as EvictionMessage
+from streams.rules.eviction.named import capacities_of, signal_by_node
 from streams.rules.eviction.thresholds import effective_thresholds
+from streams.rules.pod_ends.when import When, ended_by_status
 from streams.rules.pods.phase import has_ended
 
 MAX_STORIES: Final = 500
@@ -40,10 +42,12 @@ CLOCK_SECOND: Final = timedelta(seconds=1)
 class State(msgspec.Struct, frozen=True):
     config: KubeletConfiguration | None = None
     kubelet_version: str = ""
+    capacities: dict[str, int] = {}
+    """By signal, as far as the Node has them."""
     pods: dict[str, PodSpecs] = {}
     samples: tuple[Sample, ...] = ()
     """The last two."""
-    stories: dict[str, Eviction] = {}
+    stories: Shelves[Eviction] = {}
     """The last row of each eviction, by the pod's uid and the cause."""
 
 
@@ -51,7 +55,7 @@ class _Witness(NamedTuple):
     """One witness' account of an eviction."""
 
     kind: str
-    at: datetime | None
+    when: When | None
     """None where it does not have the time."""
     namespace: str
     pod: str
@@ -69,17 +73,41 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadReco
             return _event(state, record)
         case SettingsRecord(config=config) if config != state.config:
             effective_thresholds(config)
-            return msgspec.structs.replace(state, config=config), ()
-        case NodeRecord(object=node) if node.status.node_info.kubelet_version != state.kubelet_version:
-            return msgspec.structs.replace(state, kubelet_version=node.status.node_info.kubelet_version), ()
+            return _named_again(msgspec.structs.replace(state, config=config), record)
+        case NodeRecord():
+            return _node(state, record)
         case _:
             return state, ()
+
+
+def _node(state: State, record: NodeRecord) -> tuple[State, Sequence[Output]]:
+    version, capacities = record.object.status.node_info.kubelet_version, capacities_of(record.object)
+    if (version, capacities) == (state.kubelet_version, state.capacities):
+        return state, ()
+    state = msgspec.structs.replace(state, kubelet_version=version, capacities=capacities)
+    return _named_again(state, record)
+
+
+def _named_again(state: State, record: Record) -> tuple[State, Sequence[Output]]:
+    """Evictions whose signal is known now that settings or capacities are."""
+    rows: list[Output] = []
+    stories = state.stories
+    for key, row in all_on(state.stories):
+        if row.cause == "pressure" and not row.signal and (signal := _signal(state, row)):
+            named = row._replace(signal=signal, updated_at=max(row.updated_at, record.ts))
+            stories = put(stories, key, named)
+            rows.append(named)
+    return (msgspec.structs.replace(state, stories=stories) if rows else state), rows
+
+
+def _signal(state: State, row: Eviction) -> str:
+    return signal_by_node(row.resource, row.threshold, state.config, state.kubelet_version, state.capacities)
 
 
 def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadRecord]]:
     pod = record.object
     rows: Sequence[Output | BadRecord] = ()
-    witness = _status_witness(pod)
+    witness = _status_witness(record)
     if witness is not None:
         try:
             state, rows = _hear(state, record, witness)
@@ -94,22 +122,20 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
     return msgspec.structs.replace(state, pods=pods), rows
 
 
-def _status_witness(pod: Pod) -> _Witness | None:
+def _status_witness(record: PodRecord) -> _Witness | None:
     """The pod as a witness: its condition, else its status; None where neither shows an eviction."""
+    pod = record.object
     conditions = pod.status.conditions or []
     target = next((c for c in conditions if c.type == "DisruptionTarget" and c.status == "True"), None)
-    metadata = pod.metadata
+    about = pod.metadata.namespace, pod.metadata.name, pod.metadata.uid
     if target is not None and target.reason == "TerminationByKubelet" and parse_evicted(target.message):
-        return _Witness(
-            "status", target.last_transition_time, metadata.namespace, metadata.name, metadata.uid, target.message
-        )
+        at = target.last_transition_time
+        return _Witness("status", None if at is None else When(at), *about, target.message)
     if pod.status.phase != "Failed" or pod.status.reason != "Evicted":
         return None
-    changes = [c.last_transition_time for c in conditions if c.last_transition_time]
-    at = max(changes, default=None)
-    if at is None and isinstance(parse_evicted(pod.status.message), AdmissionRejection):
-        at = pod.status.start_time  # set as it is rejected; of a pod that ran it is when that began
-    return _Witness("status", at, metadata.namespace, metadata.name, metadata.uid, pod.status.message)
+    text = pod.status.message
+    starts_with_it = record.change == "ADDED" and isinstance(parse_evicted(text), AdmissionRejection)
+    return _Witness("status", ended_by_status(pod, record.ts, starts_with_it=starts_with_it), *about, text)
 
 
 def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
@@ -119,9 +145,11 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
         return state, ()
     if component_of(event) not in {"", "kubelet"}:
         return state, ()  # Karpenter and others give an eviction by the API this reason
-    return _hear(
-        state, record, _Witness("event", event_time(event), about.namespace, about.name, about.uid, message(event))
+    at = event_time(event)
+    witness = _Witness(
+        "event", None if at is None else When(at), about.namespace, about.name, about.uid, message(event)
     )
+    return _hear(state, record, witness)
 
 
 def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Sequence[Output]]:
@@ -131,21 +159,17 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
         raise BadRecord("unknown_text", f"{witness.kind} of an eviction says {witness.text[:200]!r}")
     cause = _cause(parsed)
     key = f"{witness.uid}/{cause}"
-    story = state.stories.get(key)
+    story = on_shelf(state.stories, key)
     if story is None:
         row = _new(state, record, witness, parsed, cause)
-    elif witness.at is not None and not story.time_known:
+    elif witness.when is not None and witness.when.is_known and not story.time_known:
         evidence = witness.kind if story.evidence == witness.kind else "both"
         row = _new(state, record, witness, parsed, cause)._replace(evidence=evidence)
     elif story.evidence in {"both", witness.kind}:
         return state, ()
     else:
         row = story._replace(evidence="both", updated_at=record.ts)
-    stories = {k: v for k, v in state.stories.items() if k != key}
-    if len(stories) >= MAX_STORIES:
-        del stories[next(iter(stories))]
-    stories[key] = row
-    return msgspec.structs.replace(state, stories=stories), (row,)
+    return msgspec.structs.replace(state, stories=put(state.stories, key, row, MAX_STORIES)), (row,)
 
 
 def _cause(parsed: EvictionMessage) -> str:
@@ -159,9 +183,10 @@ def _cause(parsed: EvictionMessage) -> str:
 
 
 def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessage, cause: str) -> Eviction:
+    when = witness.when or When(record.ts, is_known=False, latest=record.ts)
     row = Eviction(
         cluster=record.cluster,
-        ts=witness.at or record.ts,
+        ts=when.at,
         node=record.node,
         namespace=witness.namespace,
         pod=witness.pod,
@@ -180,8 +205,10 @@ def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessag
         evidence=witness.kind,
         message=witness.text,
         updated_at=record.ts,
-        found_late=witness.at is None or record.ts - witness.at > FOUND_LATE,
-        time_known=witness.at is not None,
+        found_late=not when.is_known or record.ts - when.at > FOUND_LATE,
+        time_known=when.is_known,
+        earliest=when.earliest,
+        latest=when.latest,
     )
     match parsed:
         case LimitEviction(limit=limit):
@@ -190,15 +217,16 @@ def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessag
             return row._replace(resource=",".join(conditions))
         case PressureEviction():
             row = row._replace(resource=parsed.resource, threshold=parsed.threshold, available=parsed.available)
+            row = row._replace(signal=_signal(state, row))
             sample = next((s for s in reversed(state.samples) if s.ts < row.ts + CLOCK_SECOND), None)
-            if sample is None or witness.at is None:
+            if sample is None or not when.is_known:
                 return row
             return predicted(row, parsed, sample, state.config, state.kubelet_version)
 
 
 REDUCER: Final = Reducer(
     name="evictions",
-    version=5,
+    version=6,
     log="node",
     takes=(SampleRecord, PodRecord, EventRecord, SettingsRecord, NodeRecord),
     state=State,

@@ -16,9 +16,10 @@ from ingest.model.records import SampleRecord
 from ingest.model.samples import USAGES, NodeSample, PodUsages
 from streams.fold.findings import Eviction
 from streams.rules.eviction.messages import PressureEviction
+from streams.rules.eviction.named import named_signal
 from streams.rules.eviction.order import UNEXPLAINED, RankedPod, rank, standing, tied
 from streams.rules.eviction.signals import RESOURCES, Layout, layout_of, observe
-from streams.rules.eviction.thresholds import SignalThresholds, effective_thresholds, threshold_value
+from streams.rules.eviction.thresholds import SignalThresholds, effective_thresholds
 from streams.rules.pods.requests import eviction_requests, is_critical
 from streams.rules.pods.volumes import local_volumes, used_by
 
@@ -169,13 +170,10 @@ def _share(sample: Sample, signal: str, layout: Layout, available: int | None, g
 def _signal(row: Eviction, sample: Sample, thresholds: Mapping[str, SignalThresholds]) -> str | None:
     """The signal whose threshold the message names, else the first of that resource that the sample has."""
     observed = observe(sample.node)
+    capacities = {signal: each.capacity for signal, each in observed.items()}
     candidates = [signal for signal in observed if RESOURCES[signal] == row.resource]
-    for signal in candidates:
-        texts = thresholds.get(signal)
-        for text in (texts.hard, texts.soft) if texts else ():
-            if text is not None and threshold_value(text, observed[signal].capacity) == row.threshold:
-                return signal
-    return candidates[0] if candidates else None
+    named = named_signal(row.resource, row.threshold, thresholds, capacities) or row.signal
+    return named or (candidates[0] if candidates else None)
 
 
 def ranked_pods(sample: Sample) -> list[RankedPod]:

@@ -1,8 +1,8 @@
 """When a node's pressure conditions changed: table `pressure_changes`.
 
-Two witnesses: the node's conditions, and the kubelet's events. Whichever comes first writes the row, the other
-confirms it. The "no pressure" trio that every kubelet start emits is no recovery (rules: eviction-messages): its rows
-are marked.
+Two witnesses: the node's conditions, and the kubelet's events. Each is a fact with a time of its own, and the rows
+follow from all facts together, in whatever order they came. The "no pressure" trio that every kubelet start emits is
+no recovery (rules: eviction-messages): its rows are marked.
 """
 
 from collections.abc import Sequence
@@ -23,137 +23,131 @@ SAME_CHANGE: Final = timedelta(seconds=15)
 """Condition and event of one change are at most this far apart: the kubelet's status update is every 10 s."""
 START_UP: Final = timedelta(seconds=10)
 """How long after `Starting kubelet.` a kubelet that finds no pressure merely starts."""
+MAX_FACTS: Final = 40
+"""Of a condition, and as many starts of a kubelet: later witnesses can still confirm or complete them."""
 
 
-class Pressure(msgspec.Struct, frozen=True):
-    """A condition as it was last seen to be, since when, and the row of that change if one was written."""
+class Fact(msgspec.Struct, frozen=True):
+    """A condition began to be so then, by these witnesses: `event`, `condition` or `both`."""
 
+    at: datetime
     status: bool
-    since: datetime | None
-    row: PressureChange | None = None
+    evidence: str
 
 
 class State(msgspec.Struct, frozen=True):
-    conditions: dict[str, Pressure] = {}
-    started_at: datetime | None = None
+    facts: dict[str, tuple[Fact, ...]] = {}
+    """By condition, in order of time."""
+    starts: tuple[datetime, ...] = ()
+    """Of the kubelet."""
 
 
 def step(state: State, record: NodeRecord | EventRecord) -> tuple[State, Sequence[Output]]:
-    if isinstance(record, NodeRecord):
-        return _node(state, record)
-    return _event(state, record)
+    after = _with_node(state, record) if isinstance(record, NodeRecord) else _with_event(state, record)
+    if after is state:
+        return state, ()
+    told = {(row.condition, row.ts): row for row in _rows(state, record)}
+    return after, [row for row in _rows(after, record) if told.get((row.condition, row.ts)) != row]
 
 
-def _node(state: State, record: NodeRecord) -> tuple[State, Sequence[Output]]:
-    rows: list[Output] = []
-    conditions = dict(state.conditions)
+def _with_node(state: State, record: NodeRecord) -> State:
     for condition in record.object.status.conditions or ():
-        if condition.type not in PRESSURES or condition.status not in {"True", "False"}:
-            continue
-        seen = _Seen(record, condition.type, condition.status == "True", condition.last_transition_time, "condition")
-        before = conditions.get(condition.type)
-        conditions[condition.type], found = _fold(before, seen, state.started_at)
-        rows += found
-    if conditions == state.conditions:
-        return state, rows
-    return msgspec.structs.replace(state, conditions=conditions), rows
+        if condition.type in PRESSURES and condition.status in {"True", "False"}:
+            at = condition.last_transition_time or record.ts
+            is_new = condition.last_transition_time is not None or not _is_so(state, condition.type, condition.status)
+            if is_new:
+                state = _heard(state, condition.type, Fact(at, condition.status == "True", "condition"))
+    return state
 
 
-class _Seen(msgspec.Struct, frozen=True):
-    """A witness' account of a condition."""
-
-    record: Record
-    condition: str
-    status: bool
-    at: datetime | None
-    witness: str
+def _is_so(state: State, condition: str, status: str) -> bool:
+    """Whether a condition without a time says what is known."""
+    facts = state.facts.get(condition)
+    return facts is not None and facts[-1].status == (status == "True")
 
 
-def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
+def _with_event(state: State, record: EventRecord) -> State:
     event = record.object
     about = event.involved_object or event.regarding
     if record.change == "DELETED" or about is None or about.kind != "Node":
-        return state, ()
+        return state
     at = event_time(event) or record.ts
     if is_kubelet_start(event.reason, message(event)):
-        started = max(at, state.started_at or at)
-        return msgspec.structs.replace(state, started_at=started), ()
+        starts = tuple(sorted({*state.starts, at})[-MAX_FACTS:])
+        return state if starts == state.starts else msgspec.structs.replace(state, starts=starts)
     reported = parse_node_status(event.reason, message(event))
     if reported is None or reported.condition not in PRESSURES:
-        return state, ()
-    before = state.conditions.get(reported.condition)
-    seen = _Seen(record, reported.condition, reported.status, at, "event")
-    if before is not None and before.since is not None and at < before.since:
-        return state, ()
-    if not reported.status and not _was_pressure(before) and not _is_same_change(before, seen, state.started_at):
-        return state, (_row(seen, lasted=None, kubelet_restart=True),)
-    pressure, rows = _fold(before, seen, state.started_at)
-    conditions = {**state.conditions, reported.condition: pressure}
-    return msgspec.structs.replace(state, conditions=conditions), rows
+        return state
+    return _heard(state, reported.condition, Fact(at, reported.status, "event"))
 
 
-def _fold(before: Pressure | None, seen: _Seen, started_at: datetime | None) -> tuple[Pressure, list[Output]]:
-    """A witness against what is known: a change, a confirmation of one, or nothing new."""
-    if before is None and not seen.status:
-        return Pressure(seen.status, seen.at), []
-    if before is not None and seen.status == before.status:
-        return _confirmed(before, seen)
-    since = before.since if before is not None else None
-    if before is not None and since is not None and seen.at is not None and seen.at < since:
-        return before, []
-    lasted = (seen.at - since).total_seconds() if seen.at and since else None
-    restart = not seen.status and _starts_up(seen.at, started_at)
-    row = _row(seen, lasted=lasted, kubelet_restart=restart)
-    return Pressure(seen.status, seen.at, row), [row]
+def _heard(state: State, condition: str, fact: Fact) -> State:
+    """The state with one more fact, or with one that a second witness confirms."""
+    known = state.facts.get(condition, ())
+    same = _same_change(known, fact, state.starts)
+    if same is None:
+        facts = sorted((*known, fact), key=lambda each: (each.at, each.status))[-MAX_FACTS:]
+    elif same.evidence in {"both", fact.evidence}:
+        return state
+    else:
+        confirmed = msgspec.structs.replace(same, evidence="both")
+        facts = [confirmed if each is same else each for each in known]
+    return msgspec.structs.replace(state, facts={**state.facts, condition: tuple(facts)})
 
 
-def _confirmed(before: Pressure, seen: _Seen) -> tuple[Pressure, list[Output]]:
-    """The row of a change with its second witness; nothing where there is none to confirm."""
-    if before.row is None or before.row.evidence in {"both", seen.witness} or not _is_near(before.row, seen):
-        return before, []
-    row = before.row._replace(evidence="both", updated_at=seen.record.ts)
-    return Pressure(before.status, before.since, row), [row]
+def _same_change(known: Sequence[Fact], fact: Fact, starts: Sequence[datetime]) -> Fact | None:
+    """The same change as another witness has it, a few seconds away, or as this one had it."""
+    near = [each for each in known if each.status == fact.status and abs(each.at - fact.at) <= SAME_CHANGE]
+    exact = next((each for each in near if each.at == fact.at), None)
+    if exact is not None or (not fact.status and _starts_up(fact.at, starts)):
+        return exact
+    others = [each for each in near if fact.evidence not in each.evidence and each.evidence != "both"]
+    return min(others or near, key=lambda each: abs(each.at - fact.at), default=None)
 
 
-def _was_pressure(before: Pressure | None) -> bool:
-    return before is not None and before.status
+def _starts_up(at: datetime, starts: Sequence[datetime]) -> bool:
+    return any(timedelta() <= at - started <= START_UP for started in starts)
 
 
-def _is_same_change(before: Pressure | None, seen: _Seen, started_at: datetime | None) -> bool:
-    """Whether an event repeats an end of pressure that is known already, rather than a kubelet's start after it."""
-    if before is None or before.row is None:
-        return False
-    return seen.at == before.row.ts or (_is_near(before.row, seen) and not _starts_up(seen.at, started_at))
+def _rows(state: State, record: Record) -> list[PressureChange]:
+    """All rows that follow from what is known."""
+    return [
+        row for condition, facts in state.facts.items() for row in _of_one(condition, facts, state.starts, record)
+    ]
 
 
-def _is_near(row: PressureChange | None, seen: _Seen) -> bool:
-    return (
-        row is not None and seen.at is not None and row.status == seen.status and abs(row.ts - seen.at) <= SAME_CHANGE
-    )
-
-
-def _starts_up(at: datetime | None, started_at: datetime | None) -> bool:
-    return at is not None and started_at is not None and timedelta() <= at - started_at <= START_UP
-
-
-def _row(seen: _Seen, *, lasted: float | None, kubelet_restart: bool) -> PressureChange:
-    record = seen.record
-    return PressureChange(
-        cluster=record.cluster,
-        ts=seen.at or record.ts,
-        node=record.node,
-        condition=seen.condition,
-        status=seen.status,
-        lasted_seconds=lasted,
-        kubelet_restart=kubelet_restart,
-        evidence=seen.witness,
-        updated_at=record.ts,
-    )
+def _of_one(
+    condition: str, facts: Sequence[Fact], starts: Sequence[datetime], record: Record
+) -> list[PressureChange]:
+    rows: list[PressureChange] = []
+    now: bool | None = None
+    since: datetime | None = None
+    for fact in facts:
+        is_change = fact.status is not now and (fact.status or now is True)
+        if not is_change and (fact.status or fact.evidence == "condition"):
+            # it was so already, or a first absence of pressure
+            now, since = (fact.status, fact.at) if now is None else (now, since)
+            continue
+        row = PressureChange(
+            cluster=record.cluster,
+            ts=fact.at,
+            node=record.node,
+            condition=condition,
+            status=fact.status,
+            lasted_seconds=(fact.at - since).total_seconds() if is_change and since is not None else None,
+            kubelet_restart=not fact.status and (not is_change or _starts_up(fact.at, starts)),
+            evidence=fact.evidence if is_change else "event",
+            updated_at=record.ts,
+        )
+        rows.append(row)
+        if is_change or (now is None and fact.evidence == "both"):
+            now, since = fact.status, fact.at
+    return rows
 
 
 REDUCER: Final = Reducer(
     name="pressure_changes",
-    version=1,
+    version=2,
     log="node",
     takes=(NodeRecord, EventRecord),
     state=State,

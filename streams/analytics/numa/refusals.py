@@ -5,19 +5,27 @@ and is refused when its kubelet restarts can end `Succeeded` without a reason: t
 (rules: admission-failures).
 """
 
+import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
+from ingest.model.objects.event import event_time
 from ingest.model.records import EventRecord, PodRecord, Record
-from streams.analytics.numa.state import State, topology_policy
+from streams.analytics.numa.state import State, cpu_policy, topology_policy
 from streams.fold.findings import NumaAdmissionFailure
 from streams.rules.events.counting import message
 from streams.rules.events.messages import plain, without_rejection
+from streams.rules.pod_ends.when import When, ended_by_status
 from streams.rules.pods.requests import exclusive_cpus
 
 REASONS: Final = frozenset({"TopologyAffinityError", "SMTAlignmentError", "UnexpectedAdmissionError", "OutOfcpu"})
+MAX_REMEMBERED: Final = 500
+_OF_CPUS: Final = re.compile(
+    r"(?i)cpu ?manager|not enough cpus|SMT alignment|topology|NUMA|memory ?manager|exclusive"
+)
+"""In the message of an UnexpectedAdmissionError that is about CPUs, not about devices."""
 
 
 class _Refusal(NamedTuple):
@@ -27,6 +35,7 @@ class _Refusal(NamedTuple):
     reason: str
     message: str
     requested_cpus: int
+    when: When
 
 
 def refusal(state: State, record: PodRecord | EventRecord) -> tuple[State, Sequence[NumaAdmissionFailure]]:
@@ -37,10 +46,33 @@ def refusal(state: State, record: PodRecord | EventRecord) -> tuple[State, Seque
             state = msgspec.structs.replace(state, refused=state.refused - {uid})
         return state, ()
     found = _of_status(record) if isinstance(record, PodRecord) else _of_event(state, record)
-    if found is None or found.reason not in REASONS or found.uid in state.refused:
+    if found is None:
+        return _remembered(state, record), ()
+    if not _is_about_cpus(state, found) or found.uid in state.refused:
         return state, ()
+    if (at := state.refused_at.get(found.uid)) is not None:
+        found = found._replace(when=When(at))
     row = _row(state, record, found)
     return msgspec.structs.replace(state, refused=state.refused | {found.uid}), (row,)
+
+
+def _remembered(state: State, record: Record) -> State:
+    """The state with the time of a refusal whose pod is not known yet."""
+    event = record.object if isinstance(record, EventRecord) else None
+    about = event and (event.involved_object or event.regarding)
+    if event is None or not about or event.reason not in REASONS or not about.uid or about.uid in state.refused:
+        return state
+    kept = dict(list(state.refused_at.items())[-MAX_REMEMBERED:])
+    return msgspec.structs.replace(state, refused_at={**kept, about.uid: event_time(event) or record.ts})
+
+
+def _is_about_cpus(state: State, found: _Refusal) -> bool:
+    """Whether a pod was refused for exclusive CPUs or their place: not for devices, nor for a share of the CPUs."""
+    if found.reason == "UnexpectedAdmissionError":
+        return found.requested_cpus > 0 and _OF_CPUS.search(found.message) is not None
+    if found.reason == "OutOfcpu":
+        return found.requested_cpus > 0 and cpu_policy(state) == "static"
+    return found.reason in REASONS
 
 
 def _of_status(record: PodRecord) -> _Refusal | None:
@@ -48,7 +80,8 @@ def _of_status(record: PodRecord) -> _Refusal | None:
     if status.phase != "Failed":
         return None
     text, cpus = without_rejection(status.message), exclusive_cpus(record.object)
-    return _Refusal(metadata.namespace, metadata.name, metadata.uid, status.reason, text, cpus)
+    when = ended_by_status(record.object, record.ts, starts_with_it=record.change == "ADDED")
+    return _Refusal(metadata.namespace, metadata.name, metadata.uid, status.reason, text, cpus, when)
 
 
 def _of_event(state: State, record: EventRecord) -> _Refusal | None:
@@ -59,7 +92,8 @@ def _of_event(state: State, record: EventRecord) -> _Refusal | None:
     if record.change == "DELETED" or event.type != "Warning" or about is None or known is None or not known.is_active:
         return None
     text = plain(message(event))
-    return _Refusal(known.namespace, known.pod, about.uid, event.reason, text, known.cpus)
+    when = When(event_time(event) or record.ts)
+    return _Refusal(known.namespace, known.pod, about.uid, event.reason, text, known.cpus, when)
 
 
 def _row(state: State, record: Record, found: _Refusal) -> NumaAdmissionFailure:
@@ -69,9 +103,14 @@ def _row(state: State, record: Record, found: _Refusal) -> NumaAdmissionFailure:
     largest = "" if fit is None else f", at most {fit} of them on one NUMA node"
     return NumaAdmissionFailure(
         cluster=record.cluster,
-        ts=record.ts,
+        ts=found.when.at,
         node=record.node,
-        **found._asdict(),
+        namespace=found.namespace,
+        pod=found.pod,
+        uid=found.uid,
+        reason=found.reason,
+        message=found.message,
+        requested_cpus=found.requested_cpus,
         free_cpus=free,
         largest_fit_cpus=fit,
         topology_manager_policy=topology_policy(state),

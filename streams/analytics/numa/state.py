@@ -114,6 +114,8 @@ class State(msgspec.Struct, frozen=True):
     """Uids of Guaranteed pods that ended and that the memory manager's checkpoint may name yet."""
     refused: frozenset[str] = frozenset()
     """Uids of pods that failed admission and were not deleted yet."""
+    refused_at: dict[str, datetime] = {}
+    """When pods were refused that only an Event told of, by uid."""
     kubelet: Kubelet | None = None
     machine: Machine | None = None
     named: frozenset[int] = frozenset()

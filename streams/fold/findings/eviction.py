@@ -84,4 +84,6 @@ class Eviction(NamedTuple):
     found_late: bool = False
     """The first witness was seen minutes after the eviction: nobody watched then."""
     time_known: bool = True
-    """A witness has the time; else `ts` is when its pod was seen, and a row with the time takes the place of this."""
+    """A witness has the time; else `ts` is one of the bounds, and a row with the time takes the place of this."""
+    earliest: datetime | None = None
+    latest: datetime | None = None

@@ -76,6 +76,12 @@ class PodEnd(NamedTuple):
     """What recreates it; empty where an Event is the only witness."""
     owner_name: str
     updated_at: datetime
+    time_known: bool = True
+    """A witness has the time; else `ts` is one of the bounds."""
+    earliest: datetime | None = None
+    latest: datetime | None = None
+    restart_policy: str = ""
+    """Of the pod; empty where an Event is the only witness."""
 
 
 @row(table="storage_limits")

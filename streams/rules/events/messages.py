@@ -9,27 +9,27 @@ None, never a guess. Texts of eviction and of image GC are in `streams.rules.evi
 import re
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from ingest.messages.prefixes import COMBINED, without_rejection
 from streams.rules.values.quantity import INT64_MAX
+
+__all__ = [
+    "LONGEST_MESSAGE",
+    "ConditionChange",
+    "NodeCondition",
+    "is_kubelet_start",
+    "parse_node_status",
+    "plain",
+    "whole_number",
+    "without_rejection",
+]
 
 LONGEST_MESSAGE: Final = 16 * 1024
 """Characters; no known text is nearly as long, except lists of errors, of which only the beginning is read."""
 
-_COMBINED: Final = "(combined from similar events): "
-_REJECTED: Final = ("Pod was rejected: ", "Pod ")
-"""Before an admission's message in the pod's status: newer, and older (seen in clusters of 2019 to 2021)."""
-
 
 def plain(message: str) -> str:
     """The text itself, without the prefix of combined events and surrounding space, cut at `LONGEST_MESSAGE`."""
-    return message[: LONGEST_MESSAGE + len(_COMBINED)].removeprefix(_COMBINED)[:LONGEST_MESSAGE].strip()
-
-
-def without_rejection(text: str) -> str:
-    """An admission's message, from a pod's status as from its event."""
-    for prefix in _REJECTED:
-        if text.startswith(prefix):
-            return text.removeprefix(prefix)
-    return text
+    return message[: LONGEST_MESSAGE + len(COMBINED)].removeprefix(COMBINED)[:LONGEST_MESSAGE].strip()
 
 
 def whole_number(digits: str) -> int | None:

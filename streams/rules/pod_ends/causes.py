@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from ingest.messages.prefixes import REJECTED
 from ingest.model.objects.base import Condition
-from ingest.model.objects.pod import ContainerState, ContainerTerminated, Pod
+from ingest.model.objects.pod import ContainerState, ContainerStatus, ContainerTerminated, Pod
 from streams.rules.events.messages import plain
 from streams.rules.eviction.messages import (
     AdmissionRejection,
@@ -19,6 +20,7 @@ from streams.rules.eviction.messages import (
     PressureEviction,
     parse_evicted,
 )
+from streams.rules.pod_ends.when import When, ended_by_status
 from streams.rules.pods.phase import FINISHED
 
 Cause: TypeAlias = Literal[
@@ -35,6 +37,7 @@ Cause: TypeAlias = Literal[
     "deadline",
     "oom_kill",
     "liveness",
+    "exited",
     "deleted",
 ]
 KUBELET: Final = "kubelet"
@@ -53,7 +56,6 @@ _STATUSES: Final[dict[str, tuple[Cause, str]]] = {
     "NodeLost": ("node_lost", "node-controller"),
     "DeadlineExceeded": ("deadline", KUBELET),
 }
-_REJECTED: Final = "Pod was rejected: "
 _ADMISSION: Final = frozenset(
     {
         "AppArmor",
@@ -108,7 +110,8 @@ class End(NamedTuple):
     """Who did it; empty where it is not known."""
     reason: str
     message: str
-    at: datetime | None
+    when: When | None
+    """None where it is when that was seen."""
 
 
 class ContainerEnd(NamedTuple):
@@ -121,7 +124,7 @@ class ContainerEnd(NamedTuple):
     terminated: ContainerTerminated
 
 
-def pod_end(pod: Pod, *, is_gone: bool) -> End | None:
+def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True) -> End | None:
     """What the pod itself shows; None where nothing ended it, or nothing shows what did.
 
     A condition of the API server's comes before the deletion that it announces, which may fail.
@@ -133,36 +136,56 @@ def pod_end(pod: Pod, *, is_gone: bool) -> End | None:
         return end
     if not status.reason or not (status.phase in FINISHED or status.reason == "NodeLost"):
         return None
-    at = max((c.last_transition_time for c in conditions if c.last_transition_time), default=status.start_time)
     cause = _STATUSES.get(status.reason)
     if cause is not None:
-        return End(*cause, status.reason, status.message, at)
-    return kubelet_end(status.reason, status.message, at)
+        return End(*cause, status.reason, status.message, ended_by_status(pod, read_at, starts_with_it=False))
+    end = kubelet_end(status.reason, status.message, None)
+    return end and end._replace(
+        when=ended_by_status(pod, read_at, starts_with_it=end.cause == "admission" and is_first)
+    )
+
+
+def own_end(pod: Pod, read_at: datetime) -> End | None:
+    """How a pod ended by itself, its processes having exited; None while it is not over."""
+    if pod.status.phase not in FINISHED:
+        return None
+    container = exited_container(pod)
+    ended = container.state.terminated if container and container.state else None
+    reason = ended.reason if ended else pod.status.reason
+    return End("exited", "", reason, pod.status.message, ended_by_status(pod, read_at, starts_with_it=False))
+
+
+def exited_container(pod: Pod) -> ContainerStatus | None:
+    """The container that `exit_code` is of."""
+    ended = [each for each in pod.status.container_statuses or () if each.state and each.state.terminated]
+    failed = (each for each in ended if each.state and each.state.terminated and each.state.terminated.exit_code)
+    return next(failed, ended[0] if ended else None)
 
 
 def _disrupted(pod: Pod, target: Condition, *, ends: bool) -> End | None:
     at, message = target.last_transition_time, target.message
+    when = None if at is None else When(at)
     if target.reason == "TerminationByKubelet":
         cause = _of_text(message) or ("kubelet_preemption" if pod.status.reason == "Preempting" else None)
-        return cause and End(cause, KUBELET, target.reason, message, at)
+        return cause and End(cause, KUBELET, target.reason, message, when)
     known = _CONDITIONS.get(target.reason)
     if known is None or not ends:
         return None
     cause, actor = known
     if cause == "scheduler_preemption":
         actor = pod.spec.scheduler_name or actor
-    return End(cause, actor, target.reason, message, at)
+    return End(cause, actor, target.reason, message, when)
 
 
-def kubelet_end(reason: str, message: str, at: datetime | None) -> End | None:
+def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
     """What a reason and text of the kubelet show, of a pod's status or an Event about it."""
     if reason == "Evicted":
         cause = _of_text(message)
-        return cause and End(cause, KUBELET, reason, message, at)
+        return cause and End(cause, KUBELET, reason, message, when)
     if reason == "Preempting":
-        return End("kubelet_preemption", KUBELET, reason, message, at)
-    if reason in _ADMISSION or _OUT_OF.fullmatch(reason) or message.startswith(_REJECTED):
-        return End("admission", KUBELET, reason, message, at)
+        return End("kubelet_preemption", KUBELET, reason, message, when)
+    if reason in _ADMISSION or _OUT_OF.fullmatch(reason) or message.startswith(REJECTED[0]):
+        return End("admission", KUBELET, reason, message, when)
     return None
 
 

@@ -33,7 +33,7 @@ def test_the_time_of_the_event_wins_in_every_order_of_files(database: Database, 
         ("alone", "2026-04-01 12:00:03", 0),
         ("event-first", "2026-04-01 10:30:00", 1),
         ("pod-first", "2026-04-01 10:00:00", 1),
-        ("rejected", "2026-04-01 11:00:00", 1),
+        ("rejected", "2026-04-01 11:00:00", 0),
     ]
     (line,) = dicts(database, "SELECT what FROM story WHERE kind = 'eviction' AND position(what, 'alone') > 0")
-    assert line["what"].endswith("The time of the eviction is not known: this is when the pod was seen.")
+    assert line["what"].endswith("It was evicted between 2026-04-01 09:00:05 and 2026-04-01 12:00:03 UTC.")

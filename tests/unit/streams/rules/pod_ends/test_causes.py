@@ -21,6 +21,7 @@ from streams.rules.pod_ends.causes import (
     pod_end,
     restarted_by_probe,
 )
+from streams.rules.pod_ends.when import When
 
 AT = datetime(2026, 7, 1, 12, tzinfo=UTC)
 CAUSES = frozenset(get_args(Cause))
@@ -57,7 +58,7 @@ def container(restarts: int, state: dict[str, Any], last: dict[str, Any] | None 
 
 
 def cause_of(status: dict[str, Any], **spec: Any) -> str | None:
-    end = pod_end(pod(status, **spec), is_gone=False)
+    end = pod_end(pod(status, **spec), AT, is_gone=False)
     return end.cause if end else None
 
 
@@ -104,10 +105,10 @@ def test_the_node_of_a_lost_pod_reports_no_phase_any_more() -> None:
 )
 def test_a_condition_of_the_api_server_counts_once_the_deletion_follows(reason: str, cause: str, actor: str) -> None:
     status = {"phase": "Running", **disrupted(reason)}
-    end = pod_end(pod(status, deleting=True), is_gone=False)
+    end = pod_end(pod(status, deleting=True), AT, is_gone=False)
     assert end is not None
-    assert (end.cause, end.actor, end.at) == (cause, actor, AT)
-    assert pod_end(pod(status), is_gone=True) == end
+    assert (end.cause, end.actor, end.when) == (cause, actor, When(AT))
+    assert pod_end(pod(status), AT, is_gone=True) == end
     assert cause_of({"phase": "Failed", **disrupted(reason)}) == cause
     assert cause_of(status) is None
     assert cause_of({"phase": "Failed", **disrupted(reason, status="False")}) is None
@@ -115,7 +116,7 @@ def test_a_condition_of_the_api_server_counts_once_the_deletion_follows(reason: 
 
 def test_the_scheduler_that_preempted_is_the_pods_own() -> None:
     preempted = pod({"phase": "Failed", **disrupted("PreemptionByScheduler")}, schedulerName="volcano")
-    end = pod_end(preempted, is_gone=False)
+    end = pod_end(preempted, AT, is_gone=False)
     assert end is not None
     assert end.actor == "volcano"
 
@@ -145,7 +146,7 @@ def test_any_text_is_a_known_cause_or_none(reason: str, message: str, phase: str
     known = {*CAUSES, None}
     assert cause_of({"phase": phase, "reason": reason, "message": message}) in known
     assert cause_of({"phase": phase, **disrupted(reason, message)}, deleting=True) in known
-    end = kubelet_end(reason, message, AT)
+    end = kubelet_end(reason, message, When(AT))
     assert end is None or (end.cause in CAUSES and end.actor == KUBELET and end.message == message)
     assert (restarted_by_probe(message) or "") in message
 

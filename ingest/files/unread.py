@@ -1,0 +1,69 @@
+"""What a file is that Leadsman does not read, in words, and what to save instead."""
+
+import re
+from pathlib import PurePath
+from typing import Final, NamedTuple
+
+SAVE: Final = "save the objects: kubectl get nodes,pods,events -A -o json"
+_ERRORS: Final = "Error from server|[Ee]rror: |The connection to the server|Unable to connect to|No resources found"
+_TEXTS: Final[tuple[tuple[str, str], ...]] = (
+    (
+        rf"(?P<line>(?:{_ERRORS})[^\n]{{0,200}})",
+        "kubectl's error instead of objects ({line})",
+    ),
+    (r"Name: {2,}\S[^\n]*\n[A-Z][\w /-]*:", f"text of kubectl describe, which holds no objects; {SAVE}"),
+    (
+        r"(?:[A-Z][A-Z0-9()%-]*(?: [A-Z][A-Z0-9()%-]*)?(?: {2,}|\t)){1,}[A-Z][A-Z0-9()% -]*\s*(?:\n|\Z)",
+        f"a table of kubectl, which holds no objects; {SAVE}",
+    ),
+    (r"(?:[^\n]{0,200} )?kubelet(?:\[\d+\])?: ", f"a kubelet's journal, which is not read; {SAVE}"),
+    (
+        r"(?:\S+ std(?:out|err) [FP] )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ",
+        f"a log, of which only a scheduler's dump of its cache is read; {SAVE}",
+    ),
+    (
+        r"# (?:HELP|TYPE) |[a-zA-Z_:][\w:]*(?:\{[^}\n]*\})? [-+]?(?:\d|Inf|NaN)",
+        "metrics of another exporter than a kubelet; save kubectl get --raw /api/v1/nodes/NODE/proxy/metrics",
+    ),
+)
+_BY_TEXT: Final = tuple((re.compile(pattern.encode()), what) for pattern, what in _TEXTS)
+_OF_KINDS: Final = {
+    "Table": f"a table, as kubectl reads it from the API server, without its objects; {SAVE}",
+    "PartialObjectMetadata": f"only the metadata of objects; {SAVE}",
+    "Status": "the API server's error instead of objects",
+}
+_ARCHIVES: Final = (b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!")
+_OF_OFFICE: Final = frozenset({".docx", ".xlsx", ".pptx", ".odt", ".jar", ".ods"})
+_OF_CONTAINERS: Final = frozenset({"logs", "podlogs", "pod-logs"})
+
+
+class Unread(NamedTuple):
+    what: str
+    is_evidence: bool
+    """Somebody saved it to show what happened, so that leaving it out is told as a failure."""
+
+
+def unread(path: PurePath, head: bytes) -> Unread:
+    """What a file is that holds neither objects nor observations, by its first bytes."""
+    text = head.lstrip()
+    if not text:
+        return Unread("the file is empty", is_evidence=False)
+    for pattern, what in _BY_TEXT:
+        if found := pattern.match(text):
+            line = found.groupdict().get("line") or b""
+            return Unread(what.format(line=line.decode(errors="replace").strip()), is_evidence=True)
+    if head[257:262] == b"ustar" or (head.startswith(_ARCHIVES) and path.suffix not in _OF_OFFICE):
+        return Unread("an archive inside a folder; unpack it first", is_evidence=True)
+    return Unread("binary" if b"\0" in head[:1024] else "other text", is_evidence=False)
+
+
+def of_kind(kind: str, api_version: str) -> str:
+    """What an object is that was saved in place of another; empty where it is merely of another kind."""
+    if kind in {"Event", "EventList"} and api_version.startswith("audit.k8s.io/"):
+        return "the API server's audit log, whose Events are requests"
+    return _OF_KINDS.get(kind, "")
+
+
+def is_log_of_container(path: PurePath) -> bool:
+    """Whether a file of a folder is what a container printed: a dump has many gigabytes of them."""
+    return not _OF_CONTAINERS.isdisjoint(path.parts[:-1]) or path.name == "logs.txt"

@@ -1,0 +1,47 @@
+"""A mapping of tens of thousands of entries that is replaced and never changed: in shelves, of which a change copies
+one. Pure.
+
+A copy of all for each of them would take a time that grows with the square of their number.
+"""
+
+from collections.abc import Iterator
+from typing import Final, TypeAlias, TypeVar
+from zlib import crc32
+
+V = TypeVar("V")
+Shelves: TypeAlias = dict[str, dict[str, V]]
+
+_SHELVES: Final = 128
+
+
+def on_shelf(shelves: Shelves[V], key: str) -> V | None:
+    """The value of a key; None where there is none."""
+    return shelves.get(_shelf(key), {}).get(key)
+
+
+def put(shelves: Shelves[V], key: str, value: V, most: int = 0) -> Shelves[V]:
+    """The same with this value last; of more than about `most` in all the oldest of the shelf goes (0: none does)."""
+    name = _shelf(key)
+    shelf = shelves.get(name, {}).copy()
+    shelf.pop(key, None)
+    if most and len(shelf) >= max(most // _SHELVES, 1) * 4:
+        del shelf[next(iter(shelf))]
+    shelf[key] = value
+    return {**shelves, name: shelf}
+
+
+def taken(shelves: Shelves[V], key: str) -> Shelves[V]:
+    """The same without a key."""
+    name = _shelf(key)
+    left = {each: value for each, value in shelves.get(name, {}).items() if each != key}
+    others = {each: shelf for each, shelf in shelves.items() if each != name}
+    return {**others, name: left} if left else others
+
+
+def all_on(shelves: Shelves[V]) -> Iterator[tuple[str, V]]:
+    """Yield every key with its value, in order of keys: shelves do not show."""
+    yield from sorted((item for shelf in shelves.values() for item in shelf.items()), key=lambda item: item[0])
+
+
+def _shelf(key: str) -> str:
+    return str(crc32(key.encode(errors="replace")) % _SHELVES)

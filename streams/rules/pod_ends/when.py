@@ -1,0 +1,54 @@
+"""When a pod ended, by what is left of it (rules: how-pods-end): the one place that decides it.
+
+An Event has the time; else the last container's end has it, else the condition that turned with it. A start is no
+end, only its lower bound, and the time of reading the upper one.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from ingest.model.objects.pod import Pod
+
+_READY = ("ContainersReady", "Ready")
+_STARTS = timedelta(seconds=1)
+
+
+class When(NamedTuple):
+    at: datetime
+    """The best that is known: with bounds alone one of them."""
+    is_known: bool = True
+    earliest: datetime | None = None
+    """Bounds, where the time is not known."""
+    latest: datetime | None = None
+
+
+def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool) -> When:
+    """When a pod that is over ended, without an Event.
+
+    A rejected pod that never ran has its start from the rejection, so that bound is the better guess for one that
+    nobody saw before; any other ended nearer to when it was read.
+    """
+    at = max(_ends_of_containers(pod), default=None) or _unready_since(pod)
+    if at is not None and at <= read_at:
+        return When(at)
+    started = pod.status.start_time or pod.metadata.creation_timestamp
+    if started is None or started > read_at:
+        return When(read_at, is_known=False, latest=read_at)
+    guess = started if starts_with_it and pod.status.start_time else read_at
+    return When(guess, is_known=False, earliest=started, latest=read_at)
+
+
+def _ends_of_containers(pod: Pod) -> Iterator[datetime]:
+    for each in pod.status.container_statuses or ():
+        ended = each.state and each.state.terminated
+        if ended and ended.finished_at is not None and ended.finished_at.year > 1:
+            yield ended.finished_at
+
+
+def _unready_since(pod: Pod) -> datetime | None:
+    """When it was ready last; None of a pod that never was, whose condition is as old as its start."""
+    started = pod.status.start_time or pod.metadata.creation_timestamp
+    since = [c.last_transition_time for c in pod.status.conditions or () if c.type in _READY and c.status == "False"]
+    known = [each for each in since if each is not None and (started is None or each > started + _STARTS)]
+    return max(known, default=None)

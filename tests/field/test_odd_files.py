@@ -1,0 +1,193 @@
+"""Files as people hand them over: the same objects in whatever form, and what is not read named for what it is."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import tarfile
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ingest.files.lines import SourceError
+from ingest.files.sources import read_sources
+from ingest.model.observation import Observed, Unreadable
+from leadsman.cli.piped import on_disk
+from paths import TESTS
+
+WHOLE = TESTS / "field/cases/13-oke-nodes-named-by-ip/b/dump.json"
+ITEMS: list[dict[str, Any]] = json.loads(WHOLE.read_text())["items"]
+TEXT = json.dumps({"apiVersion": "v1", "kind": "List", "items": ITEMS}, indent=4) + "\n"
+ALL = Counter({"nodes": 4, "pods": 13, "events": 10})
+LOG = (
+    "==== START logs for container hive of pod hive/hive-0 ====\n"
+    '{"level":"info"}\n{ no json\n{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "fake"}}\n'
+    "==== END logs for container hive of pod hive/hive-0 ====\n"
+)
+
+
+def listed(kind: str) -> str:
+    items = [each for each in ITEMS if each["kind"] == kind]
+    return json.dumps({"apiVersion": "v1", "kind": f"{kind}List", "items": items}, indent=4) + "\n"
+
+
+def tar(mode: str) -> bytes:
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, text in (("i/nodes", listed("Node")), ("i/pods", listed("Pod")), ("i/e", listed("Event"))):
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text.encode()))
+    return held.getvalue()
+
+
+def zipped() -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        for kind in ("Node", "Pod", "Event"):
+            archive.writestr(f"incident/{kind}", listed(kind))
+        archive.writestr("../outside.json", TEXT)
+    return held.getvalue()
+
+
+def read(path: Path) -> tuple[Counter[str], list[Unreadable], str, Counter[str]]:
+    found: list[Observed | Unreadable] = []
+    skipped: Counter[str] = Counter()
+    refused = ""
+    with on_disk([path]) as paths:
+        try:
+            for each in read_sources(paths, skipped=skipped):
+                found.append(each)  # noqa: PERF402 - what came before the error counts
+        except SourceError as error:
+            refused = str(error)
+    seen = Counter(each.observation.resource for each in found if isinstance(each, Observed))
+    return seen, [each for each in found if isinstance(each, Unreadable)], refused, skipped
+
+
+FORMS: dict[str, bytes] = {
+    "dump.json": TEXT.encode(),
+    "without-extension": TEXT.encode(),
+    "dump.txt": TEXT.encode(),
+    "array.json": json.dumps(ITEMS).encode(),
+    "lines.ndjson": "\n".join(map(json.dumps, ITEMS)).encode(),
+    "stream.json": "\n".join(json.dumps(each, indent=2) for each in ITEMS).encode(),
+    "crlf-bom.json": b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode(),
+    "powershell.json": TEXT.replace("\n", "\r\n").encode("utf-16"),
+    "warned.json": b"Warning: v1 ComponentStatus is deprecated in v1.19+\n" + TEXT.encode(),
+    "list.yaml": yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": ITEMS}).encode(),
+    "crlf.yaml": yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": ITEMS}).replace("\n", "\r\n").encode(),
+    "documents.yaml": b"# saved from prod\n" + yaml.safe_dump_all(ITEMS, explicit_start=True).encode(),
+    "cluster-info-dump.txt": (listed("Node") + listed("Event") + LOG + listed("Pod") + LOG).encode(),
+    "dump.json.gz": gzip.compress(TEXT.encode()),
+    "dump.tar": tar("w"),
+    "dump.tgz": tar("w:gz"),
+    "dump.tar.bz2": bz2.compress(tar("w")),
+    "dump.tar.xz": lzma.compress(tar("w")),
+    "dump.zip": zipped(),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_same_objects_are_read_in_whatever_form(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(FORMS[name])
+    assert read(tmp_path / name) == (ALL, [], "", Counter())
+
+
+def test_what_kubectl_could_not_get_is_told_beside_what_it_got(tmp_path: Path) -> None:
+    file = tmp_path / "mixed.json"
+    file.write_text(f"{TEXT}Error from server (Forbidden): events is forbidden\n")
+    found, [bad], refused, _ = read(file)
+    assert (found, refused) == (ALL, "")
+    assert "Error from server (Forbidden): events is forbidden" in bad.reason
+
+
+EVENT = {
+    "reason": "Evicted",
+    "involvedObject": {"kind": "Pod", "name": "a", "namespace": "n", "uid": "u"},
+    "source": {"component": "kubelet", "host": "n1"},
+    "firstTimestamp": "2026-07-31T14:40:00Z",
+    "lastTimestamp": "2026-07-31T14:40:00Z",
+    "count": 1,
+}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        EVENT | {"metadata": {"name": "e", "namespace": "n"}, "message": "m", "clusterName": "prod"},
+        EVENT | {"eventMessage": "m", "eventNamespace": "n"},
+    ],
+    ids=["event-exporter", "loki"],
+)
+def test_events_of_exporters_are_events(tmp_path: Path, event: dict[str, Any]) -> None:
+    (tmp_path / "events.jsonl").write_text(json.dumps(event) + "\n")
+    assert read(tmp_path / "events.jsonl")[:3] == (Counter(events=1), [], "")
+
+
+UNREAD: dict[str, tuple[str, str]] = {
+    "describe.txt": ("Name:               n1\nRoles:              agent\n", "text of kubectl describe"),
+    "events.txt": (
+        "NAMESPACE       LAST SEEN   TYPE      REASON\na   3m43s   Warning   Evicted\n",
+        "a table of kubectl",
+    ),
+    "kubelet.log": ('I0106 12:43:37.138045   26615 util.go:30] "No sandbox"\n', "a log, of which only"),
+    "journal.txt": (
+        "janv. 06 12:43:37 n1 kubelet[26615]: I0106 12:43:37.1 26615 util.go:30] x\n",
+        "a kubelet's journal",
+    ),
+    "node-exporter.prom": (
+        "# HELP node_load1 x\n# TYPE node_load1 gauge\nnode_load1 1\n",
+        "metrics of another exporter",
+    ),
+    "forbidden.txt": ("Error from server (Forbidden): nodes is forbidden\n", "kubectl's error instead of objects"),
+    "status.json": (
+        '{"kind": "Status", "apiVersion": "v1", "message": "no"}',
+        "the API server's error instead of objects",
+    ),
+    "table.json": (
+        '{"kind": "Table", "apiVersion": "meta.k8s.io/v1", "rows": [{"cells": ["n1"]}]}',
+        "a table, as kubectl",
+    ),
+    "audit.log": (
+        '{"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Request"}\n',
+        "the API server's audit log",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_what_is_not_read_is_named_for_what_it_is(tmp_path: Path, name: str) -> None:
+    text, what = UNREAD[name]
+    (tmp_path / name).write_text(text)
+    found, _, refused, _ = read(tmp_path / name)
+    assert not found
+    assert f"{tmp_path / name}: {what}" in refused
+
+
+def test_in_a_folder_the_others_are_read_and_what_looked_like_evidence_is_named(tmp_path: Path) -> None:
+    for name, (text, _) in UNREAD.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "dump").write_text(TEXT)
+    (tmp_path / "nodes.yaml").write_text(yaml.safe_dump({"kind": "List", "apiVersion": "v1", "items": ITEMS[:1]}))
+    (tmp_path / "README.md").write_text("# Incident\n")
+    (tmp_path / "kubelet-config.yaml").write_text(
+        "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"
+    )
+    found, unreadable, refused, skipped = read(tmp_path)
+    assert (found, unreadable) == (ALL, [])
+    assert refused.endswith(f"and {len(UNREAD) + 1 - 5} more files")
+    assert skipped == {"other text": 1}
+
+
+def test_settings_in_a_file_are_those_of_the_only_node(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(
+        "---\nkind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"
+        "evictionHard:\n  memory.available: 5%\n"
+    )
+    (tmp_path / "node.json").write_text(json.dumps(next(each for each in ITEMS if each["kind"] == "Node")))
+    assert read(tmp_path) == (Counter(nodes=1, configz=1), [], "", Counter())
