@@ -177,7 +177,7 @@ def identity(row_type: type[Row]) -> tuple[list[str], str]:
     """The columns of a table's natural key, and of its version."""
     (text,) = (
         text
-        for text in (file.read_text() for file in MIGRATIONS.glob("*.sql"))
+        for text in (file.read_text() for file in MIGRATIONS.rglob("*.sql"))
         if text.startswith(f"CREATE TABLE IF NOT EXISTS {TABLES[row_type]}\n")
     )
     key = re.search(r"^ORDER BY \((.*)\)$", text, re.MULTILINE)
