@@ -116,6 +116,8 @@ def _no_capture(path: Path, held: list[Unreadable]) -> SourceError:
     first = held[0]
     if first.raw[257:262] == b"ustar":
         return SourceError(f"{plain(path)}: this is a tar archive that holds nothing known")
+    if first.raw.startswith(b"PK\x03\x04"):
+        return SourceError(f"{plain(path)}: this is a zip archive that holds nothing known")
     if path.is_file() and (known := unread(path, head_of(path))).is_evidence:
         return SourceError(f"{plain(path)}: {plain(known.what)}")
     return SourceError(

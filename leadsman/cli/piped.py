@@ -21,7 +21,7 @@ from typing import IO, Final, TypeVar
 from common.private import FOLDER, open_private
 from common.text import plain
 from ingest.files.lines import WORK_LIMIT_BYTES, WORK_RATIO, SourceError
-from ingest.files.sniff import is_needed, left_out
+from ingest.files.sniff import folder_files, is_needed, left_out
 from leadsman.cli.exits import note
 from leadsman.cli.given import PIPED
 
@@ -74,7 +74,15 @@ def _found(path: Path, folder: Path) -> Path:
     into = folder / "archive" / _ENDS.sub("", path.name)
     into.mkdir(FOLDER, parents=True, exist_ok=True)
     unpack(path, into)
-    return into if any(into.iterdir()) else path
+    return into if _holds_something(into) else path
+
+
+def _holds_something(folder: Path) -> bool:
+    try:
+        folder_files(folder)
+    except SourceError:
+        return False
+    return True
 
 
 def _is_archive(path: Path) -> bool:

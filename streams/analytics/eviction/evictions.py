@@ -114,11 +114,13 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
         except BadRecord as error:
             # Whatever its text, the pod has ended and is no longer ranked.
             rows = (error,)
-    pods = {uid: specs for uid, specs in state.pods.items() if uid != pod.metadata.uid}
-    if not has_ended(record):
-        pods[pod.metadata.uid] = specs_of(pod)
-    if pods == state.pods:
+    uid, specs = pod.metadata.uid, None if has_ended(record) else specs_of(pod)
+    if state.pods.get(uid) == specs:
         return state, rows
+    pods = state.pods.copy()  # of a node's many pods; a comprehension takes ten times as long
+    pods.pop(uid, None)
+    if specs is not None:
+        pods[uid] = specs
     return msgspec.structs.replace(state, pods=pods), rows
 
 

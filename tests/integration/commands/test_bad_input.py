@@ -118,7 +118,7 @@ def test_every_good_line_around_the_bad_ones_is_kept(replayed: tuple[Path, Done]
 
 def test_a_wrong_file_is_named_and_does_not_keep_the_others_from_being_replayed(replayed: tuple[Path, Done]) -> None:
     _, done = replayed
-    assert done.returncode == NO_SOURCE
+    assert done.returncode == INCOMPLETE
     assert "logo.png: nothing in it is an observation, a capture is JSON Lines" in done.stderr
     assert "1 bomb" in done.stderr
     assert "1 too_deep" in done.stderr
