@@ -15,10 +15,12 @@ from ingest.model.objects.pod import PodMetadata
 from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, RejectionRecord
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
+from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.events.counting import component_of, event_time, message
 from streams.rules.pod_ends.causes import (
     KUBELET,
     OOM_KILLED,
+    SIGTERM,
     UNSEEN_BY_SCHEDULER,
     ContainerEnd,
     End,
@@ -115,9 +117,12 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
 
 
 def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows: list[PodEnd]) -> State:
-    """An OOM kill is an end by itself; the status of another has the exit code of an end that an Event told."""
+    """An OOM kill is an end by itself; the status of another has the exit code of an end that an Event told.
+
+    A container that ended by SIGTERM was not killed by the kernel, whatever its cgroup had counted before.
+    """
     pod, terminated = record.object.metadata, ended.terminated
-    if terminated.reason == OOM_KILLED:
+    if terminated.reason == OOM_KILLED and terminated.exit_code != SIGTERM:
         end = End("oom_kill", "kernel", OOM_KILLED, "", terminated.finished_at)
         row = _row(record, pod, end, ended.container, ended.attempt)
         row = row._replace(exit_code=terminated.exit_code, restarted=ended.restarted)
@@ -247,6 +252,7 @@ def _row(
     pod = record.object if isinstance(record, PodRecord) else None
     owners = (pod and pod.metadata.owner_references) or ()
     owner = next((each for each in owners if each.controller), None)
+    refusal = parse_refusal(end.reason, end.message) if end.cause == "admission" else Refusal()
     return PodEnd(
         cluster=record.cluster,
         ts=end.at or record.ts,
@@ -267,6 +273,11 @@ def _row(
         owner_kind=owner.kind if owner else "",
         owner_name=owner.name if owner else "",
         updated_at=record.ts,
+        refused_by=refusal.refused_by,
+        resource=refusal.resource,
+        requested=refusal.requested,
+        available=refusal.available,
+        explanation=refusal.words,
     )
 
 

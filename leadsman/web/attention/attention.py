@@ -44,7 +44,10 @@ def attention(view: Overview) -> list[Item]:
 
 
 def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert]) -> list[Item]:
-    """The items with the alerts that fire about them; alerts of one name about none are an item of their own."""
+    """The items with the alerts that fire about them; alerts of one name about none are an item of their own.
+
+    An item that knows since when it is so keeps that: an alert can foretell it, or wait for it to last.
+    """
     found = list(items)
     left: dict[str, list[Alert]] = {}
     for alert in alerts:
@@ -58,7 +61,7 @@ def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert]) -> list[Item]:
             found[place] = item._replace(
                 severity=min(item.severity, _severity(alert)),
                 now=True,
-                since=min(alert.starts_at, item.since or alert.starts_at),
+                since=item.since or alert.starts_at,
                 alerts=distinct((*item.alerts, alert.name)),
             )
     return found + [_of_alerts(name, same) for name, same in left.items()]
@@ -66,7 +69,7 @@ def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert]) -> list[Item]:
 
 def _is_about(alert: Alert, item: Item) -> bool:
     """Whether an alert and an item are one problem, on a node of the item where both name some."""
-    about = any(name == alert.name and words in alert.summary for name, words in item.about)
+    about = any(name == alert.name and label in {"", *alert.labels.values()} for name, label in item.about)
     return about and (not alert.node or not item.nodes or alert.node in item.nodes)
 
 

@@ -73,7 +73,7 @@ def _met(
         "nodes",
         now=not met_now.isdisjoint(nodes),
         step=NEXT_EVICTION,
-        about=tuple(("EvictionThresholdNear", signal) for signal in signals),
+        about=(("EvictionThresholdNear", resource),),
         signals=signals,
     ).begun(first(view.begun, which, signals, nodes))
 
@@ -157,7 +157,7 @@ def _nearing(view: Overview) -> Iterator[Item]:
             distinct(each[1] for each in acting),
             "nodes",
             step=NEXT_EVICTION,
-            about=(("EvictionThresholdNear", ""),),
+            about=tuple(("EvictionThresholdNear", RESOURCES[each[2].signal]) for each in acting),
             signals=(nearest.signal,),
         ).begun(_near_since(view, acting))
     saved = sorted(each for each in soon if each[2].gc_first)

@@ -36,7 +36,7 @@ class Item(NamedTuple):
     step: str = ""
     """The one thing to do next."""
     about: tuple[tuple[str, str], ...] = ()
-    """Names of alerts about the same problem, each with words of its summary that tell it from others of its name."""
+    """Names of alerts about the same problem, each with the label's value that tells it from others of its name."""
     or_earlier: bool = False
     """It was so at `since` already, when it was first seen."""
     signals: tuple[str, ...] = ()

@@ -11,7 +11,8 @@ from leadsman.web.attention.item import Item, distinct, first_owner, whose
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
-from streams.alerting.rejections import because
+from streams.alerting.rejections import because, fewer
+from streams.rules.events.admission import of
 from streams.rules.pod_ends.causes import UNSEEN_BY_SCHEDULER
 
 MOST_REASONS: Final = 4
@@ -36,7 +37,7 @@ def evicted(view: Overview) -> Iterator[Item]:
             step="Check system logs, images and host paths: leadsman query disk_unexplained."
             if outside
             else _EVICTION_STEPS.get(resource, "See each of them: leadsman query evicted_pods."),
-            about=(("PodsEvicted", "low on"),),
+            about=(("PodsEvicted", "pressure"),),
         )
     if rows := [row for row in view.evicted if row["cause"] == "limit"]:
         pods = sum(row["pods"] for row in rows)
@@ -46,7 +47,7 @@ def evicted(view: Overview) -> Iterator[Item]:
             if pods > 1
             else "It used more local storage than it may.",
             step=f"Raise the limit of {first_owner(rows)}, or find what fills it.",
-            about=(("PodsEvicted", "for a limit of their own"),),
+            about=(("PodsEvicted", "limit"),),
         )
 
 
@@ -67,21 +68,55 @@ def _for(counts: Counter[str]) -> str:
 
 
 def rejected(view: Overview) -> Iterator[Item]:
-    """A card for each reason."""
+    """A card for each reason, with what the kubelet wrote last."""
     rows = [row for row in view.killed if row["cause"] == "admission"]
     for reason in dict.fromkeys(row["conditions"] or row["reason"] for row in rows):
         same = [row for row in rows if (row["conditions"] or row["reason"]) == reason]
         pods = sum(row["pods"] for row in same)
-        why = because(reason)
-        runaway = (("TopologyAdmissionRunaway", ""),) if reason in UNSEEN_BY_SCHEDULER else ()
+        said = [row for row in view.refused if row["reason"] == reason]
+        denied = next((row for row in said if row["is_contradicted"]), None)
         numa = next((row["explanation"] for row in view.numa_failures if row["reason"] == reason), "")
         yield _ended(Severity.WARNING, f"{some(pods, 'pod')} rejected at admission", same, "pods")._replace(
-            text=f"{sentence(why)} {'The last: ' + sentence(numa) if numa else ''}".strip(),
-            step=f"Scale {first_owner(same)} down until it fits: leadsman query numa_largest_fit."
-            if numa or runaway
-            else "Remove the cause or cordon the node: leadsman query pod_ends --param cause=admission.",
-            about=(("PodsRejected", f"because {why}"), *runaway),
+            text=_refusal(reason, said, numa, denied),
+            step=_against(reason, same, said, denied),
+            about=_alerts_of(reason),
         )
+
+
+def _refusal(reason: str, said: Sequence[RowDict], numa: str, denied: RowDict | None) -> str:
+    """Why, by the kubelet's text, what contradicts it, and the text itself."""
+    last = denied or (said[0] if said else None)
+    words = numa or (last["explanation"] if last else "")
+    parts = [sentence(because(reason)), *([f"The last: {sentence(words)}"] if words else [])]
+    if denied:
+        parts.append(_contradiction(denied))
+    if last and last["message"]:
+        parts.append(f"The kubelet's words: {sentence(plain(last['message'], MOST_TEXT))}")
+    return " ".join(parts)
+
+
+def _contradiction(denied: RowDict) -> str:
+    """Room by the API that the kubelet denies."""
+    resource, free, allocatable = denied["contradiction"]
+    free_of = of(free, allocatable, resource)
+    return f"By the API {plain(free_of)} are free: the kubelet still counts what is gone."
+
+
+def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], denied: RowDict | None) -> str:
+    if denied:
+        return f"Restart the kubelet of {plain(denied['node'])}: leadsman query refused_pods."
+    if reason in UNSEEN_BY_SCHEDULER or (said and said[0]["refused_by"] in _OF_NUMA):
+        kind, _, owner = first_owner(same).partition(" ")
+        return f"{fewer(kind, owner)} until it fits: leadsman query numa_largest_fit."
+    return "Remove the cause or cordon the node: leadsman query refused_pods."
+
+
+_OF_NUMA: Final = frozenset({"topology_manager", "cpu_manager", "memory_manager"})
+
+
+def _alerts_of(reason: str) -> tuple[tuple[str, str], ...]:
+    runaway = (("TopologyAdmissionRunaway", ""),) if reason in UNSEEN_BY_SCHEDULER else ()
+    return (("PodsRejected", reason), *runaway)
 
 
 def out_of_memory(view: Overview) -> Iterator[Item]:

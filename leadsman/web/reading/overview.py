@@ -55,6 +55,8 @@ class Overview(NamedTuple):
     """Evictions by owner, node and resource, the most first."""
     killed: tuple[RowDict, ...] = ()
     """OOM kills, and rejections at admission, by owner, node and reason, the most first."""
+    refused: tuple[RowDict, ...] = ()
+    """What kubelets wrote about pods that they rejected, by reason, node and namespace, the last first."""
     begun: Begun = MappingProxyType({})
     """Since when nodes are as they are at the end."""
     node: str = ""
@@ -99,6 +101,7 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
         not_ready,
         tuple(ask(db, "evicted_by_owner", scope, node=node)),
         tuple(ask(db, "killed_by_owner", scope, node=node)),
+        tuple(ask(db, "refused", scope, node=node)),
         read_begun(db, scope, nodes, not_ready, late=late_joiners is not None),
     )
     if node and not nodes and (_names_any(view) or read_seen(db, scope, node).within(scope)):
@@ -145,6 +148,7 @@ def narrowed(view: Overview, node: NodeLine, warnings: Sequence[RowDict]) -> Ove
         not_ready=on_it(view.not_ready),
         evicted=on_it(view.evicted),
         killed=on_it(view.killed),
+        refused=on_it(view.refused),
     )
 
 

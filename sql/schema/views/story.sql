@@ -89,17 +89,20 @@ FROM
                 cause = 'pod_gc', 'garbage-collected: the node is gone',
                 cause = 'node_lost', 'lost: the node no longer reports',
                 cause = 'deadline', 'ended at the active deadline',
-                cause = 'admission', concat('rejected at admission: ', rejection),
+                cause = 'admission', concat('rejected at admission (', rejection, ')'),
                 concat(
                     if(cause = 'oom_kill', 'OOM killed', if(container = '', 'ended', 'restarted')),
                     if(container = '', '', concat(' in container ', container)),
                     if(cause = 'liveness', ' after a failed liveness or startup probe', ''))),
             if(count() > uniqExact(uid), concat(' (', toString(count()), ' times)'), ''),
-            '.') AS what,
+            '.',
+            if(argMax(explanation, ended_at) = '', '', concat(' ', argMax(explanation, ended_at))),
+            if(cause != 'admission' OR argMax(said, ended_at) = '', '', concat(' The kubelet: "', argMax(said, ended_at), '"'))) AS what,
         groupUniqArray(toString(namespace)) AS namespaces
     FROM
     (
-        SELECT cluster, ts AS ended_at, node, namespace, pod, uid, container, cause, actor, if(cause = 'admission', reason, '') AS rejection
+        SELECT cluster, ts AS ended_at, node, namespace, pod, uid, container, cause, actor, if(cause = 'admission', reason, '') AS rejection,
+            explanation, replaceRegexpOne(trimBoth(message), '^Pod (?:was rejected: )?([A-Z])', '\\1') AS said
         FROM pod_ends FINAL
         WHERE cause NOT IN ('node_pressure', 'own_limit', 'deleted')
             AND (cause != 'admission' OR (cluster, uid) NOT IN
@@ -137,7 +140,8 @@ FROM
             ' not admitted',
             if(count() = 1, '', concat(' within ', toString(dateDiff('second', min(failed_at), max(failed_at))), ' s')),
             if(uniqExact(place) = 1, '', concat(' on ', toString(uniqExact(place)), ' nodes')),
-            ': ', reason, '. ', if(count() = 1, '', 'The last: '), argMax(explanation, failed_at)) AS what,
+            ' (', reason, '). ', if(count() = 1, '', 'The last: '), argMax(explanation, failed_at),
+            if(argMax(said, failed_at) = '', '', concat(' The kubelet: "', argMax(said, failed_at), '"'))) AS what,
         groupUniqArray(toString(namespace)) AS namespaces
     FROM
     (
@@ -150,7 +154,7 @@ FROM
         (
             SELECT
                 f.cluster AS cluster, f.ts AS failed_at, f.node AS place, f.namespace AS namespace, f.pod AS pod, f.uid AS uid,
-                f.reason AS reason, f.explanation AS explanation, o.owner AS owner,
+                f.reason AS reason, f.explanation AS explanation, replaceRegexpOne(trimBoth(f.message), '^Pod (?:was rejected: )?([A-Z])', '\\1') AS said, o.owner AS owner,
                 if(o.owner = '', f.uid, '') AS maker,
                 lagInFrame(toNullable(f.ts)) OVER (
                     PARTITION BY f.cluster, f.namespace, o.owner, maker, f.reason ORDER BY f.ts, f.uid
@@ -318,8 +322,8 @@ FROM
         FROM node_events AS e FINAL
         PREWHERE e.type = 'Warning' AND e.reason NOT IN (
             -- Told by the lines above
-            'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing', 'NodeNotReady',
-            'TopologyAffinityError', 'SMTAlignmentError', 'UnexpectedAdmissionError')
+            'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing', 'NodeNotReady')
+        WHERE (e.cluster, e.object_uid, e.reason) NOT IN (SELECT cluster, uid, reason FROM pod_ends FINAL WHERE cause = 'admission')
         GROUP BY e.cluster, e.node, e.reason, toStartOfHour(e.ts)
     )
     UNION ALL

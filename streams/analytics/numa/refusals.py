@@ -10,9 +10,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from common.amounts import some
 from ingest.model.records import EventRecord, PodRecord, Record
-from streams.analytics.numa.state import State, topology_policy
+from streams.analytics.numa.state import State, cpu_policy, topology_policy
 from streams.fold.findings import NumaAdmissionFailure
+from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.events.counting import message
 from streams.rules.events.messages import plain, without_rejection
 from streams.rules.pods.requests import exclusive_cpus
@@ -20,7 +22,10 @@ from streams.rules.pods.requests import exclusive_cpus
 REASONS: Final = frozenset({"TopologyAffinityError", "SMTAlignmentError", "UnexpectedAdmissionError", "OutOfcpu"})
 
 
-class _Refusal(NamedTuple):
+_MANAGERS: Final = frozenset({"topology_manager", "cpu_manager", "memory_manager"})
+
+
+class _Refused(NamedTuple):
     namespace: str
     pod: str
     uid: str
@@ -39,19 +44,22 @@ def refusal(state: State, record: PodRecord | EventRecord) -> tuple[State, Seque
     found = _of_status(record) if isinstance(record, PodRecord) else _of_event(state, record)
     if found is None or found.reason not in REASONS or found.uid in state.refused:
         return state, ()
-    row = _row(state, record, found)
+    refusal = parse_refusal(found.reason, found.message)
+    if not _is_about_numa(state, found, refusal):
+        return state, ()
+    row = _row(state, record, found, refusal)
     return msgspec.structs.replace(state, refused=state.refused | {found.uid}), (row,)
 
 
-def _of_status(record: PodRecord) -> _Refusal | None:
+def _of_status(record: PodRecord) -> _Refused | None:
     metadata, status = record.object.metadata, record.object.status
     if status.phase != "Failed":
         return None
     text, cpus = without_rejection(status.message), exclusive_cpus(record.object)
-    return _Refusal(metadata.namespace, metadata.name, metadata.uid, status.reason, text, cpus)
+    return _Refused(metadata.namespace, metadata.name, metadata.uid, status.reason, text, cpus)
 
 
-def _of_event(state: State, record: EventRecord) -> _Refusal | None:
+def _of_event(state: State, record: EventRecord) -> _Refused | None:
     """Only of a pod that is there and asks for exclusive CPUs, because the Event does not have how many."""
     event = record.object
     about = event.involved_object or event.regarding
@@ -59,14 +67,26 @@ def _of_event(state: State, record: EventRecord) -> _Refusal | None:
     if record.change == "DELETED" or event.type != "Warning" or about is None or known is None or not known.is_active:
         return None
     text = plain(message(event))
-    return _Refusal(known.namespace, known.pod, about.uid, event.reason, text, known.cpus)
+    return _Refused(known.namespace, known.pod, about.uid, event.reason, text, known.cpus)
 
 
-def _row(state: State, record: Record, found: _Refusal) -> NumaAdmissionFailure:
+def _is_about_numa(state: State, found: _Refused, refusal: Refusal) -> bool:
+    """Whether the text names a manager of NUMA nodes or CPUs, or CPUs of a pod that this node gives exclusively."""
+    return refusal.refused_by in _MANAGERS or (refusal.is_about_cpus and _is_exclusive(state, found))
+
+
+def _is_exclusive(state: State, found: _Refused) -> bool:
+    return found.requested_cpus > 0 and cpu_policy(state) == "static"
+
+
+def _row(state: State, record: Record, found: _Refused, refusal: Refusal) -> NumaAdmissionFailure:
     shown = state.shown.skew
     free, fit = (shown.free_cpus, shown.largest_fit_cpus) if shown else (None, None)
-    had = "unknown" if free is None else str(free)
-    largest = "" if fit is None else f", at most {fit} of them on one NUMA node"
+    facts = ""
+    if refusal.refused_by == "topology_manager" and _is_exclusive(state, found):
+        had = "" if free is None else f", and {some(free, 'CPU was', 'CPUs were')} free"
+        largest = "" if fit is None else f", at most {fit} of them on one NUMA node"
+        facts = f" The pod requests {some(found.requested_cpus, 'exclusive CPU')}{had}{largest}."
     return NumaAdmissionFailure(
         cluster=record.cluster,
         ts=record.ts,
@@ -77,5 +97,5 @@ def _row(state: State, record: Record, found: _Refusal) -> NumaAdmissionFailure:
         topology_manager_policy=topology_policy(state),
         source=shown.source if shown else "",
         fidelity=shown.fidelity if shown else "none",
-        explanation=f"it asked for {found.requested_cpus} exclusive CPUs; free were {had}{largest}",
+        explanation=f"{refusal.words}{facts}",
     )

@@ -39,6 +39,9 @@ Cause: TypeAlias = Literal[
 ]
 KUBELET: Final = "kubelet"
 OOM_KILLED: Final = "OOMKilled"
+SIGTERM: Final = 143
+"""The exit code of a process that SIGTERM ended; beside it OOMKilled tells of an earlier kill in the cgroup
+(rules: how-pods-end)."""
 
 _CONDITIONS: Final[dict[str, tuple[Cause, str]]] = {
     "EvictionByEvictionAPI": ("api_eviction", "eviction API"),
@@ -57,6 +60,7 @@ _REJECTED: Final = "Pod was rejected: "
 _ADMISSION: Final = frozenset(
     {
         "AppArmor",
+        "EmptyPodSharedPoolError",
         "HostName",
         "HostPortConflict",
         "InitContainerRestartPolicyForbidden",
@@ -67,7 +71,9 @@ _ADMISSION: Final = frozenset(
         "NodePorts",
         "NodeSelectorMismatching",
         "NodeShutdown",
+        "PodFeatureUnsupported",
         "PodFitsHostPorts",
+        "PodLevelResourcesNotSupported",
         "PodOSNotSupported",
         "PodOSSelectorNodeLabelDoesNotMatch",
         "SMTAlignmentError",

@@ -16,8 +16,8 @@ FROM node_events AS e
 WHERE e.cluster = {cluster:String} AND e.ts >= {since:DateTime64(6)} AND e.ts < {until:DateTime64(6)}
     AND ({namespace:String} = '' OR e.object_kind = 'Node' OR e.namespace IN ('', {namespace:String}))
     AND e.type = 'Warning' AND e.reason NOT IN (
-        'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing', 'NodeNotReady',
-        'TopologyAffinityError', 'SMTAlignmentError', 'UnexpectedAdmissionError')
+        'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing', 'NodeNotReady')
+    AND (e.object_uid, e.reason) NOT IN (SELECT uid, reason FROM pod_ends WHERE cluster = {cluster:String} AND cause = 'admission')
     AND (empty({nodes:Array(String)}) OR e.node IN {nodes:Array(String)})
 GROUP BY node, e.reason
 ORDER BY times DESC, reason, node

@@ -327,7 +327,7 @@ def test_a_hundred_rejections_are_one_card_with_their_alert() -> None:
 
 def test_an_alert_goes_with_the_rejections_of_its_own_reason() -> None:
     rows = rejection("Evicted", 69, conditions="DiskPressure"), rejection("OutOfcpu", 2)
-    alert = fires("PodsRejected", summary="Node n: 2 pods rejected at admission because not enough CPU is left")
+    alert = fires("PodsRejected", labels={"node": "n", "reason": "OutOfcpu"})
     cards = {item.text: item.alerts for item in attention(view(node(), killed=rows, alerts=(alert,)))}
     assert cards == {"The node is under disk pressure.": (), "Not enough CPU is left.": ("PodsRejected",)}
 
@@ -350,7 +350,7 @@ def test_the_warnings_of_pods_that_wait_are_told_with_them() -> None:
 
 def test_pressure_has_since_when_and_its_alert() -> None:
     lasting = node(pressure=("DiskPressure",), pressure_since={"DiskPressure": T0 - timedelta(hours=1)})
-    alert = fires("NodePressureLasting", summary="Node n: DiskPressure since 2026-07-01 11:00:00 UTC")
+    alert = fires("NodePressureLasting", labels={"node": "n", "condition": "DiskPressure"})
     (item,) = attention(view(lasting, alerts=(alert,)))
     assert (item.title, item.since, item.alerts) == (
         "DiskPressure",
