@@ -26,6 +26,8 @@ class Unknown(NamedTuple):
     nodes_with_numa: int
     source_errors: tuple[RowDict, ...]
     dead_letters: tuple[RowDict, ...]
+    withheld: int = 0
+    """Texts of the range of which a part was withheld (`redact: strict`)."""
 
 
 class Overview(NamedTuple):
@@ -191,4 +193,5 @@ def _unknown(db: Database, scope: Scope, nodes: Iterable[NodeLine], node: str) -
         counted["nodes_with_numa"],
         errors,
         tuple(read_dead_letters(db, scope.cluster)),
+        counted["withheld"],
     )
