@@ -104,14 +104,16 @@ def _image_gc(view: Overview) -> Iterator[Item]:
     for verdict, title in titles.items():
         nodes = [node.name for node in view.nodes if node.image_gc == verdict]
         if nodes:
-            row = next(each for each in view.image_gc if each["node"] == nodes[0] and each["verdict"] == verdict)
+            latest = {each["node"]: each for each in reversed(view.image_gc) if each["verdict"] == verdict}
+            rows = [latest[name] for name in nodes]
+            text = rows[0]["explanation"]
             yield Item(
                 Severity.CRITICAL,
                 title,
-                row["explanation"],
+                text if len(nodes) == 1 else f"Of {nodes[0]}: {text}",
                 tuple(nodes),
                 "image-gc",
-                since=row["ts"],
+                since=min(row["ts"] for row in rows),
                 step="See what it wanted and freed: leadsman query broken_image_gc.",
                 about=tuple((name, "") for name in _IMAGE_GC_ALERTS[verdict]),
             )

@@ -7,11 +7,12 @@ from typing import NamedTuple
 from leadsman.web.reading.alerts import Alert, read_alerts
 from leadsman.web.reading.asked import RowDict, ask, has_table, rows
 from leadsman.web.reading.begun import Begun, read_begun
-from leadsman.web.reading.evidence import Evidence, of_node, read_evidence
+from leadsman.web.reading.evidence import Evidence, of_node, paced, read_evidence
 from leadsman.web.reading.nodes import NodeLine, read_nodes
 from leadsman.web.reading.scope import Scope, Span
 from leadsman.web.reading.seen import read_seen
 from sql.database.open import Database
+from streams.rules.pod_ends.drains import DRAINERS
 
 
 class Unknown(NamedTuple):
@@ -77,12 +78,13 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
     nodes where nothing names it in the range: one that is gone at the end is still one of the range. Raises
     DatabaseError.
     """
+    scope = paced(db, scope)
     skews = {row["node"]: row for row in ask(db, "numa_skew", scope, node=node)}
     image_gc = read_image_gc(db, scope, node)
     nodes = read_nodes(db, scope, skews, image_gc, node)
     evidence = read_evidence(db, scope)
     alerts = read_alerts(db, evidence, node)
-    not_ready = tuple(ask(db, "not_ready", scope, node=node))
+    not_ready = tuple(ask(db, "not_ready", scope, node=node, drains=list(DRAINERS)))
     late_joiners = next(iter(ask(db, "late_joiners", scope)), None)
     view = Overview(
         scope,

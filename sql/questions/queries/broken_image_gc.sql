@@ -1,6 +1,7 @@
 -- Which nodes' image GC is broken, and since when
 -- group Image GC
 -- needs events
+-- events FreeDiskSpaceFailed, ImageGCFailed, InvalidDiskCapacity
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT

@@ -1,6 +1,7 @@
 -- Which pods a kubelet refused, by its own words, and where the API shows room that the kubelet denies
 -- group Pods
 -- needs pods or events
+-- events OutOfcpu, OutOfmemory, OutOfpods, OutOfephemeral-storage, UnexpectedAdmissionError, TopologyAffinityError, SMTAlignmentError, NodeAffinity, TaintToleration, NodePorts, NodeShutdown
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param namespace String '': only this namespace; empty is all

@@ -319,11 +319,7 @@ FROM
             any(concat(e.object_kind, ' ', if(e.object_kind = 'Node', '', concat(e.namespace, '/')), e.object_name)) AS object,
             argMax(e.message, (e.ts, e.message)) AS last_message,
             groupUniqArrayIf(toString(e.namespace), e.namespace != '' AND e.object_kind != 'Node') AS namespaces
-        FROM node_events AS e FINAL
-        PREWHERE e.type = 'Warning' AND e.reason NOT IN (
-            -- Told by the lines above
-            'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing', 'NodeNotReady')
-        WHERE (e.cluster, e.object_uid, e.reason) NOT IN (SELECT cluster, uid, reason FROM pod_ends FINAL WHERE cause = 'admission')
+        FROM untold_warnings AS e
         GROUP BY e.cluster, e.node, e.reason, toStartOfHour(e.ts)
     )
     UNION ALL
