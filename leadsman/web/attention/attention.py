@@ -96,7 +96,7 @@ def _severity(alert: Alert) -> Severity:
 def named(node: NodeLine, items: Iterable[Item]) -> list[Badge]:
     """What a list says of a node that an item names: it is not simply ok."""
     serious = [item for item in items if item.severity < Severity.UNKNOWN and node.name in item.nodes]
-    return [Badge(item.severity, item.title) for item in serious[:1]]
+    return [Badge(item.severity, item.of_each or item.title) for item in serious[:1]]
 
 
 def _silence(view: Overview) -> Iterator[Item]:
@@ -185,6 +185,7 @@ def _of_events(row: RowDict) -> Item:
         row["last_at"],
         step=_STEPS.get(reason, _EVENTS),
         about=((reason, ""),),
+        of_each=what,
     )
 
 
@@ -203,7 +204,8 @@ def _without_statistics(view: Overview) -> Iterator[Item]:
         text = f"{last}{'Its' if len(nodes) == 1 else 'Their'} room and pressure ahead are not known."
         step = "See which kubelets could not be read: leadsman query source_errors."
         about = (("StreamStalled", "stats/summary"),)
-        yield Item(Severity.UNKNOWN, title, text, nodes, "unknown", step=step, about=about).begun(since)
+        item = Item(Severity.UNKNOWN, title, text, nodes, "unknown", step=step, about=about)
+        yield item._replace(of_each="No recent statistics").begun(since)
 
 
 def _without_news(view: Overview) -> Iterator[Item]:

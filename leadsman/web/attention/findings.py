@@ -13,14 +13,15 @@ from leadsman.web.attention.pods import evicted, rejected
 from leadsman.web.reading.begun import Since, earliest, first
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import BLIND_VERDICTS, duration, plainly, sentence, unit
-from streams.rules.eviction.signals import RESOURCES, measured
+from leadsman.web.reading.words import BLIND_VERDICTS, amount, duration, plainly, sentence, unit
+from streams.rules.eviction.signals import RESOURCES, SETTABLE, measured
 
 
 def findings(view: Overview) -> Iterator[Item]:
     """In the order of these rules."""
     for rule in (
         _thresholds_met,
+        _unguarded,
         evicted,
         _image_gc,
         _blind_spots,
@@ -52,6 +53,41 @@ def _thresholds_met(view: Overview) -> Iterator[Item]:
         left = {name: margins for name, margins in nodes.items() if name not in hard.get(resource, {})}
         if left:
             yield _met(view, resource, "soft", left, met_now)
+
+
+UNGUARDED_PERCENT: Final = 5
+"""Less than this of a capacity is little, where no threshold acts."""
+
+
+def _unguarded(view: Overview) -> Iterator[Item]:
+    """A signal that runs out and has no threshold, nor has another of its file system: a card for each resource."""
+    found: dict[str, dict[str, Margin]] = {}
+    for node in view.nodes:
+        for margin in node.margins if not node.stale else ():
+            if margin.available * 100 < UNGUARDED_PERCENT * margin.capacity and _is_unguarded(margin, node.margins):
+                found.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, margin)
+    for resource, nodes in found.items():
+        name, margin = min(nodes.items(), key=lambda each: each[1].available / max(1, each[1].capacity))
+        left = f"{measured(margin.signal)}: {margin.words} of {amount(margin.capacity, margin.signal)}"
+        text = f"{_of(view, name, left)}. No eviction threshold guards it, so nothing is evicted for it."
+        yield Item(
+            Severity.CRITICAL,
+            f"{_BELOW[resource]} nearly used up, without a threshold",
+            text,
+            tuple(nodes),
+            "nodes",
+            step=f"Set {margin.signal} in evictionHard, and find what uses it: leadsman query unguarded_signals.",
+            about=(("EvictionThresholdNear", resource),),
+            signals=(margin.signal,),
+        )
+
+
+def _is_unguarded(margin: Margin, margins: Sequence[Margin]) -> bool:
+    return margin.signal in SETTABLE and all(
+        each.threshold is None
+        for each in margins
+        if RESOURCES[each.signal] == RESOURCES[margin.signal] and (each is margin or each.capacity == margin.capacity)
+    )
 
 
 def _met(
@@ -194,6 +230,7 @@ def _pressure(view: Overview) -> Iterator[Item]:
                 since=since,
                 step="See what is left and what goes first: leadsman query thresholds.",
                 about=(("NodePressureLasting", condition),),
+                of_each=condition,
             )
     swinging = [node for node in view.nodes if node.times_under_pressure >= OFTEN]
     if swinging:

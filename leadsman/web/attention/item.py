@@ -41,6 +41,8 @@ class Item(NamedTuple):
     """It was so at `since` already, when it was first seen."""
     signals: tuple[str, ...] = ()
     """The eviction signals that it is about, as the kubelet spells them."""
+    of_each: str = ""
+    """Its title of one of its nodes, where the title counts over all of them."""
 
     def begun(self, since: Since | None) -> "Item":
         """The same, lasting since then."""

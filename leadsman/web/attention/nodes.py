@@ -26,7 +26,8 @@ def not_ready(view: Overview) -> Iterator[Item]:
         step = (
             f"See kubectl describe node {plain(rows[0]['node'])} and the logs of its kubelet and container runtime."
         )
-        yield _of(rows, Severity.CRITICAL, "Not Ready" if view.node else f"{len(rows)} {of} not Ready", text, step)
+        title = "Not Ready" if view.node else f"{len(rows)} {of} not Ready"
+        yield _of(rows, Severity.CRITICAL, title, text, step)._replace(of_each="Not Ready")
     if rows := [row for row in others if row["ready"] is None]:
         text = f"The kubelet does not report, or the Node has no condition Ready. {_leases(rows)}"
         text += "Whether its pods run is not known."

@@ -31,7 +31,7 @@ def evicted(view: Overview) -> Iterator[Item]:
         ((resource, _),) = counts.most_common(1)
         outside = resource == "ephemeral-storage" and sum(row["unexplained"] for row in rows) * 2 > counts.total()
         yield _ended(
-            Severity.CRITICAL, f"{some(counts.total(), 'pod')} evicted{_for(counts)}", rows, "pods"
+            Severity.CRITICAL, f"{some(counts.total(), 'pod')} evicted{_for(counts)}", "pods evicted", rows, "pods"
         )._replace(
             text="Pods use almost none of what filled the disk." if outside else "",
             step="Check system logs, images and host paths: leadsman query disk_unexplained."
@@ -42,7 +42,9 @@ def evicted(view: Overview) -> Iterator[Item]:
     if rows := [row for row in view.evicted if row["cause"] == "limit"]:
         pods = sum(row["pods"] for row in rows)
         limits = "its own limit" if pods == 1 else "their own limits"
-        yield _ended(Severity.WARNING, f"{some(pods, 'pod')} evicted for {limits}", rows, "pods")._replace(
+        yield _ended(
+            Severity.WARNING, f"{some(pods, 'pod')} evicted for {limits}", "pods evicted for limits", rows, "pods"
+        )._replace(
             text="They used more local storage than they may."
             if pods > 1
             else "It used more local storage than it may.",
@@ -76,7 +78,9 @@ def rejected(view: Overview) -> Iterator[Item]:
         said = [row for row in view.refused if row["reason"] == reason]
         denied = next((row for row in said if row["is_contradicted"]), None)
         numa = next((row["explanation"] for row in view.numa_failures if row["reason"] == reason), "")
-        yield _ended(Severity.WARNING, f"{some(pods, 'pod')} rejected at admission", same, "pods")._replace(
+        yield _ended(
+            Severity.WARNING, f"{some(pods, 'pod')} rejected at admission", "pods rejected", same, "pods"
+        )._replace(
             text=_refusal(reason, said, numa, denied),
             step=_against(reason, same, said, denied),
             about=_alerts_of(reason),
@@ -125,7 +129,11 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
         containers = len({(row["namespace"], row["owner"], row["container"]) for row in rows})
         text = "The kernel killed them at their memory limit, or because the node had none left."
         yield _ended(
-            Severity.WARNING, f"{some(kills, 'OOM kill')} of {some(containers, 'container')}", rows, "times"
+            Severity.WARNING,
+            f"{some(kills, 'OOM kill')} of {some(containers, 'container')}",
+            "OOM kills",
+            rows,
+            "times",
         )._replace(
             text=text if kills > 1 else text.replace("them at their", "it at its"),
             step=f"Raise the memory limit of {first_owner(rows, 'times')}, or find its leak.",
@@ -133,11 +141,12 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
         )
 
 
-def _ended(severity: Severity, title: str, rows: Sequence[RowDict], counted: str) -> Item:
+def _ended(severity: Severity, title: str, of_each: str, rows: Sequence[RowDict], counted: str) -> Item:
     """From the first to the last on these nodes."""
     first, last = min(row["first_at"] for row in rows), max(row["last_at"] for row in rows)
     nodes = distinct(row["node"] for row in rows)
-    return Item(severity, title, "", nodes, "timeline", False, first, last, who=whose(rows, counted))
+    item = Item(severity, title, "", nodes, "timeline", False, first, last, who=whose(rows, counted))
+    return item._replace(of_each=of_each)
 
 
 def waiting(view: Overview) -> Iterator[Item]:
@@ -159,7 +168,8 @@ def waiting(view: Overview) -> Iterator[Item]:
         if first["node"]
         else "See where each would fit: leadsman query pending_fit."
     )
-    yield Item(Severity.WARNING, f"{some(pods, 'pod')} Pending", text, nodes, "scheduler", since=since, step=step)
+    item = Item(Severity.WARNING, f"{some(pods, 'pod')} Pending", text, nodes, "scheduler", since=since, step=step)
+    yield item._replace(of_each="pods Pending")
 
 
 def _group(row: RowDict) -> str:
