@@ -108,8 +108,8 @@ def allocate(cause: str) -> str:
         (
             "SMTAlignmentError",
             (
-                "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = 2, requested CPUs = 4, "
-                "CPUs per core = 2"
+                "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = 2, requested CPUs = 4,"
+                " CPUs per core = 2"
             ),
             ("cpu_manager", "cpu", 4000, 2000),
         ),
