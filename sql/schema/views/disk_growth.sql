@@ -109,10 +109,8 @@ SELECT
     f.bytes_per_second AS bytes_per_second,
     f.limit_bytes AS limit_bytes,
     if(f.limit_bytes IS NULL, NULL, toUInt8(f.used_bytes > f.limit_bytes)) AS over_limit,
-    if(f.bytes_per_second > 0 AND f.limit_bytes IS NOT NULL, greatest(0, f.limit_bytes - f.used_bytes) / f.bytes_per_second, NULL) AS until_limit,
-    if(f.bytes_per_second > 0 AND h.hard_threshold IS NOT NULL, greatest(0, h.available - h.hard_threshold) / f.bytes_per_second, NULL) AS until_threshold,
-    if(until_limit <= f.ahead_seconds, until_limit, NULL) AS seconds_to_limit,
-    if(until_threshold <= f.ahead_seconds, until_threshold, NULL) AS seconds_to_threshold
+    if(f.bytes_per_second * f.ahead_seconds >= f.limit_bytes - f.used_bytes AND f.bytes_per_second > 0, greatest(0, f.limit_bytes - f.used_bytes) / f.bytes_per_second, NULL) AS seconds_to_limit,
+    if(f.bytes_per_second * f.ahead_seconds >= h.available - h.hard_threshold AND f.bytes_per_second > 0, greatest(0, h.available - h.hard_threshold) / f.bytes_per_second, NULL) AS seconds_to_threshold
 FROM limited AS f
 LEFT JOIN
 (

@@ -40,7 +40,8 @@ WITH
         (
             SELECT
                 cluster, node, ts, deleted OR ifNull(ready, 0) = 0 AS is_lost,
-                lagInFrame(toUInt8(NOT deleted AND ifNull(ready, 0) = 1), 1, 0) OVER (
+                -- One that was there for a while when it was first seen may have been Ready, one that has just come was not
+                lagInFrame(toUInt8(NOT deleted AND ifNull(ready, 0) = 1), 1, toUInt8(ifNull(ts > created_at + INTERVAL 10 MINUTE, 1))) OVER (
                     PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
                 ) AS was_ready
             FROM nodes FINAL
