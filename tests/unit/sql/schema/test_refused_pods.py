@@ -1,6 +1,7 @@
 """Where the API shows room that a kubelet denies, and where it does not."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from streams.fold.findings import NodeFit, PodEnd
 GPU = "nvidia.com/gpu"
 
 
-def refused(minutes: float = 0, **values: object) -> PodEnd:
+def refused(minutes: float = 0, **values: Any) -> PodEnd:
     known = {"cause": "admission", "reason": "UnexpectedAdmissionError", "refused_by": "device_manager"}
     what = {"resource": GPU, "requested": 1, "available": 0, "node": "n", "uid": "u", "pod": "tune", "namespace": "t"}
     return row(PodEnd, **{**known, **what, "ts": T0 + timedelta(minutes=minutes), **values})
@@ -43,7 +44,7 @@ def test_room_that_the_kubelet_denies_contradicts_it(database: Database, free_by
         {"resource": "example.com/other"},
     ],
 )
-def test_nothing_is_contradicted_without_a_witness(database: Database, values: dict[str, object]) -> None:
+def test_nothing_is_contradicted_without_a_witness(database: Database, values: dict[str, Any]) -> None:
     store(database, refused(**values), fit(0), fit(0, resource="cpu", allocatable=8000))
     (found,) = dicts(database, "SELECT * FROM refused_pods")
     assert found["is_contradicted"] == 0
