@@ -89,7 +89,7 @@ FROM
                 cause = 'pod_gc', 'garbage-collected: the node is gone',
                 cause = 'node_lost', 'lost: the node no longer reports',
                 cause = 'deadline', 'ended at the active deadline',
-                cause = 'admission', concat('rejected at admission (', rejection, ')'),
+                cause = 'admission', concat('rejected at admission: ', rejection),
                 concat(
                     if(cause = 'oom_kill', 'OOM killed', if(container = '', 'ended', 'restarted')),
                     if(container = '', '', concat(' in container ', container)),
@@ -140,7 +140,7 @@ FROM
             ' not admitted',
             if(count() = 1, '', concat(' within ', toString(dateDiff('second', min(failed_at), max(failed_at))), ' s')),
             if(uniqExact(place) = 1, '', concat(' on ', toString(uniqExact(place)), ' nodes')),
-            ' (', reason, '). ', if(count() = 1, '', 'The last: '), argMax(explanation, failed_at),
+            ': ', reason, '. ', if(count() = 1, '', 'The last: '), argMax(explanation, failed_at),
             if(argMax(said, failed_at) = '', '', concat(' The kubelet: "', argMax(said, failed_at), '"'))) AS what,
         groupUniqArray(toString(namespace)) AS namespaces
     FROM
