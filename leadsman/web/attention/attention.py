@@ -96,7 +96,10 @@ def _severity(alert: Alert) -> Severity:
 def named(node: NodeLine, items: Iterable[Item]) -> list[Badge]:
     """What a list says of a node that an item names: it is not simply ok."""
     serious = [item for item in items if item.severity < Severity.UNKNOWN and node.name in item.nodes]
-    return [Badge(item.severity, item.of_each or item.title) for item in serious[:1]]
+    return [
+        Badge(item.severity, item.title if len(item.nodes) == 1 else item.of_each or item.title)
+        for item in serious[:1]
+    ]
 
 
 def _silence(view: Overview) -> Iterator[Item]:

@@ -356,6 +356,14 @@ def test_advice_fits_the_owner(owner: str, step: str) -> None:
     assert item.step.startswith(step)
 
 
+def test_a_nodes_badge_has_no_number_of_the_cluster() -> None:
+    rows = [rejection("TopologyAffinityError", 76, node=name) for name in ("n", "m")]
+    nodes = node(), node("m")
+    items = attention(view(*nodes, killed=tuple(rows)))
+    assert items[0].title == "152 pods rejected at admission"
+    assert [badge.text for each in nodes for badge in named(each, items)] == ["pods rejected", "pods rejected"]
+
+
 LEAKY = "ReplicaSet leaky-98cbc7457"
 
 
