@@ -22,8 +22,9 @@ FROM node_events AS e FINAL
 WHERE (e.type = 'Warning' OR e.reason = 'NodeNotReady')
     AND NOT multiIf(
         e.reason = 'FailedScheduling', (e.cluster, e.object_uid) IN (SELECT cluster, uid FROM pod_bindings),
-        e.reason = 'Evicted', (e.cluster, e.object_uid) IN (SELECT cluster, uid FROM evictions),
-        e.reason = 'Killing', (e.cluster, e.object_uid) IN (SELECT cluster, uid FROM pod_ends),
+        -- By name: Events about a static pod have the UID of its file
+        e.reason IN ('Evicted', 'Killing'),
+        (e.cluster, e.namespace, e.object_name) IN (SELECT cluster, namespace, pod FROM pod_ends UNION DISTINCT SELECT cluster, namespace, pod FROM evictions),
         e.reason = 'NodeNotReady', (e.cluster, e.object_name) IN (SELECT cluster, node FROM nodes),
         e.reason = 'EvictionThresholdMet', (e.cluster, e.node) IN (SELECT cluster, node FROM pressure_changes),
         e.reason IN ('FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity'), (e.cluster, e.node) IN (SELECT cluster, node FROM image_gc),
