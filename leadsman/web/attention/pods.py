@@ -90,7 +90,7 @@ def rejected(view: Overview) -> Iterator[Item]:
 def _refusal(reason: str, said: Sequence[RowDict], numa: str, denied: RowDict | None) -> str:
     """Why, by the kubelet's text, what contradicts it, and the text itself."""
     last = denied or (said[0] if said else None)
-    words = numa or (last["explanation"] if last else "")
+    words = numa or (last["explanation"] if last and last["refused_by"] not in _SAID_BY_REASON else "")
     parts = [sentence(because(reason)), *([f"The last: {sentence(words)}"] if words else [])]
     if denied:
         parts.append(_contradiction(denied))
@@ -111,10 +111,14 @@ def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], deni
         return f"Restart the kubelet of {plain(denied['node'])}: leadsman query refused_pods."
     if reason in UNSEEN_BY_SCHEDULER or (said and said[0]["refused_by"] in _OF_NUMA):
         kind, _, owner = first_owner(same).partition(" ")
-        return f"{fewer(kind, owner)} until it fits: leadsman query numa_largest_fit."
+        return f"{fewer(kind, owner)}, and see what fits: leadsman query numa_largest_fit."
+    if said and said[0]["refused_by"] == "node_labels":
+        name = plain(said[0]["node"])
+        return f"See kubectl get node {name} --show-labels, and delete the pods to have them made anew."
     return "Remove the cause or cordon the node: leadsman query refused_pods."
 
 
+_SAID_BY_REASON: Final = frozenset({"node_labels", "node_pressure", "host_port", "taint", "node_shutdown", "system"})
 _OF_NUMA: Final = frozenset({"topology_manager", "cpu_manager", "memory_manager"})
 
 
