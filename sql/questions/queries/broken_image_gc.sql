@@ -30,7 +30,7 @@ FROM
     SELECT *
     FROM image_gc
     WHERE verdict != 'benign_startup'
-    ORDER BY last_at DESC, ts DESC
+    ORDER BY last_at DESC, updated_at DESC, verdict = 'recovered' DESC, ts DESC
     LIMIT 1 BY cluster, node
 ) AS g
 LEFT JOIN
