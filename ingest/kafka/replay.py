@@ -52,8 +52,10 @@ class Feed:
     The live sources and a replay send through it alike.
     """
 
-    def __init__(self, publisher: Publisher, topics: Topics) -> None:
+    def __init__(self, publisher: Publisher, topics: Topics, *, strict: bool = False) -> None:
+        """With `strict`, texts that no component is known to write stay out of the topics."""
         self.published = Published()
+        self._strict = strict
         self._publisher = publisher
         self._topics = topics
 
@@ -62,12 +64,16 @@ class Feed:
         self.published.read += 1
         if isinstance(item, Unreadable):
             error = BadRecord(item.error_type, item.reason)
-            return await self._bury(Buried.of(item.cluster, item.ts, item.position, error, kept(item.raw)))
+            return await self._bury(
+                Buried.of(item.cluster, item.ts, item.position, error, kept(item.raw, strict=self._strict))
+            )
         observation = item.observation
         try:
-            messages = _messages(normalize(observation))
+            messages = _messages(normalize(observation, strict=self._strict))
         except BadRecord as error:
-            letter = Buried.of(observation.cluster, observation.ts, item.position, error, kept(item.raw))
+            letter = Buried.of(
+                observation.cluster, observation.ts, item.position, error, kept(item.raw, strict=self._strict)
+            )
             return await self._bury(letter)
         return await self._send(messages, item.position)
 
@@ -78,11 +84,11 @@ class Feed:
         self.published.read += 1
         source = f"live/{received.resource}"
         try:
-            messages = _messages(received.records())
+            messages = _messages(received.records(strict=self._strict))
         except BadRecord as error:
-            observation = received.redacted()
+            observation = received.redacted(strict=self._strict)
             position = Position(source, f"{digest(observation):016x}")
-            raw = kept(bytes(observation.object))
+            raw = kept(bytes(observation.object), strict=self._strict)
             return await self._bury(Buried.of(observation.cluster, observation.ts, position, error, raw))
         return await self._send(messages, Position(source, _place(messages)))
 
@@ -132,6 +138,7 @@ async def replay_into_kafka(
     speed: float | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
+    strict: bool = False,
     clock: Clock = SYSTEM,
 ) -> Published:
     """Publish all observations in their order; returns when Kafka has acknowledged everything.
@@ -139,7 +146,7 @@ async def replay_into_kafka(
     `speed` is how many seconds of event time pass in one second; None does not wait. `since` is inclusive, `until`
     exclusive. Repeating a run publishes everything again: the publisher's name shows that it is the same.
     """
-    feed = Feed(publisher, topics)
+    feed = Feed(publisher, topics, strict=strict)
     pace = _Pace(speed, clock)
     seen = Digests()
     for item in items:

@@ -45,11 +45,12 @@ class Delivery(NamedTuple):
     received: Received
     ticket: Ticket | None
     """None where no stream resumes from here."""
+    strict: bool = False
 
     @property
     def observation(self) -> Observation:
-        """Without secrets."""
-        return self.received.redacted()
+        """Without secrets; where it is `strict`, without texts that no component is known to write."""
+        return self.received.redacted(strict=self.strict)
 
 
 class Live:
@@ -207,10 +208,13 @@ class Live:
                         leases.gone(metadata_of(seen.observation.object).name)
                     elif seen.decoded is not None:
                         leases.changed(seen.decoded)
-                await self._queue.put(Delivery(Received(seen.observation, seen.decoded), ticket))
+                await self._put(Received(seen.observation, seen.decoded), ticket)
 
     async def _emit(self, received: Received) -> None:
-        await self._queue.put(Delivery(received, None))
+        await self._put(received, None)
+
+    async def _put(self, received: Received, ticket: Ticket | None) -> None:
+        await self._queue.put(Delivery(received, ticket, self._settings.strict))
 
     async def _check_freshness(self) -> None:
         bookmarked_at = self._clock.monotonic()

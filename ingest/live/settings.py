@@ -10,6 +10,7 @@ from pydantic import PositiveFloat, PositiveInt
 
 from common.settings import Section
 from ingest.kubelet.settings import KubeletSettings
+from ingest.messages.modes import Redact
 from ingest.resources.nodes import NODES
 from ingest.resources.resource import ApiResource
 from ingest.resources.table import WATCHED
@@ -75,6 +76,8 @@ class LiveSettings(Section):
     """Where the streams' versions are kept across restarts; without it each start lists again."""
     queue_observations: PositiveInt = 2000
     """How many observations wait in memory before the sources are slowed down."""
+    redact: Redact = "credentials"
+    """What leaves the sources has no credentials; with `strict` also no text that no component is known to write."""
     kubelet: KubeletSettings = KubeletSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
     election: ElectionSettings = ElectionSettings()
@@ -86,6 +89,10 @@ class LiveSettings(Section):
         if unknown := set(names) - set(known):
             raise ValueError(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
         return names
+
+    @property
+    def strict(self) -> bool:
+        return self.redact == "strict"
 
     @property
     def watched(self) -> list[ApiResource[Any]]:

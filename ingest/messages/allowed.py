@@ -6,16 +6,12 @@ no component of Kubernetes is known to write beside its reason is withheld, and 
 
 import re
 from functools import lru_cache
-from operator import is_
 from typing import Final
-
-from msgspec.structs import replace
 
 from common.scrub import scrub
 from ingest.messages.prefixes import COMBINED, prefix_of
 from ingest.messages.shapes import fit
 from ingest.messages.words import WITHHELD, withheld
-from ingest.model.objects.base import Condition
 
 _REASON: Final = re.compile(rf"[A-Za-z0-9][-\w.:/]{{0,316}}|{WITHHELD}", re.ASCII)
 _CACHED_CHARACTERS: Final = 2048
@@ -34,21 +30,6 @@ def allowed(reason: str, message: str) -> str:
 def allowed_reason(reason: str) -> str:
     """A reason that is one; a sentence is none."""
     return reason if not reason or _REASON.fullmatch(reason) else withheld(reason)
-
-
-def allowed_conditions(conditions: list[Condition] | None) -> list[Condition] | None:
-    """What passes of conditions: the same where all their messages do."""
-    if not conditions:
-        return conditions
-    passing = [_allowed_condition(each) for each in conditions]
-    return conditions if all(map(is_, passing, conditions)) else passing
-
-
-def _allowed_condition(condition: Condition) -> Condition:
-    reason, message = allowed_reason(condition.reason), allowed(condition.reason, condition.message)
-    if (reason, message) == (condition.reason, condition.message):
-        return condition
-    return replace(condition, reason=reason, message=message)
 
 
 def _allowed(reason: str, message: str) -> str:

@@ -84,6 +84,6 @@ class Buried(NamedTuple):
         return self.payload.decode(errors="replace")
 
 
-def kept(raw: bytes) -> bytes:
+def kept(raw: bytes, *, strict: bool = False) -> bytes:
     """The payload of what was received: its beginning, without secrets."""
-    return without_secrets(raw)[:PAYLOAD_BYTES]
+    return without_secrets(raw, strict=strict)[:PAYLOAD_BYTES]

@@ -36,8 +36,9 @@ _inventory: Final = msgspec.json.Decoder(_Inventory).decode
 _bookmark: Final = msgspec.json.Decoder(_Bookmark).decode
 
 
-def normalize(observation: Observation, decoded: Any = None) -> list[Record]:
+def normalize(observation: Observation, decoded: Any = None, *, strict: bool = False) -> list[Record]:
     """The records of an observation, at most one for each log; `decoded` is its object, where it was decoded before.
+    With `strict`, texts that no component is known to write are withheld.
 
     Raises BadRecord where the object does not fit its resource's schema.
     """
@@ -48,7 +49,7 @@ def normalize(observation: Observation, decoded: Any = None) -> list[Record]:
         raise BadRecord("unknown_resource", f"unknown resource {observation.resource!r}")
     if decoded is None:
         decoded = _understood(observation, lambda seen: resource.decode(seen.object))
-    return resource.records(observation, decoded)
+    return resource.records(observation, resource.strict(decoded) if strict else decoded)
 
 
 def _understood(observation: Observation, decode: Callable[[Observation], Any]) -> Any:

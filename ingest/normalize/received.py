@@ -25,10 +25,10 @@ class Received:
     def type(self) -> Change:
         return self._observation.type
 
-    def records(self) -> list[Record]:
+    def records(self, *, strict: bool = False) -> list[Record]:
         """As `normalize`, without decoding again."""
-        return normalize(self._observation, self._decoded)
+        return normalize(self._observation, self._decoded, strict=strict)
 
-    def redacted(self) -> Observation:
+    def redacted(self, *, strict: bool = False) -> Observation:
         """As it was received, for a capture or a dead letter: many times the work of `records`."""
-        return redact(self._observation)
+        return redact(self._observation, strict=strict)

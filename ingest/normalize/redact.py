@@ -6,11 +6,18 @@ from typing import Final
 import msgspec
 
 from common.scrub import REDACTED, scrub
+from ingest.messages.modes import CREDENTIALS, STRICT
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.resources.cleaning import Cleaner
 from ingest.resources.table import BY_NAME, TABLE
 
-_clean: Final = Cleaner(lambda annotation: any(resource.annotations(annotation) for resource in TABLE))
+
+def _keeps(annotation: str) -> bool:
+    return any(resource.annotations(annotation) for resource in TABLE)
+
+
+_clean: Final = Cleaner(_keeps, CREDENTIALS)
+_clean_strictly: Final = Cleaner(_keeps, STRICT)
 
 _PLACES: Final = re.compile(
     r'("(?:value|message|note)"\s*:\s*"|"reason"\s*:\s*"(?=[^"]* ))(?:[^"\\]|\\.)*'
@@ -24,8 +31,9 @@ _PLACES: Final = re.compile(
 commands, headers, annotations."""
 
 
-def redact(observation: Observation) -> Observation:
-    """The same observation without environments, commands, foreign annotations, managed fields and credentials.
+def redact(observation: Observation, *, strict: bool = False) -> Observation:
+    """The same observation without environments, commands, foreign annotations, managed fields and credentials; with
+    `strict` also without texts that no component is known to write.
 
     Everything else is kept as it was received. An object that is no JSON becomes an observation of type ERROR.
     """
@@ -33,21 +41,21 @@ def redact(observation: Observation) -> Observation:
     if resource is not None and not resource.secrets and observation.type != "ERROR":
         return observation
     try:
-        cleaned = _clean(msgspec.json.decode(observation.object))
+        cleaned = (_clean_strictly if strict else _clean)(msgspec.json.decode(observation.object))
     except UNDECODABLE:
         error = {"error": f"{observation.resource}: an object cannot be read"}
         return msgspec.structs.replace(observation, type="ERROR", object=msgspec.Raw(msgspec.json.encode(error)))
     return msgspec.structs.replace(observation, object=msgspec.Raw(msgspec.json.encode(cleaned)))
 
 
-def without_secrets(raw: bytes) -> bytes:
+def without_secrets(raw: bytes, *, strict: bool = False) -> bytes:
     """What a dead letter keeps of bytes that were received: they themselves where nothing has to be taken away.
 
     From what is no JSON, everything goes that stands where a secret can stand.
     """
     try:
         document = msgspec.json.decode(raw)
-        cleaned = _clean(document)
+        cleaned = (_clean_strictly if strict else _clean)(document)
     except UNDECODABLE:
         return _clean_fragment(raw)
     return raw if cleaned == document else msgspec.json.encode(cleaned)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from common.scrub import REDACTED, is_secret, scrub
-from ingest.messages.allowed import allowed, allowed_reason
+from ingest.messages.modes import Mode
 
 _DROPPED_LISTS: Final = frozenset({"command", "args", "httpHeaders", "managedFields"})
 """Commands, also of probes and hooks, and the headers that a probe sends."""
@@ -20,10 +20,11 @@ _MESSAGES: Final = frozenset({"message", "note"})
 
 
 class Cleaner:
-    """Cleans decoded JSON; of annotations those stay that `keeps` names."""
+    """Cleans decoded JSON; of annotations those stay that `keeps` names, of reasons and messages what `mode` lets."""
 
-    def __init__(self, keeps: Callable[[str], bool]) -> None:
+    def __init__(self, keeps: Callable[[str], bool], mode: Mode) -> None:
         self._keeps = keeps
+        self._mode = mode
         self._cleaners = {
             "env": self._env,
             "annotations": self._annotations,
@@ -49,9 +50,9 @@ class Cleaner:
 
     def _text(self, name: str, text: str, reason: str) -> Any:
         if name in _MESSAGES:
-            return allowed(reason, text)
+            return self._mode.message(reason, text)
         if name == "reason":
-            return allowed_reason(text)
+            return self._mode.reason(text)
         return REDACTED if is_secret(name) else self._cleaners.get(name, self)(text)
 
     def _labels(self, value: Any) -> Any:

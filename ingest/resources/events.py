@@ -1,10 +1,11 @@
 """Events of core/v1 and of events.k8s.io: every version of one is news, and none outlives its hour."""
 
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
 
-from ingest.messages.allowed import allowed, allowed_reason
+from ingest.messages.modes import CREDENTIALS, STRICT, Mode
 from ingest.model.objects.event import Event, EventAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import EventRecord, Record
@@ -28,9 +29,9 @@ def event_node(event: Event) -> str:
     return ""
 
 
-def _allowed(event: Event) -> Event:
+def _passing(event: Event, mode: Mode) -> Event:
     texts = event.reason, event.message, event.note
-    passing = allowed_reason(event.reason), *(text and allowed(event.reason, text) for text in texts[1:])
+    passing = mode.reason(event.reason), *(text and mode.message(event.reason, text) for text in texts[1:])
     return event if passing == texts else replace(event, reason=passing[0], message=passing[1], note=passing[2])
 
 
@@ -46,7 +47,8 @@ def _version(event: Event) -> bytes:
 
 EVENTS: Final = ApiResource(
     name="events",
-    decode=kept(Event, _allowed),
+    decode=kept(Event, partial(_passing, mode=CREDENTIALS)),
+    strict=partial(_passing, mode=STRICT),
     records=_records,
     annotations=names_of(EventAnnotations),
     word="event",

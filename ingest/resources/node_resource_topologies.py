@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from ingest.messages.modes import STRICT
 from ingest.model.observation import Observation
 from ingest.model.records import NodeResourceTopologyRecord, Record
 from ingest.resources.cleaning import Cleaner
@@ -29,7 +30,7 @@ def _is_kept(annotation: str) -> bool:
     return _ANNOTATION.match(annotation) is not None
 
 
-_clean: Final = Cleaner(_is_kept)
+_clean: Final = Cleaner(_is_kept, STRICT)
 
 
 def _decoded(data: bytes | msgspec.Raw) -> _Topology:

@@ -1,10 +1,11 @@
 """Nodes: on their own log, and on their cluster's."""
 
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
 
-from ingest.messages.allowed import allowed_conditions
+from ingest.messages.modes import CREDENTIALS, STRICT, Mode
 from ingest.model.objects.node import Node, NodeAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import NodeRecord, Record
@@ -12,8 +13,8 @@ from ingest.resources.decoding import kept, names_of, without_version
 from ingest.resources.resource import ApiResource, change_of, on_cluster
 
 
-def _allowed(node: Node) -> Node:
-    conditions = allowed_conditions(node.status.conditions)
+def _passing(node: Node, mode: Mode) -> Node:
+    conditions = mode.conditions(node.status.conditions)
     if conditions is node.status.conditions:
         return node
     return replace(node, status=replace(node.status, conditions=conditions))
@@ -29,7 +30,8 @@ def _records(observation: Observation, node: Node) -> list[Record]:
 
 NODES: Final = ApiResource(
     name="nodes",
-    decode=kept(Node, _allowed),
+    decode=kept(Node, partial(_passing, mode=CREDENTIALS)),
+    strict=partial(_passing, mode=STRICT),
     records=_records,
     annotations=names_of(NodeAnnotations),
     kinds={"Node": r"v1"},

@@ -1,10 +1,11 @@
 """Pods: a bound one on its node's log, and, on its cluster's, what the scheduler's view of it needs."""
 
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
 
-from ingest.messages.allowed import allowed, allowed_conditions, allowed_reason
+from ingest.messages.modes import CREDENTIALS, STRICT, Mode
 from ingest.model.objects.pod import Pod, PodAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import PodPlacement, PodRecord, Record
@@ -13,9 +14,9 @@ from ingest.resources.rejections import rejection_of_pod
 from ingest.resources.resource import ApiResource, change_of
 
 
-def _allowed(pod: Pod) -> Pod:
-    status, conditions = pod.status, allowed_conditions(pod.status.conditions)
-    reason, message = allowed_reason(status.reason), allowed(status.reason, status.message)
+def _passing(pod: Pod, mode: Mode) -> Pod:
+    status, conditions = pod.status, mode.conditions(pod.status.conditions)
+    reason, message = mode.reason(status.reason), mode.message(status.reason, status.message)
     if conditions is status.conditions and (reason, message) == (status.reason, status.message):
         return pod
     return replace(pod, status=replace(status, reason=reason, message=message, conditions=conditions))
@@ -47,7 +48,8 @@ def _records(observation: Observation, pod: Pod) -> list[Record]:
 
 PODS: Final = ApiResource(
     name="pods",
-    decode=kept(Pod, _allowed),
+    decode=kept(Pod, partial(_passing, mode=CREDENTIALS)),
+    strict=partial(_passing, mode=STRICT),
     records=_records,
     annotations=names_of(PodAnnotations),
     kinds={"Pod": r"v1"},

@@ -51,6 +51,8 @@ class Resource(Generic[T]):
     """What is kept of an object, without credentials. Raises UNDECODABLE."""
     records: Callable[[Observation, T], list[Record]]
     """At most one for each log. Raises BadRecord for what makes no sense."""
+    strict: Callable[[T], T] = lambda thing: thing
+    """What of an object leaves where only known texts do (rules: known-messages)."""
     secrets: bool = True
     """An object can hold secrets: it is redacted before it is written anywhere as it was received."""
     annotations: Callable[[str], bool] = lambda _: False

@@ -15,7 +15,8 @@ ROTATION: Final = Rotation()
 @click.command(
     "capture",
     epilog="Examples: leadsman capture --output incident/; "
-    "leadsman capture --output now.jsonl.gz --seconds 600 --kubeconfig ~/.kube/config",
+    "leadsman capture --output now.jsonl.gz --seconds 600 --kubeconfig ~/.kube/config; "
+    "leadsman capture --output to-vendor/ --strict",
 )
 @click.option(
     "--output",
@@ -50,6 +51,11 @@ ROTATION: Final = Rotation()
     default=ROTATION.compression,
     help="Compression of files in a folder.",
 )
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Withhold every text that no known component writes, for a capture that leaves the company.",
+)
 @options.quiet
 def command(
     *,
@@ -60,17 +66,19 @@ def command(
     rotate_seconds: float,
     keep: int | None,
     compress: Literal["none", "gzip", "zstd"],
+    strict: bool,
     quiet: bool,
     **flags: Any,
 ) -> None:
-    """Record what a cluster and its kubelets report, without secrets, until Ctrl-C; replay it anywhere.
+    """Record what a cluster and its kubelets report, without credentials, until Ctrl-C; replay it anywhere.
 
     A process that is killed loses at most its last line.
     """
     from ingest.live.record import record
     from leadsman.cli.live import live_settings, run_served, watch_flags
 
-    settings = live_settings(config, watch=watch_flags(**flags))
+    redact = "strict" if strict else None
+    settings = live_settings(config, watch=watch_flags(**flags), redact=redact)
     rotation = Rotation(rotate_mib * 1024 * 1024, rotate_seconds, compress, keep)
     recording = record(settings.live(), output, rotation, _ignore if quiet else note, seconds=seconds)
     try:

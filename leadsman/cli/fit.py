@@ -34,7 +34,11 @@ if TYPE_CHECKING:
 )
 @click.option("--memory", default="0", metavar="QUANTITY", help="Memory of each container, as 16Gi.")
 @click.option("--device", "devices", multiple=True, metavar="NAME=COUNT", help="Another resource of each container.")
-@click.option("--exclusive", is_flag=True, help="Guaranteed QoS, with whole CPUs that the CPU Manager pins.")
+@click.option(
+    "--exclusive",
+    is_flag=True,
+    help="Only where the CPU Manager pins whole CPUs to it; with --cpu, a pod of Guaranteed QoS.",
+)
 @click.option(
     "--containers", type=click.IntRange(1, 100), default=1, metavar="N", help="Number of such containers in the pod."
 )
@@ -87,8 +91,9 @@ def command(
 
     A pod by --cpu tolerates no taint and selects no node. One by --filename is judged by its node selector and
     affinity, tolerations, host ports, affinity and anti-affinity to other pods, topology spread and the claims of its
-    volumes and of devices too; what a claim made from a template gets is not known. Exit status 1 where it, or one of
-    --count, does not fit; what is not known for sure does not count as fitting.
+    volumes and of devices too, its init containers in their order; what a claim made from a template gets is not
+    known. A Guaranteed pod with whole CPUs also fits where the kubelet pins none, unless --exclusive asks for that.
+    Exit status 1 where it, or one of --count, does not fit; what is not known for sure does not count as fitting.
 
     With --questions, each line of JSON is a question with the keys id, cpu, memory, containers, exclusive, count,
     devices and node, all but cpu optional; each answer is a line of JSON with the same id, in the same order. A line
@@ -120,7 +125,7 @@ def command(
         return
     pod = None
     if manifest is not None:
-        asked, pod = asked_by(_read(manifest), count)
+        asked, pod = asked_by(_read(manifest), count, insists=exclusive)
     else:
         asked = question(cpu or "", memory, devices, exclusive=exclusive, containers=containers, count=count or 1)
     with existing_database(db) as database:
@@ -142,7 +147,7 @@ def command(
         case "csv":
             show(fit_rows(found), form)
         case _:
-            for line in fit_lines(known, asked, found):
+            for line in fit_lines(known, asked, found, insists=pod is None or exclusive):
                 out.print(line, soft_wrap=form == "wide" or columns() is None)
             show_columns(fit_columns(found), form)
     if not found.fits:

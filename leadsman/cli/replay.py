@@ -105,7 +105,9 @@ def command(
         with on_disk(paths) as files, progress_bar(quiet=quiet) as progress:
             observed = read_sources(files, cluster=cluster, node=node, at=at, progress=progress)
             name = fingerprint(files, cluster, node, at, since, until)
-            published = asyncio.run(feed(settings.kafka, observed, name=name, speed=speed, since=since, until=until))
+            strict = settings.live().strict
+            sending = feed(settings.kafka, observed, name=name, speed=speed, since=since, until=until, strict=strict)
+            published = asyncio.run(sending)
         _print_published(published, quiet=quiet)
         return
     skipped: Counter[str] = Counter()

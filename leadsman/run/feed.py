@@ -17,6 +17,7 @@ async def feed(
     speed: float | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
+    strict: bool = False,
 ) -> Published:
     """Replay observations into Kafka (`ingest.kafka.replay`). Raises TopicsUnusable and FilesUnusable.
 
@@ -24,4 +25,6 @@ async def feed(
     """
     await make_topics(kafka)
     async with publisher(kafka, name) as opened:
-        return await replay_into_kafka(items, opened, kafka.topics(), speed=speed, since=since, until=until)
+        return await replay_into_kafka(
+            items, opened, kafka.topics(), speed=speed, since=since, until=until, strict=strict
+        )

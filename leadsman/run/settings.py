@@ -16,6 +16,7 @@ from common.settings import SettingsError, TelemetrySettings
 from common.text import plain
 from ingest.kafka.settings import KafkaSettings
 from ingest.live.settings import LiveSettings
+from ingest.messages.modes import Redact
 from leadsman.run.setting_names import check_variables, hint
 from leadsman.web.reading.settings import PageSettings
 from sql.database.dsn import parse_dsn
@@ -47,10 +48,15 @@ class Settings(BaseSettings):
     telemetry: TelemetrySettings = TelemetrySettings()
     watch: LiveSettings | None = None
     """Which cluster is watched, and how; by default as LiveSettings."""
+    redact: Redact = "credentials"
+    """What goes from texts before they are stored or sent: credentials; with `strict` every text that no component is
+    known to write, for captures and topics that leave the company.
+    """
 
     def live(self) -> LiveSettings:
         """The cluster of `watch`, `capture` and `up`."""
-        return self.watch or LiveSettings()
+        watch = self.watch or LiveSettings()
+        return watch.model_copy(update={"redact": self.redact}) if self.redact == "strict" else watch
 
     @classmethod
     def settings_customise_sources(

@@ -40,7 +40,7 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
     access = await configuration(watch.kubeconfig, watch.context)  # before Kafka: no retry fixes it
     await make_topics(kafka)
     async with publisher(kafka, linger_ms=LINGER_MS) as opened:
-        publish = Feed(opened, kafka.topics()).publish
+        publish = Feed(opened, kafka.topics(), strict=watch.strict).publish
 
         async def work(publish: Publish = publish) -> None:
             log.info("watching begins", cluster=watch.cluster)

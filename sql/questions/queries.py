@@ -1,8 +1,8 @@
 """The saved queries: one file a question, its parameters bound and never put into the text.
 
 The first line of a file is `-- ` and what it answers. Then `-- group NAME` has the heading under which it is listed,
-`-- needs INPUT, INPUT` which inputs of `alert_coverage` it has no rows without, and a line
-`-- param NAME TYPE DEFAULT: meaning` each parameter.
+`-- needs INPUT, INPUT` which inputs it has no rows without, `-- events REASON, REASON` the Events that contradict an
+empty answer, and a line `-- param NAME TYPE DEFAULT: meaning` each parameter.
 """
 
 import re
@@ -45,6 +45,8 @@ class SavedQuery(NamedTuple):
     sql: str
     group: str = ""
     needs: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    """Reasons of Events that tell of what it answers."""
 
 
 def saved_queries() -> list[SavedQuery]:
@@ -110,8 +112,8 @@ def _read(file: Path) -> SavedQuery:
     found = [_PARAMETER.fullmatch(line) for line in lines if line.startswith("-- param ")]
     parameters = tuple(Parameter(m["name"], m["type"], m["default"].strip("'"), m["meaning"]) for m in found if m)
     sql = "\n".join(line for line in lines if not line.startswith("--"))
-    needs = tuple(_line(lines, "needs").split(", ")) if _line(lines, "needs") else ()
-    return SavedQuery(file.stem, lines[0].removeprefix("-- "), parameters, sql, _line(lines, "group"), needs)
+    needs, events = (tuple(filter(None, _line(lines, key).split(", "))) for key in ("needs", "events"))
+    return SavedQuery(file.stem, lines[0].removeprefix("-- "), parameters, sql, _line(lines, "group"), needs, events)
 
 
 def _line(lines: Sequence[str], key: str) -> str:

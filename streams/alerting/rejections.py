@@ -27,7 +27,7 @@ _WORDS: Final = {
     "OutOfephemeral-storage": "not enough ephemeral storage is left",
     "TopologyAffinityError": "their CPUs and devices cannot be aligned on NUMA nodes",
     "SMTAlignmentError": "they do not ask for whole physical cores",
-    "UnexpectedAdmissionError": "the kubelet could not allocate their CPUs or devices",
+    "UnexpectedAdmissionError": "the kubelet could not allocate what they request",
     "NodeAffinity": _LABELS,
     "MatchNodeSelector": _LABELS,
     "NodeSelectorMismatching": _LABELS,
@@ -61,6 +61,21 @@ def because(reason: str) -> str:
     if conditions:
         return f"the node is under {' and '.join(conditions)}"
     return "of what the kubelet's message names"
+
+
+def fewer(kind: str, owner: str) -> str:
+    """How fewer of a workload's pods come to a node, by what its owner allows: nobody scales a bare pod or a Job."""
+    if kind in _SCALED:
+        return f"Scale {kind} {name(owner)} down"
+    if kind == "Job":
+        return f"Suspend Job {name(owner)}"
+    if kind == "DaemonSet":
+        return f"Keep DaemonSet {name(owner)} off these nodes"
+    return f"Have {name(kind)} {name(owner)} make fewer pods" if kind not in _BARE else f"Delete Pod {name(owner)}"
+
+
+_SCALED: Final = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
+_BARE: Final = frozenset({"", "Node", "Pod"})
 
 
 def plus(group: Group, row: PodEnd | RejectionRecord) -> Group | None:

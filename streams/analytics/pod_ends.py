@@ -16,10 +16,12 @@ from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, on_shelf, put
+from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.events.counting import component_of, message
 from streams.rules.pod_ends.causes import (
     KUBELET,
     OOM_KILLED,
+    SIGTERM,
     ContainerEnd,
     End,
     container_ends,
@@ -99,9 +101,12 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
 
 
 def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows: list[PodEnd]) -> State:
-    """An OOM kill is an end by itself; the status of another has the exit code of an end that an Event told."""
+    """An OOM kill is an end by itself; the status of another has the exit code of an end that an Event told.
+
+    A container that ended by SIGTERM was not killed by the kernel, whatever its cgroup had counted before.
+    """
     pod, terminated = record.object.metadata, ended.terminated
-    if terminated.reason == OOM_KILLED:
+    if terminated.reason == OOM_KILLED and terminated.exit_code != SIGTERM:
         end = End(
             "oom_kill",
             "kernel",
@@ -252,6 +257,7 @@ def _row(
     owners = (pod and pod.metadata.owner_references) or ()
     owner = next((each for each in owners if each.controller), None)
     when = end.when or When(record.ts)
+    refusal = parse_refusal(end.reason, end.message) if end.cause == "admission" else Refusal()
     return PodEnd(
         cluster=record.cluster,
         ts=when.at,
@@ -276,6 +282,11 @@ def _row(
         earliest=when.earliest,
         latest=when.latest,
         restart_policy=pod.spec.restart_policy if pod else "",
+        refused_by=refusal.refused_by,
+        resource=refusal.resource,
+        requested=refusal.requested,
+        available=refusal.available,
+        explanation=refusal.words,
     )
 
 

@@ -21,8 +21,9 @@ from streams.rules.values.quantity import InvalidQuantity, in_base_units
 _TEMPLATES: Final = ("jobTemplate", "template")
 
 
-def asked_by(manifest: Any, count: int | None) -> tuple[Question, PodRequest]:
-    """The pod of a manifest, or of the template in it. `count` is, where None, what a workload wants of them.
+def asked_by(manifest: Any, count: int | None, *, insists: bool = False) -> tuple[Question, PodRequest]:
+    """The pod of a manifest, or of the template in it. `count` is, where None, what a workload wants of them. With
+    `insists` it has to get CPUs of its own.
 
     Raises BadQuestion.
     """
@@ -39,7 +40,9 @@ def asked_by(manifest: Any, count: int | None) -> tuple[Question, PodRequest]:
     rest = {name: amount for name, amount in requests.items() if name not in {"cpu", "memory"}}
     cpus, memory = requests.get("cpu", 0), requests.get("memory", 0)
     exclusive = request.exclusive_cpus > 0
-    return Question(cpus, memory, exclusive, rest, 1, count), request
+    if insists and not exclusive:
+        raise BadQuestion("this pod gets no exclusive CPUs anywhere: it is not Guaranteed with whole CPUs")
+    return Question(cpus, memory, exclusive, rest, 1, count), request._replace(insists=insists)
 
 
 class _Given(NamedTuple):
@@ -82,10 +85,15 @@ def _made(volumes: Any) -> Iterator[tuple[str, Claim]]:
 def _request(pod: Pod, requests: dict[str, int]) -> PodRequest:
     guaranteed = qos_class(pod) == GUARANTEED
     pins = exclusive_cpus(pod) > 0
-    running = [*(each for each in pod.spec.init_containers or () if is_sidecar(each)), *pod.spec.containers]
+    inits = pod.spec.init_containers or ()
     overhead = pod.spec.runtime_class_name and pod.spec.overhead is None
     return PodRequest(
-        containers=tuple(_container(each, guaranteed=guaranteed, pins=pins) for each in running),
+        containers=tuple(
+            _container(each, guaranteed=guaranteed, pins=pins)._replace(
+                is_init=place < len(inits) and not is_sidecar(each)
+            )
+            for place, each in enumerate((*inits, *pod.spec.containers))
+        ),
         requests={name: amount for name, amount in requests.items() if amount},
         itself=Neighbour(pod.metadata.namespace, pod.metadata.labels or {}, constraints_of(pod)),
         tolerations=tuple(pod.spec.tolerations or ()),

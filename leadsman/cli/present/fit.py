@@ -24,10 +24,11 @@ SURE: Final = {
 """What the verdict on NUMA nodes rests on, by the source's fidelity."""
 
 
-def fit_lines(known: Known, asked: Question, found: Answer) -> Iterator[str]:
-    """The answer in sentences; names in it are plain text."""
+def fit_lines(known: Known, asked: Question, found: Answer, *, insists: bool = True) -> Iterator[str]:
+    """The answer in sentences, names in plain text. CPUs are called exclusive where the pod `insists` on that."""
+    shown = asked if insists else asked._replace(exclusive=False)
     when = f", as known at {known.as_of:%Y-%m-%d %H:%M:%S} UTC" if known.as_of else ""
-    yield f"Cluster {plain(known.cluster) or '(none)'}{when}: {_verdict(asked, found)}"
+    yield f"Cluster {plain(known.cluster) or '(none)'}{when}: {_verdict(shown, found)}"
     if asked.exclusive and found.free_exclusive_cpus:
         yield (
             f"{found.free_exclusive_cpus} exclusive CPUs are free, "

@@ -13,7 +13,7 @@ from common.text import plain
 from leadsman.web.attention.attention import attention
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
-from leadsman.web.attention.unknown import assumed_thresholds, lower_bounds, partial, without_rank
+from leadsman.web.attention.unknown import assumed_thresholds, lower_bounds, partial, withheld, without_rank
 from leadsman.web.reading.evidence import nothing_found
 from leadsman.web.reading.overview import Overview, read_overview, read_spans
 from leadsman.web.reading.scope import ALL, Asked, choose
@@ -77,6 +77,14 @@ _UNKNOWN: Final = (
         """
         SELECT countIf(cause = 'pressure' AND predicted_rank IS NULL)
         FROM pod_evictions
+        WHERE cluster = {cluster:String} AND ({namespace:String} = '' OR namespace = {namespace:String})
+        """,
+    ),
+    (
+        withheld,
+        """
+        SELECT countIf(position(message, '[withheld: ') > 0)
+        FROM node_events
         WHERE cluster = {cluster:String} AND ({namespace:String} = '' OR namespace = {namespace:String})
         """,
     ),

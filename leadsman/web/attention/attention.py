@@ -44,7 +44,10 @@ def attention(view: Overview) -> list[Item]:
 
 
 def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert]) -> list[Item]:
-    """The items with the alerts that fire about them; alerts of one name about none are an item of their own."""
+    """The items with the alerts that fire about them; alerts of one name about none are an item of their own.
+
+    An item that knows since when it is so keeps that: an alert can foretell it, or wait for it to last.
+    """
     found = list(items)
     left: dict[str, list[Alert]] = {}
     for alert in alerts:
@@ -58,7 +61,7 @@ def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert]) -> list[Item]:
             found[place] = item._replace(
                 severity=min(item.severity, _severity(alert)),
                 now=True,
-                since=min(alert.starts_at, item.since or alert.starts_at),
+                since=item.since or alert.starts_at,
                 alerts=distinct((*item.alerts, alert.name)),
             )
     return found + [_of_alerts(name, same) for name, same in left.items()]
@@ -66,7 +69,7 @@ def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert]) -> list[Item]:
 
 def _is_about(alert: Alert, item: Item) -> bool:
     """Whether an alert and an item are one problem, on a node of the item where both name some."""
-    about = any(name == alert.name and words in alert.summary for name, words in item.about)
+    about = any(name == alert.name and label in {"", *alert.labels.values()} for name, label in item.about)
     return about and (not alert.node or not item.nodes or alert.node in item.nodes)
 
 
@@ -93,7 +96,10 @@ def _severity(alert: Alert) -> Severity:
 def named(node: NodeLine, items: Iterable[Item]) -> list[Badge]:
     """What a list says of a node that an item names: it is not simply ok."""
     serious = [item for item in items if item.severity < Severity.UNKNOWN and node.name in item.nodes]
-    return [Badge(item.severity, item.title) for item in serious[:1]]
+    return [
+        Badge(item.severity, item.title if len(item.nodes) == 1 else item.of_each or item.title)
+        for item in serious[:1]
+    ]
 
 
 def _silence(view: Overview) -> Iterator[Item]:
@@ -128,6 +134,9 @@ _WARNINGS: Final = {
     "FailedCreate": "Pods could not be created",
     "FailedCreatePodSandBox": "Pod sandboxes could not be created",
     "FailedMount": "Volumes could not be mounted",
+    "FailedScheduling": "Pods could not be scheduled",
+    "NodeNotReady": "A node is not Ready",
+    "Evicted": "Pods were evicted",
     "MissingClusterDNS": "Pods use the node's DNS: the kubelet knows no cluster DNS",
     "NetworkNotReady": "The network of a node is not ready",
     "Unhealthy": "Probes failed",
@@ -179,6 +188,7 @@ def _of_events(row: RowDict) -> Item:
         row["last_at"],
         step=_STEPS.get(reason, _EVENTS),
         about=((reason, ""),),
+        of_each=what,
     )
 
 
@@ -197,7 +207,8 @@ def _without_statistics(view: Overview) -> Iterator[Item]:
         text = f"{last}{'Its' if len(nodes) == 1 else 'Their'} room and pressure ahead are not known."
         step = "See which kubelets could not be read: leadsman query source_errors."
         about = (("StreamStalled", "stats/summary"),)
-        yield Item(Severity.UNKNOWN, title, text, nodes, "unknown", step=step, about=about).begun(since)
+        item = Item(Severity.UNKNOWN, title, text, nodes, "unknown", step=step, about=about)
+        yield item._replace(of_each="No recent statistics").begun(since)
 
 
 def _without_news(view: Overview) -> Iterator[Item]:

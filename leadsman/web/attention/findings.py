@@ -13,14 +13,15 @@ from leadsman.web.attention.pods import evicted, rejected
 from leadsman.web.reading.begun import Since, earliest, first
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import BLIND_VERDICTS, duration, plainly, sentence, unit
-from streams.rules.eviction.signals import RESOURCES, measured
+from leadsman.web.reading.words import BLIND_VERDICTS, amount, duration, plainly, sentence, unit
+from streams.rules.eviction.signals import RESOURCES, SETTABLE, measured
 
 
 def findings(view: Overview) -> Iterator[Item]:
     """In the order of these rules."""
     for rule in (
         _thresholds_met,
+        _unguarded,
         evicted,
         _image_gc,
         _blind_spots,
@@ -54,6 +55,41 @@ def _thresholds_met(view: Overview) -> Iterator[Item]:
             yield _met(view, resource, "soft", left, met_now)
 
 
+UNGUARDED_PERCENT: Final = 5
+"""Less than this of a capacity is little, where no threshold acts."""
+
+
+def _unguarded(view: Overview) -> Iterator[Item]:
+    """A signal that runs out and has no threshold, nor has another of its file system: a card for each resource."""
+    found: dict[str, dict[str, Margin]] = {}
+    for node in view.nodes:
+        for margin in node.margins if not node.stale else ():
+            if margin.available * 100 < UNGUARDED_PERCENT * margin.capacity and _is_unguarded(margin, node.margins):
+                found.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, margin)
+    for resource, nodes in found.items():
+        name, margin = min(nodes.items(), key=lambda each: each[1].available / max(1, each[1].capacity))
+        left = f"{measured(margin.signal)}: {margin.words} of {amount(margin.capacity, margin.signal)}"
+        text = f"{_of(view, name, left)}. No eviction threshold guards it, so nothing is evicted for it."
+        yield Item(
+            Severity.CRITICAL,
+            f"{_BELOW[resource]} nearly used up, without a threshold",
+            text,
+            tuple(nodes),
+            "nodes",
+            step=f"Set {margin.signal} in evictionHard, and find what uses it: leadsman query unguarded_signals.",
+            about=(("EvictionThresholdNear", resource),),
+            signals=(margin.signal,),
+        )
+
+
+def _is_unguarded(margin: Margin, margins: Sequence[Margin]) -> bool:
+    return margin.signal in SETTABLE and all(
+        each.threshold is None
+        for each in margins
+        if RESOURCES[each.signal] == RESOURCES[margin.signal] and (each is margin or each.capacity == margin.capacity)
+    )
+
+
 def _met(
     view: Overview, resource: str, which: str, nodes: Mapping[str, Sequence[Margin]], met_now: AbstractSet[str]
 ) -> Item:
@@ -73,7 +109,7 @@ def _met(
         "nodes",
         now=not met_now.isdisjoint(nodes),
         step=NEXT_EVICTION,
-        about=tuple(("EvictionThresholdNear", signal) for signal in signals),
+        about=(("EvictionThresholdNear", resource),),
         signals=signals,
     ).begun(first(view.begun, which, signals, nodes))
 
@@ -104,14 +140,16 @@ def _image_gc(view: Overview) -> Iterator[Item]:
     for verdict, title in titles.items():
         nodes = [node.name for node in view.nodes if node.image_gc == verdict]
         if nodes:
-            row = next(each for each in view.image_gc if each["node"] == nodes[0] and each["verdict"] == verdict)
+            latest = {each["node"]: each for each in reversed(view.image_gc) if each["verdict"] == verdict}
+            rows = [latest[name] for name in nodes]
+            text = rows[0]["explanation"]
             yield Item(
                 Severity.CRITICAL,
                 title,
-                row["explanation"],
+                text if len(nodes) == 1 else f"Of {nodes[0]}: {text}",
                 tuple(nodes),
                 "image-gc",
-                since=row["ts"],
+                since=min(row["ts"] for row in rows),
                 step="See what it wanted and freed: leadsman query broken_image_gc.",
                 about=tuple((name, "") for name in _IMAGE_GC_ALERTS[verdict]),
             )
@@ -157,7 +195,7 @@ def _nearing(view: Overview) -> Iterator[Item]:
             distinct(each[1] for each in acting),
             "nodes",
             step=NEXT_EVICTION,
-            about=(("EvictionThresholdNear", ""),),
+            about=tuple(("EvictionThresholdNear", RESOURCES[each[2].signal]) for each in acting),
             signals=(nearest.signal,),
         ).begun(_near_since(view, acting))
     saved = sorted(each for each in soon if each[2].gc_first)
@@ -192,6 +230,7 @@ def _pressure(view: Overview) -> Iterator[Item]:
                 since=since,
                 step="See what is left and what goes first: leadsman query thresholds.",
                 about=(("NodePressureLasting", condition),),
+                of_each=condition,
             )
     swinging = [node for node in view.nodes if node.times_under_pressure >= OFTEN]
     if swinging:

@@ -36,11 +36,13 @@ class Item(NamedTuple):
     step: str = ""
     """The one thing to do next."""
     about: tuple[tuple[str, str], ...] = ()
-    """Names of alerts about the same problem, each with words of its summary that tell it from others of its name."""
+    """Names of alerts about the same problem, each with the label's value that tells it from others of its name."""
     or_earlier: bool = False
     """It was so at `since` already, when it was first seen."""
     signals: tuple[str, ...] = ()
     """The eviction signals that it is about, as the kubelet spells them."""
+    of_each: str = ""
+    """Its title of one of its nodes, where the title counts over all of them."""
 
     def begun(self, since: Since | None) -> "Item":
         """The same, lasting since then."""

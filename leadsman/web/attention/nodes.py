@@ -1,6 +1,8 @@
 """What needs attention of nodes as such: not Ready, silent, cordoned. Pure, from an overview."""
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
 
 from common.amounts import some
 from common.text import plain
@@ -9,7 +11,7 @@ from leadsman.web.attention.item import Item
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.begun import first
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import duration, sentence
+from leadsman.web.reading.words import duration, moment, sentence
 from streams.rules.pod_ends.drains import drainer
 
 
@@ -24,21 +26,65 @@ def not_ready(view: Overview) -> Iterator[Item]:
         step = (
             f"See kubectl describe node {plain(rows[0]['node'])} and the logs of its kubelet and container runtime."
         )
-        yield _of(rows, Severity.CRITICAL, "Not Ready" if view.node else f"{len(rows)} {of} not Ready", text, step)
+        title = "Not Ready" if view.node else f"{len(rows)} {of} not Ready"
+        yield _of(rows, Severity.CRITICAL, title, text, step)._replace(of_each="Not Ready")
     if rows := [row for row in others if row["ready"] is None]:
         text = f"The kubelet does not report, or the Node has no condition Ready. {_leases(rows)}"
         text += "Whether its pods run is not known."
         step = f"Look at the machine of {plain(rows[0]['node'])}, its kubelet and its network."
         title = "Ready is unknown" if view.node else f"{len(rows)} {of} with Ready unknown"
         yield _of(rows, Severity.CRITICAL, title, text, step)
-    if drained:
-        down = sum(not row["ready"] for row in drained)
+    taken = [row for row in drained if drainer(row["taints"])]
+    if taken:
+        yield _being_removed(view, taken, of)
+    if cordoned := [row for row in drained if row not in taken]:
+        down = sum(not row["ready"] for row in cordoned)
         of_them = "It is" if view.node else f"{down} of them {'is' if down == 1 else 'are'}"
         text = "No new pods are placed there." + (f" {of_them} not Ready." if down else "")
-        step = f"When the maintenance is over: kubectl uncordon {plain(drained[0]['node'])}."
-        title = "Cordoned" if view.node else f"{len(drained)} {of} cordoned"
-        item = _of(drained, Severity.NOTE, title, text, step)._replace(since=None)
+        ready = [row for row in cordoned if row["ready"]]
+        step = (
+            f"When the maintenance is over: kubectl uncordon {plain(ready[0]['node'])}."
+            if ready
+            else f"See kubectl describe node {plain(cordoned[0]['node'])} before it is uncordoned: it is not Ready."
+        )
+        title = "Cordoned" if view.node else f"{len(cordoned)} {of} cordoned"
+        item = _of(cordoned, Severity.NOTE, title, text, step)._replace(since=None)
         yield item.begun(first(view.begun, "cordoned", ("",), item.nodes))
+
+
+def _being_removed(view: Overview, rows: Sequence[RowDict], of: str) -> Item:
+    """Who put the taint takes the node away: nobody uncordons it. On a Ready node it may have been left behind."""
+    by = " and ".join(dict.fromkeys(drainer(row["taints"]) for row in rows))
+    down = sum(not row["ready"] for row in rows)
+    title = f"Being removed by {by}" if view.node else f"{len(rows)} {of} being removed by {by}"
+    text = f"{'Its taint keeps' if len(rows) == 1 else 'Their taints keep'} new pods away."
+    if down:
+        text += f" {'It is' if view.node or len(rows) == 1 else f'{down} of them are'} not Ready."
+    left = next((row for row in rows if row["ready"]), None)
+    name = plain((left or rows[0])["node"])
+    if left is not None:
+        taint = next(taint for taint in left["taints"] if drainer([taint]))
+        key, _, value = taint.partition(":")[0].partition("=")
+        text += _marked(value, view)
+    step = (
+        f"If {by} does not finish, the taint was left behind: kubectl taint node {name} {plain(key)}-."
+        if left is not None
+        else f"See what {by} says: kubectl get events --field-selector involvedObject.name={name}."
+    )
+    item = _of(rows, Severity.NOTE, title, text, step)._replace(since=None)
+    return item.begun(first(view.begun, "cordoned", ("",), item.nodes))
+
+
+def _marked(value: str, view: Overview) -> str:
+    """When the taint was put there, which cluster-autoscaler writes as its value, in seconds since 1970."""
+    if not (value.isascii() and value.isdigit() and len(value) <= _DIGITS):
+        return ""
+    at = datetime.fromtimestamp(int(value), UTC)
+    seconds = (view.scope.judged_at - at).total_seconds()
+    return f" The taint is of {moment(at)} UTC, {duration(seconds)} before." if seconds >= 0 else ""
+
+
+_DIGITS: Final = 10
 
 
 def _leases(rows: Sequence[RowDict]) -> str:

@@ -12,7 +12,8 @@ from leadsman.web.attention.item import Item, distinct, first_owner, whose
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
-from streams.alerting.rejections import because
+from streams.alerting.rejections import because, fewer
+from streams.rules.events.admission import of
 
 MOST_REASONS: Final = 4
 """Groups of pending pods that are listed."""
@@ -30,23 +31,25 @@ def evicted(view: Overview) -> Iterator[Item]:
         ((resource, _),) = counts.most_common(1)
         outside = resource == "ephemeral-storage" and sum(row["unexplained"] for row in rows) * 2 > counts.total()
         yield _ended(
-            Severity.CRITICAL, f"{some(counts.total(), 'pod')} evicted{_for(counts)}", rows, "pods"
+            Severity.CRITICAL, f"{some(counts.total(), 'pod')} evicted{_for(counts)}", "pods evicted", rows, "pods"
         )._replace(
             text="Pods use almost none of what filled the disk." if outside else "",
             step="Check system logs, images and host paths: leadsman query disk_unexplained."
             if outside
             else _EVICTION_STEPS.get(resource, "See each of them: leadsman query evicted_pods."),
-            about=(("PodsEvicted", "low on"),),
+            about=(("PodsEvicted", "pressure"),),
         )
     if rows := [row for row in view.evicted if row["cause"] == "limit"]:
         pods = sum(row["pods"] for row in rows)
         limits = "its own limit" if pods == 1 else "their own limits"
-        yield _ended(Severity.WARNING, f"{some(pods, 'pod')} evicted for {limits}", rows, "pods")._replace(
+        yield _ended(
+            Severity.WARNING, f"{some(pods, 'pod')} evicted for {limits}", "pods evicted for limits", rows, "pods"
+        )._replace(
             text="They used more local storage than they may."
             if pods > 1
             else "It used more local storage than it may.",
             step=f"Raise the limit of {first_owner(rows)}, or find what fills it.",
-            about=(("PodsEvicted", "for a limit of their own"),),
+            about=(("PodsEvicted", "limit"),),
         )
 
 
@@ -67,21 +70,61 @@ def _for(counts: Counter[str]) -> str:
 
 
 def rejected(view: Overview) -> Iterator[Item]:
-    """A card for each reason."""
+    """A card for each reason, with what the kubelet wrote last."""
     rows = [row for row in view.killed if row["cause"] == "admission"]
     for reason in dict.fromkeys(row["conditions"] or row["reason"] for row in rows):
         same = [row for row in rows if (row["conditions"] or row["reason"]) == reason]
         pods = sum(row["pods"] for row in same)
-        why = because(reason)
-        runaway = (("TopologyAdmissionRunaway", ""),) if reason in UNSEEN_BY_SCHEDULER else ()
+        said = [row for row in view.refused if row["reason"] == reason]
+        denied = next((row for row in said if row["is_contradicted"]), None)
         numa = next((row["explanation"] for row in view.numa_failures if row["reason"] == reason), "")
-        yield _ended(Severity.WARNING, f"{some(pods, 'pod')} rejected at admission", same, "pods")._replace(
-            text=f"{sentence(why)} {'The last: ' + sentence(numa) if numa else ''}".strip(),
-            step=f"Scale {first_owner(same)} down until it fits: leadsman query numa_largest_fit."
-            if numa or runaway
-            else "Remove the cause or cordon the node: leadsman query pod_ends --param cause=admission.",
-            about=(("PodsRejected", f"because {why}"), *runaway),
+        yield _ended(
+            Severity.WARNING, f"{some(pods, 'pod')} rejected at admission", "pods rejected", same, "pods"
+        )._replace(
+            text=_refusal(reason, said, numa, denied),
+            step=_against(reason, same, said, denied),
+            about=_alerts_of(reason),
         )
+
+
+def _refusal(reason: str, said: Sequence[RowDict], numa: str, denied: RowDict | None) -> str:
+    """Why, by the kubelet's text, what contradicts it, and the text itself."""
+    last = denied or (said[0] if said else None)
+    words = numa or (last["explanation"] if last and last["refused_by"] not in _SAID_BY_REASON else "")
+    parts = [sentence(because(reason)), *([f"The last: {sentence(words)}"] if words else [])]
+    if denied:
+        parts.append(_contradiction(denied))
+    if last and last["message"]:
+        parts.append(f"The kubelet's words: {sentence(plain(last['message'], MOST_TEXT))}")
+    return " ".join(parts)
+
+
+def _contradiction(denied: RowDict) -> str:
+    """Room by the API that the kubelet denies."""
+    resource, free, allocatable = denied["contradiction"]
+    free_of = of(free, allocatable, resource)
+    return f"By the API {plain(free_of)} are free: the kubelet still counts what is gone."
+
+
+def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], denied: RowDict | None) -> str:
+    if denied:
+        return f"Restart the kubelet of {plain(denied['node'])}: leadsman query refused_pods."
+    if reason in UNSEEN_BY_SCHEDULER or (said and said[0]["refused_by"] in _OF_NUMA):
+        kind, _, owner = first_owner(same).partition(" ")
+        return f"{fewer(kind, owner)}, and see what fits: leadsman query numa_largest_fit."
+    if said and said[0]["refused_by"] == "node_labels":
+        name = plain(said[0]["node"])
+        return f"See kubectl get node {name} --show-labels, and delete the pods to have them made anew."
+    return "Remove the cause or cordon the node: leadsman query refused_pods."
+
+
+_SAID_BY_REASON: Final = frozenset({"node_labels", "node_pressure", "host_port", "taint", "node_shutdown", "system"})
+_OF_NUMA: Final = frozenset({"topology_manager", "cpu_manager", "memory_manager"})
+
+
+def _alerts_of(reason: str) -> tuple[tuple[str, str], ...]:
+    runaway = (("TopologyAdmissionRunaway", ""),) if reason in UNSEEN_BY_SCHEDULER else ()
+    return (("PodsRejected", reason), *runaway)
 
 
 def out_of_memory(view: Overview) -> Iterator[Item]:
@@ -90,7 +133,11 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
         containers = len({(row["namespace"], row["owner"], row["container"]) for row in rows})
         text = "The kernel killed them at their memory limit, or because the node had none left."
         yield _ended(
-            Severity.WARNING, f"{some(kills, 'OOM kill')} of {some(containers, 'container')}", rows, "times"
+            Severity.WARNING,
+            f"{some(kills, 'OOM kill')} of {some(containers, 'container')}",
+            "OOM kills",
+            rows,
+            "times",
         )._replace(
             text=text if kills > 1 else text.replace("them at their", "it at its"),
             step=f"Raise the memory limit of {first_owner(rows, 'times')}, or find its leak.",
@@ -98,11 +145,12 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
         )
 
 
-def _ended(severity: Severity, title: str, rows: Sequence[RowDict], counted: str) -> Item:
+def _ended(severity: Severity, title: str, of_each: str, rows: Sequence[RowDict], counted: str) -> Item:
     """From the first to the last on these nodes."""
     first, last = min(row["first_at"] for row in rows), max(row["last_at"] for row in rows)
     nodes = distinct(row["node"] for row in rows)
-    return Item(severity, title, "", nodes, "timeline", False, first, last, who=whose(rows, counted))
+    item = Item(severity, title, "", nodes, "timeline", False, first, last, who=whose(rows, counted))
+    return item._replace(of_each=of_each)
 
 
 def waiting(view: Overview) -> Iterator[Item]:
@@ -124,7 +172,8 @@ def waiting(view: Overview) -> Iterator[Item]:
         if first["node"]
         else "See where each would fit: leadsman query pending_fit."
     )
-    yield Item(Severity.WARNING, f"{some(pods, 'pod')} Pending", text, nodes, "scheduler", since=since, step=step)
+    item = Item(Severity.WARNING, f"{some(pods, 'pod')} Pending", text, nodes, "scheduler", since=since, step=step)
+    yield item._replace(of_each="pods Pending")
 
 
 def _group(row: RowDict) -> str:

@@ -31,6 +31,11 @@ def partial(left_out: int) -> str:
     return f"Verdicts are partial: {some(left_out, 'entry', 'entries')} had no room in a log's state"
 
 
+def withheld(texts: int) -> str:
+    of = some(texts, "text is", "texts are")
+    return f"{of} withheld in whole or part (redact: strict): causes that only they name are not known"
+
+
 def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     evidence = view.evidence
     if evidence.stale:
@@ -46,6 +51,8 @@ def _assumed(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield f"{assumed_thresholds(len(unknown.assumed_thresholds))}:", unknown.assumed_thresholds
     if unknown.lower_bounds:
         yield f"{lower_bounds(unknown.lower_bounds)}.", ()
+    if unknown.withheld:
+        yield f"{withheld(unknown.withheld)}.", ()
     if unknown.without_rank:
         yield f"{without_rank(unknown.without_rank)}.", ()
     guessed = tuple(node.name for node in view.nodes if node.numa and node.numa["fidelity"] != "exact")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
 from leadsman.web.reading.asked import ask, has_table
@@ -34,6 +35,7 @@ class Alert(NamedTuple):
     """Of one that fires while a silence covers it: until when, by whom and why."""
     namespace: str = ""
     """Of its labels; empty where it is about none."""
+    labels: Mapping[str, str] = MappingProxyType({})
 
     @property
     def state(self) -> str:
@@ -64,6 +66,7 @@ def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert]
             row["resource"],
             _silenced(row["labels"], silences, evidence.scope.judged_at) if row["status"] == "firing" else "",
             row["labels"].get("namespace", ""),
+            row["labels"],
         )
         for row in ask(db, "alerts", evidence.scope, node=node)
     ]

@@ -5,13 +5,14 @@ from typing import Final, NamedTuple
 
 from common.amounts import some
 from leadsman.web.reading.asked import ask
-from leadsman.web.reading.scope import Scope
+from leadsman.web.reading.scope import STALE, Scope
 from leadsman.web.reading.words import duration, moment
 from sql.database.open import Database
 from streams.alerting.active import SILENT
 
-STALE: Final = timedelta(minutes=10)
-"""Evidence of this age says nothing about how it is now."""
+INTERVALS: Final = 6
+"""So many samples may be missing before nothing is known of now."""
+_SOONEST: Final = timedelta(seconds=10)
 
 
 class Evidence(NamedTuple):
@@ -34,8 +35,10 @@ class Evidence(NamedTuple):
 
     @property
     def stale(self) -> bool:
-        """Whether nothing is known of how it is now."""
-        return is_stale(self.last_at, self.scope)
+        """Whether nothing is known of how it is now; the pace of samples that ended long before says nothing."""
+        at, sampled_at = self.last_at, self.last_sample_at
+        paced = at is not None and sampled_at is not None and at - sampled_at <= STALE
+        return is_stale(at, self.scope if paced else self.scope._replace(stale_after=STALE))
 
     @property
     def lost(self) -> bool:
@@ -69,8 +72,16 @@ def of_node(evidence: Evidence, sampled_at: datetime | None) -> Evidence:
     return evidence._replace(nodes=1, sampled_nodes=int(sampled_at is not None), last_sample_at=sampled_at)
 
 
+def paced(db: Database, scope: Scope) -> Scope:
+    """The scope, by which samples are old after INTERVALS of their own pace."""
+    (row,) = ask(db, "pace", scope)
+    if row["pace_seconds"] is None:
+        return scope
+    return scope._replace(stale_after=max(_SOONEST, timedelta(seconds=INTERVALS * row["pace_seconds"])))
+
+
 def is_stale(seen_at: datetime | None, scope: Scope) -> bool:
-    return seen_at is None or scope.judged_at - seen_at > STALE
+    return seen_at is None or scope.judged_at - seen_at > scope.stale_after
 
 
 def age(seen_at: datetime, scope: Scope) -> str:

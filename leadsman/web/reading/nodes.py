@@ -136,9 +136,10 @@ def read_nodes(
     rooms = {row["node"]: row["room"] for row in ask(db, "rooms", scope, node=node)}
     evicted = {row["node"]: _evicted(row) for row in ask(db, "evictions_by_node", scope, node=node)}
     pressure = _grouped(ask(db, "pressure_now", scope, node=node))
-    # The last verdict about each node; a harmless one does not end the trouble before it.
-    last_words = sorted(image_gc, key=lambda row: (row["verdict"] != HARMLESS, row["last_at"]))
-    verdicts = {row["node"]: row["verdict"] for row in last_words}
+    # The last verdict about each node comes first; a harmless one does not end the trouble before it.
+    verdicts: dict[str, str] = {}
+    for row in sorted(image_gc, key=lambda row: bool(row["verdict"] == HARMLESS)):
+        verdicts.setdefault(row["node"], row["verdict"])
     existing = states.keys() - deleted.keys()
     names = existing | samples.keys() | near.keys() | evicted.keys() | pressure.keys() | verdicts.keys()
     names = (names | {node} if named else names) - {""}

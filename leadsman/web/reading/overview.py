@@ -7,11 +7,12 @@ from typing import NamedTuple
 from leadsman.web.reading.alerts import Alert, read_alerts
 from leadsman.web.reading.asked import RowDict, ask, has_table, rows
 from leadsman.web.reading.begun import Begun, read_begun
-from leadsman.web.reading.evidence import Evidence, of_node, read_evidence
+from leadsman.web.reading.evidence import Evidence, of_node, paced, read_evidence
 from leadsman.web.reading.nodes import NodeLine, read_nodes
 from leadsman.web.reading.scope import Scope, Span
 from leadsman.web.reading.seen import read_seen
 from sql.database.open import Database
+from streams.rules.pod_ends.drains import DRAINERS
 
 
 class Unknown(NamedTuple):
@@ -26,6 +27,8 @@ class Unknown(NamedTuple):
     nodes_with_numa: int
     source_errors: tuple[RowDict, ...]
     dead_letters: tuple[RowDict, ...]
+    withheld: int = 0
+    """Texts of the range of which a part was withheld (`redact: strict`)."""
 
 
 class Overview(NamedTuple):
@@ -55,6 +58,8 @@ class Overview(NamedTuple):
     """Evictions by owner, node and resource, the most first."""
     killed: tuple[RowDict, ...] = ()
     """OOM kills, and rejections at admission, by owner, node and reason, the most first."""
+    refused: tuple[RowDict, ...] = ()
+    """What kubelets wrote about pods that they rejected, by reason, node and namespace, the last first."""
     begun: Begun = MappingProxyType({})
     """Since when nodes are as they are at the end."""
     node: str = ""
@@ -73,12 +78,13 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
     nodes where nothing names it in the range: one that is gone at the end is still one of the range. Raises
     DatabaseError.
     """
+    scope = paced(db, scope)
     skews = {row["node"]: row for row in ask(db, "numa_skew", scope, node=node)}
     image_gc = read_image_gc(db, scope, node)
     nodes = read_nodes(db, scope, skews, image_gc, node)
     evidence = read_evidence(db, scope)
     alerts = read_alerts(db, evidence, node)
-    not_ready = tuple(ask(db, "not_ready", scope, node=node))
+    not_ready = tuple(ask(db, "not_ready", scope, node=node, drains=list(DRAINERS)))
     late_joiners = next(iter(ask(db, "late_joiners", scope)), None)
     view = Overview(
         scope,
@@ -99,6 +105,7 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
         not_ready,
         tuple(ask(db, "evicted_by_owner", scope, node=node)),
         tuple(ask(db, "killed_by_owner", scope, node=node)),
+        tuple(ask(db, "refused", scope, node=node)),
         read_begun(db, scope, nodes, not_ready, late=late_joiners is not None),
     )
     if node and not nodes and (_names_any(view) or read_seen(db, scope, node).within(scope)):
@@ -145,6 +152,7 @@ def narrowed(view: Overview, node: NodeLine, warnings: Sequence[RowDict]) -> Ove
         not_ready=on_it(view.not_ready),
         evicted=on_it(view.evicted),
         killed=on_it(view.killed),
+        refused=on_it(view.refused),
     )
 
 
@@ -187,4 +195,5 @@ def _unknown(db: Database, scope: Scope, nodes: Iterable[NodeLine], node: str) -
         counted["nodes_with_numa"],
         errors,
         tuple(read_dead_letters(db, scope.cluster)),
+        counted["withheld"],
     )

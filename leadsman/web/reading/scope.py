@@ -9,6 +9,8 @@ from common.errors import WrongUsage
 DEFAULT: Final = timedelta(days=1)
 SHORTEST: Final = timedelta(minutes=10)
 """Shortest range by default."""
+STALE: Final = timedelta(minutes=10)
+"""Evidence of this age says nothing about how it is now, where no pace of it is known."""
 QUICK: Final[Mapping[str, timedelta]] = {
     "1h": timedelta(hours=1),
     "6h": timedelta(hours=6),
@@ -56,6 +58,8 @@ class Scope(NamedTuple):
     """When the reader asks, where the range has no end of its own; else None."""
     namespace: str = ""
     """Pods, and objects of a namespace, only of this one; empty is all. Nodes and what concerns the cluster stay."""
+    stale_after: timedelta = STALE
+    """Samples of this age say nothing about how it is now: six intervals of their own pace, where that is known."""
 
     @property
     def judged_at(self) -> datetime:

@@ -31,8 +31,8 @@ def write_report(
     spans = read_spans(db)
     if not spans:
         return note_page(ReportLinks(), EMPTY, empty_texts(db), empty_commands(db), alone=True)
-    scope = choose(spans, asked)
-    view = read_overview(db, scope, spans)
+    view = read_overview(db, choose(spans, asked), spans)
+    scope = view.scope
     chosen = by_urgency(view.nodes)[:detailed]
     details = read_details(db, scope, chosen)
     warnings = read_warnings(db, scope, [node.name for node in chosen]) if chosen else {}

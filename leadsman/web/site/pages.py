@@ -10,7 +10,7 @@ from leadsman.web.attention.attention import attention
 from leadsman.web.attention.episodes import kinds_of, timeline
 from leadsman.web.reading.alerts import read_alerts
 from leadsman.web.reading.detail import read_details
-from leadsman.web.reading.evidence import read_evidence
+from leadsman.web.reading.evidence import paced, read_evidence
 from leadsman.web.reading.fleet import CHOSEN, STEPS, Choice, Steps
 from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet
 from leadsman.web.reading.overview import read_overview, read_spans
@@ -138,6 +138,7 @@ def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM
     view = read_overview(db, scope, spans, request.node) if request.node else None
     if view is None or not view.nodes:
         raise _missing(db, request, scope)
+    scope = view.scope
     (detail,) = read_details(db, scope, view.nodes)
     wanted = request.wanted._replace(on="")
     happened = read_timeline(
@@ -196,7 +197,7 @@ def runbook_of(db: Database, request: Request, name: str, now: Callable[[], date
     path = RUNBOOKS + name
     try:
         spans = read_spans(db)
-        scope = choose(spans, request.asked, now()) if spans else None
+        scope = paced(db, choose(spans, request.asked, now())) if spans else None
         evidence = None if scope is None else read_evidence(db, scope)
         alerts = None if evidence is None else read_alerts(db, evidence, request.node)
     except DatabaseError:

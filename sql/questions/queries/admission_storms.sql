@@ -1,6 +1,7 @@
 -- Which nodes rejected pods one after the other, how many, and who created them
 -- group Evictions and pressure
 -- needs pods or events
+-- events Evicted
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param pods UInt32 2: storms of at least so many

@@ -1,6 +1,7 @@
 -- Which nodes' image GC is broken, and since when
 -- group Image GC
 -- needs events
+-- events FreeDiskSpaceFailed, ImageGCFailed, InvalidDiskCapacity
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT
@@ -29,7 +30,7 @@ FROM
     SELECT *
     FROM image_gc
     WHERE verdict != 'benign_startup'
-    ORDER BY last_at DESC, ts DESC
+    ORDER BY last_at DESC, updated_at DESC, verdict = 'recovered' DESC, ts DESC
     LIMIT 1 BY cluster, node
 ) AS g
 LEFT JOIN

@@ -1,6 +1,6 @@
 -- Which pods wait for CPU, and whether their limit, their own use or their neighbours hold them back
 -- group Pods
--- needs samples, pods
+-- needs samples, pods, psi
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT

@@ -1,6 +1,7 @@
 -- Which running pods were evicted, for what, and whether any pod explains it
 -- group Evictions and pressure
 -- needs pods or events
+-- events Evicted
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param namespace String '': only this namespace; empty is all

@@ -1,6 +1,7 @@
 -- Why pods were evicted or rejected, and how many
 -- group Evictions and pressure
 -- needs pods or events
+-- events Evicted
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT

@@ -1,6 +1,7 @@
 -- Every episode of image GC trouble, harmless ones too, in order
 -- group Image GC
 -- needs events
+-- events FreeDiskSpaceFailed, ImageGCFailed, InvalidDiskCapacity
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT

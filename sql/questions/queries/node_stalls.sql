@@ -1,6 +1,6 @@
 -- When work on a node stood still for memory or I/O, or swapped, sample by sample
 -- group Nodes
--- needs samples
+-- needs samples, psi
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param percent Float64 1: at least this share of the minute before

@@ -1,6 +1,7 @@
 -- Which nodes are or were not Ready, since when, how old their Leases were, and what was under pressure before
 -- group Nodes
 -- needs nodes
+-- events NodeNotReady
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT cluster, node, state, since, until, before, message, last_sample_at, silent_seconds, lease_age_seconds

@@ -1,6 +1,7 @@
 -- Where each pending pod would fit now, and why it does not elsewhere
 -- group Pods
 -- needs nodes, pods
+-- events FailedScheduling
 -- param cluster String '': only this cluster; empty is all
 -- param pod String '': only this pod; empty is all
 -- param namespace String '': only this namespace; empty is all

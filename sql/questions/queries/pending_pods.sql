@@ -1,6 +1,7 @@
 -- Why pods are pending: the scheduler's last words about each that was not bound or deleted since
 -- group Pods
 -- needs pods or events
+-- events FailedScheduling
 -- param cluster String '': only this cluster; empty is all
 -- param namespace String '': only this namespace; empty is all
 SELECT
@@ -15,7 +16,8 @@ SELECT
     f.post_filter AS post_filter,
     f.preemption AS preemption,
     f.pinned_node AS pinned_node,
-    f.text_source AS text_source
+    f.text_source AS text_source,
+    '' AS said
 FROM
 (
     SELECT *
@@ -32,4 +34,35 @@ LEFT JOIN
 ) AS b ON f.cluster = b.cluster AND f.namespace = b.namespace AND f.pod = b.pod AND f.uid = b.uid
 WHERE b.change IN ('pending', '')
     AND ({cluster:String} = '' OR f.cluster = {cluster:String})
+UNION ALL
+SELECT
+    e.cluster AS cluster,
+    e.namespace AS namespace,
+    e.object_name AS pod,
+    e.last.1 AS said_at,
+    NULL AS nodes_total,
+    NULL AS nodes_known,
+    CAST(map(), 'Map(String, Int64)') AS reasons,
+    '' AS prefilter,
+    '' AS post_filter,
+    '' AS preemption,
+    '' AS pinned_node,
+    'event' AS text_source,
+    e.last.2 AS said
+FROM
+(
+    -- What has no "0/N nodes": errors of plugins, and the words of other schedulers and autoscalers
+    SELECT cluster, namespace, object_name, object_uid, max((ts, message)) AS last
+    FROM node_events
+    WHERE reason = 'FailedScheduling' AND object_kind = 'Pod'
+        AND (cluster, namespace, object_name, object_uid) NOT IN (SELECT cluster, namespace, pod, uid FROM scheduling_failures)
+        AND ({namespace:String} = '' OR namespace = {namespace:String})
+        AND ({cluster:String} = '' OR cluster = {cluster:String})
+    GROUP BY cluster, namespace, object_name, object_uid
+) AS e
+LEFT JOIN
+(
+    SELECT cluster, uid, argMax(change, ts) AS change FROM pod_bindings GROUP BY cluster, uid
+) AS b ON b.cluster = e.cluster AND b.uid = e.object_uid
+WHERE b.change IN ('pending', '')
 ORDER BY cluster, namespace, pod

@@ -1,6 +1,6 @@
 -- Which pods stand still for memory or I/O now, or swap
 -- group Pods
--- needs samples
+-- needs samples, psi
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param percent Float64 1: at least this share of the time

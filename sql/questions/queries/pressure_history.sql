@@ -1,6 +1,7 @@
 -- When each node was under pressure, and for how long
 -- group Evictions and pressure
 -- needs nodes
+-- events NodeHasDiskPressure, NodeHasInsufficientMemory, NodeHasInsufficientPID
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT

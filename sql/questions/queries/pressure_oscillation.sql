@@ -1,6 +1,7 @@
 -- Which nodes swing in and out of pressure, and which transition period would have kept them still
 -- group Evictions and pressure
 -- needs nodes
+-- events NodeHasDiskPressure, NodeHasInsufficientMemory, NodeHasInsufficientPID
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param changes UInt32 2: hours with at least so many changes

@@ -1,6 +1,7 @@
 -- How right the predicted eviction order was: the rank that each evicted pod had before
 -- group Evictions and pressure
 -- needs samples, pods
+-- events Evicted
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT

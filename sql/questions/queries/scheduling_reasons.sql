@@ -1,6 +1,7 @@
 -- For which reasons pods found no node, over time
 -- group Scheduling
 -- needs pods or events
+-- events FailedScheduling
 -- param cluster String '': only this cluster; empty is all
 -- param bucket_seconds UInt32 300: length of a step in seconds
 -- param namespace String '': only this namespace; empty is all

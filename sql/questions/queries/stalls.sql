@@ -1,6 +1,6 @@
 -- Where tasks wait for CPU, memory or I/O (PSI), by five minutes
 -- group Nodes
--- needs samples
+-- needs samples, psi
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param percent Float64 1: at least this share of 10 s lost

@@ -10,8 +10,8 @@
 -- column bytes_per_second: Least-squares slope of what is used; null with fewer than four samples or less than a minute
 -- column limit_bytes: sizeLimit of the volume, what rotation leaves of the logs, or the limit of the pod's containers together; null where none is known
 -- column over_limit: 1 where more is used than the limit; null where none is known
--- column seconds_to_limit: At this slope; null where it does not grow, or no limit is known
--- column seconds_to_threshold: Until the hard threshold of the file system that it is on, were it alone to grow at this slope; null where it does not grow or no threshold is known
+-- column seconds_to_limit: At this slope; null where it does not grow, no limit is known, or it is further ahead than 72 times what was seen supports
+-- column seconds_to_threshold: Until the hard threshold of the file system that it is on, were it alone to grow at this slope; null where it does not grow, no threshold is known, or it is further ahead than 72 times what was seen supports
 CREATE OR REPLACE VIEW disk_growth AS
 WITH
     lasts AS
@@ -68,7 +68,8 @@ WITH
             u.cluster AS cluster, u.node AS node, u.namespace AS namespace, u.pod AS pod, u.uid AS uid, u.kind AS kind, u.volume AS volume,
             max(u.ts) AS seen_at,
             argMax(u.bytes, u.ts) AS used_bytes,
-            if(count() < 4 OR dateDiff('second', min(u.ts), max(u.ts)) < 60, NULL,
+            dateDiff('second', min(u.ts), max(u.ts)) AS span_seconds,
+            if(count() < 4 OR span_seconds < 60, NULL,
                 simpleLinearRegression(toFloat64(dateDiff('millisecond', l.last_at, u.ts)) / 1000, toFloat64(assumeNotNull(u.bytes))).1) AS bytes_per_second
         FROM used AS u
         INNER JOIN lasts AS l ON l.cluster = u.cluster AND l.node = u.node
@@ -79,7 +80,7 @@ WITH
     (
         SELECT
             g.cluster AS cluster, l.last_at AS ts, g.node AS node, g.kind AS kind, g.namespace AS namespace, g.pod AS pod, g.uid AS uid, g.volume AS volume,
-            g.used_bytes AS used_bytes, g.bytes_per_second AS bytes_per_second,
+            g.used_bytes AS used_bytes, g.bytes_per_second AS bytes_per_second, g.span_seconds * 72 AS ahead_seconds,
             multiIf(
                 g.kind = 'volume', nullIf(s.volume_limits[g.volume], 0),
                 g.kind = 'logs', s.log_limit_bytes,
@@ -108,8 +109,8 @@ SELECT
     f.bytes_per_second AS bytes_per_second,
     f.limit_bytes AS limit_bytes,
     if(f.limit_bytes IS NULL, NULL, toUInt8(f.used_bytes > f.limit_bytes)) AS over_limit,
-    if(f.bytes_per_second > 0 AND f.limit_bytes IS NOT NULL, greatest(0, f.limit_bytes - f.used_bytes) / f.bytes_per_second, NULL) AS seconds_to_limit,
-    if(f.bytes_per_second > 0 AND h.hard_threshold IS NOT NULL, greatest(0, h.available - h.hard_threshold) / f.bytes_per_second, NULL) AS seconds_to_threshold
+    if(f.bytes_per_second * f.ahead_seconds >= f.limit_bytes - f.used_bytes AND f.bytes_per_second > 0, greatest(0, f.limit_bytes - f.used_bytes) / f.bytes_per_second, NULL) AS seconds_to_limit,
+    if(f.bytes_per_second * f.ahead_seconds >= h.available - h.hard_threshold AND f.bytes_per_second > 0, greatest(0, h.available - h.hard_threshold) / f.bytes_per_second, NULL) AS seconds_to_threshold
 FROM limited AS f
 LEFT JOIN
 (

@@ -34,9 +34,19 @@ WITH
     ),
     losses AS
     (
+        -- A node that never was Ready cannot be lost, and one that stays not Ready is lost once
         SELECT cluster, node, ts AS lost_at
-        FROM nodes FINAL
-        WHERE deleted OR ifNull(ready, 0) = 0
+        FROM
+        (
+            SELECT
+                cluster, node, ts, deleted OR ifNull(ready, 0) = 0 AS is_lost,
+                -- One that was there for a while when it was first seen may have been Ready, one that has just come was not
+                lagInFrame(toUInt8(NOT deleted AND ifNull(ready, 0) = 1), 1, toUInt8(ifNull(ts > created_at + INTERVAL 10 MINUTE, 1))) OVER (
+                    PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                ) AS was_ready
+            FROM nodes FINAL
+        )
+        WHERE is_lost AND was_ready
     ),
     pods AS
     (

@@ -98,11 +98,14 @@ FROM
                     if(container = '', '', concat(' in container ', container)),
                     if(cause = 'liveness', ' after a failed liveness or startup probe', ''))),
             if(count() > uniqExact(uid), concat(' (', toString(count()), ' times)'), ''),
-            '.') AS what,
+            '.',
+            if(argMax(explanation, ended_at) = '', '', concat(' ', argMax(explanation, ended_at))),
+            if(cause != 'admission' OR argMax(said, ended_at) = '', '', concat(' The kubelet: "', argMax(said, ended_at), '"'))) AS what,
         groupUniqArray(toString(namespace)) AS namespaces
     FROM
     (
-        SELECT cluster, ts AS ended_at, node, namespace, pod, uid, container, cause, actor, if(cause = 'admission', reason, '') AS rejection
+        SELECT cluster, ts AS ended_at, node, namespace, pod, uid, container, cause, actor, if(cause = 'admission', reason, '') AS rejection,
+            explanation, replaceRegexpOne(trimBoth(message), '^Pod (?:was rejected: )?([A-Z])', '\\1') AS said
         FROM pod_ends FINAL
         WHERE cause NOT IN ('node_pressure', 'own_limit', 'deleted', 'exited')
             AND (cause != 'admission' OR (cluster, uid) NOT IN
@@ -140,7 +143,8 @@ FROM
             ' not admitted',
             if(count() = 1, '', concat(' within ', toString(dateDiff('second', min(failed_at), max(failed_at))), ' s')),
             if(uniqExact(place) = 1, '', concat(' on ', toString(uniqExact(place)), ' nodes')),
-            ': ', reason, '. ', if(count() = 1, '', 'The last: '), argMax(explanation, failed_at)) AS what,
+            ': ', reason, '. ', if(count() = 1, '', 'The last: '), argMax(explanation, failed_at),
+            if(argMax(said, failed_at) = '', '', concat(' The kubelet: "', argMax(said, failed_at), '"'))) AS what,
         groupUniqArray(toString(namespace)) AS namespaces
     FROM
     (
@@ -153,7 +157,7 @@ FROM
         (
             SELECT
                 f.cluster AS cluster, f.ts AS failed_at, f.node AS place, f.namespace AS namespace, f.pod AS pod, f.uid AS uid,
-                f.reason AS reason, f.explanation AS explanation, o.owner AS owner,
+                f.reason AS reason, f.explanation AS explanation, replaceRegexpOne(trimBoth(f.message), '^Pod (?:was rejected: )?([A-Z])', '\\1') AS said, o.owner AS owner,
                 if(o.owner = '', f.uid, '') AS maker,
                 lagInFrame(toNullable(f.ts)) OVER (
                     PARTITION BY f.cluster, f.namespace, o.owner, maker, f.reason ORDER BY f.ts, f.uid
@@ -318,11 +322,7 @@ FROM
             any(concat(e.object_kind, ' ', if(e.object_kind = 'Node', '', concat(e.namespace, '/')), e.object_name)) AS object,
             argMax(e.message, (e.ts, e.message)) AS last_message,
             groupUniqArrayIf(toString(e.namespace), e.namespace != '' AND e.object_kind != 'Node') AS namespaces
-        FROM node_events AS e FINAL
-        PREWHERE e.type = 'Warning' AND e.reason NOT IN (
-            -- Told by the lines above
-            'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing', 'NodeNotReady',
-            'TopologyAffinityError', 'SMTAlignmentError', 'UnexpectedAdmissionError')
+        FROM untold_warnings AS e
         GROUP BY e.cluster, e.node, e.reason, toStartOfHour(e.ts)
     )
     UNION ALL

@@ -120,6 +120,7 @@ def _bare(row: EvictionSignal, resource: str) -> Holds:
         f"{_available(row, resource)}, {percent:.1f} %, and no eviction threshold",
         f"Nothing is evicted for it: {_UNGUARDED[resource]} {EVICTION_ADVICE[resource]}. Set {row.signal} in "
         f"evictionHard; a key that is set drops the defaults of all others.{assumed}",
+        at_once=row.available * 100 < row.capacity,
     )
 
 

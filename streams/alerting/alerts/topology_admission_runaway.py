@@ -8,7 +8,7 @@ from common.durations import in_words
 from ingest.model.records import RejectionRecord
 from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
-from streams.alerting.rejections import MAX_MEMBERS, because, owned_by, workload_labels
+from streams.alerting.rejections import MAX_MEMBERS, because, fewer, owned_by, workload_labels
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name, some
 
@@ -46,7 +46,7 @@ def _words(row: RejectionRecord, group: Group) -> tuple[str, str]:
     summary = f"Cluster {name(row.cluster)}: {who} made {often} that were rejected on {where}"
     return f"{summary} because {because(row.reason)}", (
         f"Rejected on {rejected}. Each rejected pod stays Failed and is replaced at once; the scheduler, which does "
-        f"not know NUMA nodes, picks such a node again. Scale {name(row.owner_kind)} {name(row.owner_name)} down "
+        f"not know NUMA nodes, picks such a node again. {fewer(row.owner_kind, row.owner_name)} "
         "now, then see what fits: leadsman query numa_largest_fit. Each rejection: leadsman query "
         f"numa_admission_failures. The kubelet reported: {name(row.message)}"
     )

@@ -101,7 +101,8 @@ def _insufficient(episode: Episode) -> str:
     percent = episode.reported.usage_percent
     if percent is None and decision is not None:
         percent = decision.usage_percent
-    used = f"{percent} % of the image file system is used" if percent is not None else "The image file system is full"
+    known = f"{percent} % of the image file system is used"
+    used = known if percent is not None else "How much of the image file system is used is not known"
     assumed = " (the defaults, since no /configz was seen)" if settings.assumed else ""
     freed = episode.reported.freed_bytes
     result = "freed too little" if freed is None else f"freed only {size(freed)}" if freed else "freed nothing"

@@ -5,16 +5,17 @@ and is refused when its kubelet restarts can end `Succeeded` without a reason: t
 (rules: admission-failures).
 """
 
-import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
+from common.amounts import some
 from ingest.model.objects.event import event_time
 from ingest.model.records import EventRecord, PodRecord, Record
 from streams.analytics.numa.state import State, cpu_policy, topology_policy
 from streams.fold.findings import NumaAdmissionFailure
+from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.events.counting import message
 from streams.rules.events.messages import plain, without_rejection
 from streams.rules.pod_ends.when import When, ended_by_status
@@ -22,13 +23,10 @@ from streams.rules.pods.requests import exclusive_cpus
 
 REASONS: Final = frozenset({"TopologyAffinityError", "SMTAlignmentError", "UnexpectedAdmissionError", "OutOfcpu"})
 MAX_REMEMBERED: Final = 500
-_OF_CPUS: Final = re.compile(
-    r"(?i)cpu ?manager|not enough cpus|SMT alignment|topology|NUMA|memory ?manager|exclusive"
-)
-"""In the message of an UnexpectedAdmissionError that is about CPUs, not about devices."""
+_MANAGERS: Final = frozenset({"topology_manager", "cpu_manager", "memory_manager"})
 
 
-class _Refusal(NamedTuple):
+class _Refused(NamedTuple):
     namespace: str
     pod: str
     uid: str
@@ -48,11 +46,12 @@ def refusal(state: State, record: PodRecord | EventRecord) -> tuple[State, Seque
     found = _of_status(record) if isinstance(record, PodRecord) else _of_event(state, record)
     if found is None:
         return _remembered(state, record), ()
-    if not _is_about_cpus(state, found) or found.uid in state.refused:
+    refusal = parse_refusal(found.reason, found.message)
+    if found.uid in state.refused or not _is_about_numa(state, found, refusal):
         return state, ()
     if (at := state.refused_at.get(found.uid)) is not None:
         found = found._replace(when=When(at))
-    row = _row(state, record, found)
+    row = _row(state, record, found, refusal)
     return msgspec.structs.replace(state, refused=state.refused | {found.uid}), (row,)
 
 
@@ -66,25 +65,16 @@ def _remembered(state: State, record: Record) -> State:
     return msgspec.structs.replace(state, refused_at={**kept, about.uid: event_time(event) or record.ts})
 
 
-def _is_about_cpus(state: State, found: _Refusal) -> bool:
-    """Whether a pod was refused for exclusive CPUs or their place: not for devices, nor for a share of the CPUs."""
-    if found.reason == "UnexpectedAdmissionError":
-        return found.requested_cpus > 0 and _OF_CPUS.search(found.message) is not None
-    if found.reason == "OutOfcpu":
-        return found.requested_cpus > 0 and cpu_policy(state) == "static"
-    return found.reason in REASONS
-
-
-def _of_status(record: PodRecord) -> _Refusal | None:
+def _of_status(record: PodRecord) -> _Refused | None:
     metadata, status = record.object.metadata, record.object.status
     if status.phase != "Failed":
         return None
     text, cpus = without_rejection(status.message), exclusive_cpus(record.object)
     when = ended_by_status(record.object, record.ts, starts_with_it=record.change == "ADDED")
-    return _Refusal(metadata.namespace, metadata.name, metadata.uid, status.reason, text, cpus, when)
+    return _Refused(metadata.namespace, metadata.name, metadata.uid, status.reason, text, cpus, when)
 
 
-def _of_event(state: State, record: EventRecord) -> _Refusal | None:
+def _of_event(state: State, record: EventRecord) -> _Refused | None:
     """Only of a pod that is there and asks for exclusive CPUs, because the Event does not have how many."""
     event = record.object
     about = event.involved_object or event.regarding
@@ -93,14 +83,26 @@ def _of_event(state: State, record: EventRecord) -> _Refusal | None:
         return None
     text = plain(message(event))
     when = When(event_time(event) or record.ts)
-    return _Refusal(known.namespace, known.pod, about.uid, event.reason, text, known.cpus, when)
+    return _Refused(known.namespace, known.pod, about.uid, event.reason, text, known.cpus, when)
 
 
-def _row(state: State, record: Record, found: _Refusal) -> NumaAdmissionFailure:
+def _is_about_numa(state: State, found: _Refused, refusal: Refusal) -> bool:
+    """Whether the text names a manager of NUMA nodes or CPUs, or CPUs of a pod that this node gives exclusively."""
+    return refusal.refused_by in _MANAGERS or (refusal.is_about_cpus and _is_exclusive(state, found))
+
+
+def _is_exclusive(state: State, found: _Refused) -> bool:
+    return found.requested_cpus > 0 and cpu_policy(state) == "static"
+
+
+def _row(state: State, record: Record, found: _Refused, refusal: Refusal) -> NumaAdmissionFailure:
     shown = state.shown.skew
     free, fit = (shown.free_cpus, shown.largest_fit_cpus) if shown else (None, None)
-    had = "unknown" if free is None else str(free)
-    largest = "" if fit is None else f", at most {fit} of them on one NUMA node"
+    facts = ""
+    if refusal.refused_by == "topology_manager" and _is_exclusive(state, found):
+        had = "" if free is None else f", and {some(free, 'CPU was', 'CPUs were')} free"
+        largest = "" if fit is None else f", at most {fit} of them on one NUMA node"
+        facts = f" The pod requests {some(found.requested_cpus, 'exclusive CPU')}{had}{largest}."
     return NumaAdmissionFailure(
         cluster=record.cluster,
         ts=found.when.at,
@@ -116,5 +118,5 @@ def _row(state: State, record: Record, found: _Refusal) -> NumaAdmissionFailure:
         topology_manager_policy=topology_policy(state),
         source=shown.source if shown else "",
         fidelity=shown.fidelity if shown else "none",
-        explanation=f"it asked for {found.requested_cpus} exclusive CPUs; free were {had}{largest}",
+        explanation=f"{refusal.words}{facts}",
     )

@@ -82,6 +82,17 @@ class PodEnd(NamedTuple):
     latest: datetime | None = None
     restart_policy: str = ""
     """Of the pod; empty where an Event is the only witness."""
+    refused_by: str = ""
+    """What in the kubelet refused it, of a rejection at admission (rules: admission-texts); empty where the text does
+    not tell.
+    """
+    resource: str = ""
+    """Over what it was refused; empty where the text names none."""
+    requested: int | None = None
+    """These two by the kubelet's text, in base units, cpu in millicores."""
+    available: int | None = None
+    explanation: str = ""
+    """The text in words; empty where nothing is known beyond it."""
 
 
 @row(table="storage_limits")

@@ -7,6 +7,7 @@ topologymanager/policy}.go. A NUMA affinity is a set of NUMA node ids; None is "
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from streams.rules.numa.memory_checkpoint import MemoryNode
@@ -30,8 +31,15 @@ def affinities(numa_nodes: Iterable[int]) -> Iterator[Affinity]:
         yield from map(frozenset, combinations(ids, size))
 
 
-def amount_hints(total: Mapping[int, int], available: Mapping[int, int], requested: int) -> Hints:
+def amount_hints(
+    total: Mapping[int, int],
+    available: Mapping[int, int],
+    requested: int,
+    reusable: Mapping[int, int] = MappingProxyType({}),
+) -> Hints:
     """Hints for CPUs or devices: by NUMA node what the machine has and what is free, and what is requested.
+
+    What init containers of the pod hold is `reusable` beside what is free, and a set without all of it is no hint.
 
     Every set of NUMA nodes whose free amounts suffice is a hint; preferred are those of the size that the machine,
     were it empty, would need. Nothing requested: no opinion. CPUs that the kubelet reserves belong to `total`.
@@ -42,7 +50,8 @@ def amount_hints(total: Mapping[int, int], available: Mapping[int, int], request
     return tuple(
         Hint(affinity, len(affinity) == smallest)
         for affinity in affinities(total)
-        if _sum(available, affinity) >= requested
+        if _sum(available, affinity) + _sum(reusable, affinity) >= requested
+        if all(numa in affinity for numa, amount in reusable.items() if amount)
     )
 
 

@@ -61,6 +61,8 @@ class Request(NamedTuple):
     memory_bytes: dict[str, int] = {}  # noqa: RUF012  as above
     """By memory type: `memory`, `hugepages-2Mi`."""
     devices: dict[str, int] = {}  # noqa: RUF012  as above
+    is_init: bool = False
+    """It ends before the next container begins, which takes over what it held; a sidecar does not."""
 
 
 class Admission(NamedTuple):
@@ -87,35 +89,90 @@ class _Refused(Exception):
     """Why the pod is refused: reason and message."""
 
 
-def admit(machine: Machine, settings: Settings, containers: Sequence[Request]) -> Admission:
-    """Whether a kubelet with this machine and these settings admits a pod of these (app) containers.
+class _Reuse(NamedTuple):
+    """What init containers of the pod hold, for those after them."""
 
-    With scope pod the hints are those of the sum of all containers. Each container takes CPUs, memory and devices,
-    and the next sees what is left.
+    cpus: frozenset[int] = frozenset()
+    devices: dict[str, dict[int, int]] = {}  # noqa: RUF012  as above
+
+    def cpus_by(self, machine: Machine) -> dict[int, int]:
+        """How many on each NUMA node."""
+        return {node.numa_node: len(node.cpus & self.cpus) for node in machine.topology.numa_nodes}
+
+
+_NO_REUSE: Final = _Reuse()
+
+
+def admit(machine: Machine, settings: Settings, containers: Sequence[Request]) -> Admission:
+    """Whether a kubelet with this machine and these settings admits a pod of these containers, init containers first.
+
+    With scope pod the hints are those of the whole pod. Each container takes CPUs, memory and devices, and the next
+    sees what is left; CPUs and devices of init containers are taken over by later ones, which have to lie there too.
     """
     numa_nodes = [node.numa_node for node in machine.topology.numa_nodes]
     if settings.topology_policy != "none" and len(numa_nodes) > settings.max_numa_nodes:
         text = f"unsupported on machines with more than {settings.max_numa_nodes} NUMA Nodes"
         return Admission(admitted=False, reason="", message=text, hint=_ANY, cpus=(), machine=machine)
     hint, left, given, is_certain = _ANY, machine, list[frozenset[int]](), True
-    pod_hint = _merged_hint(machine, settings, _sum(containers)) if settings.topology_scope == "pod" else None
+    pod_hint = _merged_hint(machine, settings, _of_pod(containers)) if settings.topology_scope == "pod" else None
+    reuse = _NO_REUSE
     try:
         for container in containers:
-            hint = pod_hint or _merged_hint(left, settings, container)
+            hint = pod_hint or _merged_hint(left, settings, container, reuse)
             _check(settings, hint)
-            cpus = _cpus(left, settings, container.cpus, hint.affinity)
+            cpus = _cpus(left, settings, container.cpus, hint.affinity, reuse.cpus)
             is_certain = is_certain and not (cpus and _is_open(left, settings, hint.affinity))
-            left = _memory(left, settings, container, hint)
-            left = left._replace(free=left.free - cpus, devices=_devices(left, container, hint))
+            after = _memory(left, settings, container, hint)
+            devices = _devices(left, container, hint, reuse)
+            reuse = _reused(reuse, container, cpus, left, devices)
+            # memory of an init container is free for the next one again
+            left = (left if container.is_init else after)._replace(free=left.free - cpus, devices=devices)
             given.append(cpus)
     except _Refused as refused:
         reason, message = refused.args
         return Admission(
             admitted=False, reason=reason, message=message, hint=hint, cpus=tuple(given), machine=machine
         )
+    left = _ended(left, reuse)
     return Admission(
         admitted=True, reason="", message="", hint=hint, cpus=tuple(given), machine=left, is_certain=is_certain
     )
+
+
+def _reused(
+    reuse: _Reuse, container: Request, cpus: frozenset[int], before: Machine, after: Mapping[str, Devices]
+) -> _Reuse:
+    """What is there to be taken over after a container: an init container adds to it, another takes of it."""
+    if not container.is_init:
+        held = dict(reuse.devices)
+        for name in container.devices.keys() & held.keys():
+            held[name] = _taken_over(held[name], container.devices[name])[0]
+        return _Reuse(reuse.cpus - cpus, held)
+    held = dict(reuse.devices)
+    for name in container.devices.keys() & after.keys():
+        was, now = before.devices[name].available, after[name].available
+        known = held.get(name, {})
+        held[name] = {numa: known.get(numa, 0) + was[numa] - now[numa] for numa in was}
+    return _Reuse(reuse.cpus | cpus, held)
+
+
+def _taken_over(held: Mapping[int, int], count: int) -> tuple[dict[int, int], int]:
+    """What is left of devices that init containers hold once `count` are taken over, and how many are wanting."""
+    left = dict(held)
+    for numa in sorted(left):
+        part = min(count, left[numa])
+        left[numa] -= part
+        count -= part
+    return left, count
+
+
+def _ended(machine: Machine, reuse: _Reuse) -> Machine:
+    """The machine once the init containers ended: what no later container took over is free."""
+    devices = dict(machine.devices)
+    for name, held in reuse.devices.items():
+        free = devices[name].available
+        devices[name] = devices[name]._replace(available={numa: free[numa] + held.get(numa, 0) for numa in free})
+    return machine._replace(free=machine.free | reuse.cpus, devices=devices)
 
 
 def whole_core_cpus(machine: Machine) -> frozenset[int]:
@@ -123,19 +180,19 @@ def whole_core_cpus(machine: Machine) -> frozenset[int]:
     return machine.free - machine.topology.siblings(machine.reserved)
 
 
-def _merged_hint(machine: Machine, settings: Settings, request: Request) -> Hint:
+def _merged_hint(machine: Machine, settings: Settings, request: Request, reuse: _Reuse = _NO_REUSE) -> Hint:
     if settings.topology_policy == "none":
         return _ANY
     memory = memory_hints(machine.memory, request.memory_bytes) if machine.memory else None
     devices = [
-        amount_hints(machine.devices[name].total, machine.devices[name].available, count)
+        amount_hints(machine.devices[name].total, machine.devices[name].available, count, reuse.devices.get(name, {}))
         for name, count in sorted(request.devices.items())
         if name in machine.devices
     ]
     return merge(
         (node.numa_node for node in machine.topology.numa_nodes),
         # No hints at all of the memory manager are no opinion: that there is no memory is seen when it is reserved.
-        [_cpu_hints(machine, settings, request.cpus), memory or None, *devices],
+        [_cpu_hints(machine, settings, request.cpus, reuse), memory or None, *devices],
         single_numa=settings.topology_policy == "single-numa-node",
         distances=machine.distances if settings.prefer_closest else None,
     )
@@ -146,12 +203,13 @@ def _check(settings: Settings, hint: Hint) -> None:
         raise _Refused("TopologyAffinityError", "Resources cannot be allocated with Topology locality")
 
 
-def _cpu_hints(machine: Machine, settings: Settings, cpus: int) -> Hints:
+def _cpu_hints(machine: Machine, settings: Settings, cpus: int, reuse: _Reuse) -> Hints:
     if settings.cpu_policy != "static":
         return None
     nodes = machine.topology.numa_nodes
     total = {node.numa_node: len(node.cpus) for node in nodes}
-    hints = amount_hints(total, {node.numa_node: len(node.cpus & machine.free) for node in nodes}, cpus)
+    free = {node.numa_node: len(node.cpus & machine.free) for node in nodes}
+    hints = amount_hints(total, free, cpus, reuse.cpus_by(machine))
     if hints is None or not settings.assignment.by_socket:
         return hints
     numa_per_socket = len(nodes) // len(sockets_of(machine.topology, frozenset(total)))
@@ -164,8 +222,10 @@ def _cpu_hints(machine: Machine, settings: Settings, cpus: int) -> Hints:
     )
 
 
-def _cpus(machine: Machine, settings: Settings, cpus: int, affinity: Affinity | None) -> frozenset[int]:
-    """The CPUs that the CPU Manager gives a container; raises _Refused."""
+def _cpus(
+    machine: Machine, settings: Settings, cpus: int, affinity: Affinity | None, reusable: frozenset[int]
+) -> frozenset[int]:
+    """The CPUs that the CPU Manager gives a container, of those that are free or reusable; raises _Refused."""
     if settings.cpu_policy != "static" or not cpus:
         return frozenset()
     threads = machine.topology.threads_per_core
@@ -180,7 +240,7 @@ def _cpus(machine: Machine, settings: Settings, cpus: int, affinity: Affinity | 
             text += f"requested CPUs = {cpus}, CPUs per core = {threads}"
             raise _Refused("SMTAlignmentError", text)
     try:
-        return take_cpus(machine.topology, machine.free, cpus, affinity, settings.assignment)
+        return take_cpus(machine.topology, machine.free | reusable, cpus, affinity, settings.assignment)
     except NotEnoughCpus as error:
         raise _unexpected(error) from None
 
@@ -205,11 +265,12 @@ def _memory(machine: Machine, settings: Settings, container: Request, hint: Hint
     return machine._replace(memory=reserve(machine.memory, affinity, wanted))
 
 
-def _devices(machine: Machine, container: Request, hint: Hint) -> dict[str, Devices]:
-    """The devices that are left: taken of the hint's NUMA nodes, then of the lowest others."""
+def _devices(machine: Machine, container: Request, hint: Hint, reuse: _Reuse) -> dict[str, Devices]:
+    """The devices that are left: taken over first, then of the hint's NUMA nodes, then of the lowest others."""
     devices = dict(machine.devices)
     for name in container.devices.keys() & devices.keys():
-        left, count = dict(devices[name].available), container.devices[name]
+        left = dict(devices[name].available)
+        _, count = _taken_over(reuse.devices.get(name, {}), container.devices[name])
         for numa in sorted(left, key=lambda numa: (numa not in (hint.affinity or ()), numa)):
             part = min(count, left[numa])
             left[numa] -= part
@@ -220,6 +281,24 @@ def _devices(machine: Machine, container: Request, hint: Hint) -> dict[str, Devi
 
 def _unexpected(error: Exception) -> _Refused:
     return _Refused("UnexpectedAdmissionError", f"Allocate failed due to {error}, which is unexpected")
+
+
+def _of_pod(containers: Sequence[Request]) -> Request:
+    """What the whole pod asks for at most at one time: its last containers together, or an init container."""
+    running = _sum([each for each in containers if not each.is_init])
+    return _sum_of_most([running, *(each for each in containers if each.is_init)])
+
+
+def _sum_of_most(requests: Sequence[Request]) -> Request:
+    return Request(
+        max(each.cpus for each in requests),
+        _most([each.memory_bytes for each in requests]),
+        _most([each.devices for each in requests]),
+    )
+
+
+def _most(amounts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    return {name: max(each.get(name, 0) for each in amounts) for name in dict.fromkeys(n for a in amounts for n in a)}
 
 
 def _sum(containers: Sequence[Request]) -> Request:

@@ -42,6 +42,9 @@ Cause: TypeAlias = Literal[
 ]
 KUBELET: Final = "kubelet"
 OOM_KILLED: Final = "OOMKilled"
+SIGTERM: Final = 143
+"""The exit code of a process that SIGTERM ended; beside it OOMKilled tells of an earlier kill in the cgroup
+(rules: how-pods-end)."""
 
 _CONDITIONS: Final[dict[str, tuple[Cause, str]]] = {
     "EvictionByEvictionAPI": ("api_eviction", "eviction API"),
@@ -59,6 +62,7 @@ _STATUSES: Final[dict[str, tuple[Cause, str]]] = {
 _ADMISSION: Final = frozenset(
     {
         "AppArmor",
+        "EmptyPodSharedPoolError",
         "HostName",
         "HostPortConflict",
         "InitContainerRestartPolicyForbidden",
@@ -69,7 +73,9 @@ _ADMISSION: Final = frozenset(
         "NodePorts",
         "NodeSelectorMismatching",
         "NodeShutdown",
+        "PodFeatureUnsupported",
         "PodFitsHostPorts",
+        "PodLevelResourcesNotSupported",
         "PodOSNotSupported",
         "PodOSSelectorNodeLabelDoesNotMatch",
         "SMTAlignmentError",

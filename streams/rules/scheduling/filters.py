@@ -42,6 +42,8 @@ class PodRequest(NamedTuple):
     """Of its volumes; None where nobody looked for what they are."""
     device_needs: tuple[DeviceNeed, ...] | None = None
     """Of its claims of devices; None as above."""
+    insists: bool = True
+    """Its exclusive CPUs are what it is about: it does not fit where the kubelet pins none."""
 
     @property
     def known_needs(self) -> tuple[Need, ...]:
@@ -51,7 +53,9 @@ class PodRequest(NamedTuple):
 
     @property
     def exclusive_cpus(self) -> int:
-        return sum(container.cpus for container in self.containers)
+        """Held while it runs, or by an init container before."""
+        running = sum(container.cpus for container in self.containers if not container.is_init)
+        return max(running, *(container.cpus for container in self.containers if container.is_init), 0)
 
 
 class NodeState(NamedTuple):

@@ -105,7 +105,13 @@ def _kubelets(node: NodeState, pod: PodRequest) -> tuple[Judgement, Machine | No
 def _kubelet(node: NodeState, settings: Settings, pod: PodRequest) -> tuple[Judgement, Machine | None]:
     if pod.exclusive_cpus and settings.cpu_policy != "static":
         reason = f"the CPU Manager's policy is {settings.cpu_policy}: the kubelet gives no exclusive CPUs"
-        return Judgement("not_exclusive", (reason,)), node.machine
+        if pod.insists:
+            return Judgement("not_exclusive", (reason,)), node.machine
+        judgement, machine = (
+            (Judgement("fits"), None) if node.machine is None else _admitted(node.machine, settings, pod)
+        )
+        note = f"its CPUs are not pinned there: the CPU Manager's policy is {settings.cpu_policy}"
+        return (judgement if judgement.verdict != "fits" else judgement._replace(note=note)), machine
     if node.machine is not None:
         return _admitted(node.machine, settings, pod)
     if not pod.exclusive_cpus:

@@ -94,5 +94,7 @@ def test_no_rows_name_the_input_that_was_never_seen(asked: Database) -> None:
     assert why_empty(asked, saved_query("stalls"), {}) == (
         "No statistics of kubelets (/stats/summary) of late-joiners were seen"
     )
-    assert why_empty(asked, saved_query("blind_spots"), {}) == "Its inputs were seen: nothing of this kind happened"
-    assert why_empty(asked, saved_query("fit"), {"resource": "gold"}) == "Nothing is so with resource=gold"
+    assert why_empty(asked, saved_query("blind_spots"), {}).startswith("Nothing of this kind in ")
+    assert why_empty(asked, saved_query("fit"), {"resource": "gold"}).startswith(
+        "Nothing is so with resource=gold, of "
+    )

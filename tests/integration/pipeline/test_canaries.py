@@ -59,26 +59,29 @@ FREE_TEXTS: Final = (
 ANNOTATIONS: Final = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"x":"{CANARY}"}}', "note": CANARY}
 
 
-def capture(folder: Path) -> Path:
-    """What others recorded and did not redact: good lines, bad ones, and one that is cut off."""
+def capture(folder: Path, *, free: bool = True) -> Path:
+    """What others recorded and did not redact: good lines, bad ones, and one that is cut off; `free` texts are for
+    the strict mode, since nothing in them looks like a credential.
+    """
     good = pod("12:00:01", SOUND, "n", type_="ADDED")
     good["object"]["metadata"]["annotations"] = ANNOTATIONS
     good["object"]["spec"]["containers"] = [spec()]
     good["object"]["status"]["containerStatuses"] = [
         {"name": "c", "state": {"terminated": {"exitCode": 1, "message": CANARY}}, "lastState": {}},
-        {"name": "d", "state": {"waiting": {"reason": "Stuck", "message": SENTENCE}}, "lastState": {}},
     ]
-    good["object"]["status"] |= {"reason": "Stuck", "message": SENTENCE}
-    good["object"]["status"]["conditions"] = [CONDITION]
+    said = SENTENCE if free else f"cannot log in: password={CANARY}"
+    waits = {"waiting": {"reason": "Stuck", "message": said}}
+    good["object"]["status"]["containerStatuses"].append({"name": "d", "state": waits, "lastState": {}})
+    good["object"]["status"] |= {"reason": "Stuck", "message": said}
+    good["object"]["status"]["conditions"] = [{**CONDITION, "message": said}]
     wrong = json.loads(json.dumps(good))
     wrong["object"]["metadata"]["name"] = 7
     unknown = good | {"resource": "secrets"}
     told = event("12:00:02", "e1", "Failed", f"cannot pull https://user:{CANARY}@registry.example/x: token={CANARY}")
     failed = observation("12:00:03", "pods", {"error": f"GET https://u:{CANARY}@host/api failed"}, type_="ERROR")
-    free = (
-        event(f"12:00:04.{i}", f"free{i}", *texts, node="n", kind="Warning") for i, texts in enumerate(FREE_TEXTS)
-    )
-    lines = [json.dumps(each) for each in (good, wrong, unknown, told, failed, *free)]
+    texts = FREE_TEXTS if free else [("Unhealthy", f"Liveness probe failed: login with {said}")]
+    events = (event(f"12:00:04.{i}", f"free{i}", *each, node="n", kind="Warning") for i, each in enumerate(texts))
+    lines = [json.dumps(each) for each in (good, wrong, unknown, told, failed, *events)]
     cut = json.dumps(wrong | {"ts": "2026-07-01T12:00:09Z"})
     file = folder / "capture.jsonl"
     file.write_text("\n".join([*lines, cut[: cut.index('"livenessProbe"') - 30]]))
@@ -105,13 +108,13 @@ def _everything(servers: str, prefix: str) -> bytes:
 
 
 def test_a_replay_leaves_no_secret_in_the_database_nor_in_what_it_prints(tmp_path: Path) -> None:
-    done = leadsman("replay", capture(tmp_path), db=tmp_path / "db")
+    done = leadsman("replay", capture(tmp_path, free=False), db=tmp_path / "db")
     assert done.returncode == INCOMPLETE
     assert CANARY not in done.stdout + done.stderr
     dsn = f"chdb://{tmp_path / 'db'}"
     assert "pod_bindings" in tables_with(dsn, SOUND)
     assert "dead_letters" in tables_with(dsn, SOUND)
-    assert "node_events" in tables_with(dsn, "Liveness probe failed: [withheld: ")
+    assert "node_events" in tables_with(dsn, "Liveness probe failed: login with cannot log in: password=[redacted]")
     assert tables_with(dsn, CANARY) == set()
     page = tmp_path / "page.html"
     assert leadsman("report", f"--output={page}", db=tmp_path / "db").returncode == 0
@@ -123,7 +126,8 @@ def test_a_replay_leaves_no_secret_in_any_topic(kafka: Kafka, tmp_path: Path) ->
     prefix = f"c{uuid.uuid4().hex[:8]}"
     config = tmp_path / "leadsman.yaml"
     config.write_text(
-        f"kafka: {{bootstrap_servers: '{kafka.bootstrap_servers}', topic_prefix: {prefix}, partitions: 1}}"
+        f"kafka: {{bootstrap_servers: '{kafka.bootstrap_servers}', topic_prefix: {prefix}, partitions: 1}}\n"
+        "redact: strict\n"
     )
     done = leadsman("replay", capture(tmp_path), "--into=kafka", f"--config={config}")
     assert done.returncode == INCOMPLETE
@@ -170,11 +174,12 @@ def test_what_is_watched_leaves_no_secret_anywhere(
         "LEADSMAN_TELEMETRY__PORT": str(port),
         "LEADSMAN_WORK__STATE_SECONDS": "0.3",
         "LEADSMAN_UNUSED": CANARY,
+        "LEADSMAN_REDACT": "strict",
     }
     flags = [f"--kubeconfig={cluster.kubeconfig()}", "--kubelet=off"]
     up_flags = (f"--kafka={kafka.bootstrap_servers}", f"--db={dsn}", "--no-leader-election", *flags)
     up = leadsman_process("up", *up_flags, folder=tmp_path, environment=environment)
-    recording = leadsman_process("capture", f"--output={tmp_path / 'capture'}", *flags, folder=tmp_path)
+    recording = leadsman_process("capture", f"--output={tmp_path / 'capture'}", "--strict", *flags, folder=tmp_path)
     up.start()
     recording.start()
 

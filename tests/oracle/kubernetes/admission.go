@@ -30,7 +30,7 @@ type admissionQuestion struct {
 	Scope           string            `json:"scope"`
 	TopologyOptions map[string]string `json:"topologyOptions"`
 	CPUOptions      map[string]string `json:"cpuOptions"`
-	Pods            [][]request       `json:"pods"` // of each its app containers
+	Pods            [][]request       `json:"pods"` // of each its containers, init containers first
 }
 
 type cpu struct {
@@ -48,6 +48,7 @@ type bytes struct {
 type request struct {
 	CPU    string `json:"cpu"`
 	Memory string `json:"memory"`
+	Init   bool   `json:"init"`
 }
 
 type admitted struct {
@@ -104,7 +105,7 @@ func admission(asked admissionQuestion) (admissionAnswer, error) {
 		pod := guaranteedPod(number, containers)
 		result := manager.Admit(&lifecycle.PodAdmitAttributes{Pod: pod})
 		one := admitted{Admit: result.Admit, Reason: result.Reason, Message: result.Message, CPUSets: []string{}}
-		for _, container := range pod.Spec.Containers {
+		for _, container := range append(append([]v1.Container{}, pod.Spec.InitContainers...), pod.Spec.Containers...) {
 			if !result.Admit {
 				cpus.remove(pod, container)
 				memory.remove(pod, container)
@@ -114,6 +115,11 @@ func admission(asked admissionQuestion) (admissionAnswer, error) {
 			one.CPUSets = append(one.CPUSets, set.String())
 		}
 		if result.Admit {
+			// What an init container held and no later one took over is free once it has ended.
+			for _, container := range pod.Spec.InitContainers {
+				cpus.remove(pod, container)
+				memory.remove(pod, container)
+			}
 			one.Memory = memory.machine()
 		}
 		answer.Pods = append(answer.Pods, one)
@@ -143,10 +149,15 @@ func guaranteedPod(number int, containers []request) *v1.Pod {
 			v1.ResourceCPU:    resource.MustParse(each.CPU),
 			v1.ResourceMemory: resource.MustParse(each.Memory),
 		}
-		pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{
+		container := v1.Container{
 			Name:      fmt.Sprintf("c%d", index),
 			Resources: v1.ResourceRequirements{Requests: amounts, Limits: amounts},
-		})
+		}
+		if each.Init {
+			pod.Spec.InitContainers = append(pod.Spec.InitContainers, container)
+		} else {
+			pod.Spec.Containers = append(pod.Spec.Containers, container)
+		}
 	}
 	return pod
 }

@@ -14,9 +14,11 @@ SELECT
     occurrences,
     occurrences_lower_bound,
     explanation,
-    settings_assumed
+    settings_assumed,
+    updated_at
 FROM image_gc
 WHERE cluster = {cluster:String} AND last_at >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
     AND ({node:String} = '' OR node = {node:String})
-ORDER BY last_at DESC, ts DESC, node
+-- A run that recovered is told at the time of the last failure: what was concluded last counts
+ORDER BY last_at DESC, updated_at DESC, verdict = 'recovered' DESC, ts DESC, node
 LIMIT 500

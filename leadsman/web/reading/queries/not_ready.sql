@@ -1,4 +1,4 @@
--- Nodes that are not Ready or are cordoned at the end, those for longest first, and the Lease as it was looked at since
+-- Nodes that are not Ready, cordoned or drained at the end, those for longest first, and the Lease as it was looked at since
 SELECT
     n.node AS node, state.1 AS ready, state.2 AS since, state.3 AS message, state.4 AS cordoned, state.5 AS taints,
     toUInt8(l.seen_at >= state.2) AS lease_seen, l.lease_age_seconds AS lease_age_seconds
@@ -18,5 +18,6 @@ LEFT JOIN
         AND ({node:String} = '' OR node = {node:String})
     GROUP BY node
 ) AS l ON l.node = n.node
-WHERE NOT state.6 AND (ifNull(state.1, 0) = 0 OR state.4)
+WHERE NOT state.6
+    AND (ifNull(state.1, 0) = 0 OR state.4 OR arrayExists(taint -> splitByChar('=', splitByChar(':', taint)[1])[1] IN {drains:Array(String)}, state.5))
 ORDER BY since, node

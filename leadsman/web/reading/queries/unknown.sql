@@ -6,6 +6,17 @@ SELECT
         WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
     ) AS lower_bounds,
     (
+        SELECT count()
+        FROM
+        (
+            SELECT namespace, name AS thing FROM node_events
+            WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND position(message, '[withheld: ') > 0
+            UNION DISTINCT
+            SELECT namespace, uid AS thing FROM pod_ends
+            WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND position(message, '[withheld: ') > 0
+        )
+    ) AS withheld,
+    (
         SELECT uniqExact(node)
         FROM kubelet_settings
         WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}

@@ -12,12 +12,9 @@ SELECT
     max(e.ts) AS last_at,
     argMax(concat(e.object_kind, ' ', if(e.object_kind = 'Node', '', concat(e.namespace, '/')), e.object_name), (e.ts, e.object_name)) AS last_object,
     argMax(e.message, (e.ts, e.message)) AS last_message
-FROM node_events AS e
+FROM untold_warnings AS e
 WHERE e.cluster = {cluster:String} AND e.ts >= {since:DateTime64(6)} AND e.ts < {until:DateTime64(6)}
     AND ({namespace:String} = '' OR e.object_kind = 'Node' OR e.namespace IN ('', {namespace:String}))
-    AND e.type = 'Warning' AND e.reason NOT IN (
-        'Evicted', 'EvictionThresholdMet', 'FailedScheduling', 'FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity', 'Killing', 'NodeNotReady',
-        'TopologyAffinityError', 'SMTAlignmentError', 'UnexpectedAdmissionError')
     AND (empty({nodes:Array(String)}) OR e.node IN {nodes:Array(String)})
 GROUP BY node, e.reason
 ORDER BY times DESC, reason, node

@@ -25,6 +25,7 @@ from ingest.kubelet.settings import KubeletSettings
 from ingest.live.forward import Watching
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
+from ingest.messages.modes import Redact
 from ingest.messages.words import withheld
 from ingest.model.topics import topics
 from ingest.normalize.received import Received
@@ -40,6 +41,7 @@ URL = f"https://user:{CANARY}@registry.example/a"
 TOLD = f"cannot pull https://{REDACTED}@registry.example/a, token={REDACTED}"
 """What is left of it."""
 WITH_CREDENTIALS = f"cannot pull {URL}, token={CANARY}"
+WITHOUT_CREDENTIALS = "cannot pull https://[redacted]@registry.example/a, token=[redacted]"
 
 
 def _pod() -> dict[str, Any]:
@@ -91,8 +93,17 @@ async def _server() -> AsyncIterator[FakeApiServer]:
         yield server
 
 
+@pytest.mark.parametrize(
+    ("redact", "kept"),
+    [
+        ("strict", withheld(WITHOUT_CREDENTIALS)),
+        ("credentials", WITHOUT_CREDENTIALS),
+    ],
+)
 @pytest.mark.asyncio
-async def test_no_message_of_a_watched_cluster_holds_a_credential_and_texts_stay_readable() -> None:
+async def test_no_message_of_a_watched_cluster_holds_a_credential_and_texts_stay_readable(
+    redact: Redact, kept: str
+) -> None:
     recorded = Recorded()
     kinds = {
         b"node",
@@ -111,9 +122,10 @@ async def test_no_message_of_a_watched_cluster_holds_a_credential_and_texts_stay
     async with _server() as server:
         access = Configuration()
         access.host = server.url
-        live = Live(LiveSettings(kubelet=KubeletSettings(access="proxy", summary_seconds=0.05)), access, None)
+        settings = LiveSettings(kubelet=KubeletSettings(access="proxy", summary_seconds=0.05), redact=redact)
+        live = Live(settings, access, None)
         stop = asyncio.Event()
-        publish = Feed(cast("Publisher", recorded), topics()).publish
+        publish = Feed(cast("Publisher", recorded), topics(), strict=settings.strict).publish
         run = asyncio.ensure_future(Watching(live, publish).run(stop))
         await until(lambda: seen() >= kinds)
         stop.set()
@@ -123,7 +135,7 @@ async def test_no_message_of_a_watched_cluster_holds_a_credential_and_texts_stay
     by_kind = {dict(sent.headers)["kind"]: sent.value for sent in recorded.sent}
     assert TOLD.encode() in by_kind[b"noderesourcetopology"]
     for kind in (b"node", b"pod", b"event"):
-        assert withheld(WITH_CREDENTIALS).encode() in by_kind[kind]
+        assert kept.encode() in by_kind[kind]
 
 
 def decodes(work: Callable[[], object]) -> Counter[str]:

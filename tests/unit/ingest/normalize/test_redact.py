@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from common.scrub import REDACTED, is_suspicious, scrub
 from fakes.clock import START
+from ingest.messages.words import withheld
 from ingest.model.objects.event import EventAnnotations
 from ingest.model.objects.node import NodeAnnotations
 from ingest.model.objects.pod import PodAnnotations
@@ -39,8 +40,8 @@ def _observed(thing: Any, resource: str = "pods", change: Change = "ADDED") -> O
     )
 
 
-def _redacted(thing: Any, resource: str = "pods", change: Change = "ADDED") -> Any:
-    return json.loads(bytes(redact(_observed(thing, resource, change)).object))
+def _redacted(thing: Any, resource: str = "pods", change: Change = "ADDED", *, strict: bool = False) -> Any:
+    return json.loads(bytes(redact(_observed(thing, resource, change), strict=strict).object))
 
 
 def _container(name: str = "main", **more: Any) -> dict[str, Any]:
@@ -131,25 +132,63 @@ def test_what_a_container_wrote_as_it_ended_never_leaves() -> None:
 SENTENCE = "the vault code is swordfish"
 
 
-@pytest.mark.parametrize(
-    "thing",
-    [
-        {"reason": "BackupDone", "message": SENTENCE},
-        {"reason": "BackupDone", "note": SENTENCE},
-        {"message": SENTENCE},
-        {"reason": SENTENCE},
-        {"status": {"message": SENTENCE}},
-        {"status": {"conditions": [{"type": "Custom", "reason": "Custom", "message": SENTENCE}]}},
-        {"status": {"containerStatuses": [{"state": {"waiting": {"reason": "Custom", "message": SENTENCE}}}]}},
-    ],
-)
-def test_free_text_that_no_shape_catches_never_leaves(thing: dict[str, Any]) -> None:
-    kept = json.dumps(_redacted({"metadata": {"name": "e"}, **thing}, "events"))
+TEXTS = [
+    {"reason": "BackupDone", "message": SENTENCE},
+    {"reason": "BackupDone", "note": SENTENCE},
+    {"message": SENTENCE},
+    {"reason": SENTENCE},
+    {"status": {"message": SENTENCE}},
+    {"status": {"conditions": [{"type": "Custom", "reason": "Custom", "message": SENTENCE}]}},
+    {"status": {"containerStatuses": [{"state": {"waiting": {"reason": "Custom", "message": SENTENCE}}}]}},
+]
+
+
+@pytest.mark.parametrize("thing", TEXTS)
+def test_strictly_free_text_that_no_shape_catches_never_leaves(thing: dict[str, Any]) -> None:
+    kept = json.dumps(_redacted({"metadata": {"name": "e"}, **thing}, "events", strict=True))
     assert "swordfish" not in kept
     assert "[withheld: 27 characters]" in kept
     for cut in (0, 1, 2, 3):
         raw = json.dumps(thing).encode()
-        assert b"vault" not in without_secrets(raw[: len(raw) - cut])
+        assert b"vault" not in without_secrets(raw[: len(raw) - cut], strict=True)
+
+
+@pytest.mark.parametrize("thing", TEXTS)
+def test_by_default_a_text_without_a_credential_stays(thing: dict[str, Any]) -> None:
+    whole = {"metadata": {"name": "e"}, **thing}
+    assert _redacted(whole, "events") == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("cannot pull https://bot:hunter2@registry.example/x", "cannot pull https://[redacted]@registry.example/x"),
+        ("login failed: password=hunter2", "login failed: password=[redacted]"),
+        ("Authorization: Bearer abcdef0123456789", "Authorization: Bearer [redacted]"),
+        (f"token was ghp_{'a1B2' * 9}", "token was [redacted]"),
+        (f"it said {'aB3x' * 9} and ended", "it said [redacted] and ended"),
+    ],
+)
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_credential_in_a_message_goes_in_either_mode(text: str, safe: str, *, strict: bool) -> None:
+    kept = _redacted({"metadata": {"name": "e"}, "reason": "Custom", "message": text}, "events", strict=strict)
+    assert kept["message"] == (withheld(text) if strict else safe)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kernel: INFO: task docker:20744 blocked for more than 120 seconds.",
+        "Failed to drain node, 8 pods are waiting to be evicted, instance i-0a1b2c3d4e5f67890",
+        'AttachVolume failed for volume "pvc-4f0f9a7e-3b55-4b1e-9c1a-0f2f4a1f2b3c": vol-0123456789abcdef0 is busy',
+        "pod group is not ready, 1 Inqueue, 2 minAvailable",
+        "GPU GPU-8f6a1b2c-3d4e-5f60-7182-93a4b5c6d7e8 has fallen off the bus, Xid 79",
+        f"image registry.example/app@sha256:{'0a1b' * 16} is not there",
+    ],
+)
+def test_ids_of_volumes_instances_images_and_gpus_are_no_secrets(text: str) -> None:
+    kept = _redacted({"metadata": {"name": "e"}, "reason": "Custom", "message": text}, "events")
+    assert kept["message"] == text
 
 
 def test_labels_are_names_whatever_they_are_called() -> None:

@@ -105,3 +105,25 @@ def test_a_pod_that_is_gone_fills_nothing(database: Database) -> None:
 def test_what_is_older_than_half_an_hour_does_not_count(database: Database) -> None:
     store_samples(database, *[sample(minute) for minute in (0, 1, 2, 3, 60, 61)])
     assert growth(database)["logs"]["bytes_per_second"] is None
+
+
+def test_minutes_support_no_forecast_of_years(database: Database) -> None:
+    """60 bytes in a minute, and 30 GiB to go."""
+    store(database, signal())
+    store_samples(
+        database,
+        *(
+            summary(
+                T0 + timedelta(minutes=minute),
+                "n",
+                nodefs_capacity_bytes=100 * GIB,
+                imagefs_capacity_bytes=100 * GIB,
+                nodefs_used_bytes=30 * GIB + minute * 60,
+                imagefs_used_bytes=20 * GIB,
+            )
+            for minute in range(11)
+        ),
+    )
+    found = growth(database)["everything_else"]
+    assert found["bytes_per_second"] == pytest.approx(1)
+    assert found["seconds_to_threshold"] is None

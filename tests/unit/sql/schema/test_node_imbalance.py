@@ -54,6 +54,17 @@ def test_nodes_that_are_alike_have_no_cause(database: Database) -> None:
     assert causes(database) == {}
 
 
+def test_a_new_node_that_is_not_ready_yet_is_no_loss(database: Database) -> None:
+    """Its pods came within the hour after it registered; nothing was lost."""
+    new = row(NodeRow, node="new", ready=False, ready_since=after(0), created_at=after(0), ts=after(0))
+    up = row(NodeRow, node="new", ready=True, ready_since=after(1), created_at=after(0), ts=after(1))
+    store(database, new, up, *node("full", 9), *node("b", 4), *node("c", 4), *pods(4, "full", 5), *pods(2, "b"))
+    assert causes(database)["full"][0] == "unknown"
+    lost = row(NodeRow, node="new", ready=None, ready_since=after(3), created_at=after(0), ts=after(3))
+    store(database, lost)
+    assert causes(database)["full"] == ("took_over", after(3))
+
+
 def test_a_node_that_came_back_stays_empty_for_pods_do_not_move(database: Database) -> None:
     back = {"ready_since": after(60), "ts": after(60)}
     down = row(NodeRow, node="b", ready=None, ready_since=after(30), created_at=LONG_AGO, ts=after(31))

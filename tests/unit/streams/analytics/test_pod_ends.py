@@ -88,3 +88,29 @@ def test_an_exit_code_that_the_kubelet_made_up_is_not_known() -> None:
 
 def test_a_container_that_ends_with_an_error_by_itself_has_no_row() -> None:
     assert rows(RUNS, IS_OVER, WAITS, RUNS_AGAIN) == []
+
+
+@pytest.mark.parametrize(("code", "killed"), [(137, True), (7, True), (143, False)])
+def test_a_container_that_sigterm_ended_was_not_killed_by_the_kernel(code: int, *, killed: bool) -> None:
+    """kubernetes#140716: the reason is OOMKilled where its cgroup had counted a kill before."""
+    ended = {"terminated": {"reason": "OOMKilled", "exitCode": code, "startedAt": START, "finishedAt": KILLED}}
+    assert [each.cause for each in rows(RUNS, status(0, ended))] == ["oom_kill"] * killed
+
+
+def test_a_refusal_is_stored_by_what_the_kubelets_text_names() -> None:
+    text = "Pod was rejected: Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. "
+    text += "Requested: 8, Available: 0, which is unexpected"
+    body = {
+        "metadata": {"name": "p", "namespace": "d", "uid": "u"},
+        "status": {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": text},
+    }
+    pod = msgspec.convert(body, Pod)
+    (found,) = rows(PodRecord(ts=START, cluster="c", node="n", change="MODIFIED", object=pod))
+    assert (found.refused_by, found.resource, found.requested, found.available) == (
+        "device_manager",
+        "nvidia.com/gpu",
+        8,
+        0,
+    )
+    assert "nvidia.com/gpu" in found.explanation
+    assert "CPU" not in found.explanation

@@ -137,6 +137,16 @@ def test_a_kubelet_whose_cpu_manager_pins_nothing_takes_no_exclusive_pod() -> No
     assert judged(state(machine(4), Settings(cpu_policy="none")), Question(1000)).verdict == "fits"
 
 
+@pytest.mark.parametrize("room", [machine(4), None])
+def test_an_ordinary_guaranteed_pod_fits_where_the_kubelet_pins_nothing_and_is_told_so(room: Machine | None) -> None:
+    node = state(room, Settings(cpu_policy="none"))
+    ordinary = pod_of(asked(1))._replace(insists=False)
+    first, pods, _ = take(node, ordinary, MINOR, 3)
+    assert (first.verdict, pods) == ("fits", 3)
+    assert first.note == "its CPUs are not pinned there: the CPU Manager's policy is none"
+    assert take(node, pod_of(asked(1)), MINOR, 3)[0].verdict == "not_exclusive"
+
+
 def test_scope_pod_needs_one_numa_node_for_all_containers_and_scope_container_one_for_each() -> None:
     empty, two = machine(2, 2), asked(3, containers=2)
     assert judged(state(empty, SINGLE), two).numa_nodes == (0, 1)

@@ -150,3 +150,25 @@ def test_a_selector_of_namespaces_decides_where_those_that_matter_are_known(
 
 def test_without_the_pods_that_are_there_nothing_keeps_others_away() -> None:
     assert fitting(shared(), node("a", "1"), node("b", "1")).pods == 1
+
+
+def test_init_containers_are_asked_for_in_their_order() -> None:
+    whole = {"cpu": "2", "memory": "1Gi"}
+    one = {"name": "i", "resources": {"requests": {**whole, "cpu": "1"}, "limits": {**whole, "cpu": "1"}}}
+    manifest = {
+        "metadata": {"name": "a"},
+        "spec": {
+            "initContainers": [one, {**one, "name": "side", "restartPolicy": "Always"}],
+            "containers": [{"name": "c", "resources": {"requests": whole, "limits": whole}}],
+        },
+    }
+    _, request = asked_by(manifest, None)
+    assert [(each.cpus, each.is_init) for each in request.containers] == [(1, True), (1, False), (2, False)]
+
+
+def test_a_manifest_insists_on_cpus_of_its_own_only_where_that_is_asked() -> None:
+    assert not asked_by(pod(), None)[1].insists
+    assert asked_by(pod(), None, insists=True)[1].insists
+    shared = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}}
+    with pytest.raises(BadQuestion, match="no exclusive CPUs"):
+        asked_by(shared, None, insists=True)

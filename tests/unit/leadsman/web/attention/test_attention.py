@@ -262,12 +262,106 @@ def test_how_old_a_lease_was_is_told_where_somebody_asked_for_it(
     assert ("Lease" in item.text) == bool(told)
 
 
-@pytest.mark.parametrize("drained", [{"cordoned": 1}, {"taints": ["karpenter.sh/disrupted=:NoSchedule"]}])
-def test_a_drained_node_is_a_note_ready_or_not(drained: dict[str, Any]) -> None:
-    rows = unready(**drained), unready("m", **drained, ready=1)
+def test_a_cordoned_node_is_a_note_ready_or_not() -> None:
+    rows = unready(cordoned=1), unready("m", cordoned=1, ready=1)
     (item,) = attention(view(node(), node("m"), not_ready=rows))
     assert (item.severity, item.title) == (Severity.NOTE, "2 of 2 nodes cordoned")
     assert item.text == "No new pods are placed there. 1 of them is not Ready."
+    assert item.step == "When the maintenance is over: kubectl uncordon m."
+
+
+def test_nobody_uncordons_a_node_that_is_not_ready() -> None:
+    (item,) = attention(view(node(), not_ready=(unready(cordoned=1),)))
+    assert not item.step.startswith("When the maintenance is over")
+
+
+@pytest.mark.parametrize(
+    ("taint", "by"),
+    [
+        ("karpenter.sh/disrupted=:NoSchedule", "karpenter"),
+        ("ToBeDeletedByClusterAutoscaler=1680600000:NoSchedule", "cluster-autoscaler"),
+    ],
+)
+@pytest.mark.parametrize("cordoned", [0, 1])
+def test_nobody_uncordons_a_node_that_an_autoscaler_removes(taint: str, by: str, cordoned: int) -> None:
+    rows = unready(taints=[taint], ready=None, cordoned=cordoned), unready("m", taints=[taint], cordoned=cordoned)
+    (item,) = attention(view(node(), node("m"), not_ready=rows))
+    assert (item.severity, item.title) == (Severity.NOTE, f"2 of 2 nodes being removed by {by}")
+    assert "uncordon" not in item.step
+
+
+def test_a_taint_of_the_autoscaler_on_a_ready_node_has_its_age() -> None:
+    at = int((T0 - timedelta(hours=21)).timestamp())
+    rows = (unready(taints=[f"ToBeDeletedByClusterAutoscaler={at}:NoSchedule"], ready=1),)
+    (item,) = attention(view(node(), not_ready=rows))
+    assert "22 h before" in item.text
+    assert item.step.endswith("kubectl taint node n ToBeDeletedByClusterAutoscaler-.")
+
+
+def test_a_foretelling_alert_does_not_move_back_since_when_a_threshold_is_met() -> None:
+    """10:01 the forecast, 10:06 the threshold."""
+    met = node(margins=(margin(soft=2 * GIB, soft_met=True),))
+    alert = fires("EvictionThresholdNear", labels={"resource": "memory"}, starts_at=T0)
+    begun = {("soft", "memory.available"): {"n": Since(T0 + timedelta(minutes=5))}}
+    (item,) = attention(view(met, alerts=(alert,), begun=begun))
+    assert (item.since, item.alerts) == (T0 + timedelta(minutes=5), ("EvictionThresholdNear",))
+
+
+@pytest.mark.parametrize("signal", ["pid.available", "nodefs.inodesFree", "memory.available"])
+def test_a_signal_that_runs_out_without_a_threshold_is_critical(signal: str) -> None:
+    left = margin(signal=signal, available=5, capacity=1000, hard=None)
+    (item,) = attention(view(node(margins=(left,))))
+    assert (item.severity, item.signals) == (Severity.CRITICAL, (signal,))
+    assert "without a threshold" in item.title
+    assert attention(view(node(margins=(left._replace(available=500),)))) == []
+
+
+def refusal(reason: str, **values: Any) -> dict[str, Any]:
+    usual = {"reason": reason, "node": "n", "namespace": "shop", "refused_by": "resources", "explanation": "",
+             "message": "", "contradiction": ("", 0, 0), "is_contradicted": 0, "last_at": T0}  # fmt: skip
+    return {**usual, **values}
+
+
+def test_where_the_api_shows_room_that_the_kubelet_denies_the_kubelet_is_to_be_restarted() -> None:
+    said = refusal(
+        "UnexpectedAdmissionError",
+        refused_by="device_manager",
+        explanation="The pod requests 1 nvidia.com/gpu; the kubelet's device manager has 0 free.",
+        message="Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. "
+        "Requested: 1, Available: 0, which is unexpected",
+        contradiction=("nvidia.com/gpu", 3, 8),
+        is_contradicted=1,
+    )
+    row = rejection("UnexpectedAdmissionError", 4, owner="Job tune-0")
+    (item,) = attention(view(node(), killed=(row,), refused=(said,)))
+    assert "By the API 3 of 8 nvidia.com/gpu are free: the kubelet still counts what is gone." in item.text
+    assert said["message"] in item.text
+    assert "CPU" not in item.text
+    assert item.step.startswith("Restart the kubelet of n")
+
+
+@pytest.mark.parametrize(
+    ("owner", "step"),
+    [
+        ("ReplicaSet web-98cbc7457", "Scale ReplicaSet web-98cbc7457 down"),
+        ("StatefulSet db", "Scale StatefulSet db down"),
+        ("Job tune-0", "Suspend Job tune-0"),
+        ("DaemonSet agent", "Keep DaemonSet agent off these nodes"),
+        ("Pod lonely", "Delete Pod lonely"),
+        ("Workflow w", "Have Workflow w make fewer pods"),
+    ],
+)
+def test_advice_fits_the_owner(owner: str, step: str) -> None:
+    (item,) = attention(view(node(), killed=(rejection("TopologyAffinityError", 1, owner=owner),)))
+    assert item.step.startswith(step)
+
+
+def test_a_nodes_badge_has_no_number_of_the_cluster() -> None:
+    rows = [rejection("TopologyAffinityError", 76, node=name) for name in ("n", "m")]
+    nodes = node(), node("m")
+    items = attention(view(*nodes, killed=tuple(rows)))
+    assert items[0].title == "152 pods rejected at admission"
+    assert [badge.text for each in nodes for badge in named(each, items)] == ["pods rejected", "pods rejected"]
 
 
 LEAKY = "ReplicaSet leaky-98cbc7457"
@@ -327,7 +421,7 @@ def test_a_hundred_rejections_are_one_card_with_their_alert() -> None:
 
 def test_an_alert_goes_with_the_rejections_of_its_own_reason() -> None:
     rows = rejection("Evicted", 69, conditions="DiskPressure"), rejection("OutOfcpu", 2)
-    alert = fires("PodsRejected", summary="Node n: 2 pods rejected at admission because not enough CPU is left")
+    alert = fires("PodsRejected", labels={"node": "n", "reason": "OutOfcpu"})
     cards = {item.text: item.alerts for item in attention(view(node(), killed=rows, alerts=(alert,)))}
     assert cards == {"The node is under disk pressure.": (), "Not enough CPU is left.": ("PodsRejected",)}
 
@@ -350,7 +444,7 @@ def test_the_warnings_of_pods_that_wait_are_told_with_them() -> None:
 
 def test_pressure_has_since_when_and_its_alert() -> None:
     lasting = node(pressure=("DiskPressure",), pressure_since={"DiskPressure": T0 - timedelta(hours=1)})
-    alert = fires("NodePressureLasting", summary="Node n: DiskPressure since 2026-07-01 11:00:00 UTC")
+    alert = fires("NodePressureLasting", labels={"node": "n", "condition": "DiskPressure"})
     (item,) = attention(view(lasting, alerts=(alert,)))
     assert (item.title, item.since, item.alerts) == (
         "DiskPressure",

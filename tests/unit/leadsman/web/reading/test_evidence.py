@@ -10,8 +10,8 @@ from rich.console import Console
 
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.cli.present.story import print_story
-from leadsman.web.reading.evidence import Evidence, absent, freshness, nothing_found, read_evidence
-from leadsman.web.reading.overview import read_node
+from leadsman.web.reading.evidence import Evidence, absent, freshness, nothing_found, paced, read_evidence
+from leadsman.web.reading.overview import read_node, read_overview
 from leadsman.web.reading.scope import Asked, Scope
 from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, node_of, overview_of, runbook_of
@@ -431,3 +431,38 @@ def test_verdicts_without_entries_of_a_state_are_partial_for_a_day(database: Dat
     assert f"Verdicts are partial: 70 entries had no room in a log's state {since}" in seen
     sampled(database, "n", minutes=600)
     assert "Verdicts are partial" not in page(database, T0 + timedelta(hours=11), last="1h").text
+
+
+def polled(db: Database, seconds: float, samples: int = 12) -> datetime:
+    """The time of the last of so many samples of a node, so many seconds apart."""
+    times = [T0 + timedelta(seconds=seconds * number) for number in range(samples)]
+    store(db, ready("n"), running("n"))
+    store_samples(db, *(summary(at, "n", memory_available_bytes=GIB, memory_working_set_bytes=GIB) for at in times))
+    return times[-1]
+
+
+@pytest.mark.parametrize("seconds", [10, 30, 120, 300])
+def test_evidence_is_old_after_six_intervals_of_its_own_pace(database: Database, seconds: int) -> None:
+    last = polled(database, seconds)
+    for intervals, stale in ((5.5, False), (6.5, True)):
+        scope = Scope("c", T0, last + timedelta(seconds=1), now=last + timedelta(seconds=seconds * intervals))
+        assert read_evidence(database, paced(database, scope)).stale == stale
+        node = read_overview(database, scope, []).nodes[0]
+        assert node.stale == stale
+
+
+def test_a_page_of_a_poll_that_ended_minutes_ago_is_not_now(database: Database) -> None:
+    last = polled(database, 10, samples=30)
+    assert "Nothing is known of now" in page(database, last + timedelta(seconds=405)).text
+    assert "Nothing is known of now" not in page(database, last + timedelta(seconds=30)).text
+
+
+def test_events_after_the_last_sample_are_no_older_for_its_pace(database: Database) -> None:
+    last = polled(database, 10)
+    later = last + timedelta(hours=1)
+    told = row(NodeEvent, name="e", ts=later, observed_at=later, type="Normal", reason="Pulled", occurrences=1)
+    store(database, told)
+    scope = Scope("c", T0, later + timedelta(seconds=1), now=later + timedelta(minutes=5))
+    evidence = read_evidence(database, paced(database, scope))
+    assert not evidence.stale
+    assert not evidence.complete

@@ -236,3 +236,32 @@ def test_what_is_taken_is_free_and_as_much_as_was_asked(free: frozenset[int], da
     taken = take_cpus(MACHINE, free, count, data.draw(st.sampled_from([None, A, B, BOTH])), Assignment())
     assert len(taken) == count
     assert taken <= free
+
+
+def test_an_app_container_has_to_lie_where_its_init_container_got_its_cpus() -> None:
+    """kubernetes#123816: the init container takes a CPU of NUMA node 0, where too few are left for the app container,
+    and no hint of NUMA node 1 alone has that CPU.
+    """
+    machine = Machine(MACHINE, frozenset(ALL) - frozenset(range(6)))
+    alone, after_init = [Request(cpus=8)], [Request(cpus=1, is_init=True), Request(cpus=8)]
+    assert admit(machine, SINGLE, alone).cpus == (frozenset(range(8, 16)),)
+    assert admit(machine, SINGLE, after_init).reason == "TopologyAffinityError"
+    assert admit(machine, SINGLE._replace(topology_policy="best-effort"), after_init).admitted
+
+
+def test_cpus_of_an_init_container_are_taken_over_or_freed() -> None:
+    found = admit(Machine(MACHINE, ALL), SINGLE, [Request(cpus=4, is_init=True), Request(cpus=2)])
+    first, second = found.cpus
+    assert second <= first
+    assert found.machine.free == ALL - second
+
+
+def test_a_sidecar_keeps_its_cpus() -> None:
+    found = admit(Machine(MACHINE, ALL), SINGLE, [Request(cpus=4), Request(cpus=2)])
+    assert not found.cpus[0] & found.cpus[1]
+
+
+def test_a_device_of_an_init_container_is_taken_over() -> None:
+    machine = Machine(MACHINE, ALL, devices={"gpu": Devices({0: 1, 1: 1}, {0: 1, 1: 1})})
+    found = admit(machine, SINGLE, [Request(devices={"gpu": 1}, is_init=True), Request(devices={"gpu": 1})])
+    assert found.machine.devices["gpu"].available == {0: 0, 1: 1}

@@ -1,0 +1,47 @@
+"""Which texts of a cluster may leave a source: all without credentials, or only known ones (rules: known-messages).
+Pure.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from operator import is_
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
+
+from common.scrub import scrub
+from ingest.messages.allowed import allowed, allowed_reason
+from ingest.model.objects.base import Condition
+
+Redact: TypeAlias = Literal["credentials", "strict"]
+_CACHED_CHARACTERS: Final = 2048
+
+
+class Mode(NamedTuple):
+    """What passes of a reason, and of a message beside its reason; twice is as once."""
+
+    reason: Callable[[str], str]
+    message: Callable[[str, str], str]
+
+    def conditions(self, conditions: list[Condition] | None) -> list[Condition] | None:
+        """What passes of conditions: the same where all their texts do."""
+        if not conditions:
+            return conditions
+        passing = [self._condition(each) for each in conditions]
+        return conditions if all(map(is_, passing, conditions)) else passing
+
+    def _condition(self, condition: Condition) -> Condition:
+        reason, message = self.reason(condition.reason), self.message(condition.reason, condition.message)
+        if (reason, message) == (condition.reason, condition.message):
+            return condition
+        return replace(condition, reason=reason, message=message)
+
+
+def _clean(text: str) -> str:
+    return _remembered(text) if len(text) <= _CACHED_CHARACTERS else scrub(text)
+
+
+_remembered: Final = lru_cache(4096)(scrub)
+CREDENTIALS: Final = Mode(_clean, lambda _, message: _clean(message))
+STRICT: Final = Mode(allowed_reason, allowed)
+MODES: Final[dict[Redact, Mode]] = {"credentials": CREDENTIALS, "strict": STRICT}

@@ -1,0 +1,35 @@
+"""Image GC that recovered is over, however the times of its episodes lie."""
+
+from datetime import timedelta
+
+from components.rows import T0, row, store
+from leadsman.web.attention.attention import attention
+from leadsman.web.reading.overview import read_overview
+from leadsman.web.reading.scope import Scope
+from sql.database.open import Database
+from sql.questions.queries import run, saved_query
+from streams.fold.findings import ImageGc, NodeRow
+
+HOUR = Scope("c", T0, T0 + timedelta(hours=1))
+
+
+def episode(verdict: str, minutes: float, updated: float, node: str = "n") -> ImageGc:
+    at = T0 + timedelta(minutes=minutes)
+    times = {"ts": at, "last_at": T0 + timedelta(minutes=20), "updated_at": T0 + timedelta(minutes=updated)}
+    return row(ImageGc, node=node, verdict=verdict, explanation=f"{verdict} of {node}", **times)
+
+
+def test_what_recovered_is_over_in_card_and_query_alike(database: Database) -> None:
+    """Both episodes name the same last failure; a row of the failure is the newer by `ts`."""
+    store(database, row(NodeRow, node="n", ready=True), episode("persistent", 10, 20), episode("recovered", 5, 26))
+    titles = [item.title for item in attention(read_overview(database, HOUR, []))]
+    assert "Image GC does not run" not in titles
+    assert run(database, saved_query("broken_image_gc"), {}).rows == []
+
+
+def test_a_card_of_several_nodes_says_of_which_its_text_is(database: Database) -> None:
+    rows = [row(NodeRow, node=name, ready=True) for name in ("n", "m")]
+    store(database, *rows, episode("persistent", 10, 20), episode("persistent", 2, 20, "m"))
+    (card,) = [item for item in attention(read_overview(database, HOUR, [])) if "Image GC" in item.title]
+    assert (card.nodes, card.since) == (("m", "n"), T0 + timedelta(minutes=2))
+    assert card.text == "Of m: persistent of m"
