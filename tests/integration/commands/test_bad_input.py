@@ -149,7 +149,7 @@ def tar(compression: str) -> bytes:
 def zipped() -> bytes:
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("capture.jsonl", "0" * 10_000_000)
+        file.writestr("notes.txt", "0" * 10_000_000)
     return archive.getvalue()
 
 
@@ -157,8 +157,8 @@ WRONG_FILES: Final = {
     "capture.jsonl": (b"", "the file is empty"),
     "dump.tar": (tar(""), "this is a tar archive that holds nothing known"),
     "dump.tar.gz": (tar("gz"), "this is a tar archive that holds nothing known"),
-    "capture.zip": (zipped(), "nothing in it is an observation, a capture is JSON Lines; line 1: "),
-    "kubelet.log": (b"Nov 21 04:11:12 n1 kubelet[1]: Starting\n" * 3, "nothing in it is an observation"),
+    "capture.zip": (zipped(), "this is a zip archive that holds nothing known"),
+    "kubelet.log": (b"Nov 21 04:11:12 n1 kubelet[1]: Starting\n" * 3, "a kubelet's journal, which is not read"),
     "configz.json": (b'{"kubeletconfig": {}}', "the node of this configz is unknown; pass --node NAME"),
     "secret.json": (b'{"kind": "Secret"}', "holds nothing that Leadsman reads, only Secret (1)"),
 }
