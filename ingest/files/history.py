@@ -14,7 +14,7 @@ import msgspec
 
 from ingest.files.newest import newest_time
 from ingest.files.recognize import Thing
-from ingest.model.objects.event import EventTimes, last_occurrence
+from ingest.model.objects.event import EventTimes, event_time
 from ingest.model.observation import UNDECODABLE, Observation, Observed, Position
 from ingest.resources.events import EVENTS
 from ingest.resources.table import TABLE, TIMELESS
@@ -111,7 +111,7 @@ def _own_time(fact: Fact) -> datetime | None:
     thing = fact.thing
     if thing.resource == EVENTS.name:
         try:
-            return last_occurrence(_EVENT_TIMES.decode(thing.raw))
+            return event_time(_EVENT_TIMES.decode(thing.raw))
         except UNDECODABLE:
             return None  # what is wrong with it is reported when it becomes a record
     return fact.newest if thing.has_own_time or thing.source == "watch" else None

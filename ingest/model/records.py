@@ -306,8 +306,8 @@ class HeardRecord(Record, frozen=True, tag="heard"):
 
 
 class RejectionRecord(Record, frozen=True, tag="rejection"):
-    """On the cluster's log for each pod that a kubelet rejected for what the scheduler does not see: what the alerts
-    across nodes need. A witness that names the pod's owner repeats it.
+    """On the cluster's log for each witness of a pod that a kubelet rejected for what the scheduler does not see:
+    what the alerts across nodes need. An Event does not have the pod's owner.
 
     `node` is empty as for all of that log; `target` is the node.
     """
@@ -318,7 +318,7 @@ class RejectionRecord(Record, frozen=True, tag="rejection"):
     reason: str
     message: str
     rejected_at: datetime
-    """By the first witness."""
+    """By this witness."""
     owner_kind: str = ""
     owner_name: str = ""
 

@@ -9,6 +9,7 @@ from ingest.model.objects.event import Event, EventAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import EventRecord, Record
 from ingest.resources.decoding import kept, names_of
+from ingest.resources.rejections import rejection_of_event
 from ingest.resources.resource import ApiResource, change_of
 
 
@@ -34,15 +35,9 @@ def _allowed(event: Event) -> Event:
 
 
 def _records(observation: Observation, event: Event) -> list[Record]:
-    return [
-        EventRecord(
-            ts=observation.ts,
-            cluster=observation.cluster,
-            node=event_node(event),
-            change=change_of(observation),
-            object=event,
-        )
-    ]
+    node, change = event_node(event), change_of(observation)
+    record = EventRecord(ts=observation.ts, cluster=observation.cluster, node=node, change=change, object=event)
+    return [record, *rejection_of_event(observation, event, node)]
 
 
 def _version(event: Event) -> bytes:

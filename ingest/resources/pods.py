@@ -9,6 +9,7 @@ from ingest.model.objects.pod import Pod, PodAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import PodPlacement, PodRecord, Record
 from ingest.resources.decoding import kept, names_of, without_version
+from ingest.resources.rejections import rejection_of_pod
 from ingest.resources.resource import ApiResource, change_of
 
 
@@ -41,7 +42,7 @@ def _records(observation: Observation, pod: Pod) -> list[Record]:
         bound_at=scheduled.last_transition_time if scheduled else None,
         owner_kind=owner.kind if owner else "",
     )
-    return [record, placement]
+    return [record, placement, *rejection_of_pod(observation, pod)]
 
 
 PODS: Final = ApiResource(

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from ingest.model.objects.event import Event, EventSource, ObjectReference
+from ingest.model.objects.event import Event, EventSource, ObjectReference, event_time
 from ingest.model.records import EventRecord, NodeRecord
 from streams.fold.findings import NodeEvent
 from streams.fold.reducer import Output, Reducer
@@ -19,7 +19,6 @@ from streams.rules.events.counting import (
     component_of,
     draw,
     event_count,
-    event_time,
     message,
     occurrences,
 )

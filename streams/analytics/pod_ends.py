@@ -10,17 +10,16 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.objects.event import ObjectReference
+from ingest.model.objects.event import ObjectReference, event_time
 from ingest.model.objects.pod import Pod, PodMetadata
-from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, RejectionRecord
+from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, on_shelf, put
-from streams.rules.events.counting import component_of, event_time, message
+from streams.rules.events.counting import component_of, message
 from streams.rules.pod_ends.causes import (
     KUBELET,
     OOM_KILLED,
-    UNSEEN_BY_SCHEDULER,
     ContainerEnd,
     End,
     container_ends,
@@ -73,27 +72,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             after, rows = _event(state, record)
         case _:
             return state, ()
-    return after, [*rows, *(each for row in rows for each in _passed_on(state, row))]
-
-
-def _passed_on(before: State, row: PodEnd) -> Sequence[RejectionRecord]:
-    """A rejection that the scheduler does not see, onto the cluster's log: once, and again with the pod's owner."""
-    known = on_shelf(before.ends, _key(row.uid, row.container, row.attempt))
-    if row.reason not in UNSEEN_BY_SCHEDULER or (known is not None and known.owner_name == row.owner_name):
-        return ()
-    record = RejectionRecord(
-        ts=row.updated_at,
-        cluster=row.cluster,
-        target=row.node,
-        namespace=row.namespace,
-        uid=row.uid,
-        reason=row.reason,
-        message=row.message,
-        rejected_at=row.ts,
-        owner_kind=row.owner_kind,
-        owner_name=row.owner_name,
-    )
-    return (record,)
+    return after, rows
 
 
 def _with(state: State, **changes: object) -> State:

@@ -8,12 +8,13 @@ from typing import Final
 
 import msgspec
 
+from ingest.model.objects.event import event_time
 from ingest.model.objects.kubelet import KubeletConfiguration
 from ingest.model.objects.node import Node
 from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, SettingsRecord
 from streams.fold.findings import SettingsWarning
 from streams.fold.reducer import Output, Reducer
-from streams.rules.events.counting import event_time, message
+from streams.rules.events.counting import message
 from streams.rules.events.messages import is_kubelet_start
 from streams.rules.eviction.signals import CONDITIONS
 from streams.rules.eviction.thresholds import effective_thresholds

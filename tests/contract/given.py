@@ -1,15 +1,14 @@
 """What each reducer is given when all are folded together over every scenario and example, as both runtimes do."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from common.errors import BadRecord
 from ingest.files.sources import read_sources
-from ingest.model.observation import Unreadable
+from ingest.model.observation import Observed, Unreadable
 from ingest.model.records import DeadLetterRecord, Record
 from ingest.normalize.normalize import normalize
 from paths import CAPTURES
@@ -28,15 +27,16 @@ def given() -> Logs:
     logs: Logs = {reducer.name: [] for reducer in REDUCERS}
     for capture in CAPTURES:
         recorder = _Recorder()
-        for record in _records(capture):
+        for record in records_of(read_sources([capture])):
             recorder.take(record)
         for (name, _), log in recorder.given.items():
             logs[name].append(log)
     return logs
 
 
-def _records(capture: Path) -> Iterator[Record]:
-    for item in read_sources([capture]):
+def records_of(items: Iterable[Observed | Unreadable]) -> Iterator[Record]:
+    """What reducers see of observations, and of those that are none."""
+    for item in items:
         if isinstance(item, Unreadable):
             if item.ts is not None:
                 yield DeadLetterRecord(ts=item.ts, cluster=item.cluster, error_type=item.error_type)
@@ -44,10 +44,11 @@ def _records(capture: Path) -> Iterator[Record]:
         try:
             yield from (record.folded() for record in normalize(item.observation))
         except BadRecord as error:
-            yield _dead_letter(item.observation, error)
+            yield dead_letter(item.observation, error)
 
 
-def _dead_letter(of: Any, error: BadRecord) -> DeadLetterRecord:
+def dead_letter(of: Any, error: BadRecord) -> DeadLetterRecord:
+    """Of something with a time and a cluster."""
     return DeadLetterRecord(ts=of.ts, cluster=of.cluster, error_type=error.error_type)
 
 
@@ -65,7 +66,7 @@ class _Recorder:
             if isinstance(output, Record):
                 self.take(output)
             elif isinstance(output, Rejected):
-                self.take(_dead_letter(record, output.error))
+                self.take(dead_letter(record, output.error))
 
     def _recorded(self, reducer: Reducer[Any]) -> Reducer[Any]:
         def step(state: Any, record: Any) -> Any:

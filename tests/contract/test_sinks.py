@@ -27,7 +27,6 @@ from ingest.model.records import (
     LogBeganRecord,
     NodeNumaRecord,
     PublishedRecord,
-    RejectionRecord,
     SummaryRecord,
 )
 from ingest.model.topics import MAX_MESSAGE_BYTES, decode_record, encode_record, key_of, kind_of, topics
@@ -48,7 +47,7 @@ from streams.kafka.messages.findings import columns_of, decode_findings, encode_
 from streams.local.replay import Replay
 
 TOPICS: Final = topics()
-EMITTED: Final = {ForgetRecord, LogBeganRecord, NodeNumaRecord, RejectionRecord}
+EMITTED: Final = {ForgetRecord, LogBeganRecord, NodeNumaRecord}
 """By reducers, not by sources."""
 
 

@@ -117,9 +117,9 @@ def test_records_come_through_kafka_unchanged_and_reducers_see_what_they_see_wit
 
 
 @every_resource
-def test_each_log_gets_at_most_one_record_of_an_observation(resource: Resource[Any], seen: Seen) -> None:
+def test_each_log_gets_at_most_one_record_of_a_kind_of_an_observation(resource: Resource[Any], seen: Seen) -> None:
     for observation in seen[resource.name]:
-        logs = [(record.cluster, record.node) for record in normalize(observation)]
+        logs = [(record.cluster, record.node, type(record)) for record in normalize(observation)]
         assert len(set(logs)) == len(logs)
 
 

@@ -83,7 +83,7 @@ class EventTimes(KeptObject, frozen=True):
     deprecated_last_timestamp: datetime | None = None
 
 
-def last_occurrence(event: Event | EventTimes) -> datetime | None:
+def event_time(event: Event | EventTimes) -> datetime | None:
     """When it last occurred: the first of its times that is set (rules: event-fields)."""
     series = event.series.last_observed_time if event.series else None
     return (

@@ -6,13 +6,13 @@ from typing import Final
 
 from common.amounts import some
 from common.text import plain
+from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item, distinct, first_owner, whose
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
 from streams.alerting.rejections import because
-from streams.rules.pod_ends.causes import UNSEEN_BY_SCHEDULER
 
 MOST_REASONS: Final = 4
 """Groups of pending pods that are listed."""

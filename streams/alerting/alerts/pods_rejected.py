@@ -5,13 +5,13 @@ from typing import Final
 
 from common.durations import in_words
 from ingest.model.records import RejectionRecord
+from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now, Recovered
 from streams.alerting.rejections import because, owned_by, owner_of, plus, reason_of, whose, workload_labels
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name, pods
 from streams.fold.findings import PodEnd
-from streams.rules.pod_ends.causes import UNSEEN_BY_SCHEDULER
 
 _RUNAWAY: Final = "TopologyAdmissionRunaway"
 

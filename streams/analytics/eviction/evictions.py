@@ -11,13 +11,14 @@ from typing import Final, NamedTuple
 import msgspec
 
 from common.errors import BadRecord
+from ingest.model.objects.event import event_time
 from ingest.model.objects.kubelet import KubeletConfiguration
 from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, SampleRecord, SettingsRecord
 from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, sample_of, specs_of
 from streams.fold.findings import Eviction
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, all_on, on_shelf, put
-from streams.rules.events.counting import component_of, event_time, message
+from streams.rules.events.counting import component_of, message
 from streams.rules.eviction.messages import (
     AdmissionRejection,
     LimitEviction,

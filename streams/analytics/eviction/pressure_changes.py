@@ -11,10 +11,11 @@ from typing import Final
 
 import msgspec
 
+from ingest.model.objects.event import event_time
 from ingest.model.records import EventRecord, NodeRecord, Record
 from streams.fold.findings import PressureChange
 from streams.fold.reducer import Output, Reducer
-from streams.rules.events.counting import event_time, message
+from streams.rules.events.counting import message
 from streams.rules.events.messages import is_kubelet_start, parse_node_status
 
 PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.objects.event import Event
+from ingest.model.objects.event import Event, event_time
 from ingest.model.objects.kubelet import KubeletConfiguration
 from ingest.model.records import EventRecord, MetricsRecord, Record, SampleRecord, SettingsRecord
 from streams.analytics.image_gc.episode import (
@@ -31,7 +31,7 @@ from streams.analytics.image_gc.explain import row_of
 from streams.analytics.image_gc.unreported import Above, failure_of, follow, images_collected, in_words
 from streams.fold.findings import ImageGc
 from streams.fold.reducer import Output, Reducer
-from streams.rules.events.counting import Counted, Occurrences, event_count, event_time, message, occurrences
+from streams.rules.events.counting import Counted, Occurrences, event_count, message, occurrences
 from streams.rules.events.messages import is_kubelet_start
 from streams.rules.image_gc.messages import parse_image_gc
 from streams.rules.image_gc.thresholds import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT, ImageGcDecision, decide

@@ -11,10 +11,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from ingest.model.objects.event import event_time
 from ingest.model.records import EventRecord, PodRecord, Record
 from streams.analytics.numa.state import State, cpu_policy, topology_policy
 from streams.fold.findings import NumaAdmissionFailure
-from streams.rules.events.counting import event_time, message
+from streams.rules.events.counting import message
 from streams.rules.events.messages import plain, without_rejection
 from streams.rules.pod_ends.when import When, ended_by_status
 from streams.rules.pods.requests import exclusive_cpus

@@ -4,7 +4,6 @@ from typing import Final, NamedTuple
 
 from ingest.messages.prefixes import COMBINED
 from ingest.model.objects.event import Event, EventSource
-from ingest.model.objects.event import last_occurrence as event_time
 
 __all__ = [
     "BURST",
@@ -16,7 +15,6 @@ __all__ = [
     "component_of",
     "draw",
     "event_count",
-    "event_time",
     "message",
     "occurrences",
 ]

@@ -83,8 +83,6 @@ _ADMISSION: Final = frozenset(
     }
 )
 """Reasons of a rejection beside `OutOf` a resource."""
-UNSEEN_BY_SCHEDULER: Final = frozenset({"TopologyAffinityError", "SMTAlignmentError"})
-"""Nothing keeps the scheduler from placing the next pod on the same node (rules: admission-failures)."""
 _OUT_OF: Final = re.compile(r"OutOf[a-z0-9][-a-z0-9./]{0,252}")
 _OF_EVICTED: Final[dict[type[Eviction], Cause]] = {
     PressureEviction: "node_pressure",

@@ -6,7 +6,7 @@ LEADSMAN_KILLS says how often; LEADSMAN_SEED repeats the moments.
 import os
 import random
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 import pytest
@@ -28,13 +28,16 @@ from components.pipeline import (
 )
 from components.rows import dicts
 from ingest.files.fingerprint import fingerprint
-from paths import CAPTURES
+from ingest.files.sources import read_sources
+from paths import CAPTURES, NUMA_KUBELETS
 from sql.database.open import connect
 from sql.questions.digest import TableDigest
 from waiting import eventually, lasting
 
 pytestmark = pytest.mark.components("kafka")
 
+NUMA_OBSERVATIONS = 2_700
+"""Two minutes and the begin of the third."""
 KILLS = int(os.environ.get("LEADSMAN_KILLS", "3"))
 SEED = int(os.environ.get("LEADSMAN_SEED", str(random.randrange(1_000_000))))  # noqa: S311  # only moments of kills
 
@@ -70,6 +73,22 @@ def test_every_example_gives_the_digest_of_the_embedded_replay(
     pipeline.replay(examples(CAPTURES))
     pipeline.settle()
     assert pipeline.digest() == expected
+
+
+def test_alerts_over_many_nodes_are_those_of_the_embedded_replay_whichever_worker_is_first(
+    pipeline: Pipeline, http: ClickHouseHttp
+) -> None:
+    observations = list(islice(read_sources([NUMA_KUBELETS]), NUMA_OBSERVATIONS))
+    pipeline.part("land", "0").start()
+    pipeline.part("work", "0").start()
+    pipeline.part("work", "1").start()
+    pipeline.replay(observations)
+    expected = embedded_digest(observations, http.dsn("numa"))
+    pipeline.settle()
+    assert pipeline.digest() == expected
+    with connect(pipeline.dsn) as database:
+        fired = dicts(database, "SELECT DISTINCT node FROM alerts FINAL WHERE alertname = 'PodsRejected'")
+    assert len(fired) > 1
 
 
 def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(pipeline: Pipeline, http: ClickHouseHttp) -> None:

@@ -8,9 +8,7 @@ from components.alert_log import AlertLog, at, changed, rejection
 from components.captures import Json, about_pod, event, pod, records
 from components.rows import row
 from ingest.model.records import RejectionRecord
-from streams.analytics import pod_ends
 from streams.fold.findings import PodEnd
-from streams.fold.fold import Fold, LogState
 
 OWNER = {"kind": "ReplicaSet", "name": "web-98cbc7457", "uid": "rs", "controller": True}
 REJECTED = "Pod was rejected: Resources cannot be allocated with Topology locality"
@@ -118,22 +116,29 @@ def test_it_is_resolved_when_no_more_came() -> None:
     assert log(9 + 16 * 60) == ["resolved TopologyAdmissionRunaway"]
 
 
-def test_the_log_of_a_node_passes_each_rejection_on_once_and_again_with_its_owner() -> None:
+def test_the_clusters_log_has_each_rejection_by_each_witness_without_the_log_of_a_node() -> None:
     text = {"reason": "TopologyAffinityError", "message": REJECTED}
     failed: dict[str, Any] = {"phase": "Failed", "status": text, "metadata": {"ownerReferences": [OWNER]}}
     given: list[Json] = [
         pod("12:00:00", "a", "n-1", phase="Pending"),
         event("12:00:01", "a.1", *text.values(), node="n-1", about=about_pod("a"), kind="Warning"),
         pod("12:00:01.5", "a", "n-1", **failed),
-        pod("12:00:02", "a", "n-1", **failed),
         pod("12:00:03", "b", "n-1", phase="Failed", status={"reason": "OutOfcpu", "message": "Pod was rejected: no"}),
         pod("12:00:09", "a", "n-1", **failed, type_="DELETED"),
     ]
-    fold, log = Fold([pod_ends.REDUCER]), LogState()
-    emitted = [each for record in records(*given) if record.node for each in fold.step(log, record)]
-    passed_on = [each for each in emitted if isinstance(each, RejectionRecord)]
-    assert [(each.node, each.target, each.uid, each.owner_name) for each in passed_on] == [
+    found = [each for each in records(*given) if isinstance(each, RejectionRecord)]
+    assert [(each.node, each.target, each.uid, each.owner_name) for each in found] == [
         ("", "n-1", "uid-a", ""),
         ("", "n-1", "uid-a", "web-98cbc7457"),
     ]
-    assert {each.rejected_at for each in passed_on} == {datetime(2026, 7, 1, 12, 0, 1, tzinfo=UTC)}
+    assert found[0].rejected_at == datetime(2026, 7, 1, 12, 0, 1, tzinfo=UTC)
+
+
+def test_a_rejection_that_a_list_repeats_is_as_old_as_its_pod_says() -> None:
+    status = {"reason": "TopologyAffinityError", "message": REJECTED, "startTime": "2026-07-01T08:00:05Z"}
+    (found,) = (
+        each
+        for each in records(pod("12:00:00", "a", "n-1", phase="Failed", status=status))
+        if not each.node and isinstance(each, RejectionRecord)
+    )
+    assert found.rejected_at == datetime(2026, 7, 1, 8, 0, 5, tzinfo=UTC)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.model.objects.event import Event, EventMetadata, EventSeries, EventSource, ObjectReference
+from ingest.model.objects.event import Event, EventMetadata, EventSeries, EventSource, ObjectReference, event_time
 from ingest.model.objects.node import Node, NodeMetadata, NodeStatus, NodeSystemInfo
 from ingest.model.records import EventRecord, NodeRecord, ObjectChange
 from streams.analytics import node_events
 from streams.fold.findings import NodeEvent
-from streams.rules.events.counting import BURST, Bucket, Counted, draw, event_count, event_time, occurrences
+from streams.rules.events.counting import BURST, Bucket, Counted, draw, event_count, occurrences
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 TTL_SECONDS = 3600

@@ -1,0 +1,58 @@
+"""Pods that a kubelet rejected for what the scheduler does not see: what the alerts about all nodes need.
+
+It comes from the pod or the Event itself and not from the log of its node: what other logs emit reaches the cluster's
+in no fixed order, and a count over many nodes would depend on it.
+"""
+
+from typing import Final
+
+from ingest.model.objects.event import Event, event_time
+from ingest.model.objects.pod import Pod
+from ingest.model.observation import Observation
+from ingest.model.records import Record, RejectionRecord
+from ingest.resources.resource import change_of
+
+UNSEEN_BY_SCHEDULER: Final = frozenset({"TopologyAffinityError", "SMTAlignmentError"})
+"""Nothing keeps the scheduler from placing the next pod on the same node (rules: admission-failures)."""
+
+
+def rejection_of_pod(observation: Observation, pod: Pod) -> list[Record]:
+    """The rejection that a bound pod's status shows."""
+    status, metadata = pod.status, pod.metadata
+    if status.reason not in UNSEEN_BY_SCHEDULER or status.phase != "Failed" or change_of(observation) == "DELETED":
+        return []
+    times = [c.last_transition_time for c in status.conditions or () if c.last_transition_time]
+    owner = next((o for o in metadata.owner_references or () if o.controller), None)
+    rejection = RejectionRecord(
+        ts=observation.ts,
+        cluster=observation.cluster,
+        target=pod.spec.node_name,
+        namespace=metadata.namespace,
+        uid=metadata.uid,
+        reason=status.reason,
+        message=status.message,
+        rejected_at=max(times, default=status.start_time) or observation.ts,
+        owner_kind=owner.kind if owner else "",
+        owner_name=owner.name if owner else "",
+    )
+    return [rejection]
+
+
+def rejection_of_event(observation: Observation, event: Event, node: str) -> list[Record]:
+    """The rejection that an Event of a kubelet is about; it does not have the pod's owner."""
+    about = event.involved_object or event.regarding
+    if event.reason not in UNSEEN_BY_SCHEDULER or not node or change_of(observation) == "DELETED":
+        return []
+    if about is None or about.kind != "Pod" or not about.uid:
+        return []
+    rejection = RejectionRecord(
+        ts=observation.ts,
+        cluster=observation.cluster,
+        target=node,
+        namespace=about.namespace,
+        uid=about.uid,
+        reason=event.reason,
+        message=event.message or event.note or "",
+        rejected_at=event_time(event) or observation.ts,
+    )
+    return [rejection]
