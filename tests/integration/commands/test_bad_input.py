@@ -172,8 +172,9 @@ def test_each_wrong_file_is_told_by_its_name_and_what_to_do(tmp_path: Path) -> N
         done = leadsman("inspect", *(tmp_path / name for name in names))
         assert (done.returncode, done.stdout) == (NO_SOURCE, "")
         told += done.stderr.removeprefix("leadsman: ").split(f"; {tmp_path}/")
-    for message, (name, (_, reason)) in zip(told, WRONG_FILES.items(), strict=True):
-        assert message.removeprefix(f"{tmp_path}/").startswith(f"{name}: {reason}")
+    by_name = sorted((message.removeprefix(f"{tmp_path}/") for message in told), key=lambda each: each.split(":")[0])
+    for message, (name, (_, reason)) in zip(by_name, sorted(WRONG_FILES.items()), strict=True):
+        assert message.startswith(f"{name}: {reason}")
 
 
 def test_a_folder_without_anything_known_is_told_what_would_be(tmp_path: Path) -> None:
