@@ -4,6 +4,7 @@ Starting Python, importing the engine and ending take more than most commands.
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,11 +29,13 @@ IN_THIS_PROCESS: Final = frozenset(
     {"backtest", "config", "digest", "fit", "inspect", "migrate", "query", "replay", "report"}
 )
 """Commands that read, answer and end: they start no loop, take no signal and set up no log."""
+PROGRESS: Final = re.compile(r"^read [0-9.]+ (?:of [0-9.]+ )?MiB.*\n", re.MULTILINE)
+"""What reading tells after ten seconds, on a loaded machine also of a small file."""
 TIMEOUT_SECONDS: Final = 300
 
 
 class Done(subprocess.CompletedProcess[str]):
-    """A command that ended: its exit status, and what it said."""
+    """A command that ended: its exit status, and what it said, without progress."""
 
 
 def leadsman(*arguments: object, db: Path | str | None = None, cwd: Path | None = None) -> Done:
@@ -56,7 +59,7 @@ def in_a_process(*arguments: object, db: Path | str | None = None, cwd: Path | N
         stdin=subprocess.DEVNULL,
     )
     assert "Traceback" not in done.stderr, done.stderr
-    return Done(done.args, done.returncode, done.stdout, done.stderr)
+    return Done(done.args, done.returncode, done.stdout, PROGRESS.sub("", done.stderr))
 
 
 def _called(words: list[str], db: Path | str | None, cwd: Path | None) -> Done:
@@ -66,7 +69,7 @@ def _called(words: list[str], db: Path | str | None, cwd: Path | None) -> Done:
         if cwd is not None:
             patched.chdir(cwd)
         done = CliRunner().invoke(app, words, env=_environment(db), catch_exceptions=False)
-    return Done([COMMAND, *words], done.exit_code, done.stdout, done.stderr)
+    return Done([COMMAND, *words], done.exit_code, done.stdout, PROGRESS.sub("", done.stderr))
 
 
 def _environment(db: Path | str | None) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Progress of a run in several processes: a line for each group of component tests that ended, with its seconds."""
+"""Progress of a run in several processes: a line for each group that ended, with its seconds, and for each failure."""
 
 import time
 from collections import Counter, defaultdict
@@ -32,6 +32,8 @@ class Progress:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         group = _group(report.nodeid)
         self._seconds[group] += report.duration
+        if report.failed:
+            self._say(f"FAILED {report.nodeid}")
         if report.when == "teardown":
             self._left[group] -= 1
             if not self._left[group]:

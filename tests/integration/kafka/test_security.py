@@ -196,7 +196,7 @@ async def test_a_ca_file_that_is_empty_for_a_moment_ends_every_part_which_says_w
         await asyncio.to_thread(secured.kafka.restart)  # no connection of before is left
         write(host / "sys/devices/system/cpu/online", "0\n")  # something to tell
         why = f"Kafka cannot be used: kafka.ca_file: {ca} cannot be used"
-        await asyncio.to_thread(eventually, "all said why", lambda: all(why in each.said(1) for each in parts))
+        await asyncio.to_thread(eventually, "all said why", lambda: all(why in each.said(1) for each in parts), 300)
         assert not any(is_ready(each.port) for each in parts)
         ca.write_text(secured.authority.ca_file.read_text())
         await asyncio.to_thread(eventually, "all are ready again", lambda: all(is_ready(each.port) for each in parts))
