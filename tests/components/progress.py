@@ -1,4 +1,4 @@
-"""Progress of a run in several processes: a line for each group that ended, with its seconds, and for each failure."""
+"""Progress of a run in several processes: a line for each failure and each group that ended, with its seconds."""
 
 import time
 from collections import Counter, defaultdict
