@@ -137,10 +137,12 @@ class _Child:
 
     def _bytes(self, db: Database, count: int, until: float) -> bytes:
         found, source = bytearray(), self._answers.fileno()
+        arriving = select.poll()  # select() knows no descriptor above 1,023
+        arriving.register(source, select.POLLIN)
         while len(found) < count:
             if monotonic() > until:
                 raise QueryFailed(f"{db}: the question took too long (TIMEOUT_EXCEEDED): ask for less", TIMEOUT)
-            if select.select([source], [], [], LOOK_SECONDS)[0]:
+            if arriving.poll(LOOK_SECONDS * 1000):
                 piece = os.read(source, count - len(found))
                 if not piece:
                     raise self._gone(db)
