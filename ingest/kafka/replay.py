@@ -19,7 +19,7 @@ from ingest.model.records import InventoryRecord, Record
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of, kind_of
 from ingest.normalize.dead_letters import PAYLOAD_BYTES, Buried, kept
 from ingest.normalize.identity import Digests, digest
-from ingest.normalize.normalize import normalize
+from ingest.normalize.normalize import normalized
 from ingest.normalize.received import Received
 
 LONGEST_SLEEP_SECONDS: Final = 3600.0
@@ -68,14 +68,18 @@ class Feed:
                 Buried.of(item.cluster, item.ts, item.position, error, kept(item.raw, strict=self._strict))
             )
         observation = item.observation
+        messages: list[_Message] = []
         try:
-            messages = _messages(normalize(observation, strict=self._strict))
+            records, complaint = normalized(observation, strict=self._strict)
+            messages = _messages(records)
         except BadRecord as error:
-            letter = Buried.of(
-                observation.cluster, observation.ts, item.position, error, kept(item.raw, strict=self._strict)
-            )
-            return await self._bury(letter)
-        return await self._send(messages, item.position)
+            complaint = error
+        sent = await self._send(messages, item.position)
+        if complaint is None:
+            return sent
+        raw = kept(item.raw, strict=self._strict)
+        letter = Buried.of(observation.cluster, observation.ts, item.position, complaint, raw)
+        return [*sent, *await self._bury(letter)]
 
     async def publish(self, received: Received) -> Acknowledgements:
         """The same of a live source. A message is placed by a digest of what it holds: sent again after a restart, it
@@ -83,14 +87,19 @@ class Feed:
         """
         self.published.read += 1
         source = f"live/{received.resource}"
+        messages: list[_Message] = []
         try:
-            messages = _messages(received.records(strict=self._strict))
+            records, complaint = received.normalized(strict=self._strict)
+            messages = _messages(records)
         except BadRecord as error:
-            observation = received.redacted(strict=self._strict)
-            position = Position(source, f"{digest(observation):016x}")
-            raw = kept(bytes(observation.object), strict=self._strict)
-            return await self._bury(Buried.of(observation.cluster, observation.ts, position, error, raw))
-        return await self._send(messages, Position(source, _place(messages)))
+            complaint = error
+        sent = await self._send(messages, Position(source, _place(messages)))
+        if complaint is None:
+            return sent
+        observation = received.redacted(strict=self._strict)
+        position = Position(source, f"{digest(observation):016x}")
+        raw = kept(bytes(observation.object), strict=self._strict)
+        return [*sent, *await self._bury(Buried.of(observation.cluster, observation.ts, position, complaint, raw))]
 
     async def _send(self, messages: Sequence[_Message], position: Position) -> Acknowledgements:
         """The inventory of a cluster's log follows when Kafka has all that was sent before: a worker passes it on to

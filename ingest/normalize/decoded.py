@@ -6,15 +6,12 @@ from typing import NamedTuple, cast
 import msgspec
 
 from common.errors import BadRecord
-from common.text import plain
 from ingest.model.columns import Packed, pack, unpack
-from ingest.model.observation import UNDECODABLE, Observation, Observed, Position, Unreadable
+from ingest.model.observation import Observed, Position, Unreadable
 from ingest.model.records import AnyRecord, Record, SampleRecord, SummaryRecord
 from ingest.model.samples import PodColumns
-from ingest.model.summary import Summary
 from ingest.normalize.identity import digest
-from ingest.normalize.normalize import normalize
-from ingest.resources.stats_summary import STATS_SUMMARY
+from ingest.normalize.normalize import normalized
 
 
 class Bad(NamedTuple):
@@ -57,16 +54,6 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return SummaryRecord(ts=record.ts, cluster=record.cluster, node=record.node, sample=record.sample, pods=whole)
 
 
-def _summary(observation: Observation) -> Summary | None:
-    """A summary by itself, for what it says of statistics that cannot be; None for all else, or for a bad one."""
-    if observation.resource != STATS_SUMMARY.name or observation.type != "SNAPSHOT":
-        return None
-    try:
-        return STATS_SUMMARY.decode(observation.object)
-    except UNDECODABLE:
-        return None
-
-
 def decode(item: Observed | Unreadable, *, since: datetime | None = None, until: datetime | None = None) -> Decoded:
     """What is in an item; `since` is inclusive, `until` exclusive, and neither is asked of an unreadable one."""
     if isinstance(item, Unreadable):
@@ -78,11 +65,9 @@ def decode(item: Observed | Unreadable, *, since: datetime | None = None, until:
         return Decoded(item.position, cluster, ts, outside=True)
     bad: Bad | None = None
     try:
-        decoded = item.decoded if item.decoded is not None else _summary(observation)
-        records = normalize(observation, decoded)
-        if isinstance(decoded, Summary) and decoded.impossible:
-            reason = f"statistics that cannot be were left out: {decoded.impossible}"
-            bad = Bad("wrong_value", f"{observation.resource}: {plain(reason)}", item.raw)
+        records, complaint = normalized(observation, item.decoded)
+        if complaint is not None:
+            bad = Bad(complaint.error_type, str(complaint), item.raw)
     except BadRecord as error:
         bad = Bad(error.error_type, str(error), item.raw)
         return Decoded(item.position, cluster, ts, digest(observation), bad=bad, is_fact=item.is_fact)

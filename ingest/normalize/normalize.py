@@ -8,9 +8,12 @@ import msgspec
 
 from common.errors import BadRecord
 from common.scrub import scrub
+from common.text import plain
 from ingest.model.observation import UNDECODABLE, Change, Observation
 from ingest.model.records import HeardRecord, InventoryRecord, Record, SourceErrorRecord
 from ingest.model.reports import AGENT
+from ingest.model.summary import Summary
+from ingest.resources.stats_summary import STATS_SUMMARY
 from ingest.resources.table import BY_NAME
 
 
@@ -50,6 +53,19 @@ def normalize(observation: Observation, decoded: Any = None, *, strict: bool = F
     if decoded is None:
         decoded = _understood(observation, lambda seen: resource.decode(seen.object))
     return resource.records(observation, resource.strict(decoded) if strict else decoded)
+
+
+def normalized(
+    observation: Observation, decoded: Any = None, *, strict: bool = False
+) -> tuple[list[Record], BadRecord | None]:
+    """The records as `normalize` has them, and the complaint about statistics that cannot be and were left out."""
+    if decoded is None and observation.resource == STATS_SUMMARY.name and observation.type == "SNAPSHOT":
+        decoded = _understood(observation, lambda seen: STATS_SUMMARY.decode(seen.object))
+    records = normalize(observation, decoded, strict=strict)
+    if not isinstance(decoded, Summary) or not decoded.impossible:
+        return records, None
+    reason = f"{observation.resource}: statistics that cannot be were left out: {decoded.impossible}"
+    return records, BadRecord("wrong_value", plain(reason))
 
 
 def _understood(observation: Observation, decode: Callable[[Observation], Any]) -> Any:

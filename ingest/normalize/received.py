@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from common.errors import BadRecord
 from ingest.model.observation import Change, Observation
 from ingest.model.records import Record
-from ingest.normalize.normalize import normalize
+from ingest.normalize.normalize import normalized
 from ingest.normalize.redact import redact
 
 
@@ -27,7 +28,11 @@ class Received:
 
     def records(self, *, strict: bool = False) -> list[Record]:
         """As `normalize`, without decoding again."""
-        return normalize(self._observation, self._decoded, strict=strict)
+        return self.normalized(strict=strict)[0]
+
+    def normalized(self, *, strict: bool = False) -> tuple[list[Record], BadRecord | None]:
+        """The same, with the complaint about statistics that were left out."""
+        return normalized(self._observation, self._decoded, strict=strict)
 
     def redacted(self, *, strict: bool = False) -> Observation:
         """As it was received, for a capture or a dead letter: many times the work of `records`."""
