@@ -88,7 +88,7 @@ def test_a_field_that_becomes_required_vanishes_or_changes_its_type_is_a_break()
 
 
 def test_an_integer_may_get_the_bounds_of_its_type_and_no_others_and_not_lose_them() -> None:
-    free = {"$defs": {"Record": {"properties": {"n": {"items": {"type": "integer"}, "type": "array"}}}}}
+    free: Json = {"$defs": {"Record": {"properties": {"n": {"items": {"type": "integer"}, "type": "array"}}}}}
     whole, narrow = copy.deepcopy(free), copy.deepcopy(free)
     for bounded, most in ((whole, (1 << 63) - 1), (narrow, 100)):
         bounded["$defs"]["Record"]["properties"]["n"]["items"] |= {"minimum": 0, "maximum": most}
