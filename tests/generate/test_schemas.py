@@ -28,6 +28,22 @@ ANY_LABELS = {
 }
 """Of labels first only some were kept: a map of texts is an object whose fields are, and other fields are ignored."""
 
+BOUNDS = ({-(1 << 31), (1 << 31) - 1}, {-(1 << 63), (1 << 63) - 1}, {0, (1 << 63) - 1})
+"""Of the types that Kubernetes and the tables have for an integer. Beyond them nothing was ever stored, so an integer
+that gets them loses no message; one that loses them, or gets narrower ones, would."""
+
+
+def unbounded(meaning: Any) -> Any:
+    """The same without the bounds that an integer may get."""
+    if isinstance(meaning, list):
+        return [unbounded(each) for each in meaning]
+    if not isinstance(meaning, dict):
+        return meaning
+    kept = {key: unbounded(value) for key, value in meaning.items()}
+    if kept.get("type") == "integer" and {kept.get("minimum"), kept.get("maximum")} in BOUNDS:
+        del kept["minimum"], kept["maximum"]
+    return kept
+
 
 def breaks(old: Json, new: Json) -> Iterator[str]:
     """Why messages of one could not be read by the other."""
@@ -43,7 +59,7 @@ def breaks(old: Json, new: Json) -> Iterator[str]:
         for field, meaning in was.get("properties", {}).items():
             if field == "labels" and now["properties"][field] == ANY_LABELS:
                 continue
-            if field in now["properties"] and now["properties"][field] != meaning:
+            if field in now["properties"] and meaning not in (found := now["properties"][field], unbounded(found)):
                 yield f"{name}.{field} means something else"
 
 
@@ -69,6 +85,15 @@ def test_a_field_that_becomes_required_vanishes_or_changes_its_type_is_a_break()
     changed = copy.deepcopy(old)
     changed["$defs"]["SourceErrorRecord"]["properties"]["error"] = {"type": "integer"}
     assert list(breaks(old, changed)) == ["SourceErrorRecord.error means something else"]
+
+
+def test_an_integer_may_get_the_bounds_of_its_type_and_no_others_and_not_lose_them() -> None:
+    free: Json = {"$defs": {"Record": {"properties": {"n": {"items": {"type": "integer"}, "type": "array"}}}}}
+    whole, narrow = copy.deepcopy(free), copy.deepcopy(free)
+    for bounded, most in ((whole, (1 << 63) - 1), (narrow, 100)):
+        bounded["$defs"]["Record"]["properties"]["n"]["items"] |= {"minimum": 0, "maximum": most}
+    assert not list(breaks(free, whole))
+    assert list(breaks(free, narrow)) == list(breaks(whole, free)) == ["Record.n means something else"]
 
 
 def test_a_record_with_fields_of_a_later_version_is_read() -> None:

@@ -57,6 +57,11 @@ def lines(shown: Sequence[Column], width: int | None) -> Iterator[str]:
         yield from _wrapped("in all rows: ", text, width or 0)
 
 
+def folded(text: str, width: int | None) -> Iterator[str]:
+    """A sentence in lines of that width; in one where it is None."""
+    yield from (text,) if width is None else _wrapped("", text, width)
+
+
 def _fitted(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
     """How wide each column is, the widest texts cut; None where a line does not hold them."""
     if not columns:

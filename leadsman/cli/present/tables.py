@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from common.text import plain_json
-from leadsman.cli.present.layout import columns, lines
+from leadsman.cli.present.layout import columns, folded, lines
 from sql.database.open import Result
 from sql.questions.answers import as_csv
 from sql.questions.cells import Column, as_columns
@@ -26,15 +26,21 @@ def show(result: Result, form: str, why_empty: str = "") -> None:
         case _:
             show_columns(as_columns(result), form)
             rows = len(result.rows)
-            click.echo("1 row" if rows == 1 else f"{rows} rows" if rows else f"0 rows. {why_empty}".rstrip(" ."))
+            ends = "1 row" if rows == 1 else f"{rows} rows" if rows else f"0 rows. {why_empty}".rstrip(" .")
+            for line in folded(ends, _width(form)):
+                click.echo(line)
 
 
 def show_columns(shown: Sequence[Column], form: str = "table") -> None:
     """Print a table, or as `wide` with all that is in it; nothing where it has no rows."""
     if not shown or not shown[0].cells:
         return
-    for number, line in enumerate(lines(shown, None if form == "wide" else columns())):
+    for number, line in enumerate(lines(shown, _width(form))):
         click.echo(bold(line) if not number else line)
+
+
+def _width(form: str) -> int | None:
+    return None if form == "wide" else columns()
 
 
 def bold(line: str) -> str:

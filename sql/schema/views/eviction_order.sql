@@ -42,7 +42,7 @@ WITH
                     s.imagefs_inodes_free IS NOT NULL AND s.imagefs_inodes IS NOT NULL,
                     s.containerfs_available_bytes IS NOT NULL AND s.containerfs_capacity_bytes IS NOT NULL,
                     s.containerfs_inodes_free IS NOT NULL AND s.containerfs_inodes IS NOT NULL,
-                    s.pids_max IS NOT NULL AND s.pids_current IS NOT NULL
+                    s.pids_max > 0 AND s.pids_current IS NOT NULL
                 ]) AS signals
         FROM node_samples AS s FINAL
         WHERE (s.cluster, s.node, s.ts) IN (SELECT cluster, node, max(ts) FROM node_samples GROUP BY cluster, node)

@@ -14,7 +14,7 @@ import pytest
 
 from components.command import COMMAND, ENVIRONMENT, leadsman, succeeds
 from leadsman.cli.main import app
-from paths import EXAMPLES, ROOT
+from paths import EXAMPLES
 
 CONTEXT: Final = click.Context(app, **app.context_settings)
 LIVE: Final = frozenset(
@@ -94,10 +94,23 @@ def test_nearly_every_command_that_needs_no_cluster_has_an_example_that_runs() -
     assert run == set(app.list_commands(CONTEXT)) - LIVE
 
 
+@pytest.fixture
+def readers_folder(tmp_path: Path) -> Path:
+    """All that the examples name, for it is looked at while a command line is parsed."""
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    for file in ("leadsman.yaml", "ours.yaml", "stricter.yaml"):
+        (tmp_path / file).touch()
+    for database in ("leadsman-db", "one", "two"):
+        (tmp_path / database).mkdir()
+    (tmp_path / "incident").mkdir()
+    (tmp_path / "incident" / "observations.jsonl").write_text("{}\n")
+    return tmp_path
+
+
 @pytest.mark.parametrize("example", ALL)
-def test_the_parser_takes_an_example(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_parser_takes_an_example(example: str, readers_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NODE_NAME", "node-1")  # as a DaemonSet has it
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(readers_folder)
     calls = [call for call in _calls(example) if call[:1] == ["leadsman"]]
     assert calls
     for _, name, *arguments in calls:

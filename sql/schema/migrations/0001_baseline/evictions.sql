@@ -21,10 +21,10 @@ CREATE TABLE IF NOT EXISTS evictions
     message String COMMENT 'Message of the witness',
     updated_at DateTime64(6, 'UTC') COMMENT 'When the last witness was seen; the version of this row' CODEC(Delta, ZSTD(1)),
     found_late UInt8 COMMENT '1 where the first witness was seen minutes after the eviction: nobody watched then',
+    time_known UInt8 DEFAULT 1 COMMENT '1 where a witness has the time; with 0, ts is one of the bounds',
     earliest Nullable(DateTime64(6, 'UTC')) COMMENT 'Not before then, where no witness has the time',
     latest Nullable(DateTime64(6, 'UTC')) COMMENT 'Not after then, where no witness has the time',
-    landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here',
-    time_known UInt8 DEFAULT 1 COMMENT '1 where a witness has the time; with 0, ts is when the evicted pod was seen'
+    landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree(updated_at)
 PARTITION BY toYYYYMM(ts)

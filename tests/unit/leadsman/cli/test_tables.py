@@ -92,3 +92,16 @@ def test_a_table_ends_with_the_number_of_its_rows_or_why_there_are_none(
 ) -> None:
     show(Result(("a",), ("String",), [("x",)] * rows), "table", "No Events were seen")
     assert capsys.readouterr().out.endswith(ends)
+
+
+def test_why_there_are_no_rows_is_folded_for_a_terminal_and_whole_for_others(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none, why = Result(("a",), ("String",), []), "Nothing of this kind in 10 nodes and 113 pods that were seen"
+    for width, form, most in (("40", "table", 40), ("40", "wide", 68), ("", "table", 68)):
+        monkeypatch.setenv("COLUMNS", width)
+        show(none, form, why)
+        found = capsys.readouterr().out.splitlines()
+        assert " ".join(found) == f"0 rows. {why}"
+        assert max(map(len, found)) <= most
+        assert (len(found) > 1) == (most == 40)

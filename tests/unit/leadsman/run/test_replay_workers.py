@@ -25,10 +25,10 @@ BEFORE_IT = 500
 
 
 @pytest.fixture
-def alone(database: Database, tmp_path: Path) -> Iterator[Database]:
+def alone(database: Database) -> Iterator[Database]:
     """A second database of the same folder, for what one process makes of it."""
     assert database.embedded
-    with connect(f"chdb://{tmp_path / 'database'}?database=alone") as second:
+    with connect(f"{database}?database=alone") as second:
         migrate(second)
         yield second
 
