@@ -12,6 +12,7 @@ from common.text import plain
 from ingest.files.compression import Compression, packer
 from ingest.files.envelope import ERROR_TYPES, decode_line, encode_line, unreadable
 from ingest.files.lines import LINE_LIMIT_BYTES, DamagedError, SourceError, SourceFile
+from ingest.files.names import named
 from ingest.files.sniff import head_of
 from ingest.files.unread import unread
 from ingest.model.observation import Observation, Observed, Position, Unreadable
@@ -65,7 +66,7 @@ class CaptureWriter:
             _mend(path, compression)
             self._file = open_private(path, "ab")
         except OSError as error:
-            raise SourceError(f"{plain(path)}: cannot be written: {plain(error.strerror)}") from None
+            raise SourceError(f"{plain(named(path))}: cannot be written: {plain(error.strerror)}") from None
 
     def __enter__(self) -> Self:
         return self
@@ -86,7 +87,7 @@ class CaptureWriter:
 
 
 def _entries(file: SourceFile, *, summaries: bool) -> Iterator[Observed | Unreadable]:
-    source = str(file.path)
+    source = named(file.path)
     try:
         for line in file.lines():
             yield _decode(line, Position(source, str(line.number)), summaries=summaries)
@@ -112,16 +113,16 @@ def _decode(line: Line, position: Position, *, summaries: bool = False) -> Obser
 
 def _no_capture(path: Path, held: list[Unreadable]) -> SourceError:
     if not held:
-        return SourceError(f"{plain(path)}: the file is empty")
+        return SourceError(f"{plain(named(path))}: the file is empty")
     first = held[0]
     if first.raw[257:262] == b"ustar":
-        return SourceError(f"{plain(path)}: this is a tar archive that holds nothing known")
+        return SourceError(f"{plain(named(path))}: this is a tar archive that holds nothing known")
     if first.raw.startswith(b"PK\x03\x04"):
-        return SourceError(f"{plain(path)}: this is a zip archive that holds nothing known")
+        return SourceError(f"{plain(named(path))}: this is a zip archive that holds nothing known")
     if path.is_file() and (known := unread(path, head_of(path))).is_evidence:
-        return SourceError(f"{plain(path)}: {plain(known.what)}")
+        return SourceError(f"{plain(named(path))}: {plain(known.what)}")
     return SourceError(
-        f"{plain(path)}: nothing in it is an observation, a capture is JSON Lines;"
+        f"{plain(named(path))}: nothing in it is an observation, a capture is JSON Lines;"
         f" line {first.position.place}: {first.reason}"
     )
 
@@ -133,7 +134,7 @@ def _mend(path: Path, compression: Compression) -> None:
     with SourceFile(path) as file:
         if file.compression != compression:
             raise SourceError(
-                f"{plain(path)}: exists already, with compression {file.compression}; choose another name"
+                f"{plain(named(path))}: exists already, with compression {file.compression}; choose another name"
             )
         if compression == "none":
             _end_last_line(path)

@@ -13,6 +13,7 @@ from ingest.files.documents import Bad, Found, Part, json_parts
 from ingest.files.envelope import unreadable
 from ingest.files.history import Fact, history
 from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile
+from ingest.files.names import named
 from ingest.files.recognize import Thing, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind
 from ingest.files.unread import of_kind, unread
@@ -95,7 +96,7 @@ class _Dump:
             data, damage = _whole(source)
         newest: datetime | None = None
         for part in _parts(kind, data, file):
-            position = Position(str(path), part.place)
+            position = Position(named(path), part.place)
             if isinstance(part, Bad):
                 self.unreadable.append(unreadable(part.error_type, part.reason, part.raw, position))
                 continue
@@ -108,7 +109,7 @@ class _Dump:
             self._facts.append((Fact(thing, thing.node, newest, position), file))
         self.newest = max(filter(None, (self.newest, newest)), default=None)
         if damage is not None:
-            self.unreadable.append(unreadable(damage.error_type, str(damage), b"", Position(str(path), "end")))
+            self.unreadable.append(unreadable(damage.error_type, str(damage), b"", Position(named(path), "end")))
         if not file.in_folder and len(self._facts) == before[0] and len(self._snapshot.refused) == refused:
             self._refuse_empty(path, before[1], before[2])
 
@@ -128,7 +129,7 @@ class _Dump:
             if instead := of_kind(found.kind, found.api_version):
                 said = found.fields.get("message", b"") if found.kind == "Status" else b""
                 text = f"{instead}: {bytes(said).decode(errors='replace')}" if said else instead
-                error = SourceError(f"{plain(path)}: {plain(text)}")
+                error = SourceError(f"{plain(named(path))}: {plain(text)}")
                 if str(error) not in map(str, self._snapshot.refused[-1:]):
                     self._snapshot.refused.append(error)
             else:
@@ -136,13 +137,13 @@ class _Dump:
         return thing
 
     def _node(self, thing: Thing, file: DumpFile) -> str:
-        named, given = node_in_path(file.path), self._snapshot.node
+        by_path, given = node_in_path(file.path), self._snapshot.node
         only = next(iter(self._nodes)) if len(self._nodes) == 1 else ""
-        node = thing.node or (named or given if file.in_folder else given or named) or only
+        node = thing.node or (by_path or given if file.in_folder else given or by_path) or only
         if not node:
             self._snapshot.refused.append(
                 SourceError(
-                    f"{plain(file.path)}: the node of this {thing.resource} is unknown; pass --node NAME,"
+                    f"{plain(named(file.path))}: the node of this {thing.resource} is unknown; pass --node NAME,"
                     f" or name the file NAME.{thing.resource.replace('/', '-')}.json"
                 )
             )
@@ -155,18 +156,18 @@ class _Dump:
             del self.unreadable[unreadable_before:]
             first = bad[0]
             raise SourceError(
-                f"{plain(path)}: holds no object that can be read; {first.position.place}: {first.reason}"
+                f"{plain(named(path))}: holds no object that can be read; {first.position.place}: {first.reason}"
             )
         if other := self._snapshot.skipped - skipped_before:
             kinds = ", ".join(f"{plain(kind, 80)} ({count})" for kind, count in other.most_common(5))
-            raise SourceError(f"{plain(path)}: holds nothing that Leadsman reads, only {kinds}")
+            raise SourceError(f"{plain(named(path))}: holds nothing that Leadsman reads, only {kinds}")
 
 
 def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:
     if kind in {FileKind.METRICS, FileKind.LOG}:
         about_cache = is_about_a_cache(data)
         if not about_cache and (kind is FileKind.LOG or not _has_kubelets_metrics(data)):
-            raise SourceError(f"{plain(file.path)}: {plain(unread(file.path, data).what)}")
+            raise SourceError(f"{plain(named(file.path))}: {plain(unread(file.path, data).what)}")
         data = about_the_cache(data) if kind is FileKind.LOG else data
         text = msgspec.Raw(msgspec.json.encode(data.decode(errors="replace")))
         fields = {"text": text}
@@ -196,7 +197,7 @@ def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:
             size += len(chunk)
             if size > DUMP_LIMIT_BYTES:
                 limit = f"{DUMP_LIMIT_BYTES >> 20} MiB"
-                raise SourceError(f"{plain(file.path)}: larger than {limit}; save the namespaces one by one")
+                raise SourceError(f"{plain(named(file.path))}: larger than {limit}; save the namespaces one by one")
     except DamagedError as error:
         damage = error
     data = b"".join(chunks)

@@ -8,6 +8,7 @@ from common.errors import SourceUnusable
 from common.lines import Line, Splitter
 from common.text import plain
 from ingest.files.compression import UNPACK_ERRORS, Unpacker, compression_of, unpacker
+from ingest.files.names import named
 
 Damage: TypeAlias = Literal["cut_off", "damaged", "bomb"]
 
@@ -71,9 +72,9 @@ class SourceFile:
             self._file = path.open("rb")
             self.compression = compression_of(self._file.peek(4))
         except FileNotFoundError:
-            raise SourceError(f"{plain(path)}: there is no such file or folder") from None
+            raise SourceError(f"{plain(named(path))}: there is no such file or folder") from None
         except (OSError, ValueError) as error:
-            raise SourceError(f"{plain(path)}: cannot be opened: {plain(error)}") from None
+            raise SourceError(f"{plain(named(path))}: cannot be opened: {plain(error)}") from None
 
     def __enter__(self) -> Self:
         return self
@@ -159,7 +160,7 @@ class SourceFile:
         try:
             data = self._file.read(size)
         except OSError as error:
-            raise SourceError(f"{plain(self.path)}: cannot be read: {plain(error.strerror)}") from None
+            raise SourceError(f"{plain(named(self.path))}: cannot be read: {plain(error.strerror)}") from None
         self.read_bytes += len(data)
         self.meter.read_bytes += len(data)
         return data

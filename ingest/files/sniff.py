@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from common.text import plain
 from ingest.files.lines import DamagedError, SourceError, SourceFile
+from ingest.files.names import named
 from ingest.files.unread import is_log_of_container, unread
 from ingest.resources.scheduler_cache import is_about_a_cache
 from ingest.resources.table import WATCHED
@@ -122,8 +123,8 @@ def folder_files(
             (captures if kind is FileKind.CAPTURE else dumps).append(path)
     if not captures and not dumps and not refused:
         raise SourceError(
-            f"{plain(folder)}: nothing in this folder is known: no capture (*.jsonl, plain, .gz or .zst), no dump"
-            " of kubectl (*.json), no support bundle, no must-gather, no answer of a kubelet"
+            f"{plain(named(folder))}: nothing in this folder is known: no capture (*.jsonl, plain, .gz or .zst), no"
+            " dump of kubectl (*.json), no support bundle, no must-gather, no answer of a kubelet"
         )
     return Folder(captures, dumps)
 
@@ -147,7 +148,7 @@ def _wanted(path: Path, inside: PurePath, refused: list[SourceError], skipped: C
     if kind is FileKind.YAML:
         skipped["YAML of other kinds"] += 1
     elif is_evidence:
-        refused.append(SourceError(f"{plain(path)}: {plain(what)}"))
+        refused.append(SourceError(f"{plain(named(path))}: {plain(what)}"))
     else:
         skipped[what] += 1
     return None
@@ -169,7 +170,7 @@ def _of_sos(path: Path, refused: list[SourceError]) -> FileKind | None:
     if of_sos is not None:
         if of_sos["form"] == "-o_json":
             return FileKind.JSON
-        refused.append(SourceError(f"{plain(path)}: a table without objects; sos needs -k kubernetes.all=on"))
+        refused.append(SourceError(f"{plain(named(path))}: a table without objects; sos needs -k kubernetes.all=on"))
         return None
     is_yaml = path.suffix == ".yaml" and kind_of(head := head_of(path)) is FileKind.YAML and _WANTED.search(head)
     return FileKind.YAML if is_yaml else None

@@ -21,6 +21,7 @@ from typing import IO, Final, TypeVar
 from common.private import FOLDER, open_private
 from common.text import plain
 from ingest.files.lines import WORK_LIMIT_BYTES, WORK_RATIO, SourceError
+from ingest.files.names import UNPACKED, folder_of, named
 from ingest.files.sniff import folder_files, is_needed, left_out
 from leadsman.cli.exits import note
 from leadsman.cli.given import PIPED
@@ -56,7 +57,7 @@ def on_disk(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
     """The paths; `-` is a file with all of standard input, and an archive a folder with those of its files that may
     be read; both are there while the block lasts. Raises OSError, and SourceError for a bomb.
     """
-    with TemporaryDirectory(prefix="leadsman-") as folder:
+    with TemporaryDirectory(prefix=UNPACKED) as folder:
         yield [_found(path, Path(folder) / str(number)) for number, path in enumerate(paths)]
 
 
@@ -71,7 +72,7 @@ def _found(path: Path, folder: Path) -> Path:
     unpack = _unpack_zip if zipfile.is_zipfile(path) else _unpack if _is_archive(path) else None
     if unpack is None:
         return path
-    into = folder / "archive" / _ENDS.sub("", path.name)
+    into = folder_of(folder, path.name, _ENDS.sub("", path.name))
     into.mkdir(FOLDER, parents=True, exist_ok=True)
     unpack(path, into)
     return into if _holds_something(into) else path
@@ -109,10 +110,12 @@ def _unpack(path: Path, into: Path) -> None:
                     continue
                 allowed -= member.size
                 if allowed < 0:
-                    raise SourceError(f"{plain(path)}: it unpacks to so much more than it is that it is a bomb")
+                    raise SourceError(
+                        f"{plain(named(path))}: it unpacks to so much more than it is that it is a bomb"
+                    )
                 _write(archive, member, into / name)
         except _DAMAGED as error:
-            note(f"leadsman: {path}: read in part, for the rest of the archive is damaged: {error}")
+            note(f"leadsman: {plain(named(path))}: read in part, for the rest of the archive is damaged: {error}")
 
 
 def _unpack_zip(path: Path, into: Path) -> None:
@@ -126,13 +129,13 @@ def _unpack_zip(path: Path, into: Path) -> None:
                 continue
             allowed -= member.file_size
             if allowed < 0:
-                raise SourceError(f"{plain(path)}: it unpacks to so much more than it is that it is a bomb")
+                raise SourceError(f"{plain(named(path))}: it unpacks to so much more than it is that it is a bomb")
             try:
                 with archive.open(member) as content:
                     modified = datetime(*member.date_time, tzinfo=UTC).timestamp()
                     _copy(content, into / name, modified)
             except (*_DAMAGED, ValueError, RuntimeError, NotImplementedError) as error:
-                note(f"leadsman: {path}: {name} cannot be unpacked: {error}")
+                note(f"leadsman: {plain(named(path))}: {plain(name)} cannot be unpacked: {plain(error)}")
 
 
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, file: Path) -> None:

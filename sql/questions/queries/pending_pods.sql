@@ -4,65 +4,69 @@
 -- events FailedScheduling
 -- param cluster String '': only this cluster; empty is all
 -- param namespace String '': only this namespace; empty is all
-SELECT
-    f.cluster AS cluster,
-    f.namespace AS namespace,
-    f.pod AS pod,
-    f.ts AS said_at,
-    f.nodes_total AS nodes_total,
-    f.nodes_known AS nodes_known,
-    mapSort(f.reasons) AS reasons,
-    f.prefilter AS prefilter,
-    f.post_filter AS post_filter,
-    f.preemption AS preemption,
-    f.pinned_node AS pinned_node,
-    f.text_source AS text_source,
-    '' AS said
+SELECT *
 FROM
 (
-    SELECT *
-    FROM scheduling_failures
-    WHERE ({namespace:String} = '' OR namespace = {namespace:String})
-    ORDER BY text_source = 'condition' DESC, ts DESC
-    LIMIT 1 BY cluster, namespace, pod, uid
-) AS f
-LEFT JOIN
-(
-    SELECT cluster, namespace, pod, uid, argMax(change, ts) AS change
-    FROM pod_bindings
-    GROUP BY cluster, namespace, pod, uid
-) AS b ON f.cluster = b.cluster AND f.namespace = b.namespace AND f.pod = b.pod AND f.uid = b.uid
-WHERE b.change IN ('pending', '')
-    AND ({cluster:String} = '' OR f.cluster = {cluster:String})
-UNION ALL
-SELECT
-    e.cluster AS cluster,
-    e.namespace AS namespace,
-    e.object_name AS pod,
-    e.last.1 AS said_at,
-    NULL AS nodes_total,
-    NULL AS nodes_known,
-    CAST(map(), 'Map(String, Int64)') AS reasons,
-    '' AS prefilter,
-    '' AS post_filter,
-    '' AS preemption,
-    '' AS pinned_node,
-    'event' AS text_source,
-    e.last.2 AS said
-FROM
-(
-    -- What has no "0/N nodes": errors of plugins, and the words of other schedulers and autoscalers
-    SELECT cluster, namespace, object_name, object_uid, max((ts, message)) AS last
-    FROM node_events
-    WHERE reason = 'FailedScheduling' AND object_kind = 'Pod'
-        AND (cluster, namespace, object_name, object_uid) NOT IN (SELECT cluster, namespace, pod, uid FROM scheduling_failures)
-        AND ({namespace:String} = '' OR namespace = {namespace:String})
-        AND ({cluster:String} = '' OR cluster = {cluster:String})
-    GROUP BY cluster, namespace, object_name, object_uid
-) AS e
-LEFT JOIN
-(
-    SELECT cluster, uid, argMax(change, ts) AS change FROM pod_bindings GROUP BY cluster, uid
-) AS b ON b.cluster = e.cluster AND b.uid = e.object_uid
-WHERE b.change IN ('pending', '')
+    SELECT
+        f.cluster AS cluster,
+        f.namespace AS namespace,
+        f.pod AS pod,
+        f.ts AS said_at,
+        f.nodes_total AS nodes_total,
+        f.nodes_known AS nodes_known,
+        mapSort(f.reasons) AS reasons,
+        f.prefilter AS prefilter,
+        f.post_filter AS post_filter,
+        f.preemption AS preemption,
+        f.pinned_node AS pinned_node,
+        f.text_source AS text_source,
+        '' AS said
+    FROM
+    (
+        SELECT *
+        FROM scheduling_failures
+        WHERE ({namespace:String} = '' OR namespace = {namespace:String})
+        ORDER BY text_source = 'condition' DESC, ts DESC
+        LIMIT 1 BY cluster, namespace, pod, uid
+    ) AS f
+    LEFT JOIN
+    (
+        SELECT cluster, namespace, pod, uid, argMax(change, ts) AS change
+        FROM pod_bindings
+        GROUP BY cluster, namespace, pod, uid
+    ) AS b ON f.cluster = b.cluster AND f.namespace = b.namespace AND f.pod = b.pod AND f.uid = b.uid
+    WHERE b.change IN ('pending', '')
+        AND ({cluster:String} = '' OR f.cluster = {cluster:String})
+    UNION ALL
+    SELECT
+        e.cluster AS cluster,
+        e.namespace AS namespace,
+        e.object_name AS pod,
+        e.last.1 AS said_at,
+        NULL AS nodes_total,
+        NULL AS nodes_known,
+        CAST(map(), 'Map(String, Int64)') AS reasons,
+        '' AS prefilter,
+        '' AS post_filter,
+        '' AS preemption,
+        '' AS pinned_node,
+        'event' AS text_source,
+        e.last.2 AS said
+    FROM
+    (
+        -- What has no "0/N nodes": errors of plugins, and the words of other schedulers and autoscalers
+        SELECT cluster, namespace, object_name, object_uid, max((ts, message)) AS last
+        FROM node_events
+        WHERE reason = 'FailedScheduling' AND object_kind = 'Pod'
+            AND (cluster, namespace, object_name, object_uid) NOT IN (SELECT cluster, namespace, pod, uid FROM scheduling_failures)
+            AND ({namespace:String} = '' OR namespace = {namespace:String})
+            AND ({cluster:String} = '' OR cluster = {cluster:String})
+        GROUP BY cluster, namespace, object_name, object_uid
+    ) AS e
+    LEFT JOIN
+    (
+        SELECT cluster, uid, argMax(change, ts) AS change FROM pod_bindings GROUP BY cluster, uid
+    ) AS b ON b.cluster = e.cluster AND b.uid = e.object_uid
+    WHERE b.change IN ('pending', '')
+)
 ORDER BY cluster, namespace, pod

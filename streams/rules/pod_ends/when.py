@@ -12,6 +12,8 @@ from ingest.model.objects.pod import Pod
 
 _READY = ("ContainersReady", "Ready")
 _STARTS = timedelta(seconds=1)
+_SECOND = timedelta(seconds=1)
+"""The API's times have no fractions."""
 
 
 class When(NamedTuple):
@@ -35,6 +37,8 @@ def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool) -> Whe
     started = pod.status.start_time or pod.metadata.creation_timestamp
     if started is None or started > read_at:
         return When(read_at, is_known=False, latest=read_at)
+    if pod.status.start_time and read_at < started + _SECOND:
+        return When(started)  # both bounds are in one second, and an Event has no more than that
     guess = started if starts_with_it and pod.status.start_time else read_at
     return When(guess, is_known=False, earliest=started, latest=read_at)
 

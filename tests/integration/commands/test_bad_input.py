@@ -177,6 +177,20 @@ def test_each_wrong_file_is_told_by_its_name_and_what_to_do(tmp_path: Path) -> N
         assert message.startswith(f"{name}: {reason}")
 
 
+@pytest.mark.parametrize("command", ["inspect", "replay"])
+def test_a_file_of_an_archive_is_told_by_archive_and_path_inside(tmp_path: Path, command: str) -> None:
+    """The temporary folder where it is unpacked is gone when the message is read."""
+    archive = tmp_path / "dump.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("node-1/capture.jsonl", "0" * 10_000)
+        file.writestr("good.jsonl", capture("zipped", b"{}"))
+    database = {"db": tmp_path / "db"} if command == "replay" else {}
+    done = leadsman(command, archive, **database)
+    assert "dump.zip: node-1/capture.jsonl: nothing in it is an observation, a capture is JSON Lines" in done.stderr
+    assert "dump.zip: good.jsonl:2" in " ".join((done.stdout + done.stderr).split())
+    assert "leadsman-" not in done.stdout + done.stderr
+
+
 def test_a_folder_without_anything_known_is_told_what_would_be(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     done = leadsman("inspect", tmp_path)

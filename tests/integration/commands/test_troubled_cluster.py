@@ -37,9 +37,13 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     with connect(f"chdb://{folder}") as database:
         page = overview_of(database, Request.of({}))
         report = write_report(database, Asked(), T0)
-        alerts = dicts(database, "SELECT alertname, node FROM alerts FINAL WHERE status = 'firing'")
+        alerts = dicts(
+            database,
+            "SELECT alertname, node, argMax(status, (ts, status = 'resolved')) AS last"
+            " FROM alerts FINAL GROUP BY alertname, node, fingerprint",
+        )
     assert page is not None
-    firing = {(row["alertname"], row["node"]) for row in alerts}
+    firing = {(row["alertname"], row["node"]) for row in alerts if row["last"] == "firing"}
     return Told(" ".join(story.split()), words(page), words(report), firing)
 
 

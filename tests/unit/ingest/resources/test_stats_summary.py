@@ -134,8 +134,20 @@ def test_zeros_of_a_kernel_without_psi_are_not_known(cpu_total: int, known: int 
     assert (pods.io_psi_some_total_nanoseconds, pods.io_psi_full_avg10_percent) == ([known], [known])
 
 
-@pytest.mark.parametrize("value", [-1, 2**63, 1.5, "5", True])
-def test_a_number_that_no_column_holds_is_refused(value: object) -> None:
+@pytest.mark.parametrize("value", [-1, 2**63, 2**64 - 1])
+def test_a_number_that_cannot_be_costs_its_field_alone_and_is_told(value: int) -> None:
+    """No statistic is below 0 or beyond 2^63; a kubelet wraps what it computes below 0 to 2^64 less that."""
+    memory = {"availableBytes": value, "workingSetBytes": 7}
+    pods = [pod_stats("p") | {"memory": {"rssBytes": value, "workingSetBytes": 5}}]
+    summary = STATS_SUMMARY.decode(json.dumps({"node": {"nodeName": "n", "memory": memory}, "pods": pods}).encode())
+    sample, columns = node_sample(summary.node), pod_columns(summary.pods or [])
+    assert (sample.memory_available_bytes, sample.memory_working_set_bytes) == (None, 7)
+    assert (columns.memory_rss_bytes, columns.memory_working_set_bytes) == ([None], [5])
+    assert f"node.memory.availableBytes is {value}" in summary.impossible
+
+
+@pytest.mark.parametrize("value", [1.5, "5", True])
+def test_what_is_no_whole_number_is_refused(value: object) -> None:
     with pytest.raises(msgspec.ValidationError):
         decoded({"memory": {"availableBytes": value}})
 

@@ -21,6 +21,7 @@ from ingest.resources.resource import ApiResource
 from streams.analytics.registry import REDUCERS
 from streams.fold.findings import NodeRow, PodBinding, SchedulerBlindSpot
 from streams.fold.fold import Fold, LogKey, LogState
+from streams.fold.shelves import all_on
 
 NAMES = ("a", "b", "c")
 CLUSTER = LogKey("lab", "")
@@ -99,7 +100,7 @@ class World:
         """Whether a node's log takes the node for alive, and the pods that two of its reducers know."""
         states: dict[str, Any] = self.logs[LogKey("lab", node)].states
         last = states["nodes"].last if "nodes" in states else None
-        bindings = set(states["pod_bindings"].pods) if "pod_bindings" in states else set()
+        bindings = {uid for uid, _ in all_on(states["pod_bindings"].pods)} if "pod_bindings" in states else set()
         fit = set(states["node_fit"].pods) if "node_fit" in states else set()
         return last is not None and not last.deleted, bindings, fit
 
@@ -166,7 +167,8 @@ def test_logs_know_what_exists_whoever_did_not_look(chance: random.Random) -> No
         bound = {uid for uid, node in world.pods.values() if node == name}
         assert world.known(name) == (name in world.nodes, bound, bound)
     cluster: Any = world.logs[CLUSTER].states
-    assert set(cluster["pending_pods"].pods) == {uid for uid, node in world.pods.values() if not node}
+    pending = {uid for uid, _ in all_on(cluster["pending_pods"].pods)}
+    assert pending == {uid for uid, node in world.pods.values() if not node}
     assert {name: node.uid for name, node in cluster["scheduling"].nodes.nodes.items()} == world.nodes
 
 
