@@ -73,7 +73,7 @@ WALKS: Final = {
                 "name=numa_admission_failures",
             ),
         ),
-        ("four", "it asked for 4 exclusive CPUs; free were 5, at most 3 of them on one NUMA node"),
+        ("four", "The pod requests 4 exclusive CPUs, and 5 CPUs were free, at most 3 of them on one NUMA node"),
     ),
     "scheduler blind spot": Walk(
         SCENARIOS / "scheduling_lost_node" / "capture.jsonl",
