@@ -164,11 +164,13 @@ async def probe(server: str, timeout_ms: int, options: Options) -> None:
 
 
 def _background(client: AIOKafkaProducer | AIOKafkaConsumer) -> "list[asyncio.Task[None]]":
+    tasks: tuple[Any, ...]
     if isinstance(client, AIOKafkaProducer):
         tasks = (client.client._sync_task, client._sender.sender_task)
     else:
-        fetcher = client._fetcher
-        tasks = (client._client._sync_task, fetcher and fetcher.error_future)
+        fetcher, coordinator = client._fetcher, client._coordinator
+        joining = getattr(coordinator, "_coordination_task", None)  # a consumer without a group has none
+        tasks = (client._client._sync_task, fetcher and fetcher.error_future, joining)
     return [task for task in tasks if task is not None]
 
 
