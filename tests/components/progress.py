@@ -51,4 +51,5 @@ def _group(nodeid: str) -> str:
     """The name behind the test's; what has none is of the group without components, by its folder."""
     if "@" in nodeid and nodeid.rfind("@") > nodeid.rfind("]"):
         return nodeid.rpartition("@")[2]
-    return "/".join(nodeid.split("/")[:3][:-1] if nodeid.count("/") < 3 else nodeid.split("/")[:3])
+    folders = nodeid.partition("::")[0].split("/")[:-1]
+    return "/".join(folders[:3])
