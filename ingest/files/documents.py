@@ -70,7 +70,7 @@ _BETWEEN: Final = re.compile(r"[\s,]*")
 
 
 class ListHead(NamedTuple):
-    """What a List has for all its items."""
+    """Keeps what a List has for all its items."""
 
     place: str
     """Of the List in its file; empty for the only one."""
@@ -112,7 +112,7 @@ def json_parts(data: bytes, kind: str = "") -> Iterator[Part]:
 
 
 def _blank(log: re.Match[bytes]) -> bytes:
-    """What a container printed, as so many empty lines."""
+    """Replaces what a container printed by as many empty lines."""
     return NEWLINE * log[0].count(NEWLINE)
 
 

@@ -49,7 +49,7 @@ _NODE_IN_NAME: Final = re.compile(
 
 
 def recognize(found: Found) -> Thing | None:
-    """What an object of a dump is; None where it is not a resource of a capture."""
+    """Tells what an object of a dump is; None where it is not a resource of a capture."""
     change = _WATCH_TYPES.get(text_of(found.fields, "type"))
     if change and "object" in found.fields:
         return _watched(found, change)

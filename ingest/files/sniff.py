@@ -63,7 +63,7 @@ _PACKED: Final = re.compile(r"\.(?:gz|zst)$")
 
 
 def file_kind(path: Path) -> FileKind:
-    """What a file is, by its first bytes; raises `SourceError` where it cannot be opened.
+    """Tells what a file is by its first bytes; raises `SourceError` where it cannot be opened.
 
     What is not clearly something else counts as a capture, whose reader reports what is wrong with it. So does a
     pipe, which can be read only once.
@@ -87,7 +87,7 @@ def head_of(path: Path) -> bytes:
 
 
 def kind_of(head: bytes) -> FileKind | None:
-    """What a file is by its first bytes; None for what is not read."""
+    """Tells what a file is by its first bytes; None for what is not read."""
     if _LINE.search(head) and not _WATCH_EVENT.match(head) and any(each in head for each in _ENVELOPE):
         return FileKind.CAPTURE
     if _JSON.match(head) or ((noted := _NOTED.match(head)) and _JSON_LATER.match(head, noted.end())):
@@ -155,7 +155,7 @@ def _wanted(path: Path, inside: PurePath, refused: list[SourceError], skipped: C
 
 
 def _holds_something(kind: FileKind, head: bytes, inside: PurePath) -> bool:
-    """Whether a file that can be read may hold what Leadsman looks for."""
+    """Tells whether a file that can be read may hold what Leadsman looks for."""
     if kind is FileKind.YAML:
         return _WANTED.search(head) is not None
     if kind in {FileKind.LOG, FileKind.METRICS}:
@@ -177,7 +177,7 @@ def _of_sos(path: Path, refused: list[SourceError]) -> FileKind | None:
 
 
 def is_needed(path: PurePath) -> bool:
-    """Whether a file of an archive may be read, by its name."""
+    """Tells whether a file of an archive may be read, by its name."""
     return not is_log_of_container(path)
 
 
