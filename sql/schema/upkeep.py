@@ -18,6 +18,7 @@ from sql.schema.renewal import renew
 
 DISK_SECONDS: Final = 60.0
 RENEWAL_SECONDS: Final = 86_400.0
+CLOSING_SECONDS: Final = 5.0
 LOW_PERCENT: Final = 10
 """Of a disk that is free: below it every percent less is logged."""
 DISK_FREE: Final = Figure(
@@ -28,7 +29,10 @@ log = structlog.get_logger(__name__)
 
 
 class Upkeep:
-    """A block beside which it is done, on a thread that does not keep a process alive whose database hangs."""
+    """A block beside which it is done, on a thread that does not keep a process alive whose database hangs.
+
+    The database is closed when the block has ended, where it answers within CLOSING_SECONDS.
+    """
 
     def __init__(self, connect: Callable[[], Database]) -> None:
         self._connect = connect
@@ -37,17 +41,19 @@ class Upkeep:
         self._trouble = ""
         self._renew_at = 0.0
         self._ended = Event()
+        self._thread = Thread(target=self._run, name="upkeep", daemon=True)
         self._registration: AbstractContextManager[None] = registered({DISK_FREE: lambda: self._free})
 
     def __enter__(self) -> Self:
         self._registration.__enter__()
-        Thread(target=self._run, name="upkeep", daemon=True).start()
+        self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ended.set()
+        self._thread.join(CLOSING_SECONDS)
         self._registration.__exit__(kind, error, trace)
 
     def once(self, database: Database) -> None:

@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Self, cast
 
 import pytest
@@ -59,6 +60,31 @@ def test_an_embedded_database_is_kept_beside_the_one_that_lands(tmp_path: Path) 
             assert database.query("SELECT 1").rows
         assert kept._trouble == ""
         assert database.query("SELECT 1").rows
+
+
+class Slow(Disks):
+    """A database that answers only when its keeper was told to end."""
+
+    def __init__(self) -> None:
+        super().__init__(0.5)
+        self.keeper = Upkeep(lambda: cast("Database", self))
+        self.is_asked, self.is_closed = Event(), False
+
+    def __exit__(self, *_: object) -> None:
+        self.is_closed = True
+
+    def query(self, *_: object) -> Result:
+        self.is_asked.set()
+        self.keeper._ended.wait()
+        return super().query()
+
+
+def test_the_database_is_closed_when_the_block_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "renew", lambda _: None)
+    slow = Slow()
+    with slow.keeper:
+        assert slow.is_asked.wait(10)
+    assert slow.is_closed
 
 
 def test_what_is_free_is_a_metric_while_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
