@@ -19,6 +19,7 @@ from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 from common.stopping import grace
 from common.tasks import Tasks
 from common.telemetry import STAGE_SECONDS, Figure, Values, registered
+from common.tls import check_files
 from ingest.kafka import aiokafka_fixes
 from ingest.model.topics import MAX_MESSAGE_BYTES
 from streams.kafka import metrics
@@ -96,7 +97,10 @@ class Landing:
         self._retention = RetentionWatch(group, options, self._consumer.assignment, self._gaps)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Land until `stop`; a portion that is being stored then is finished, if it ends within GRACE_SECONDS."""
+        """Land until `stop`; a portion that is being stored then is finished, if it ends within GRACE_SECONDS.
+
+        Raises what the store raised, KafkaError, or FilesUnusable.
+        """
         await self._admin.start()
         try:
             self._consumer.subscribe(list(self._topics), listener=_Listener(self))
@@ -110,6 +114,9 @@ class Landing:
             if not stop.is_set():
                 raise
             log.warning("the running insert did not finish in time; the next start repeats it")
+        except KafkaError:
+            check_files(self._options.values())  # aiokafka does not always hand on why a connection failed
+            raise
         finally:
             await aiokafka_fixes.stop(self._consumer)
             await self._admin.close()

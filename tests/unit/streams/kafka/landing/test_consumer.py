@@ -1,10 +1,15 @@
 """How a lander ends."""
 
 import asyncio
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka.errors import KafkaError
 
+from common.errors import FilesUnusable
+from common.tls import RotatingPassword
 from ingest.kafka import aiokafka_fixes
 from streams.kafka.landing import consumer
 from streams.kafka.landing.consumer import Landing
@@ -27,19 +32,43 @@ class Client:
 async def _nothing(*_: object) -> None: ...
 
 
-@pytest.mark.asyncio
-async def test_what_kafka_does_not_answer_in_time_is_no_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ended with status 0, and with a sentence about an insert."""
+@pytest.fixture
+def ending(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Makes a lander that ends with an error."""
     monkeypatch.setattr(consumer, "AIOKafkaConsumer", Client)
     monkeypatch.setattr(consumer, "AIOKafkaAdminClient", Client)
-    landing: Any = Landing(["t"], "127.0.0.1:1", lambda _: None, group="g")
     monkeypatch.setattr(aiokafka_fixes, "failure", _nothing)
     monkeypatch.setattr(aiokafka_fixes, "stop", _nothing)
-    monkeypatch.setattr(landing._retention, "run", _nothing)
 
-    async def late(_: asyncio.Event) -> None:
-        raise TimeoutError
+    def make(error: Exception, **client_options: object) -> Any:
+        landing: Any = Landing(["t"], "127.0.0.1:1", lambda _: None, group="g", client_options=client_options)
+        monkeypatch.setattr(landing._retention, "run", _nothing)
 
-    monkeypatch.setattr(landing, "_land_until", late)
+        async def fails(_: asyncio.Event) -> None:
+            raise error
+
+        monkeypatch.setattr(landing, "_land_until", fails)
+        return landing
+
+    return make
+
+
+@pytest.mark.asyncio
+async def test_what_kafka_does_not_answer_in_time_is_no_stop(ending: Callable[..., Any]) -> None:
+    """It ended with status 0, and with a sentence about an insert."""
     with pytest.raises(TimeoutError):
+        await ending(TimeoutError()).run(asyncio.Event())
+
+
+@pytest.mark.asyncio
+async def test_a_file_that_cannot_be_used_is_why_kafka_failed(ending: Callable[..., Any], tmp_path: Path) -> None:
+    """A copy of what ended a task of aiokafka, which has no cause, sometimes came before what ended it."""
+    file = tmp_path / "password"
+    file.touch(0o600)
+    file.write_text("canary")
+    landing = ending(KafkaError("Unexpected error"), sasl_plain_password=RotatingPassword.of(file))
+    with pytest.raises(KafkaError):
+        await landing.run(asyncio.Event())
+    file.write_text("")
+    with pytest.raises(FilesUnusable, match=r"password_file: .* is empty"):
         await landing.run(asyncio.Event())
