@@ -11,6 +11,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
 from common.errors import FilesUnusable, KafkaUnusable
+from ingest.kafka import aiokafka_fixes
 from ingest.kafka.metrics import DIFFERENT_TOPICS
 from ingest.kafka.reaching import explain, why_unreachable
 from ingest.kafka.topic_settings import Difference, differences
@@ -60,7 +61,7 @@ async def ensure_topics(
         why = await why_unreachable(bootstrap_servers, options or {}) or explain(error)
         raise TopicsUnusable(f"Kafka at {bootstrap_servers} cannot be used: {why}") from None
     finally:
-        await admin.close()
+        await aiokafka_fixes.stop(admin)
     for each in found.differences:
         log.warning("a topic is not as it ought to be", topic=each.topic, what=each.what, mend=each.mend)
     if topics:
@@ -115,8 +116,8 @@ async def dated_after(
     except (KafkaError, OSError, FilesUnusable) as error:
         raise TopicsUnusable(f"Kafka at {bootstrap_servers} does not return its times: {explain(error)}") from None
     finally:
-        await consumer.stop()
-        await admin.close()
+        await aiokafka_fixes.stop(consumer)
+        await aiokafka_fixes.stop(admin)
     dated = sorted((each.timestamp, tp.topic) for tp, each in found.items() if each is not None)
     return {topic: datetime.fromtimestamp(milliseconds / 1000, UTC) for milliseconds, topic in dated}
 
@@ -139,6 +140,6 @@ async def lag(
     except KafkaError as error:
         raise TopicsUnusable(f"Kafka at {bootstrap_servers} does not return its offsets: {error!r}") from None
     finally:
-        await consumer.stop()
-        await admin.close()
+        await aiokafka_fixes.stop(consumer)
+        await aiokafka_fixes.stop(admin)
     return sum(ends[tp] - max(begins[tp], committed[tp].offset if tp in committed else 0, 0) for tp in partitions)

@@ -6,26 +6,28 @@ when it was written.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias
 
 import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient, ConnectionGroup
-from aiokafka.conn import AIOKafkaConnection
+from aiokafka.conn import AIOKafkaConnection, CloseReason
 from aiokafka.errors import KafkaError, NodeNotReadyError, NoError, RebalanceInProgressError
 from aiokafka.partitioner import murmur2
 from aiokafka.protocol.group import HeartbeatRequest, SyncGroupRequest
 from aiokafka.protocol.produce import ProduceRequest
 
 from common.clock import SYSTEM, Instant
+from common.tasks import apart
 
 KEYS: Final = 100_000
 """Whose hash is kept."""
 STOP_SECONDS: Final = 10.0
 """Of a consumer; it takes a tenth of a second where Kafka answers."""
 CLOSING_SECONDS: Final = 0.5
-"""Of a connection; one that was never made does not end."""
+"""Of connections. One that was never made does not end, nor one by TLS while its broker holds back an answer."""
 log = structlog.get_logger(__name__)
 
 Options: TypeAlias = Mapping[str, Any]
@@ -77,23 +79,27 @@ async def discard(producer: AIOKafkaProducer, within_seconds: float) -> None:
         producer._closed = True  # or it complains when it is forgotten
 
 
-async def stop(consumer: AIOKafkaConsumer) -> None:
-    """Stop a consumer, also a broken one, within STOP_SECONDS.
+async def stop(client: AIOKafkaConsumer | AIOKafkaAdminClient) -> None:
+    """Stop a client, also a broken one, within STOP_SECONDS.
 
     aiokafka's `stop` raises again what ended a background task, in place of a cancellation that is on its way, and
-    leaves the connections open; or it waits for ever for what a background task would have done.
+    leaves the connections open; or it waits for ever: for what a background task would have done, or for a broker to
+    end a connection by TLS that it does not read from.
 
     https://github.com/aio-libs/aiokafka/issues/983
     """
+    inner: Any = client._client
+    inner.close = partial(_close, inner)
+    stopping = apart(client.close() if isinstance(client, AIOKafkaAdminClient) else client.stop())
     try:
-        async with asyncio.timeout(STOP_SECONDS):
-            await consumer.stop()
-    except (Exception, asyncio.CancelledError) as error:
-        log.warning("the broken consumer did not stop cleanly", error=repr(error))
-        await _close(consumer._client)
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-            raise  # it is ours, not that of a background task
+        await asyncio.wait({stopping}, timeout=STOP_SECONDS)
+    finally:
+        if (failed := _failure(stopping)) or not stopping.done():
+            log.warning("the broken client did not stop cleanly", error=repr(failed or TimeoutError()))
+            for task in (stopping, *_background(client)):
+                task.cancel()
+                task.add_done_callback(_failure)
+            await _close(inner)
 
 
 def observe(consumer: AIOKafkaConsumer, confirmed: Callable[[Instant], None], expelled: Callable[[], None]) -> None:
@@ -163,10 +169,12 @@ async def probe(server: str, timeout_ms: int, options: Options) -> None:
         await asyncio.wait([connection.close()], timeout=CLOSING_SECONDS)
 
 
-def _background(client: AIOKafkaProducer | AIOKafkaConsumer) -> "list[asyncio.Task[None]]":
+def _background(client: AIOKafkaProducer | AIOKafkaConsumer | AIOKafkaAdminClient) -> "list[asyncio.Future[None]]":
     tasks: tuple[Any, ...]
     if isinstance(client, AIOKafkaProducer):
         tasks = (client.client._sync_task, client._sender.sender_task)
+    elif isinstance(client, AIOKafkaAdminClient):
+        tasks = (client._client._sync_task,)
     else:
         fetcher, coordinator = client._fetcher, client._coordinator
         joining = getattr(coordinator, "_coordination_task", None)  # a consumer without a group has none
@@ -174,9 +182,22 @@ def _background(client: AIOKafkaProducer | AIOKafkaConsumer) -> "list[asyncio.Ta
     return [task for task in tasks if task is not None]
 
 
+def _failure(task: asyncio.Future[None]) -> BaseException | None:
+    """Why a task did not end well; asyncio logs no failure that was looked at."""
+    if not task.done():
+        return None
+    return asyncio.CancelledError() if task.cancelled() else task.exception()
+
+
 async def _close(client: AIOKafkaClient) -> None:
-    """`close` raises again what ended its task, before it closes the connections."""
+    """End its connections within CLOSING_SECONDS: those that a broker does not end by then are cut."""
     task, client._sync_task = client._sync_task, None
     if task is not None:
         task.cancel()
-    await client.close()
+        task.add_done_callback(_failure)
+    connections: list[Any] = list(client._conns.values())
+    if closing := [each.close(reason=CloseReason.SHUTDOWN) for each in connections]:
+        await asyncio.wait(closing, timeout=CLOSING_SECONDS)
+    for each in connections:
+        if not each._closed_fut.done():
+            each._protocol._transport.abort()

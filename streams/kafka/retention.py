@@ -13,6 +13,7 @@ from aiokafka.errors import KafkaError
 
 from common.clock import SYSTEM, Clock
 from common.telemetry import Values
+from ingest.kafka import aiokafka_fixes
 from ingest.kafka.aiokafka_fixes import Options
 from ingest.kafka.topic_settings import settings_of
 from streams.kafka.gaps import Gaps
@@ -183,9 +184,9 @@ class RetentionWatch:
     async def _unread(self, own: Sequence[TopicPartition]) -> list[Unread]:
         admin, consumer = AIOKafkaAdminClient(**self._options), AIOKafkaConsumer(**self._options)
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(admin.close)
+            stack.push_async_callback(aiokafka_fixes.stop, admin)
             await admin.start()
-            stack.push_async_callback(consumer.stop)
+            stack.push_async_callback(aiokafka_fixes.stop, consumer)
             await consumer.start()
             committed = await admin.list_consumer_group_offsets(self._group, partitions=list(own))
             ends, earliest = await asyncio.gather(consumer.end_offsets(own), consumer.beginning_offsets(own))

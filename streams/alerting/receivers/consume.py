@@ -113,7 +113,7 @@ class AlertConsumer:
             await admin.start()
             return dict(await admin.list_consumer_group_offsets(self._group, partitions=partitions))
         finally:
-            await admin.close()
+            await aiokafka_fixes.stop(admin)
 
 
 class _Following:

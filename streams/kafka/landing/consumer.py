@@ -119,7 +119,7 @@ class Landing:
             raise
         finally:
             await aiokafka_fixes.stop(self._consumer)
-            await self._admin.close()
+            await aiokafka_fixes.stop(self._admin)
 
     async def revoked(self) -> None:
         """Finish what is being stored, if it ends in time, and forget the rest."""

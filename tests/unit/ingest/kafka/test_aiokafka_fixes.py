@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ from aiokafka.client import ConnectionGroup
 from aiokafka.errors import NodeNotReadyError
 from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
 from aiokafka.protocol.produce import ProduceRequest
+from structlog.testing import capture_logs
 
 from common.clock import SYSTEM, Instant
 from ingest.kafka import aiokafka_fixes
@@ -17,56 +19,93 @@ from ingest.kafka import aiokafka_fixes
 pytestmark = pytest.mark.asyncio
 
 
+class Held:
+    """A connection that a broker does not end."""
+
+    def __init__(self) -> None:
+        self._closed_fut: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._protocol = SimpleNamespace(_transport=SimpleNamespace(abort=lambda: self._closed_fut.set_result(None)))
+
+    def close(self, **_: object) -> asyncio.Future[None]:
+        return self._closed_fut
+
+    @property
+    def is_cut(self) -> bool:
+        return self._closed_fut.done()
+
+
 class Client:
     def __init__(self) -> None:
         self._sync_task: asyncio.Task[None] | None = None
-        self.closed = False
+        self.connection = Held()
+        self._conns = {"only": self.connection}
 
     async def close(self) -> None:
-        self.closed = True
+        await asyncio.gather(*(each.close() for each in self._conns.values()))
 
 
-class Broken:
+class Consumer:
     """A consumer whose `stop` raises what ended its background task, or waits."""
 
-    def __init__(self, error: BaseException | None) -> None:
+    _fetcher = _coordinator = None
+
+    def __init__(self, error: BaseException | None = None, *, hangs: bool = False) -> None:
         self._client = Client()
         self._error = error
+        self._hangs = hangs
         self.stopping = asyncio.Event()
 
     async def stop(self) -> None:
         self.stopping.set()
         if self._error is not None:
             raise self._error
-        await asyncio.Event().wait()
+        if self._hangs:
+            with suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+        await self._client.close()
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aiokafka_fixes, "CLOSING_SECONDS", 0.01)
 
 
 @pytest.mark.parametrize("error", [ValueError("an empty CA file"), asyncio.CancelledError()])
 async def test_what_ended_a_background_task_does_not_replace_the_reason_to_stop(error: BaseException) -> None:
-    consumer: Any = Broken(error)
+    consumer: Any = Consumer(error)
     with pytest.raises(RuntimeError, match="the reason"):  # noqa: PT012  # as a `finally` of ours does
         try:
             raise RuntimeError("the reason")
         finally:
             await aiokafka_fixes.stop(consumer)
-    assert consumer._client.closed
+    assert consumer._client.connection.is_cut
 
 
 async def test_a_cancellation_of_ours_goes_on() -> None:
-    consumer: Any = Broken(None)
+    consumer: Any = Consumer(hangs=True)
     stopping = asyncio.create_task(aiokafka_fixes.stop(consumer))
     await consumer.stopping.wait()
     stopping.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stopping
-    assert consumer._client.closed
+    assert consumer._client.connection.is_cut
 
 
 async def test_a_consumer_that_never_stops_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if it hides that it is cancelled."""
     monkeypatch.setattr(aiokafka_fixes, "STOP_SECONDS", 0.01)
-    consumer: Any = Broken(None)
+    consumer: Any = Consumer(hangs=True)
     await aiokafka_fixes.stop(consumer)
-    assert consumer._client.closed
+    assert consumer._client.connection.is_cut
+
+
+async def test_a_connection_that_a_broker_does_not_end_is_cut() -> None:
+    """By TLS, while a broker held back an answer to a fetch: a lander never ended."""
+    consumer: Any = Consumer()
+    with capture_logs() as logs:
+        await aiokafka_fixes.stop(consumer)
+    assert consumer._client.connection.is_cut
+    assert logs == []
 
 
 class Coordinator:
