@@ -1,5 +1,5 @@
 // Opens pages in a real browser and tells what was seen. Reads {chromium, modules, steps} from standard input, writes
-// a list, one entry a step. A step: {url, width, height, scheme, zone, scripts, actions, picture, axe, offset}.
+// a list, one entry a step. A step: {url, width, height, scheme, zone, scripts, actions, picture, axe: [SCHEME], offset}.
 // An action: ["press", KEY] | ["go", KEY, ADDRESS THAT IT LEADS TO] | ["type", TEXT] | ["click", SELECTOR] |
 // ["drag", SELECTOR, FROM, TO: parts of its width, PIXELS FROM ITS TOP; it leads elsewhere] |
 // ["follow", SELECTOR, ADDRESS THAT IT LEADS TO] | ["wait", MS] | ["until", JS] | ["pdf", FILE] |
@@ -72,12 +72,14 @@ const see = async (step) => {
   seen.url = page.url();
   seen.width = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   seen.text = await page.evaluate(() => document.body.innerText);
-  if (step.axe) {
-    await page.evaluate(axe);
+  if (step.axe) await page.evaluate(axe);
+  for (const colorScheme of step.axe ?? []) {
+    await page.emulateMedia({ colorScheme });
     const found = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
-    seen.violations = found.violations.map((each) => ({
-      id: each.id, impact: each.impact, nodes: each.nodes.slice(0, 5).map((node) => `${node.html.slice(0, 200)} ${node.failureSummary}`),
-    }));
+    seen.violations.push(...found.violations.map((each) => ({
+      scheme: colorScheme, id: each.id, impact: each.impact,
+      nodes: each.nodes.slice(0, 5).map((node) => `${node.html.slice(0, 200)} ${node.failureSummary}`),
+    })));
   }
   if (step.picture) {
     if (step.offset) { await page.evaluate((top) => scrollTo(0, top), step.offset); await page.waitForTimeout(300); }

@@ -74,7 +74,7 @@ def seen(report: str, site: str, tmp_path_factory: pytest.TempPathFactory) -> di
             for width in (1440, 390):
                 names.append(f"{page} {scheme} {width}")
                 actions = [["wait", 300], ["read", "drawn", DRAWN], ["read", "dark", DARK]]
-                steps.append({"url": url, "scheme": scheme, "width": width, "axe": True, "actions": actions})
+                steps.append({"url": url, "scheme": scheme, "width": width, "axe": [scheme], "actions": actions})
     return dict(zip(names, browse(steps, tmp_path_factory.mktemp("seen")), strict=True))
 
 
@@ -281,7 +281,7 @@ def test_of_a_range_without_the_node_a_link_leads_to_one_that_has_it(site: str, 
     home = ["read", "home", "document.querySelector('main p:last-child a').search"]
     there = ["follow", "main a[href^='/node?']", "**/node?**since=2026-11-21**"]
     missing, found = browse(
-        [{"url": before, "axe": True, "actions": [home]}, {"url": before, "actions": [there]}], tmp_path
+        [{"url": before, "axe": ["light"], "actions": [home]}, {"url": before, "actions": [there]}], tmp_path
     )
     assert "No such node in this range" in missing["text"]
     assert f"Cluster lab has no node '{NODE}'" in missing["text"]
