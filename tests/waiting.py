@@ -1,19 +1,29 @@
 """Waiting for what another process, thread or task brings about: a test names the condition, and guesses no time."""
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 POLL_SECONDS: Final = 0.05
+PATIENCE_SECONDS: Final = 300.0
+"""Only what fails waits for so long."""
 
 
 class NotReady(RuntimeError):
     """A condition did not hold in time, or a component exited before it did; the message has the end of its log."""
 
 
+def unhurried(seconds: float) -> float:
+    """What is promised of a machine with nothing else to do, on this one: as many times longer as processes wanted a
+    core in the last minute.
+    """
+    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def holds_in_time(
-    holds: Callable[[], object], timeout_seconds: float = 120.0, every_seconds: float = POLL_SECONDS
+    holds: Callable[[], object], timeout_seconds: float = PATIENCE_SECONDS, every_seconds: float = POLL_SECONDS
 ) -> bool:
     """Whether `holds()` became true within the time; returns as soon as it did."""
     deadline = time.monotonic() + timeout_seconds
@@ -25,7 +35,10 @@ def holds_in_time(
 
 
 def eventually(
-    what: str, holds: Callable[[], object], timeout_seconds: float = 120.0, every_seconds: float = POLL_SECONDS
+    what: str,
+    holds: Callable[[], object],
+    timeout_seconds: float = PATIENCE_SECONDS,
+    every_seconds: float = POLL_SECONDS,
 ) -> None:
     """Return when `holds()` is true; NotReady naming `what` when the time is over."""
     if not holds_in_time(holds, timeout_seconds, every_seconds):
@@ -34,7 +47,7 @@ def eventually(
 
 async def until(holds: Callable[[], object | Awaitable[object]], timeout_seconds: float = 20.0) -> None:
     """The same for tasks of the running loop, with a condition that may be awaited; TimeoutError."""
-    async with asyncio.timeout(timeout_seconds):
+    async with asyncio.timeout(unhurried(timeout_seconds)):
         while not await _answer(holds()):  # noqa: ASYNC110  # an event of this loop cannot tell of another process
             await asyncio.sleep(POLL_SECONDS / 5)
 

@@ -97,6 +97,11 @@ class Live:
         streams |= {f"scheduler/{each.host}": each.failure.text for each in self._schedulers}
         return {name: text for name, text in {**streams, "versions": self._save_failure}.items() if text}
 
+    def is_listed(self) -> bool:
+        """Whether each stream that can be read was read once."""
+        waiting = (watch for watch in self._watches.values() if not watch.absent and not watch.failure.text)
+        return bool(self._watches) and all(watch.heard_at for watch in waiting)
+
     def ages_seconds(self) -> dict[str, float]:
         """Seconds since each stream was heard: the resources that exist, and `kubelet/<node>`."""
         ages = self._freshness.ages_seconds(self._clock.now())

@@ -53,7 +53,7 @@ ORDER BY cluster, ts, node, kind, what
     type=options.duration,
     default="60s",
     metavar="TIME",
-    help="How long a live cluster is watched.",
+    help="How long a live cluster is watched, once all that is there was listed.",
 )
 @options.namespace
 @options.output

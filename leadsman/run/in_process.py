@@ -52,6 +52,8 @@ CHECKPOINT_SECONDS: Final = 60.0
 """What was observed since is folded again after a crash. More than `ingest.files.order.WINDOW`."""
 FIRST_LOOK_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 1.0
+LISTED_SECONDS: Final = 0.1
+"""Between two looks at whether all was listed."""
 JOURNAL: Final = "journal"
 VERSIONS: Final = "versions.json"
 Report: TypeAlias = Callable[[str], None]
@@ -260,13 +262,21 @@ async def run_in_process(
                 if isinstance(page, timedelta):
                     length = in_words(page.total_seconds())
                     report(f"watching cluster {plain(watch.cluster)} for {length}; Ctrl-C ends it earlier")
-                    asyncio.get_running_loop().call_later(page.total_seconds(), stop.set)
+                    begin(_end(live, page, stop))
                     await process.run(stop)
                     return
                 async with listening(reader, page.host, page.port, page.token, settings.page) as at:
                     report(f"cluster {plain(watch.cluster)} is at {at} ; Ctrl-C ends it")
                     await process.run(stop)
     report("all that was observed is stored")
+
+
+async def _end(live: Live, after: timedelta, stop: asyncio.Event) -> None:
+    """Set `stop` when that time is over since all that is there was listed: a busy API server takes its time."""
+    while not live.is_listed():  # noqa: ASYNC110  # five sources would have to tell of it
+        await asyncio.sleep(LISTED_SECONDS)
+    await asyncio.sleep(after.total_seconds())
+    stop.set()
 
 
 async def _named(watch: LiveSettings) -> LiveSettings:

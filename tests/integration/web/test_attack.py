@@ -15,6 +15,7 @@ from components.command import start, succeeds
 from leadsman.web.site.door import ASKED_WITHIN_SECONDS, MOST_CONNECTIONS
 from leadsman.web.site.live import MOST_READERS
 from paths import NODE_PRESSURE
+from waiting import unhurried
 
 pytestmark = pytest.mark.asyncio
 
@@ -113,7 +114,7 @@ async def test_two_hundred_abandoned_requests_cost_nothing_afterwards(site: Site
         refused, abandoned = [await metric(own, site, f"page_{name}_total") for name in ("refused", "abandoned")]
     figures(f"200 abandoned: /healthz {during:.3f} s during, {after:.3f} s after, a page {page:.2f} s later")
     figures(f"    all over within {over:.2f} s; {abandoned:.0f} left waiting, {refused:.0f} refused")
-    assert max(during, after) < HEALTHY_SECONDS
+    assert max(during, after) < unhurried(HEALTHY_SECONDS)
     assert page < 5
 
 
@@ -139,7 +140,7 @@ async def test_heads_that_never_end_are_closed_and_keep_nobody_out(site: Site) -
     figures(f"{len(slow)} slow heads: /healthz {healthy:.3f} s, all closed within {time.monotonic() - began:.1f} s")
     for _, writer in slow:
         writer.close()
-    assert healthy < HEALTHY_SECONDS
+    assert healthy < unhurried(HEALTHY_SECONDS)
     assert len(ends) == len(slow)
 
 
@@ -164,7 +165,7 @@ async def test_five_hundred_readers_are_held_in_bounded_memory(site: Site) -> No
     for _, writer in (*live, *slow):
         writer.transport.abort()
     assert readers == MOST_READERS
-    assert healthy < HEALTHY_SECONDS
+    assert healthy < unhurried(HEALTHY_SECONDS)
     assert grown < MOST_GROWTH_KIB
 
 

@@ -102,6 +102,18 @@ async def test_a_resource_that_is_forbidden_is_degraded_and_told_and_the_others_
     assert [one.resource for one in errors] == ["pods"]
 
 
+async def test_all_is_listed_when_each_resource_that_can_be_read_was_read_whole() -> None:
+    async with _server() as server:
+        live = Live(_settings(resources=("nodes", "pods", "events")), _access(server), None)
+        server.script["/api/v1/events"] = [Answer(status=403)]
+        assert not live.is_listed()
+        async with live.deliveries() as deliveries, asyncio.timeout(10):
+            while not live.is_listed():
+                live.acknowledge(await anext(deliveries))
+        assert set(live.degraded()) == {"events"}
+        assert all(live._watches[name].heard_at for name in ("nodes", "pods"))
+
+
 async def test_of_a_node_that_is_not_ready_the_lease_is_seen_and_without_the_right_nothing_is_degraded() -> None:
     leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
     silent = {**_node("4", "n2"), "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}

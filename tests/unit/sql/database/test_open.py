@@ -396,7 +396,7 @@ def test_the_driver_never_puts_a_value_into_a_statement(sql: str, parameters: di
 
 def test_a_parameter_s_name_is_no_pattern() -> None:
     """It took minutes, and the page stood still."""
-    began = time.monotonic()
+    began = time.process_time()
     assert bound("SELECT 1 -- {" + "a" * 4000, {"(a|a)*b": "1", "(": "1"}) is None
     assert bound("{" * 4000 + "x:String}", {"x": "1"}) == {"x": "1"}
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1
