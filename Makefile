@@ -7,10 +7,11 @@ UV := $(VENV)/bin/uv pip
 COMPILE := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 SECONDS ?= 60
 WORKERS ?= 4
-BESIDE := -n $(WORKERS) --dist loadgroup
+BESIDE := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 ENGINE ?= docker
 EMBEDDED ?= no
 IMAGE ?= leadsman:0.1.0
+export PYTHONDONTWRITEBYTECODE := # or each process of the tests compiles them anew
 FAULTS := tests/faults tests/integration/pipeline/test_behind.py
 AUDITED := .lock/all.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt .lock/docs.txt
 

@@ -20,6 +20,15 @@ ONE_A_MACHINE: Final = "kubelet"
 """Two kubelets would meet in the machine's cgroups, and each would see the memory that the other's pods take."""
 TOGETHER: Final = frozenset({"cluster"})
 """Components that cost more to start than their tests save beside each other."""
+LONGEST: Final = (
+    "cluster",
+    "kafka:pipeline_under_fire",
+    "kubelet",
+    "kafka:exactly_once",
+    "browser:states",
+    "kafka:security",
+)
+"""Groups that take more than five minutes, longest first."""
 DATABASES: Final = frozenset({"migrated_folder", "demo_folder"})
 """Fixtures that make a database."""
 IN_MEMORY: Final = frozenset({"unit", "contract", "scenarios", "fuzz"})
@@ -27,26 +36,39 @@ IN_MEMORY: Final = frozenset({"unit", "contract", "scenarios", "fuzz"})
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark the tests that may open the engine, and put those with components into groups.
-
-    A group, the tests of one component or of one file, runs in one process, beside other groups.
-    """
+    """Mark the tests that may open the engine, and put each into a group that runs in one process, beside others."""
     assert isinstance(item, pytest.Function)
-    if (marker := item.get_closest_marker("components")) is not None:
-        item.add_marker(pytest.mark.xdist_group(_group(item, *marker.args)))
+    item.add_marker(pytest.mark.xdist_group(_group(item)))
     if _may_open_the_engine(item):
         item.add_marker("engine")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each test the id that names its group: pytest-xdist 3.8 sets an attribute pytest 9.2 does not read."""
+    """Give each test the id that names its group: pytest-xdist 3.8 sets an attribute pytest 9.2 does not read. Begin
+    with the groups that take long, or they would end alone.
+    """
     for item in items:
         if grouped := vars(item).get("_nodeid"):
             item._id = NodeId.parse(grouped)
+    items.sort(key=_turn)
 
 
-def _group(item: pytest.Function, component: str) -> str:
+def _turn(item: pytest.Item) -> int:
+    marker = item.get_closest_marker("xdist_group")
+    assert marker is not None
+    (group,) = marker.args
+    if group in LONGEST:
+        return LONGEST.index(group)
+    return len(LONGEST) + (item.get_closest_marker("components") is None)
+
+
+def _group(item: pytest.Function) -> str:
+    """The component's, or the file's: what a file's tests share is made once."""
+    marker = item.get_closest_marker("components")
+    if marker is None:
+        return f"{item.path.parent.name}/{item.path.stem}"
+    (component,) = marker.args
     if "real_node" in item.fixturenames:
         return ONE_A_MACHINE
     return component if component in TOGETHER else f"{component}:{item.path.stem.removeprefix('test_')}"

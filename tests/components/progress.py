@@ -48,8 +48,9 @@ class Progress:
 
 
 def _group(nodeid: str) -> str:
-    """The name behind the test's; what has none is of the group without components, by its folder."""
-    if "@" in nodeid and nodeid.rfind("@") > nodeid.rfind("]"):
-        return nodeid.rpartition("@")[2]
+    """That of a component stands behind the test's name; without one it is the test's folder."""
+    group = nodeid.rpartition("@")[2] if nodeid.rfind("@") > nodeid.rfind("]") else ""
+    if group and "/" not in group:
+        return group
     folders = nodeid.partition("::")[0].split("/")[:-1]
     return "/".join(folders[:3])
