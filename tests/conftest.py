@@ -19,13 +19,14 @@ settings.load_profile("shared")
 ONE_A_MACHINE: Final = "kubelet"
 """Two kubelets would meet in the machine's cgroups, and each would see the memory that the other's pods take."""
 TOGETHER: Final = frozenset({"cluster"})
-"""Components that cost more to start than their tests save beside each other."""
+"""Components that cost more to start than their tests save beside each other: one for each room."""
 LONGEST: Final = (
-    "cluster",
+    "cluster:integration",
     "kafka:pipeline_under_fire",
     "kubelet",
     "kafka:exactly_once",
     "browser:states",
+    "cluster:faults",
     "kafka:security",
 )
 """Groups that take more than five minutes, longest first."""
@@ -71,7 +72,8 @@ def _group(item: pytest.Function) -> str:
     (component,) = marker.args
     if "real_node" in item.fixturenames:
         return ONE_A_MACHINE
-    return component if component in TOGETHER else f"{component}:{item.path.stem.removeprefix('test_')}"
+    room = item.path.relative_to(item.config.rootpath).parts[1]
+    return f"{component}:{room if component in TOGETHER else item.path.stem.removeprefix('test_')}"
 
 
 def _may_open_the_engine(item: pytest.Function) -> bool:
