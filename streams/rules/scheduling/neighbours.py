@@ -82,9 +82,11 @@ class Neighbourhood:
         self._away.update(
             _domains([term for term in wants.anti_affinity if term.selects(other.namespace, other.labels)], labels)
         )
-        theirs = other.constraints.anti_affinity
-        self._unwelcome.update(_domains([term for term in theirs if term.selects(pod.namespace, pod.labels)], labels))
-        self._perhaps_unwelcome.update(_domains([term for term in theirs if term.may_select(pod.labels)], labels))
+        for term in other.constraints.anti_affinity:
+            if term.selects(pod.namespace, pod.labels):
+                self._unwelcome.update(_domains([term], labels))
+            elif term.may_select(pod.labels):
+                self._perhaps_unwelcome.update(_domains([term], labels))
         if other.namespace == pod.namespace and not other.terminating:
             for counts, each in self._counted(place):
                 if each.selector and matches(each.selector, other.labels):
