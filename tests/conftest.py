@@ -8,12 +8,15 @@ import pytest
 from _pytest.nodeid import NodeId
 from hypothesis import HealthCheck, settings
 
+from profiles import EXAMPLES
 from sql.database.open import connect
 
 pytest_plugins = ["components.database", "components.demo", "components.fixtures", "components.progress"]
 
 # how long an example takes is that of a machine which others use too
-settings.register_profile("shared", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "shared", settings(), max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("shared")
 
 ONE_A_MACHINE: Final = "kubelet"
