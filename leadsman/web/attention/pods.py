@@ -19,6 +19,8 @@ MOST_REASONS: Final = 4
 """Groups of pending pods that are listed."""
 MOST_TEXT: Final = 300
 """Characters of a message."""
+MOST_AUTOSCALER_TEXT: Final = 500
+"""Karpenter names the resources, the requirements and only then the reason."""
 _RESOURCES: Final = {"ephemeral-storage": "ephemeral storage", "pids": "process ids"}
 
 
@@ -154,12 +156,12 @@ def _ended(severity: Severity, title: str, of_each: str, rows: Sequence[RowDict]
 
 
 def waiting(view: Overview) -> Iterator[Item]:
-    """Pending pods, with the reasons of those that most wait for."""
+    """Pending pods, with the reasons of those that most wait for, and why no node is added for them."""
     if not view.waiting:
         return
     pods = sum(row["pods"] for row in view.waiting)
     listed = [
-        f"{_group(row)}: {plain(row['why'], MOST_TEXT).rstrip('.') or 'no reason was seen'}"
+        f"{_group(row)}: {plain(row['why'], MOST_TEXT).rstrip('.') or 'no reason was seen'}{_autoscaler(row)}"
         for row in view.waiting[:MOST_REASONS]
     ]
     more = len(view.waiting) - len(listed)
@@ -174,6 +176,11 @@ def waiting(view: Overview) -> Iterator[Item]:
     )
     item = Item(Severity.WARNING, f"{some(pods, 'pod')} Pending", text, nodes, "scheduler", since=since, step=step)
     yield item._replace(of_each="pods Pending")
+
+
+def _autoscaler(row: RowDict) -> str:
+    words = plain(row["autoscaler"], MOST_AUTOSCALER_TEXT).rstrip(".")
+    return f". {words}" if words else ""
 
 
 def _group(row: RowDict) -> str:

@@ -1,4 +1,5 @@
 -- rules: scheduling-queue.
+-- Pods of another scheduler are left out: whether and when it tries again is not known, and a gang waits for its last pod.
 -- column nodes: Those that would take it now
 -- column tried_at: When the scheduler last was seen to try
 -- column silent_seconds: From then until the newest sign of the cluster
@@ -10,13 +11,14 @@ WITH
         SELECT cluster, namespace, pod, uid, groupArray(node) AS nodes, max(scheduled_at) AS text_at
         FROM pending_fit
         WHERE fits = 1
+            AND uid NOT IN (SELECT uid FROM pod_bindings WHERE JSONExtractString(constraints, 'scheduler') != '')
         GROUP BY cluster, namespace, pod, uid
     ),
     tried AS
     (
         SELECT cluster, object_uid AS uid, max(ts) AS event_at
         FROM node_events FINAL
-        WHERE reason = 'FailedScheduling' AND object_uid != ''
+        WHERE reason = 'FailedScheduling' AND object_uid != '' AND component IN ('', 'default-scheduler')
         GROUP BY cluster, uid
     ),
     signs AS
