@@ -176,6 +176,20 @@ def waiting(view: Overview) -> Iterator[Item]:
     )
     item = Item(Severity.WARNING, f"{some(pods, 'pod')} Pending", text, nodes, "scheduler", since=since, step=step)
     yield item._replace(of_each="pods Pending")
+    if view.contradicted:
+        yield _contradicted(view)
+
+
+def _contradicted(view: Overview) -> Item:
+    """Room that the API shows and the scheduler does not see."""
+    nodes = distinct(view.contradicted.values())
+    pods = len(view.contradicted)
+    text = f"{some(pods, 'pending pod fits', 'pending pods fit')} {plain(nodes[0])}"
+    text += f" or {some(len(nodes) - 1, 'other node')}" if len(nodes) > 1 else ""
+    text += " by the API's objects, and the scheduler has just found no room. It may count a pod that is gone."
+    step = "Dump its cache (SIGUSR2) or restart kube-scheduler: leadsman query pods_not_retried."
+    title = "The scheduler contradicts the API: inconclusive"
+    return Item(Severity.WARNING, title, text, nodes, "scheduler", step=step)
 
 
 def _autoscaler(row: RowDict) -> str:

@@ -3,16 +3,31 @@
 -- column nodes: Those that would take it now
 -- column tried_at: When the scheduler last was seen to try
 -- column silent_seconds: From then until the newest sign of the cluster
--- column verdict: not_retried (silent for longer than any version waits, and its Events show it), waiting, or unknown (no Event about it was seen)
+-- column verdict: not_retried (silent for longer than any version waits, and its Events show it), contradicted (it was tried within the last minute, and nothing was seen to make room since: the scheduler sees something else than the API), waiting, or unknown (no Event about it was seen)
 CREATE OR REPLACE VIEW pods_not_retried AS
 WITH
+    freed AS
+    (
+        -- When a node last got room, as far as it was seen: a pod ended or went, or the Node itself changed or came
+        SELECT cluster, node, max(ts) AS freed_at
+        FROM
+        (
+            SELECT cluster, node, ts FROM pod_bindings WHERE change = 'deleted'
+            UNION ALL
+            SELECT cluster, node, ts FROM pod_ends
+            UNION ALL
+            SELECT cluster, node, ts FROM nodes WHERE (cluster, ts) NOT IN (SELECT cluster, min(ts) FROM nodes GROUP BY cluster)
+        )
+        GROUP BY cluster, node
+    ),
     fitting AS
     (
-        SELECT cluster, namespace, pod, uid, groupArray(node) AS nodes, max(scheduled_at) AS text_at
-        FROM pending_fit
+        SELECT p.cluster AS cluster, namespace, pod, uid, groupArray(p.node) AS nodes, max(scheduled_at) AS text_at, min(f.freed_at) AS freed_at
+        FROM pending_fit AS p
+        LEFT JOIN freed AS f ON f.cluster = p.cluster AND f.node = p.node
         WHERE fits = 1
             AND uid NOT IN (SELECT uid FROM pod_bindings WHERE JSONExtractString(constraints, 'scheduler') != '')
-        GROUP BY cluster, namespace, pod, uid
+        GROUP BY p.cluster, namespace, pod, uid
     ),
     tried AS
     (
@@ -35,7 +50,11 @@ SELECT
     arraySort(f.nodes) AS nodes,
     nullIf(greatest(ifNull(f.text_at, toDateTime64(0, 6, 'UTC')), t.event_at), toDateTime64(0, 6, 'UTC')) AS tried_at,
     dateDiff('second', tried_at, s.seen_at) AS silent_seconds,
-    multiIf(t.uid = '', 'unknown', silent_seconds > 2400, 'not_retried', 'waiting') AS verdict
+    multiIf(
+        t.uid = '', 'unknown',
+        silent_seconds > 2400, 'not_retried',
+        silent_seconds <= 60 AND tried_at > f.freed_at + toIntervalMinute(1), 'contradicted',
+        'waiting') AS verdict
 FROM fitting AS f
 LEFT JOIN tried AS t ON t.cluster = f.cluster AND t.uid = f.uid
 LEFT JOIN signs AS s ON s.cluster = f.cluster
