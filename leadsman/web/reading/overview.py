@@ -65,7 +65,9 @@ class Overview(NamedTuple):
     node: str = ""
     """Only what concerns this one; empty is the whole cluster."""
     contradicted: Mapping[str, str] = MappingProxyType({})
-    """By the uid of a pod for which the scheduler has just found no node, one that has room by the API."""
+    """By the uid of a pod for which the scheduler has just found no node, one that has room by the API; only of
+    `with_contradictions`.
+    """
 
 
 def read_spans(db: Database) -> list[Span]:
@@ -110,16 +112,21 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
         tuple(ask(db, "refused", scope, node=node)),
         read_begun(db, scope, nodes, not_ready, late=late_joiners is not None),
     )
-    view = view._replace(contradicted=_contradicted(db, scope, view.waiting))
     if node and not nodes and (_names_any(view) or read_seen(db, scope, node).within(scope)):
         nodes = read_nodes(db, scope, skews, image_gc, node, named=True)
         view = view._replace(nodes=nodes)
     return narrowed(view, nodes[0], view.warnings) if node and nodes else view
 
 
-def _contradicted(db: Database, scope: Scope, waiting: Iterable[RowDict]) -> Mapping[str, str]:
-    uids = [uid for row in waiting if not row["node"] for uid in row["uids"]]
-    return {row["uid"]: row["fits_on"] for row in ask(db, "contradicted", scope, uids=uids)} if uids else {}
+def with_contradictions(db: Database, view: Overview) -> Overview:
+    """The view with where the scheduler contradicts the API: it takes too long for a page that is read again and
+    again.
+    """
+    uids = [uid for row in view.waiting if not row["node"] for uid in row["uids"]]
+    if not uids:
+        return view
+    found = ask(db, "contradicted", view.scope, uids=uids)
+    return view._replace(contradicted={row["uid"]: row["fits_on"] for row in found})
 
 
 def _names_any(view: Overview) -> bool:
