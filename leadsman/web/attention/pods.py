@@ -168,16 +168,19 @@ def waiting(view: Overview) -> Iterator[Item]:
     text = ". ".join(listed) + (f". And {some(more, 'more group')}." if more else ".")
     since = min(row["first_since"] for row in view.waiting)
     nodes = distinct(row["node"] for row in view.waiting)
-    first = view.waiting[0]
-    step = (
-        f"Read the Events of its pods: kubectl describe pod -n {plain(first['namespace'])} {plain(first['pod'])}."
-        if first["node"]
-        else "See where each would fit: leadsman query pending_fit."
-    )
+    step = _next_step(view.waiting[0])
     item = Item(Severity.WARNING, f"{some(pods, 'pod')} Pending", text, nodes, "scheduler", since=since, step=step)
     yield item._replace(of_each="pods Pending")
     if view.contradicted:
         yield _contradicted(view)
+
+
+def _next_step(row: RowDict) -> str:
+    if not row["node"]:
+        return "See where each would fit: leadsman query pending_fit."
+    if row["why"].startswith("FailedAttachVolume"):
+        return "See how many volumes the node has, and can attach: leadsman query node_volumes."
+    return f"Read the Events of its pods: kubectl describe pod -n {plain(row['namespace'])} {plain(row['pod'])}."
 
 
 def _contradicted(view: Overview) -> Item:
