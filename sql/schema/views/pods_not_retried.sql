@@ -26,7 +26,7 @@ WITH
         FROM pending_fit AS p
         LEFT JOIN freed AS f ON f.cluster = p.cluster AND f.node = p.node
         WHERE fits = 1
-            AND uid NOT IN (SELECT uid FROM pod_bindings WHERE JSONExtractString(constraints, 'scheduler') != '')
+            AND (p.cluster, uid) NOT IN (SELECT cluster, uid FROM pod_bindings WHERE JSONExtractString(constraints, 'scheduler') != '')
         GROUP BY p.cluster, namespace, pod, uid
     ),
     tried AS
