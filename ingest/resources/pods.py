@@ -17,9 +17,9 @@ from ingest.resources.resource import ApiResource, change_of
 def _passing(pod: Pod, mode: Mode) -> Pod:
     status, conditions = pod.status, mode.conditions(pod.status.conditions)
     reason, message = mode.reason(status.reason), mode.message(status.reason, status.message)
-    if conditions is status.conditions and (reason, message) == (status.reason, status.message):
-        return pod
-    return replace(pod, status=replace(status, reason=reason, message=message, conditions=conditions))
+    resize = mode.reason(status.resize)
+    passing = replace(status, reason=reason, message=message, conditions=conditions, resize=resize)
+    return pod if passing == status else replace(pod, status=passing)
 
 
 def _records(observation: Observation, pod: Pod) -> list[Record]:

@@ -11,9 +11,7 @@ from streams.fold.findings import Resize
 from streams.fold.reducer import Output, Reducer
 from streams.rules.pods.phase import has_ended
 from streams.rules.pods.requests import running_requests, wanted_requests
-
-_PENDING: Final = {"Deferred": "deferred", "Infeasible": "infeasible"}
-"""States by the condition's reason."""
+from streams.rules.pods.resizing import resizing
 
 
 class State(msgspec.Struct, frozen=True):
@@ -42,9 +40,7 @@ def _end(record: PodRecord, before: Resize) -> str:
 
 
 def _resize(record: PodRecord, pod: Pod) -> Resize | None:
-    conditions = {each.type: each for each in pod.status.conditions or () if each.status == "True"}
-    pending, going = conditions.get("PodResizePending"), conditions.get("PodResizeInProgress")
-    found = pending or going
+    found = resizing(pod)
     if found is None:
         return None
     return Resize(
@@ -54,7 +50,7 @@ def _resize(record: PodRecord, pod: Pod) -> Resize | None:
         pod.metadata.namespace,
         pod.metadata.name,
         pod.metadata.uid,
-        _PENDING.get(pending.reason, "pending") if pending else "in_progress",
+        found.state,
         found.message,
         wanted_requests(pod),
         running_requests(pod),

@@ -13,7 +13,8 @@ from ingest.files.yaml_documents import yaml_parts
 from paths import EXAMPLES, TESTS
 
 CASES = sorted(path.parent for path in (TESTS / "field/cases").glob("*/facts.json"))
-SPLIT = [path for path in CASES if path.name[:2] in {"05", "06", "07", "08", "10", "13"}]
+SPLIT = [path for path in CASES if path.name[:2] not in {"01", "02", "04", "09", "14", "19", "21", "22"}]
+ENDED = [path for path in SPLIT if path.name[:2] in {"05", "06", "07", "08", "10", "13"}]
 _APART = {"dead_letters"}
 """Their positions are in the files."""
 
@@ -76,7 +77,7 @@ def test_neither_order_nor_files_nor_passes_change_what_a_dump_implies(
     assert split.comparable() == once.comparable()
 
 
-@pytest.mark.parametrize("folder", SPLIT, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", ENDED, ids=lambda folder: folder.name)
 def test_a_look_at_a_part_before_leaves_one_row_for_each_end(folder: Path, tmp_path: Path) -> None:
     """Pods first, then Events, then all: what came later completes or corrects it."""
     found = objects(case(folder)[0])

@@ -201,6 +201,8 @@ class PodStatus(KeptObject, frozen=True):
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
     resource_claim_statuses: list[PodResourceClaimStatus] | None = None
+    resize: str = ""
+    """Of kubelets 1.27 to 1.32, with an alpha gate; a condition since."""
     resources: Resources | None = None
     """Of the pod itself (1.36 and later by default)."""
     allocated_resources: ResourceList | None = None

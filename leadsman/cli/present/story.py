@@ -15,7 +15,7 @@ from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import assumed_thresholds, lower_bounds, partial, withheld, without_rank
 from leadsman.web.reading.evidence import nothing_found
-from leadsman.web.reading.overview import Overview, read_overview, read_spans
+from leadsman.web.reading.overview import Overview, read_overview, read_spans, with_contradictions
 from leadsman.web.reading.scope import ALL, Asked, choose
 from leadsman.web.reading.words import clock, moment
 from sql.database.open import Database
@@ -135,7 +135,7 @@ def _print_cluster(
         console.print("  Nothing is known: no node, sample, Event or pod of this cluster was seen.")
         return
     scope = choose([span], Asked(last=ALL))._replace(namespace=namespace)
-    view = read_overview(database, scope, [span])
+    view = with_contradictions(database, read_overview(database, scope, [span]))
     items = attention(view)
     if namespace:
         what = "Pods" if view.evidence.pods or view.evidence.events else "No pods were seen"

@@ -74,7 +74,8 @@ def _is_about(alert: Alert, item: Item) -> bool:
 
 
 def _of_alerts(name: str, same: Sequence[Alert]) -> Item:
-    text = same[0].summary if len(same) == 1 else f"{len(same)} of them fire. The last: {same[0].summary}"
+    summary = sentence(same[0].summary)
+    text = summary if len(same) == 1 else f"{len(same)} of them fire. The last: {summary}"
     severity = min(_severity(alert) for alert in same)
     nodes, since = distinct(alert.node for alert in same), min(alert.starts_at for alert in same)
     return Item(
@@ -85,7 +86,7 @@ def _of_alerts(name: str, same: Sequence[Alert]) -> Item:
         "alerts",
         since=since,
         alerts=(name,),
-        step=f"Read its runbook, {name}.",
+        step=same[0].description or f"Read its runbook, {name}.",
     )
 
 

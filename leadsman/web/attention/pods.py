@@ -19,6 +19,8 @@ MOST_REASONS: Final = 4
 """Groups of pending pods that are listed."""
 MOST_TEXT: Final = 300
 """Characters of a message."""
+MOST_AUTOSCALER_TEXT: Final = 500
+"""Karpenter names the resources, the requirements and only then the reason."""
 _RESOURCES: Final = {"ephemeral-storage": "ephemeral storage", "pids": "process ids"}
 
 
@@ -154,26 +156,48 @@ def _ended(severity: Severity, title: str, of_each: str, rows: Sequence[RowDict]
 
 
 def waiting(view: Overview) -> Iterator[Item]:
-    """Pending pods, with the reasons of those that most wait for."""
+    """Pending pods, with the reasons of those that most wait for, and why no node is added for them."""
     if not view.waiting:
         return
     pods = sum(row["pods"] for row in view.waiting)
     listed = [
-        f"{_group(row)}: {plain(row['why'], MOST_TEXT).rstrip('.') or 'no reason was seen'}"
+        f"{_group(row)}: {plain(row['why'], MOST_TEXT).rstrip('.') or 'no reason was seen'}{_autoscaler(row)}"
         for row in view.waiting[:MOST_REASONS]
     ]
     more = len(view.waiting) - len(listed)
     text = ". ".join(listed) + (f". And {some(more, 'more group')}." if more else ".")
     since = min(row["first_since"] for row in view.waiting)
     nodes = distinct(row["node"] for row in view.waiting)
-    first = view.waiting[0]
-    step = (
-        f"Read the Events of its pods: kubectl describe pod -n {plain(first['namespace'])} {plain(first['pod'])}."
-        if first["node"]
-        else "See where each would fit: leadsman query pending_fit."
-    )
+    step = _next_step(view.waiting[0])
     item = Item(Severity.WARNING, f"{some(pods, 'pod')} Pending", text, nodes, "scheduler", since=since, step=step)
     yield item._replace(of_each="pods Pending")
+    if view.contradicted:
+        yield _contradicted(view)
+
+
+def _next_step(row: RowDict) -> str:
+    if not row["node"]:
+        return "See where each would fit: leadsman query pending_fit."
+    if row["why"].startswith("FailedAttachVolume"):
+        return "See how many volumes the node has, and can attach: leadsman query node_volumes."
+    return f"Read the Events of its pods: kubectl describe pod -n {plain(row['namespace'])} {plain(row['pod'])}."
+
+
+def _contradicted(view: Overview) -> Item:
+    """Room that the API shows and the scheduler does not see."""
+    nodes = distinct(view.contradicted.values())
+    pods = len(view.contradicted)
+    text = f"{some(pods, 'pending pod fits', 'pending pods fit')} {plain(nodes[0])}"
+    text += f" or {some(len(nodes) - 1, 'other node')}" if len(nodes) > 1 else ""
+    text += " by the API's objects, and the scheduler has just found no room. It may count a pod that is gone."
+    step = "Dump its cache (SIGUSR2) or restart kube-scheduler: leadsman query pods_not_retried."
+    title = "The scheduler contradicts the API: inconclusive"
+    return Item(Severity.WARNING, title, text, nodes, "scheduler", step=step)
+
+
+def _autoscaler(row: RowDict) -> str:
+    words = plain(row["autoscaler"], MOST_AUTOSCALER_TEXT).rstrip(".")
+    return f". {words}" if words else ""
 
 
 def _group(row: RowDict) -> str:

@@ -38,6 +38,8 @@ class Fit(NamedTuple):
     requested: int
     used: int | None
     pods: int
+    deferred: int = 0
+    """Requested by resizes that wait for room: nothing runs with it."""
 
 
 class Evicted(NamedTuple):
@@ -112,8 +114,8 @@ class NodeLine(NamedTuple):
 
     @property
     def overcommitted(self) -> tuple[str, ...]:
-        """Resources of which pods request more than it can give."""
-        return tuple(name for name, fit in self.fit.items() if fit.requested > fit.allocatable)
+        """Resources of which pods request more than it can give, without what deferred resizes wait for."""
+        return tuple(name for name, fit in self.fit.items() if fit.requested - fit.deferred > fit.allocatable)
 
 
 def read_nodes(

@@ -64,6 +64,10 @@ class Overview(NamedTuple):
     """Since when nodes are as they are at the end."""
     node: str = ""
     """Only what concerns this one; empty is the whole cluster."""
+    contradicted: Mapping[str, str] = MappingProxyType({})
+    """By the uid of a pod for which the scheduler has just found no node, one that has room by the API; only of
+    `with_contradictions`.
+    """
 
 
 def read_spans(db: Database) -> list[Span]:
@@ -112,6 +116,17 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
         nodes = read_nodes(db, scope, skews, image_gc, node, named=True)
         view = view._replace(nodes=nodes)
     return narrowed(view, nodes[0], view.warnings) if node and nodes else view
+
+
+def with_contradictions(db: Database, view: Overview) -> Overview:
+    """The view with where the scheduler contradicts the API: it takes too long for a page that is read again and
+    again.
+    """
+    uids = [uid for row in view.waiting if not row["node"] for uid in row["uids"]]
+    if not uids:
+        return view
+    found = ask(db, "contradicted", view.scope, uids=uids)
+    return view._replace(contradicted={row["uid"]: row["fits_on"] for row in found})
 
 
 def _names_any(view: Overview) -> bool:

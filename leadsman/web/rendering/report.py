@@ -8,7 +8,13 @@ from leadsman.web.attention.episodes import timeline
 from leadsman.web.reading.asked import has_table
 from leadsman.web.reading.detail import read_details
 from leadsman.web.reading.fleet import STEPS, Choice, Steps
-from leadsman.web.reading.overview import read_dead_letters, read_overview, read_spans, read_warnings
+from leadsman.web.reading.overview import (
+    read_dead_letters,
+    read_overview,
+    read_spans,
+    read_warnings,
+    with_contradictions,
+)
 from leadsman.web.reading.scope import Asked, choose
 from leadsman.web.reading.timeline import read_timeline
 from leadsman.web.rendering.links import ReportLinks
@@ -31,7 +37,7 @@ def write_report(
     spans = read_spans(db)
     if not spans:
         return note_page(ReportLinks(), EMPTY, empty_texts(db), empty_commands(db), alone=True)
-    view = read_overview(db, choose(spans, asked), spans)
+    view = with_contradictions(db, read_overview(db, choose(spans, asked), spans))
     scope = view.scope
     chosen = by_urgency(view.nodes)[:detailed]
     details = read_details(db, scope, chosen)

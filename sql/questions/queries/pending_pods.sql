@@ -4,7 +4,7 @@
 -- events FailedScheduling
 -- param cluster String '': only this cluster; empty is all
 -- param namespace String '': only this namespace; empty is all
-SELECT *
+SELECT p.* EXCEPT uid, w.autoscaler AS autoscaler
 FROM
 (
     SELECT
@@ -20,7 +20,8 @@ FROM
         f.preemption AS preemption,
         f.pinned_node AS pinned_node,
         f.text_source AS text_source,
-        '' AS said
+        '' AS said,
+        f.uid AS uid
     FROM
     (
         SELECT *
@@ -42,7 +43,7 @@ FROM
         e.cluster AS cluster,
         e.namespace AS namespace,
         e.object_name AS pod,
-        e.last.1 AS said_at,
+        e.said_at AS said_at,
         NULL AS nodes_total,
         NULL AS nodes_known,
         CAST(map(), 'Map(String, Int64)') AS reasons,
@@ -51,11 +52,18 @@ FROM
         '' AS preemption,
         '' AS pinned_node,
         'event' AS text_source,
-        e.last.2 AS said
+        e.said AS said,
+        e.object_uid AS uid
     FROM
     (
-        -- What has no "0/N nodes": errors of plugins, and the words of other schedulers and autoscalers
-        SELECT cluster, namespace, object_name, object_uid, max((ts, message)) AS last
+        -- What has no "0/N nodes": errors of plugins, and the words of other schedulers
+        SELECT
+            cluster,
+            namespace,
+            object_name,
+            object_uid,
+            max(ts) AS said_at,
+            argMaxIf(message, (ts, message), component NOT IN (SELECT component FROM autoscalers)) AS said
         FROM node_events
         WHERE reason = 'FailedScheduling' AND object_kind = 'Pod'
             AND (cluster, namespace, object_name, object_uid) NOT IN (SELECT cluster, namespace, pod, uid FROM scheduling_failures)
@@ -68,5 +76,12 @@ FROM
         SELECT cluster, uid, argMax(change, ts) AS change FROM pod_bindings GROUP BY cluster, uid
     ) AS b ON b.cluster = e.cluster AND b.uid = e.object_uid
     WHERE b.change IN ('pending', '')
-)
+) AS p
+LEFT JOIN
+(
+    SELECT cluster, object_uid AS uid, argMax(concat(component, ': ', message), (ts, message)) AS autoscaler
+    FROM node_events
+    WHERE object_kind = 'Pod' AND component IN (SELECT component FROM autoscalers)
+    GROUP BY cluster, object_uid
+) AS w ON w.cluster = p.cluster AND w.uid = p.uid
 ORDER BY cluster, namespace, pod

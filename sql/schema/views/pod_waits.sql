@@ -4,6 +4,7 @@
 -- column until: When it was first seen to be Pending no more; null where it still is
 -- column reason: Reason in its status, or of its condition PodScheduled
 -- column why: The last words about it, of the scheduler or of a Warning Event
+-- column autoscaler: The last words about it of what adds nodes, with its name; empty where it said nothing
 CREATE OR REPLACE VIEW pod_waits AS
 SELECT
     b.cluster AS cluster,
@@ -18,7 +19,8 @@ SELECT
     multiIf(
         b.node = '' AND notEmpty(f.why), f.why,
         notEmpty(e.why), e.why,
-        b.reason) AS why
+        b.reason) AS why,
+    e.autoscaler AS autoscaler
 FROM
 (
     SELECT
@@ -51,9 +53,17 @@ LEFT JOIN
 ) AS f ON f.cluster = b.cluster AND f.uid = b.uid
 LEFT JOIN
 (
-    SELECT cluster, object_uid AS uid, argMax(concat(reason, ': ', message), (ts, message)) AS why
+    SELECT
+        cluster,
+        object_uid AS uid,
+        -- Volumes that are waited for name no cause, which other Events of these minutes do
+        argMaxIf(
+            concat(reason, ': ', message),
+            (ts - toIntervalMinute(reason = 'FailedMount' AND position(message, 'timed out waiting for') > 0 ? 10 : 0), message),
+            type = 'Warning' AND component NOT IN (SELECT component FROM autoscalers)) AS why,
+        argMaxIf(concat(component, ': ', message), (ts, message), component IN (SELECT component FROM autoscalers)) AS autoscaler
     FROM node_events FINAL
-    PREWHERE type = 'Warning' AND object_kind = 'Pod'
+    PREWHERE object_kind = 'Pod' AND (type = 'Warning' OR reason IN ('Nominated', 'NotTriggerScaleUp', 'TriggeredScaleUp'))
     GROUP BY cluster, object_uid
 ) AS e ON e.cluster = b.cluster AND e.uid = b.uid
 COMMENT 'How long each pod was Pending, unscheduled or not started, and the last words about why'

@@ -1,22 +1,39 @@
 -- rules: scheduling-queue.
+-- Pods of another scheduler are left out: whether and when it tries again is not known, and a gang waits for its last pod.
 -- column nodes: Those that would take it now
 -- column tried_at: When the scheduler last was seen to try
 -- column silent_seconds: From then until the newest sign of the cluster
--- column verdict: not_retried (silent for longer than any version waits, and its Events show it), waiting, or unknown (no Event about it was seen)
+-- column verdict: not_retried (silent for longer than any version waits, and its Events show it), contradicted (it was tried within the last minute, and nothing was seen to make room since: the scheduler sees something else than the API), waiting, or unknown (no Event about it was seen)
 CREATE OR REPLACE VIEW pods_not_retried AS
 WITH
+    freed AS
+    (
+        -- When a node last got room, as far as it was seen: a pod ended or went, or the Node itself changed or came
+        SELECT cluster, node, max(ts) AS freed_at
+        FROM
+        (
+            SELECT cluster, node, ts FROM pod_bindings WHERE change = 'deleted'
+            UNION ALL
+            SELECT cluster, node, ts FROM pod_ends
+            UNION ALL
+            SELECT cluster, node, ts FROM nodes WHERE (cluster, ts) NOT IN (SELECT cluster, min(ts) FROM nodes GROUP BY cluster)
+        )
+        GROUP BY cluster, node
+    ),
     fitting AS
     (
-        SELECT cluster, namespace, pod, uid, groupArray(node) AS nodes, max(scheduled_at) AS text_at
-        FROM pending_fit
+        SELECT p.cluster AS cluster, namespace, pod, uid, groupArray(p.node) AS nodes, max(scheduled_at) AS text_at, min(f.freed_at) AS freed_at
+        FROM pending_fit AS p
+        LEFT JOIN freed AS f ON f.cluster = p.cluster AND f.node = p.node
         WHERE fits = 1
-        GROUP BY cluster, namespace, pod, uid
+            AND (p.cluster, uid) NOT IN (SELECT cluster, uid FROM pod_bindings WHERE JSONExtractString(constraints, 'scheduler') != '')
+        GROUP BY p.cluster, namespace, pod, uid
     ),
     tried AS
     (
         SELECT cluster, object_uid AS uid, max(ts) AS event_at
         FROM node_events FINAL
-        WHERE reason = 'FailedScheduling' AND object_uid != ''
+        WHERE reason = 'FailedScheduling' AND object_uid != '' AND component IN ('', 'default-scheduler')
         GROUP BY cluster, uid
     ),
     signs AS
@@ -33,7 +50,11 @@ SELECT
     arraySort(f.nodes) AS nodes,
     nullIf(greatest(ifNull(f.text_at, toDateTime64(0, 6, 'UTC')), t.event_at), toDateTime64(0, 6, 'UTC')) AS tried_at,
     dateDiff('second', tried_at, s.seen_at) AS silent_seconds,
-    multiIf(t.uid = '', 'unknown', silent_seconds > 2400, 'not_retried', 'waiting') AS verdict
+    multiIf(
+        t.uid = '', 'unknown',
+        silent_seconds > 2400, 'not_retried',
+        silent_seconds <= 60 AND tried_at > f.freed_at + toIntervalMinute(1), 'contradicted',
+        'waiting') AS verdict
 FROM fitting AS f
 LEFT JOIN tried AS t ON t.cluster = f.cluster AND t.uid = f.uid
 LEFT JOIN signs AS s ON s.cluster = f.cluster

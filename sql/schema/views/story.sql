@@ -209,6 +209,18 @@ FROM
     )
     WHERE state != before AND (state IN ('NotReady', 'Unknown') OR (state = 'Ready' AND before != ''))
     UNION ALL
+    SELECT
+        cluster, ts, object_name AS node, 'node' AS kind,
+        multiIf(
+            reason = 'NodeShutdown', 'The machine shuts down, as its kubelet saw.',
+            reason = 'DeletingNode', 'The cloud provider has no such machine any more.',
+            concat(component, ' takes the node: "', message, '"')) AS what,
+        CAST([], 'Array(String)') AS namespaces
+    FROM node_events FINAL
+    PREWHERE object_kind = 'Node' AND reason IN (
+        'NodeShutdown', 'DeletingNode', 'DeprovisioningTerminating', 'DisruptionTerminating', 'InstanceStopping',
+        'InstanceTerminating', 'ScaleDown', 'SpotInterrupted', 'TerminatingOnInterruption')
+    UNION ALL
     SELECT cluster, ts, node, 'node' AS kind,
         if(unschedulable, 'The node is cordoned: no new pods are placed on it.', 'The node is no longer cordoned.') AS what,
         CAST([], 'Array(String)') AS namespaces

@@ -29,7 +29,9 @@ from streams.analytics.scheduling.state import OPEN_LIMIT, OpenFailure, State, W
 from streams.analytics.scheduling.verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
 from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
 from streams.fold.reducer import Output, Reducer
+from streams.rules.events.counting import component_of
 from streams.rules.scheduling.blind_spot import PINNED_ALONE_SINCE
+from streams.rules.scheduling.constraints import other_scheduler
 from streams.rules.scheduling.message import Preemption, SchedulingMessage, parse
 from streams.rules.scheduling.witness import (
     FAILED_SCHEDULING,
@@ -119,14 +121,18 @@ def _pod(state: State, record: PodRecord, scheduler_version: str) -> tuple[State
         return state, ()
     state = remember(state, key, now)
     message = parse(text)
+    other = other_scheduler(record.object.spec.scheduler_name)
     if message is None:
-        return state, (_not_understood(record, text, scheduler_version),)
+        return state, () if other else (_not_understood(record, text, scheduler_version),)
     row = _row(record.cluster, record.ts, message)._replace(
         namespace=metadata.namespace, pod=metadata.name, uid=metadata.uid, pinned_node=pinned
     )
+    row = row._replace(nodes_known=existing_for(state.nodes, row.ts, YOUNG))
+    if other:
+        return state, (row,)
     created = metadata.creation_timestamp
     failure = OpenFailure(
-        row=row._replace(nodes_known=existing_for(state.nodes, row.ts, YOUNG)),
+        row=row,
         oldest_minor=message.oldest_minor,
         listed=before is None and created is not None and record.ts - created > YOUNG,
         daemon=daemon,
@@ -157,6 +163,8 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
         namespace=about.namespace, pod=about.name, uid=about.uid, text_source="event"
     )
     row = row._replace(nodes_known=existing_for(state.nodes, row.ts, YOUNG))
+    if other_scheduler(component_of(event)):
+        return state, (row,)
     return _open(state, key, OpenFailure(row, message.oldest_minor)), (row,)
 
 

@@ -58,5 +58,6 @@ def _what_is_asked(pod: Pod) -> bytes:
             status.allocated_resources,
             [(each.name, each.allocated_resources, each.resources) for each in statuses],
             resizes,
+            status.resize,
         )
     )

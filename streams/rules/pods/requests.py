@@ -13,6 +13,7 @@ from ingest.model.objects.pod import Container, ContainerStatus, Pod
 from streams.rules.pods.alike import alike
 from streams.rules.pods.containers import all_containers, declared_limits, declared_requests, is_sidecar
 from streams.rules.pods.qos import GUARANTEED, qos_class
+from streams.rules.pods.resizing import is_infeasible
 from streams.rules.values.quantity import NANO, nano_to_base_units, nano_to_millicores, nano_units
 
 _Amounts: TypeAlias = dict[str, int]
@@ -32,7 +33,7 @@ class _Reported(NamedTuple):
 @alike
 def effective_requests(pod: Pod) -> dict[str, int]:
     """Return what the scheduler reserves for a pod, overhead included, sorted by resource (rules: pod-requests)."""
-    return _reserved(pod, without_spec=_is_infeasible(pod))
+    return _reserved(pod, without_spec=is_infeasible(pod))
 
 
 @alike
@@ -166,12 +167,7 @@ def _reported(pod: Pod) -> _Reported:
     sidecars = {container.name for container in pod.spec.init_containers or () if is_sidecar(container)}
     starting = (status for status in pod.status.init_container_statuses or () if status.name in sidecars)
     statuses = (*starting, *(pod.status.container_statuses or ()))
-    return _Reported({status.name: status for status in statuses}, _is_infeasible(pod))
-
-
-def _is_infeasible(pod: Pod) -> bool:
-    pending = [each for each in pod.status.conditions or () if each.type == "PodResizePending"]
-    return bool(pending) and pending[0].reason == "Infeasible"
+    return _Reported({status.name: status for status in statuses}, is_infeasible(pod))
 
 
 def _container_requests(container: Container, reported: _Reported) -> _Amounts:

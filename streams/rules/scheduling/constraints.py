@@ -18,6 +18,7 @@ from ingest.model.objects.pod import (
 from streams.rules.pods.containers import is_sidecar
 from streams.rules.scheduling.selectors import Requirement, matches, node_terms, selector
 
+DEFAULT_SCHEDULER: Final = "default-scheduler"
 EVERY_NAMESPACE: Final = "*"
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  not bound to
 _ELSEWHERE: Final = (
@@ -100,6 +101,8 @@ class Constraints(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Of devices (DRA), of which nobody knows the objects; of pods that were seen by a version before 0075, all."""
     claimed: list[ClaimedVolume] = []
     devices: list[ClaimedDevices] = []
+    scheduler: str = ""
+    """Its name, where that is not Kubernetes' own."""
 
 
 NONE: Final = Constraints()
@@ -128,6 +131,7 @@ def constraints_of(pod: Pod) -> Constraints:
         claims=[each.name for each in spec.resource_claims or () if not _is_named(each)],
         claimed=list(_claimed(pod)),
         devices=list(_devices(pod)),
+        scheduler=other_scheduler(pod.spec.scheduler_name),
     )
 
 
@@ -138,6 +142,11 @@ def stored(constraints: Constraints) -> str:
 
 def restored(text: str) -> Constraints:
     return _decode(text) if text else NONE
+
+
+def other_scheduler(name: str) -> str:
+    """A scheduler's name, empty for Kubernetes' own: nothing is concluded about that from another's words."""
+    return "" if name == DEFAULT_SCHEDULER else name
 
 
 def unattached(volume: str) -> str:

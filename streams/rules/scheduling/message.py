@@ -14,7 +14,8 @@ CUT: Final = " ..."
 _COMBINED: Final = "(combined from similar events): "
 _NO_NODES: Final = "no nodes available to schedule pods"
 _DELETING: Final = "skip schedule deleting pod"
-_NODES: Final = re.compile(r"0/([0-9]{1,9}) nodes are available:?")
+_NODES: Final = re.compile(r"0/([0-9]{1,9}) nodes are (?:un)?available:?")
+"""Volcano has it the other way round."""
 _NEXT_REASON: Final = re.compile(r", (?=[0-9]{1,9} )")
 _REASON: Final = re.compile(r"([0-9]{1,9}) (.*)", re.DOTALL)
 _PREEMPTION: Final = re.compile(r"(?<= )preemption: ")

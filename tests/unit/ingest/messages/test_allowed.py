@@ -26,6 +26,13 @@ REASONS: Final = sorted(
 POD: Final = "web-0_default(5a5b9e26-d084-4aab-b2ac-927fb0bea911)"
 
 PASSES: Final = [
+    ("FailedScheduling", "0/1 nodes are unavailable: 1 Insufficient cpu."),
+    ("Schedulable", "Pod default/vjtest-test-0 can possibly be assigned to node1"),
+    ("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 Insufficient cpu, 1 max node group size reached"),
+    ("DisruptionTerminating", "Disrupting Node: Empty"),
+    ("FailedDraining", "Failed to drain node, 8 pods are waiting to be evicted"),
+    ("ScaleDown", "marked the node as toBeDeleted/unschedulable"),
+    ("DeletingNode", "Deleting node n1 because it does not exist in the cloud provider"),
     ("BackOff", f"Back-off restarting failed container app in pod {POD}"),
     ("BackOff", "Back-off restarting failed container app in pod web-0"),
     ("CrashLoopBackOff", f"back-off 5m0s restarting failed container=app pod={POD}"),

@@ -59,8 +59,9 @@ def test_pending_pods_have_the_words_of_failures_without_a_histogram(database: D
         event("FailedScheduling", message=text, ts=T0),
         event("FailedScheduling", message=text, object_name="b", object_uid="v", name="b.1"),
     )
-    (found,) = run(database, saved_query("pending_pods"), {}).rows
-    assert (found[2], found[-1]) == ("a", text)
+    answer = run(database, saved_query("pending_pods"), {})
+    (found,) = (dict(zip(answer.column_names, each, strict=True)) for each in answer.rows)
+    assert (found["pod"], found["said"], found["autoscaler"]) == ("a", text, "")
 
 
 def test_warnings_that_no_finding_tells_of_stay(database: Database) -> None:

@@ -143,6 +143,11 @@ LONG_SILENT = CASES.add(*later(60), pod("p", ""), failed(10))
 TRIED = CASES.add(*later(60), pod("p", ""), failed(30))
 NO_ROOM = row(SchedulingFailure, ts=after(1), namespace="ns", pod="p", uid="u-p", reasons={"Insufficient cpu": 1})
 WITHOUT_EVENT = CASES.add(*later(60), pod("p", ""), failed(50, "u-other"), NO_ROOM)
+JUST_TRIED = CASES.add(*later(60), pod("p", ""), failed(60))
+GONE = pod("gone", "n")._replace(ts=after(59.5), change="deleted")
+JUST_FREED = CASES.add(*later(60), pod("p", ""), failed(60), GONE)
+OF_KARPENTER = CASES.add(*later(60), pod("p", ""), failed(60)._replace(component="karpenter"))
+OF_VOLCANO = CASES.add(*later(60), pod("p", "", constraints='{"scheduler":"volcano"}'), failed(60))
 FITS_NOWHERE = CASES.add(*later(60), pod("p", "", requests={"cpu": 20_000}), failed(10))
 
 
@@ -169,6 +174,22 @@ def test_a_try_within_that_time_shows_nothing(verdicts: Verdicts) -> None:
 
 def test_without_an_event_of_the_pod_nobody_knows_when_it_was_tried(verdicts: Verdicts) -> None:
     assert verdicts[WITHOUT_EVENT] == [("unknown", after(1), ["n"])]
+
+
+def test_a_try_of_this_minute_contradicts_room_that_was_there_before(verdicts: Verdicts) -> None:
+    assert verdicts[JUST_TRIED] == [("contradicted", after(60), ["n"])]
+
+
+def test_room_that_a_pod_left_within_a_minute_before_contradicts_nothing(verdicts: Verdicts) -> None:
+    assert verdicts[JUST_FREED] == [("waiting", after(60), ["n"])]
+
+
+def test_words_of_karpenter_are_no_try_of_the_scheduler(verdicts: Verdicts) -> None:
+    assert verdicts[OF_KARPENTER] == [("unknown", None, ["n"])]
+
+
+def test_nothing_is_concluded_of_a_pod_of_another_scheduler(verdicts: Verdicts) -> None:
+    assert OF_VOLCANO not in verdicts
 
 
 def test_a_pod_that_fits_nowhere_is_no_fault_of_the_queue(verdicts: Verdicts) -> None:

@@ -172,7 +172,7 @@ def test_what_is_over_is_apart_from_what_lasts() -> None:
 
 def test_pods_that_wait_are_told_with_their_owner_and_reason() -> None:
     row = {"namespace": "shop", "owner": "ReplicaSet/web", "node": "", "why": "3 Insufficient cpu", "pods": 25,
-           "first_since": T0, "pod": "web-1", "uids": ["u"]}  # fmt: skip
+           "autoscaler": "", "first_since": T0, "pod": "web-1", "uids": ["u"]}  # fmt: skip
     (item,) = attention(view(node(), waiting=(row,)))
     assert (item.title, item.since, item.now) == ("25 pods Pending", T0, True)
     assert item.text == "25 of ReplicaSet web in shop: 3 Insufficient cpu."
@@ -436,7 +436,7 @@ def test_oom_kills_are_one_card_with_whose_and_how_often() -> None:
 
 def test_the_warnings_of_pods_that_wait_are_told_with_them() -> None:
     waits = {"namespace": "shop", "owner": "", "node": "n", "why": "Failed: Error: ImagePullBackOff", "pods": 1,
-             "first_since": T0, "pod": "api", "uids": ["u"]}  # fmt: skip
+             "autoscaler": "", "first_since": T0, "pod": "api", "uids": ["u"]}  # fmt: skip
     failed, other = warning("Failed", 121) | {"uids": ["u"]}, warning("Failed", 2) | {"uids": ["u", "v"]}
     assert titles(view(node(), waiting=(waits,), warnings=(failed,))) == [("warning", "1 pod Pending")]
     assert len(attention(view(node(), waiting=(waits,), warnings=(other,)))) == 2

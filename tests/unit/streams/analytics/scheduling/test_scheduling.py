@@ -236,6 +236,16 @@ def test_the_event_s_text_is_judged_only_where_the_condition_of_its_pod_is_unkno
     assert spots(with_condition) == []
 
 
+def test_the_words_of_another_scheduler_prove_nothing_about_kubernetes_own() -> None:
+    own = pod("a", 130, text(13, selector=12))
+    spec = msgspec.structs.replace(own.object.spec, scheduler_name="volcano")
+    other = msgspec.structs.replace(own, object=msgspec.structs.replace(own.object, spec=spec))
+    zones = {f"n{i}": "1" if i < 10 else "2" for i in range(13)}
+    assert len(spots([*nodes(zones), own, tick(200)])) == 1
+    assert spots([*nodes(zones), other, tick(200)]) == []
+    assert [row.reason_sum for row in failures([*nodes(zones), other, tick(200)])] == [12]
+
+
 def test_fewer_reasons_than_nodes_mean_a_lost_node_with_the_numbers_as_evidence() -> None:
     """The text of kubernetes issue 91601: 0/13 nodes with 12 reasons."""
     zones = {f"n{i}": "1" if i < 10 else "2" for i in range(13)}

@@ -155,6 +155,13 @@ def test_a_resize_that_is_infeasible_does_not_count_and_a_deferred_one_does() ->
     assert effective_requests(resizing("64", status, condition={"reason": "Deferred"})) == {"cpu": 64000}
 
 
+def test_an_infeasible_resize_of_the_alpha_field_does_not_count() -> None:
+    status = {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "700m"}, "resources": {}}]}
+    for field, expected in (("Infeasible", 700), ("Deferred", 6000), ("", 6000)):
+        pod = pod_of({"containers": [container(cpu="6")]}, status | {"resize": field})
+        assert effective_requests(pod) == {"cpu": expected}, field
+
+
 def test_an_infeasible_resize_of_which_the_status_reports_nothing_leaves_the_spec() -> None:
     assert effective_requests(resizing("2", {}, condition={"reason": "Infeasible"})) == {"cpu": 2000}
 

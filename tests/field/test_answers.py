@@ -1,0 +1,82 @@
+"""Public reports as a person asks about them: what `look` says of each, and what saved queries answer."""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from components.command import dsn, leadsman, succeeds
+from field.folding import shown
+from field.test_cases import case
+from leadsman.cli.present.story import EVERY_LINE, print_story
+from paths import TESTS
+from sql.database.open import Database, connect
+from sql.questions.queries import run, saved_query
+
+ASKED = [
+    path.parent
+    for path in sorted((TESTS / "field/cases").glob("*/facts.json"))
+    if {"answers", "says", "fits"} & json.loads(path.read_text()).keys()
+]
+
+
+@pytest.fixture(scope="module")
+def every_case(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All of them in one database, each a cluster."""
+    folder = tmp_path_factory.mktemp("field") / "db"
+    for each in ASKED:
+        succeeds("replay", *case(each)[0], "--cluster", each.name, "--quiet", db=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def opened(every_case: Path) -> Iterator[Database]:
+    with connect(dsn(every_case), read_only=True) as database:
+        yield database
+
+
+@pytest.mark.parametrize("folder", ASKED, ids=lambda folder: folder.name)
+def test_what_a_person_asks_about_a_report_is_answered_right(folder: Path, opened: Database) -> None:
+    told = json.loads((folder / "facts.json").read_text())
+    for fact in told.get("answers", []):
+        where = fact["where"] | {"cluster": told.get("cluster", folder.name)}
+        found = [row for row in answers(opened, fact["query"]) if shown(row, where) == where]
+        assert len(found) == fact["count"], fact
+        for row in found:
+            assert shown(row, fact.get("is", {})) == fact.get("is", {}), fact.get("why", fact["query"])
+
+
+@cache
+def answers(database: Database, query: str) -> list[dict[str, Any]]:
+    """Of all clusters at once: some questions take a second."""
+    answer = run(database, saved_query(query), {})
+    return [dict(zip(answer.column_names, row, strict=True)) for row in answer.rows]
+
+
+FITS = [folder for folder in ASKED if "fits" in json.loads((folder / "facts.json").read_text())]
+
+
+@pytest.mark.parametrize("folder", FITS, ids=lambda folder: folder.name)
+def test_a_pod_that_the_kubelet_refused_does_not_fit(folder: Path, every_case: Path) -> None:
+    for fact in json.loads((folder / "facts.json").read_text())["fits"]:
+        asked = "fit", "-f", folder / fact["pod"], "--cluster", folder.name, "-o", "json"
+        done = leadsman(*asked, db=every_case)
+        (node,) = json.loads(done.stdout)["nodes"]
+        assert shown(node, fact["is"]) == fact["is"], fact["why"]
+
+
+@pytest.mark.parametrize("folder", ASKED, ids=lambda folder: folder.name)
+def test_look_says_of_a_report_what_is_right_and_nothing_that_is_not(folder: Path, opened: Database) -> None:
+    told = json.loads((folder / "facts.json").read_text())
+    written = StringIO()
+    print_story(opened, [told.get("cluster", folder.name)], Console(width=10_000, file=written), None, EVERY_LINE, "")
+    text = " ".join(written.getvalue().split())
+    for sentence in told.get("says", []):
+        assert sentence in text, text
+    for sentence in told.get("never", []):
+        assert sentence not in text, text
