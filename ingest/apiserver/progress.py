@@ -101,6 +101,10 @@ class Progress:
         silent_seconds = now_seconds - self._heard_at_seconds
         return not changes and not self._resource.deletion_is_news and silent_seconds < EVENT_TTL_SECONDS
 
+    def cannot_resume(self, error: ApiError) -> bool:
+        """The server does not have the version, or does not take it for one."""
+        return error.expired or error.too_large_version or error.code == BAD_REQUEST
+
     def lost(self, why: str) -> None:
         """A watch cannot go on at the version, so a new list is due."""
         self.gap, self.list_is_due = why, True

@@ -8,11 +8,14 @@ from tempfile import NamedTemporaryFile
 from typing import Final, Protocol
 
 import msgspec
+import structlog
 
 from common.errors import SourceUnusable
 from common.text import plain
+from ingest.model.observation import UNDECODABLE
 
 FORMAT: Final = 1
+log = structlog.get_logger(__name__)
 
 
 class VersionStore(Protocol):
@@ -26,7 +29,7 @@ class VersionStore(Protocol):
 
 
 class VersionsError(SourceUnusable):
-    """The kept versions are not for this cluster or cannot be read; the message includes what to do."""
+    """The kept versions are another cluster's, or no file; the message includes what to do."""
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -43,18 +46,31 @@ class VersionFile:
         self._cluster = cluster
 
     def load(self) -> dict[str, str]:
-        """Raises VersionsError where the file is damaged or another cluster's."""
+        """Empty where the file is damaged or of another format: all is listed then, and the file is replaced.
+
+        Raises VersionsError where it is another cluster's, or cannot be opened.
+        """
         try:
             kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)
         except FileNotFoundError:
             return {}
-        except msgspec.MsgspecError as error:
-            raise VersionsError(f"{self._path}: {error}: delete it to start with new lists") from error
-        if kept.format != FORMAT or kept.cluster != self._cluster:
+        except UNDECODABLE as error:
+            log.warning("versions cannot be read: all is listed anew", file=str(self._path), reason=str(error))
+            return {}
+        except OSError as error:
             raise VersionsError(
-                f"{self._path} has the versions of cluster {plain(kept.cluster)} (format {kept.format}), not of "
-                f"{plain(self._cluster)}: name another file, or delete it to start with new lists"
+                f"{self._path}: {error.strerror}: name a file that can be read and replaced"
+            ) from error
+        if kept.cluster != self._cluster:
+            raise VersionsError(
+                f"{self._path} has the versions of cluster {plain(kept.cluster)}, not of {plain(self._cluster)}: "
+                "name another file, or delete it to start with new lists"
             )
+        if kept.format != FORMAT:
+            log.warning(
+                "versions are of another format: all is listed anew", file=str(self._path), format=kept.format
+            )
+            return {}
         return kept.versions
 
     def save(self, versions: Mapping[str, str]) -> None:

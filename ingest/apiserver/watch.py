@@ -161,7 +161,7 @@ class Watch:
                     for data in page.objects:
                         self._changes.listed(data)
         except ApiError as error:
-            if not error.expired and not error.too_large_version:
+            if not self._progress.cannot_resume(error):
                 raise
             self._changes.forget()
             self._progress.lost(str(error))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from ingest.apiserver.versions import Acknowledgements, VersionFile, VersionsError
 
@@ -21,12 +22,33 @@ def test_versions_round_trip_and_a_missing_file_starts_anew(tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["versions.json"]
 
 
-@pytest.mark.parametrize("content", [b"", b'{"format":1', b'{"format":1,"cluster":"lab","versions":{"pods":7}}'])
-def test_a_damaged_file_says_what_to_do(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b'{"format":1', id="cut"),
+        pytest.param(bytes(4096), id="zeros, as a file system leaves after a power loss"),
+        pytest.param(b'{"format":1,"cluster":"lab","versions":{"pods":7}}', id="of another type"),
+        pytest.param(b'{"format":1,"cluster":"\xff","versions":{}}', id="not UTF-8"),
+        pytest.param(b'{"format":1,"cluster":"lab","versions":' + b"[" * 100_000, id="nested too deep"),
+        pytest.param(b'{"format":2,"cluster":"lab","versions":{"pods":"7"}}', id="of a later version"),
+    ],
+)
+def test_a_damaged_file_starts_anew_and_is_replaced(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "versions.json"
     path.write_bytes(content)
-    with pytest.raises(VersionsError, match="delete it"):
-        VersionFile(path, "lab").load()
+    kept = VersionFile(path, "lab")
+    with capture_logs() as logs:
+        assert kept.load() == {}
+    (said,) = logs
+    assert (said["log_level"], said["file"]) == ("warning", str(path))
+    kept.save({"pods": "8"})
+    assert kept.load() == {"pods": "8"}
+
+
+def test_a_path_that_is_no_file_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(VersionsError, match="name a file"):
+        VersionFile(tmp_path, "lab").load()
 
 
 def test_versions_of_another_cluster_are_refused(tmp_path: Path) -> None:

@@ -626,3 +626,16 @@ async def _until_version(stream: AsyncIterator[Seen], version: str) -> AsyncIter
 
 def _status(code: int, reason: str) -> dict[str, Any]:
     return {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": "m"}
+
+
+async def test_a_kept_version_that_the_server_does_not_take_for_one_is_given_up() -> None:
+    """As a file that was edited or damaged has it: the list is anew, and what may have been missed is told."""
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            refusal(400, "BadRequest", 'strconv.ParseUint: parsing "x7": invalid syntax'),
+            listing("9", [pod("a", "3")]),
+            watching(event("ADDED", pod("b", "10"))),
+        ]
+        steps = await stage.until(lambda taken: ("ADDED", "b") in _told(taken), version="x7")
+    assert _told(steps) == [("ADDED", "a"), ("ADDED", "b")]
+    assert [error.startswith("gap: pods between version x7 and 9") for error in _errors(steps)] == [True]
