@@ -2,31 +2,39 @@
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import yaml
 
 from common.text import plain
 from ingest.files.documents import FIELDS, Bad, Part, document_parts, item_part, list_head
-from ingest.files.envelope import ErrorType
 from ingest.files.newest import newest_time
 
 _ITEMS: Final = re.compile(rb"^items:[ \t]*\n((?:(?:- |[ \t]).*\n?|\n)*)", re.MULTILINE)
-_ODD: Final = re.compile(rb"(?:^|[\s\[{,])\*[^\s*]|^[ \t?:-]{1000}", re.MULTILINE)
-"""What may be an alias, or deep nesting."""
+_DEEP: Final = re.compile(rb"^[ \t?:-]{1000}", re.MULTILINE)
 _DEPTH: Final = 500
 _WARNINGS: Final = re.compile(rb"^Warning: [^\n]*$", re.MULTILINE)
 _ONLY_COMMENTS: Final = re.compile(rb"(?:\s*(?:#[^\n]*)?\n)*\s*(?:#[^\n]*)?")
 
 
+class _AliasError(yaml.YAMLError):
+    pass
+
+
 class _Loader(yaml.CSafeLoader):
-    """Leaves times and merge keys as text: Kubernetes' YAML is JSON in another syntax."""
+    """Leaves times and merge keys as text: Kubernetes' YAML is JSON in another syntax. Raises _AliasError at an alias."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - an attribute of the parent
         first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":merge"))]
         for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
     }
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002 - the parent's
+        """Refuse a node that comes twice: only an alias has it, and each may double what the document expands to."""
+        if node in self.constructed_objects or node in self.recursive_objects:
+            raise _AliasError
+        return super().construct_object(node, deep)
 
 
 def yaml_parts(data: bytes) -> Iterator[Part]:
@@ -59,14 +67,16 @@ def _document_parts(place: str, document: bytes) -> Iterator[Part]:
 
 def _to_json(place: str, text: bytes) -> bytes | Bad:
     try:
-        if odd := _oddity(text):
-            return Bad(place, text, *odd)
+        if _is_too_deep(text):
+            return Bad(place, text, "too_deep", "the YAML is nested too deep")
         value = yaml.load(text, _Loader)  # noqa: S506 - a subclass of the safe loader
         if not isinstance(value, dict):
             return Bad(place, text, "wrong_type", f"expected an object, got {type(value).__name__}")
         return msgspec.json.encode(value)
     except RecursionError:
         return Bad(place, text, "too_deep", "the YAML is nested too deep")
+    except _AliasError:
+        return Bad(place, text, "bomb", "the YAML has aliases, which Kubernetes never writes")
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1} of it" if mark else ""
@@ -75,19 +85,16 @@ def _to_json(place: str, text: bytes) -> bytes | Bad:
         return Bad(place, text, "not_yaml", plain(error))
 
 
-def _oddity(text: bytes) -> tuple[ErrorType, str] | None:
-    """Why a document is dangerous to load, or nothing: the loader follows aliases, and crashes where it nests too
-    deep.
+def _is_too_deep(text: bytes) -> bool:
+    """Look whether the loader would crash.
 
     A look at every event costs as much as loading, so it is taken only where the text may need it.
     """
-    if not _ODD.search(text) and text.count(b"[") + text.count(b"{") < _DEPTH:
-        return None
+    if not _DEEP.search(text) and text.count(b"[") + text.count(b"{") < _DEPTH:
+        return False
     depth = 0
     for event in yaml.parse(text, _Loader):
-        if isinstance(event, yaml.AliasEvent):
-            return "bomb", "the YAML has aliases, which Kubernetes never writes"
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEPTH:
-            return "too_deep", "the YAML is nested too deep"
-    return None
+            return True
+    return False

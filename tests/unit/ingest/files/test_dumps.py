@@ -465,12 +465,28 @@ ALIASES = "a: &a [x, x, x]\n" + "".join(
     for before, name in zip("abcdefghijk", "bcdefghijkl", strict=True)
 )
 
+JSON_ALIASES = (
+    'a: {"a":&a ["x"],'
+    + ",".join(
+        f'"{name}":&{name} [' + ",".join([f'"k":*{before}'] * 9) + "]"
+        for before, name in zip("abcd", "bcde", strict=True)
+    )
+    + "}\n"
+)
+"""A key in quotes needs no space before its value. Each line has nine times the values of the one before."""
+
 
 @pytest.mark.parametrize(
     ("error_type", "text"),
     [
         ("bomb", ALIASES),
         ("bomb", "a: &a\n  b: *a\n"),
+        ("bomb", JSON_ALIASES),
+        ("bomb", 'a: {"x":&x "y","z":*x}\n'),
+        ("bomb", 'a: {"x":&x "y",*x :1}\n'),
+        ("bomb", 'a: &x ["y",[*x]]\n'),
+        ("bomb", "a: &x {y: z}\nb:\n  <<: *x\n"),
+        ("bomb", "a: &x y\nb:\t*x\n"),
         ("too_deep", "a: " + "[" * 100_000 + "]" * 100_000 + "\n"),
         ("too_deep", "a:\n" + "- " * 100_000 + "x\n"),
         ("too_deep", "".join(" " * depth + "a:\n" for depth in range(2_000))),
