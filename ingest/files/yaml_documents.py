@@ -23,14 +23,17 @@ class _AliasError(yaml.YAMLError):
 
 
 class _Loader(yaml.CSafeLoader):
-    """Leaves times and merge keys as text: Kubernetes' YAML is JSON in another syntax. Raises _AliasError at an alias."""
+    """Leaves times and merge keys as text: Kubernetes' YAML is JSON in another syntax.
+
+    Raises _AliasError at an alias.
+    """
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - an attribute of the parent
         first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":merge"))]
         for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
     }
 
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002 - the parent's
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """Refuse a node that comes twice: only an alias has it, and each may double what the document expands to."""
         if node in self.constructed_objects or node in self.recursive_objects:
             raise _AliasError
@@ -67,8 +70,7 @@ def _document_parts(place: str, document: bytes) -> Iterator[Part]:
 
 def _to_json(place: str, text: bytes) -> bytes | Bad:
     try:
-        if _is_too_deep(text):
-            return Bad(place, text, "too_deep", "the YAML is nested too deep")
+        _check_depth(text)
         value = yaml.load(text, _Loader)  # noqa: S506 - a subclass of the safe loader
         if not isinstance(value, dict):
             return Bad(place, text, "wrong_type", f"expected an object, got {type(value).__name__}")
@@ -85,16 +87,15 @@ def _to_json(place: str, text: bytes) -> bytes | Bad:
         return Bad(place, text, "not_yaml", plain(error))
 
 
-def _is_too_deep(text: bytes) -> bool:
-    """Look whether the loader would crash.
+def _check_depth(text: bytes) -> None:
+    """Raise RecursionError where the loader would crash.
 
     A look at every event costs as much as loading, so it is taken only where the text may need it.
     """
     if not _DEEP.search(text) and text.count(b"[") + text.count(b"{") < _DEPTH:
-        return False
+        return
     depth = 0
     for event in yaml.parse(text, _Loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEPTH:
-            return True
-    return False
+            raise RecursionError

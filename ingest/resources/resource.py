@@ -103,10 +103,13 @@ class ApiResource(Resource[Kept]):
         parts = [path.rpartition("/") for path in self.paths]
         return [f"{version}/namespaces/{namespace}/{plural}" for version, _, plural in parts]
 
-    def served_as(self) -> list[tuple[str, str]]:
-        """Of each path the API's group, empty for the core's, and the plural of its rights, once each."""
-        parts = [path.split("/") for path in self.paths]
-        return list(dict.fromkeys((each[2] if each[1] == "apis" else "", each[-1]) for each in parts))
+    def served_as(self, namespace: str) -> dict[tuple[str, str], str]:
+        """The API's group, empty for the core's, and the plural of its rights, once each, with the first path."""
+        served: dict[tuple[str, str], str] = {}
+        for at, path in zip(self.served_at(namespace), self.paths, strict=True):
+            parts = path.split("/")
+            served.setdefault((parts[2] if parts[1] == "apis" else "", parts[-1]), at)
+        return served
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

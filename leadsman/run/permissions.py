@@ -11,19 +11,38 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from ingest.apiserver.connect import KubeconfigError, configuration
 from ingest.apiserver.leader import LeaseName
 from ingest.apiserver.node_leases import WITHOUT
-from ingest.apiserver.requests import TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, read_body, request, unanswered
+from ingest.apiserver.requests import (
+    FORBIDDEN,
+    TOO_MANY_REQUESTS,
+    TRANSPORT_ERRORS,
+    UNAUTHORIZED,
+    ApiError,
+    get,
+    read_body,
+    request,
+    unanswered,
+)
 from ingest.kubelet.fleet import PROXY_RISK
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import UNDECODABLE
 from ingest.resources.node_leases import NAMESPACE
 from ingest.resources.nodes import NODES
+from ingest.resources.pods import PODS
 from ingest.resources.table import POLLED
 
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 TIMEOUT: Final = aiohttp.ClientTimeout(total=15)
 PROXY: Final = "nodes/proxy"
 LEASES: Final = "coordination.k8s.io"
+NOBODY: Final = "leadsman-asks-for-none"
+"""A name that no object has."""
+INTERNAL_ERROR: Final = 500
+_CHEAP: Final = {
+    "list": {"limit": "1"},
+    "watch": {"watch": "true", "timeoutSeconds": "1", "resourceVersion": "0"},
+}
+_UNTRIED: Final = "not known: only a write would show it"
 
 
 class Checked(NamedTuple):
@@ -55,6 +74,8 @@ class Permission(NamedTuple):
     """What is missing where it is refused; empty where that is a problem."""
     needed: bool = True
     """Not of what few clusters have."""
+    path: str = ""
+    """Where a GET is refused with 403 without it; empty where only a write would show that."""
 
     def __str__(self) -> str:
         group = f".{self.group}" if self.group else ""
@@ -82,12 +103,13 @@ def _access_review(spec: dict[str, object]) -> dict[str, object]:
     return {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
 
 
-class _Verdict(msgspec.Struct, frozen=True):
-    allowed: bool = False
+class _Verdict(msgspec.Struct, frozen=True, rename="camel"):
+    allowed: bool
+    evaluation_error: str = ""
 
 
 class _Review(msgspec.Struct, frozen=True):
-    status: _Verdict = _Verdict()
+    status: _Verdict
 
 
 def of_resources(settings: LiveSettings) -> Iterator[Permission]:
@@ -95,33 +117,48 @@ def of_resources(settings: LiveSettings) -> Iterator[Permission]:
     for resource in settings.watched:
         without = resource.without or ("not read" if resource.optional else "")
         needed = bool(resource.without) or not resource.optional
-        for group, plural in resource.served_as():
+        for (group, plural), path in resource.served_as(settings.namespace).items():
             for verb in ("list", "watch"):
-                yield Permission(verb, plural, group, settings.namespace, without=without, needed=needed)
+                yield Permission(verb, plural, group, settings.namespace, "", without, needed, path)
     if NODES in settings.watched:
-        yield Permission("get", "leases", LEASES, NAMESPACE, without=WITHOUT)
+        yield Permission("get", "leases", LEASES, NAMESPACE, without=WITHOUT, path=f"{_leases(NAMESPACE)}/{NOBODY}")
 
 
 def of_kubelets(settings: KubeletSettings) -> Iterator[Permission]:
     """What asking kubelets needs; nothing of it is needed by the watches."""
     if settings.access == "proxy":
-        yield Permission("get", PROXY, without="kubelets are not asked")
+        yield _PROXIED._replace(without="kubelets are not asked")
     elif settings.access == "direct":
         for resource in POLLED:
-            yield Permission("get", resource.permission, without=resource.without)
+            yield Permission(
+                "get", resource.permission, without=resource.without, path=_of_nobody(resource.permission)
+            )
 
 
 def of_schedulers(settings: LiveSettings) -> Iterator[Permission]:
     """What asking schedulers needs."""
     if settings.schedulers:
-        yield Permission("get", "/metrics", without="the scheduler's cache is not known")
+        yield Permission("get", "/metrics", without="the scheduler's cache is not known", path="/metrics")
 
 
 def of_lease(lease: LeaseName) -> Iterator[Permission]:
     """What the election of one of several watchers needs."""
     yield Permission("create", "leases", LEASES, lease.namespace)
-    for verb in ("get", "update"):
-        yield Permission(verb, "leases", LEASES, lease.namespace, lease.name)
+    at = f"{_leases(lease.namespace)}/{lease.name}"
+    yield Permission("get", "leases", LEASES, lease.namespace, lease.name, path=at)
+    yield Permission("update", "leases", LEASES, lease.namespace, lease.name)
+
+
+def _leases(namespace: str) -> str:
+    return f"/apis/{LEASES}/v1/namespaces/{namespace}/leases"
+
+
+def _of_nobody(subresource: str) -> str:
+    """A path of a node that is not there: who lacks the right gets 403, and others 404, without anything done."""
+    return f"/api/v1/nodes/{NOBODY}/{subresource.partition('/')[2]}"
+
+
+_PROXIED: Final = Permission("get", PROXY, path=_of_nobody(PROXY))
 
 
 async def reachable(settings: LiveSettings, namespace: str) -> LiveSettings:
@@ -132,7 +169,7 @@ async def reachable(settings: LiveSettings, namespace: str) -> LiveSettings:
     access = await configuration(settings.kubeconfig, settings.context)
     async with ApiClient(access) as client:
         with suppress(ApiError, *TRANSPORT_ERRORS):  # what is wrong there, `check_cluster` reports
-            if namespace and not await _allowed(client, Permission("list", "pods")):
+            if namespace and not await Account(client).may(Permission("list", "pods", path=PODS.paths[0])):
                 return settings.within(namespace)
     return settings
 
@@ -147,18 +184,25 @@ async def check_cluster(settings: LiveSettings, lease: LeaseName | None = None) 
     kubelets = () if settings.namespace else of_kubelets(settings.kubelet)
     needed = [*of_resources(settings), *kubelets, *of_schedulers(settings), *(of_lease(lease) if lease else ())]
     async with ApiClient(access) as client:
+        account = Account(client)
         try:
             for permission in needed:
-                yield _judged(permission, allowed=await _allowed(client, permission))
-            if await _allowed(client, Permission("get", PROXY)):
+                yield _judged(permission, allowed=await account.may(permission))
+            if await account.may(_PROXIED):
                 yield Checked(f"cluster: get {PROXY}", "", PROXY_RISK, needed=False)
         except (ApiError, *TRANSPORT_ERRORS) as error:
             unknown = isinstance(error, ApiError) and error.code == UNAUTHORIZED
             yield Checked("cluster", _unanswered(client, error), unknown_account=unknown)
+            return
+    if account.unreviewed:
+        note = f"{account.unreviewed}: the permissions above were tried instead"
+        yield Checked("cluster: SelfSubjectAccessReview", "", note, needed=False)
 
 
-def _judged(permission: Permission, *, allowed: bool) -> Checked:
+def _judged(permission: Permission, *, allowed: bool | None) -> Checked:
     what, resource = f"cluster: {permission}", permission.resource
+    if allowed is None:
+        return Checked(what, "", _UNTRIED, needed=False, resource=resource)
     if allowed:
         return Checked(what, "", resource=resource)
     if permission.without:
@@ -166,13 +210,45 @@ def _judged(permission: Permission, *, allowed: bool) -> Checked:
     return Checked(what, "not allowed: give the account this verb (deploy/)", resource=resource)
 
 
-async def _allowed(client: ApiClient, permission: Permission) -> bool:
-    async with request(client, "POST", REVIEWS, timeouts=TIMEOUT, body=permission.review) as response:
-        body = await read_body(response)
-    try:
-        return msgspec.json.decode(body, type=_Review).status.allowed
-    except UNDECODABLE:
-        return False
+class Account:
+    """Who asks. Its API server need not answer reviews: then each permission is tried."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self.unreviewed = ""
+        """Why reviews are not answered; empty while they are."""
+        self._client = client
+
+    async def may(self, permission: Permission) -> bool | None:
+        """Return whether it is allowed, None where only a write would show that. Raises ApiError where who asks is
+        not known, or the server answers nothing else either, and `TRANSPORT_ERRORS`.
+        """
+        if not self.unreviewed:
+            try:
+                verdict = await self._reviewed(permission)
+            except ApiError as error:
+                if error.code == UNAUTHORIZED:
+                    raise
+                self.unreviewed = str(error)
+            except UNDECODABLE:
+                self.unreviewed = "the answer is not a review"
+            else:
+                if verdict.allowed or not verdict.evaluation_error:
+                    return verdict.allowed
+        return await self._tried(permission) if permission.path else None
+
+    async def _reviewed(self, permission: Permission) -> "_Verdict":
+        async with request(self._client, "POST", REVIEWS, timeouts=TIMEOUT, body=permission.review) as response:
+            return msgspec.json.decode(await read_body(response), type=_Review).status
+
+    async def _tried(self, permission: Permission) -> bool:
+        """Send such a request, as cheap as it can be. The API server authorizes before it looks for anything."""
+        try:
+            async with get(self._client, permission.path, _CHEAP.get(permission.verb, {}), TIMEOUT):
+                return True
+        except ApiError as error:
+            if error.code in {UNAUTHORIZED, TOO_MANY_REQUESTS} or error.code >= INTERNAL_ERROR:
+                raise
+            return error.code != FORBIDDEN
 
 
 def _unanswered(client: ApiClient, error: Exception) -> str:

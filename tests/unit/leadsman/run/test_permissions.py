@@ -13,7 +13,7 @@ from fakes.apiserver import Answer, FakeApiServer, listing, refusal
 from ingest.apiserver.leader import LeaseName
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.settings import LiveSettings
-from leadsman.run.permissions import REVIEWS, Checked, check_cluster
+from leadsman.run.permissions import NOBODY, REVIEWS, Checked, check_cluster
 from leadsman.run.validate import check_kubelet
 
 pytestmark = pytest.mark.asyncio
@@ -120,14 +120,55 @@ async def test_no_more_is_asked_for_than_the_settings_need(tmp_path: Path, acces
 
 
 async def test_a_server_that_does_not_answer_is_one_problem(tmp_path: Path) -> None:
-    for code, advice in ((401, "log in again"), (403, "Check the credentials")):
-        (found,), _ = await checked(tmp_path, [refusal(code, "Refused", "no")])
-        assert advice in found.problem
-        assert found.unknown_account == (code == 401)
+    (found,), _ = await checked(tmp_path, [refusal(401, "Refused", "no")])
+    assert "log in again" in found.problem
+    assert found.unknown_account
     watch = LiveSettings(kubeconfig=kubeconfig(tmp_path, f"http://{HOST}:{free_port()}"))
     (gone,) = [each async for each in check_cluster(watch)]
     assert gone == Checked("cluster", gone.problem)
     assert "does not answer" in gone.problem
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(refusal(403, "Forbidden", "cannot create selfsubjectaccessreviews"), id="refused"),
+        pytest.param(refusal(404, "NotFound", "the server could not find the requested resource"), id="not served"),
+        pytest.param(refusal(500, "InternalError", "webhook authorizer: no route to host"), id="broken"),
+        pytest.param(Answer(b"<html>403</html>"), id="a proxy that answers instead"),
+        pytest.param(Answer(b'{"status":{"allowed":false,"evaluationError":"webhook: timeout"}}', 201), id="unsure"),
+    ],
+)
+async def test_what_cannot_be_asked_is_tried(tmp_path: Path, answer: Answer) -> None:
+    """The account may list and watch pods, and list Events, but not watch them; of kubelets it may read statistics."""
+    forbidden = refusal(403, "Forbidden", "no")
+    async with FakeApiServer().running() as server:
+        server.script[REVIEWS] = [answer]
+        server.script["/api/v1/pods"] = [listing("7", [])]
+        server.script["/api/v1/events"] = [listing("7", []), forbidden]
+        for subresource in ("metrics", "configz", "proxy"):
+            server.script[f"/api/v1/nodes/{NOBODY}/{subresource}"] = [forbidden]
+        watch = LiveSettings(kubeconfig=kubeconfig(tmp_path, server.url), resources=("pods", "events"))
+        found = [each async for each in check_cluster(watch, LeaseName("ns", "l"))]
+        asked = {request.method for request in server.requests if request.path != REVIEWS}
+    assert asked == {"GET"}
+    assert [each.what for each in found if each.usable] == [
+        "cluster: list pods",
+        "cluster: watch pods",
+        "cluster: list events",
+        "cluster: get nodes/stats",
+        "cluster: get leases.coordination.k8s.io in ns",
+    ]
+    assert [each.what for each in found if each.problem] == ["cluster: watch events"]
+
+
+async def test_where_nothing_can_be_asked_nor_tried_that_is_one_problem(tmp_path: Path) -> None:
+    broken = refusal(503, "ServiceUnavailable", "etcd is not ready")
+    async with FakeApiServer().running() as server:
+        server.script[REVIEWS] = server.script["/api/v1/pods"] = [broken]
+        watch = LiveSettings(kubeconfig=kubeconfig(tmp_path, server.url), resources=("pods",))
+        (found,) = [each async for each in check_cluster(watch)]
+    assert found.problem.startswith("503 ServiceUnavailable: etcd is not ready")
 
 
 NODE = {
