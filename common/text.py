@@ -23,7 +23,20 @@ def plain(text: object, limit: int = 300) -> str:
     shown = str(text)
     if len(shown) > limit:
         shown = shown[: limit - 3] + "..."
-    return _UNSAFE.sub(lambda match: match.group().encode("unicode_escape").decode("ascii"), shown)
+    return _UNSAFE.sub(_escaped, shown)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
+
+
+def visible(text: str) -> str:
+    """Give text as `plain` does, whole, and with its lines and tabs."""
+    return _UNSAFE.sub(_as_seen, text)
+
+
+def _as_seen(match: re.Match[str]) -> str:
+    return match[0] if match[0] in "\n\r\t" else _escaped(match)
 
 
 def plain_json(document: bytes) -> str:

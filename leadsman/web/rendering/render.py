@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from common.amounts import some
-from common.text import plain
+from common.text import plain, visible
 from leadsman.web.attention.attention import attention, named
 from leadsman.web.attention.badges import Badge, Severity, badges, by_urgency
 from leadsman.web.attention.episodes import Episode, Timeline, fold
@@ -186,6 +186,11 @@ def timed(at: datetime, form: str = "clock") -> Markup:
     return Markup('<time datetime="{}" data-form="{}">{}</time>').format(at.isoformat(), form, FORMS[form](at))
 
 
+def _finished(value: object) -> object:
+    """A text as it is put into a page, whatever template forgot `plain`; what is markup is left."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 @cache
 def environment() -> Environment:
     """The templates and their filters."""
@@ -193,6 +198,7 @@ def environment() -> Environment:
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_finished,
         trim_blocks=True,
         lstrip_blocks=True,
     )

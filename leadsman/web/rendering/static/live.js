@@ -77,7 +77,7 @@
   const listen = () => {
     source?.close();
     heard = Date.now();
-    source = new EventSource(`/events?cluster=${encodeURIComponent(button.dataset.cluster)}`);
+    source = new EventSource(`/events?cluster=${button.dataset.cluster}`);
     source.addEventListener('changed', () => { heard = Date.now(); pending = true; renew(); });
     source.addEventListener('same', () => { heard = Date.now(); if (!pending) well(); });
     source.addEventListener('down', () => { heard = Date.now(); lost('The database does not answer'); });

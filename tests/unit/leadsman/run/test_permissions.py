@@ -140,7 +140,7 @@ async def test_a_server_that_does_not_answer_is_one_problem(tmp_path: Path) -> N
     ],
 )
 async def test_what_cannot_be_asked_is_tried(tmp_path: Path, answer: Answer) -> None:
-    """The account may list and watch pods, and list Events, but not watch them; of kubelets it may read statistics."""
+    """The account may list and watch pods, and list Events, but not watch them; kubelets give statistics."""
     forbidden = refusal(403, "Forbidden", "no")
     async with FakeApiServer().running() as server:
         server.script[REVIEWS] = [answer]

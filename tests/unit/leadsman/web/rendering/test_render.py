@@ -8,15 +8,18 @@ from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, unquote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.text import plain
 from components.database import EmptyDatabase
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.web.reading.scope import Asked, BadScope
-from leadsman.web.rendering.render import json_block
+from leadsman.web.rendering.links import Links
+from leadsman.web.rendering.render import STATIC, environment, json_block
 from leadsman.web.rendering.report import write_report
 from sql.database.open import Database, connect
 from streams.fold.findings import (
@@ -145,9 +148,39 @@ def test_no_element_has_a_handler_a_style_or_a_script_address(hostile: str) -> N
 
 def test_what_cannot_be_seen_is_shown_as_its_escape(database: Database) -> None:
     everything(database, INVISIBLE)
-    text = Page(report(database)).text
-    assert not set(text) & {"\u202e", "\u200b", "\x1b"}
-    assert r"innocent\u202etxt.exe\u200b\x1b[31m" in text
+    written = report(database)
+    page = Page(written)
+    assert not set(written) & set("\u202e\u200b\x1b")
+    assert r"innocent\u202etxt.exe\u200b\x1b[31m" in page.text
+    for attributes, block in page.blocks:
+        if attributes.get("type") == "application/json":
+            assert not set(json.dumps(json.loads(block), ensure_ascii=False)) & set("\u202e\u200b\x1b")
+
+
+@given(st.text())
+def test_no_template_can_forget_to_show_what_cannot_be_seen(text: str) -> None:
+    """In an attribute, an element, joined, in a block of its own or through a macro that knows nothing of it."""
+    template = environment().from_string(
+        "{% macro kept(it) %}{{ it }}{% endmacro %}"
+        '<i title="{{ it }}" data-cluster="{{ it | urlencode }}">{{ it }}{{ it ~ it }}'
+        "{{ kept(it) }}{{ [it] | join }}</i>"
+    )
+    written = template.render(it=text)
+    assert all(plain(letter) == letter for letter in written if letter not in "\n\r\t")
+    (attributes,) = (each for tag, each in Page(written).elements if tag == "i")
+    assert unquote(attributes["data-cluster"] or "") == text
+
+
+def test_a_live_page_names_its_cluster_to_the_script_alone() -> None:
+    """`live.js` puts the attribute into the address as it is."""
+    cluster = "a&b=c#/ " + INVISIBLE
+    page = '{% extends "base.html.j2" %}{% import "macros.html.j2" as m with context %}'
+    written = environment().from_string(page).render(links=Links(Asked(cluster)), inline=None)
+    assert all(plain(letter) == letter for letter in written if letter != "\n")
+    (button,) = (each for tag, each in Page(written).elements if each.get("id") == "live")
+    assert parse_qs(f"cluster={button['data-cluster']}") == {"cluster": [cluster]}
+    script = (STATIC / "live.js").read_text("utf-8")
+    assert "`/events?cluster=${button.dataset.cluster}`" in script
 
 
 def test_the_policy_allows_exactly_the_scripts_and_styles_within(hostile: str) -> None:
