@@ -5,7 +5,7 @@ A component registers its figures while it runs. They are read only when `/metri
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import structlog
@@ -14,11 +14,14 @@ from prometheus_client import REGISTRY, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from common.door import listening_at
 from common.errors import WrongUsage
 from common.scrub import scrub
 from common.text import plain
 
 UNAVAILABLE: Final = 503
+MOST_CONNECTIONS: Final = 64
+"""Of Prometheus, kubelets' probes, and people."""
 REASONS_AT_MOST: Final = 50
 """Of a thousand silent kubelets, fifty are listed and the rest are counted."""
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -100,19 +103,15 @@ async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
     if not port:
         yield
         return
-    runner = web.AppRunner(_application(part), access_log=None)
-    await runner.setup()
-    try:
+    async with AsyncExitStack() as stack:
         try:
-            await web.TCPSite(runner, host, port).start()
+            await stack.enter_async_context(listening_at(_application(part), host, port, (), MOST_CONNECTIONS))
         except OSError as error:
             raise CannotServe(
                 f"telemetry.host and telemetry.port: {plain(host)}:{port} cannot be listened on: {error.strerror}"
             ) from None
         log.info("telemetry is served", part=part, host=host, port=port)
         yield
-    finally:
-        await runner.cleanup()
 
 
 def routes(part: str) -> list[web.RouteDef]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import click
 
+from common.limits import raise_file_limit
 from leadsman.cli.exits import EXIT_INTERRUPTED, EXITS, fail, mistake
 from leadsman.cli.lazy import LazyGroup
 
@@ -81,6 +82,7 @@ class Commands(LazyGroup):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
+        raise_file_limit()
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:

@@ -17,7 +17,9 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from common.door import ASKED_WITHIN_SECONDS, FULL, make_room
 from common.errors import WrongUsage
 from common.stopping import stop_on_signals
 from common.tasks import Tasks
@@ -80,22 +82,59 @@ async def _run_over_http(tools: Tools, host: str, port: int, token: str, report:
         stateless_http=True,
         host="localhost" if is_loopback(host) else host,  # on loopback, names that someone pointed here are refused
     )
-    config = uvicorn.Config(
-        _with_token(app, token),
-        log_level="warning",
-        access_log=False,
-        proxy_headers=False,  # an address that a header names would have guesses of its own
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_graceful_shutdown=5,
-    )
-    server = _Server(config)
-    with closing(_listener(host, port)) as listener, stop_on_signals() as stop:
+    server = http_server(_with_token(app, token))
+    with closing(listener_at(host, port)) as listener, stop_on_signals() as stop:
         report(f"assistants are answered at {address(host, listener.getsockname()[1])}{PATH[1:]} ; Ctrl-C ends it")
         async with Tasks() as begin:
             serving = begin(server.serve(sockets=[listener]))
             await stop.wait()
             server.should_exit = True
             await serving
+
+
+def http_server(app: ASGIApp) -> uvicorn.Server:
+    """What answers with an app on the sockets that it is given, until it `should_exit`."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,  # an address that a header names would have guesses of its own
+        http=_Connection,
+        ws="none",
+        timeout_graceful_shutdown=5,
+    )
+    return _Server(config)
+
+
+class _Connection(H11Protocol):
+    """One that the door let in; it asks in time, or leaves."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        here = [
+            each for each in self.connections if isinstance(each, _Connection) and not each.transport.is_closing()
+        ]
+        here.sort(key=lambda each: each.opened)
+        super().connection_made(transport)
+        self.opened = self._asked_at = self.loop.time()
+        if not make_room(here, lambda each: each.busy, lambda each: each.transport.abort(), MOST_CONNECTIONS):
+            transport.write(FULL)
+            transport.close()
+            return
+        self._look()
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is under way."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _look(self) -> None:
+        now = self.loop.time()
+        if self.busy:
+            self._asked_at = now
+        if now - self._asked_at >= ASKED_WITHIN_SECONDS:
+            self.transport.abort()
+        elif not self.transport.is_closing():
+            self.loop.call_later(1.0, self._look)
 
 
 class _Server(uvicorn.Server):
@@ -105,7 +144,8 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _listener(host: str, port: int) -> socket:
+def listener_at(host: str, port: int) -> socket:
+    """Raises CannotListen."""
     try:
         return create_server((host, port), family=AF_INET6 if ":" in host else AF_INET)
     except OSError as error:

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from common.door import listening_at
 from common.errors import AddressTaken
 from common.stopping import stop_on_signals
 from common.text import plain
 from leadsman.web.reading.settings import PageSettings
 from leadsman.web.site.access import is_loopback
-from leadsman.web.site.door import listening_at
 from leadsman.web.site.serve import Site
 from sql.database.open import Database
 

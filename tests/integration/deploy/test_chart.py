@@ -161,6 +161,23 @@ def test_each_pod_has_a_policy_and_reaches_what_its_part_needs(variant: str) -> 
     assert selected == (set() if "networkPolicy.enabled=false" in VARIANTS[variant] else parts)
 
 
+def test_nobody_reaches_telemetry_unless_the_values_name_who() -> None:
+    def ingress(*values: str) -> dict[str, Any]:
+        return {
+            policy["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]: policy["spec"]["ingress"]
+            for policy in of_kind(rendered(*values), "NetworkPolicy")
+        }
+
+    closed = ingress()
+    assert closed.pop("serve") == [{"ports": [{"protocol": "TCP", "port": "page"}]}]
+    assert len(closed) == 5
+    assert not any(closed.values())
+    opened = ingress("networkPolicy.telemetryFrom[0].namespaceSelector.matchLabels.name=monitoring")
+    prometheus = [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}]
+    assert opened.pop("serve")
+    assert [each["from"] for rules in opened.values() for each in rules] == [prometheus] * 5
+
+
 def test_only_watch_reaches_the_api_server_and_kubelets() -> None:
     reached = {
         policy["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]: {

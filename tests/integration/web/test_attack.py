@@ -11,8 +11,8 @@ from typing import Final
 import aiohttp
 import pytest
 
+from common.door import ASKED_WITHIN_SECONDS, MOST_CONNECTIONS
 from components.command import start, succeeds
-from leadsman.web.site.door import ASKED_WITHIN_SECONDS, MOST_CONNECTIONS
 from leadsman.web.site.live import MOST_READERS
 from paths import NODE_PRESSURE
 from waiting import unhurried

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from common.telemetry import REASONS_AT_MOST, STAGE_SECONDS, CannotServe, Figure, registered, served
+from common.telemetry import MOST_CONNECTIONS, REASONS_AT_MOST, STAGE_SECONDS, CannotServe, Figure, registered, served
 from components import telemetry
 from components.processes import HOST, free_port
 from ingest.kafka.metrics import DEAD_LETTERS
@@ -149,3 +149,20 @@ async def test_every_alert_rule_says_what_is_wrong_and_what_to_do() -> None:
 async def test_no_two_metrics_have_one_name() -> None:
     names = [figure.name for figure in _every_figure()]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\nHost: "], ids=["silent", "heads that never end"])
+async def test_connections_that_ask_nothing_keep_nobody_out(sent: bytes) -> None:
+    """Kubelets' probes are answered, and the part has its files for its own work."""
+    port = free_port()
+    async with served(HOST, port, "land"):
+        held = []
+        for _ in range(3 * MOST_CONNECTIONS):
+            held.append(await asyncio.open_connection(HOST, port))
+            held[-1][1].write(sent)
+        async with asyncio.timeout(5):
+            assert (await get("healthz", port))[0] == 200
+            ended = [await reader.read() for reader, _ in held[: 2 * MOST_CONNECTIONS]]
+        for _, writer in held:
+            writer.transport.abort()
+    assert ended == [b""] * (2 * MOST_CONNECTIONS)

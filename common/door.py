@@ -1,9 +1,9 @@
-"""Connections of the site: a bounded number, none of which may take its time before it asks."""
+"""Connections of whatever listens: a bounded number, none of which may take its time before it asks."""
 
 import asyncio
-from collections.abc import AsyncIterator, Container
+from collections.abc import AsyncIterator, Callable, Container, Iterable
 from contextlib import asynccontextmanager
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 from aiohttp import web
 
@@ -14,7 +14,25 @@ BODY_SECONDS: Final = 2.0
 """So long a body is read that nothing here needs."""
 END_SECONDS: Final = 5.0
 """What is under way has so long when the site ends."""
-_FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+
+C = TypeVar("C")
+
+
+def make_room(here: Iterable[C], busy: Callable[[C], bool], close: Callable[[C], object], most: int) -> bool:
+    """Return whether one more connection may come to those that are `here`, the one open longest first.
+
+    Where there is no room, the first without an answer under way makes some.
+    """
+    waiting = list(here)
+    if len(waiting) < most:
+        return True
+    idle = next((each for each in waiting if not busy(each)), None)
+    if idle is None:
+        return False
+    close(idle)
+    return True
 
 
 class _Full(asyncio.Protocol):
@@ -22,18 +40,17 @@ class _Full(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if isinstance(transport, asyncio.WriteTransport):
-            transport.write(_FULL)
+            transport.write(FULL)
         transport.close()
 
 
 @asynccontextmanager
 async def listening_at(
-    app: web.Application, host: str, port: int, busy: Container[object]
+    app: web.Application, host: str, port: int, busy: Container[object], most: int = MOST_CONNECTIONS
 ) -> AsyncIterator[tuple[str, int]]:
     """Answers on this address during the block; gives the address that it got. Raises OSError.
 
-    Where there is no room for a connection, the one that has been open longest without an answer under way makes
-    some; `busy` has those with one.
+    `busy` has the connections with an answer under way; of the others, one makes room where `most` are open.
     """
     runner = web.AppRunner(
         app,
@@ -47,12 +64,9 @@ async def listening_at(
     server = cast("web.Server", runner.server)
 
     def answering() -> asyncio.Protocol:
-        here = [each for each in server.connections if each.transport and not each.transport.is_closing()]
-        if len(here) >= MOST_CONNECTIONS:
-            idle = next((each for each in here if each not in busy), None)
-            if idle is None:
-                return _Full()
-            idle.force_close()
+        here = (each for each in server.connections if each.transport and not each.transport.is_closing())
+        if not make_room(here, busy.__contains__, lambda each: each.force_close(), most):
+            return _Full()
         return server()
 
     try:

@@ -1,0 +1,90 @@
+"""The door of `leadsman mcp --http`: whoever says nothing shuts nobody out."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+import uvicorn
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+from common.tasks import Tasks
+from components.processes import HOST
+from leadsman.web.assistant import server as assistant
+from leadsman.web.assistant.server import MOST_CONNECTIONS, http_server, listener_at
+from waiting import until
+
+pytestmark = pytest.mark.asyncio
+ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+class Held:
+    """An app whose answers are under way until `free` is set."""
+
+    def __init__(self) -> None:
+        self.free = asyncio.Event()
+        self.free.set()
+        self.under_way = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "http"
+        self.under_way += 1
+        await self.free.wait()
+        await PlainTextResponse("well")(scope, receive, send)
+
+
+@asynccontextmanager
+async def _listening(app: Held) -> AsyncIterator[int]:
+    with listener_at(HOST, 0) as listener:
+        server: uvicorn.Server = http_server(app)
+        async with Tasks() as begin:
+            serving = begin(server.serve(sockets=[listener]))
+            yield listener.getsockname()[1]
+            server.should_exit = True
+            await serving
+
+
+async def _status(port: int) -> bytes:
+    async with asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection(HOST, port)
+        writer.write(ASK)
+        line = await reader.readline()
+        writer.transport.abort()
+    return line.strip()
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: "], ids=["silent", "heads that never end"])
+async def test_connections_that_ask_nothing_keep_nobody_out(sent: bytes) -> None:
+    async with _listening(Held()) as port:
+        held = []
+        for _ in range(2 * MOST_CONNECTIONS):
+            held.append(await asyncio.open_connection(HOST, port))
+            held[-1][1].write(sent)
+        assert await _status(port) == b"HTTP/1.1 200 OK"
+        async with asyncio.timeout(5):
+            for reader, _ in held[:MOST_CONNECTIONS]:
+                with suppress(ConnectionResetError):
+                    assert await reader.read() == b""
+        for _, writer in held:
+            writer.transport.abort()
+
+
+async def test_who_asks_nothing_in_time_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assistant, "ASKED_WITHIN_SECONDS", 0.0)
+    async with _listening(Held()) as port, asyncio.timeout(5):
+        reader, writer = await asyncio.open_connection(HOST, port)
+        with suppress(ConnectionResetError):
+            assert await reader.read() == b""
+        writer.transport.abort()
+
+
+async def test_answers_under_way_are_not_cut_and_more_are_refused() -> None:
+    app = Held()
+    app.free.clear()
+    async with _listening(app) as port:
+        asking = [asyncio.create_task(_status(port)) for _ in range(MOST_CONNECTIONS)]
+        await until(lambda: app.under_way == MOST_CONNECTIONS)
+        assert await _status(port) == b"HTTP/1.1 503 Service Unavailable"
+        app.free.set()
+        assert set(await asyncio.gather(*asking)) == {b"HTTP/1.1 200 OK"}
