@@ -1,6 +1,7 @@
 """Credentials leave a text before it is logged, sent or stored. Pure."""
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -39,6 +40,19 @@ _RANDOM: Final = re.compile(r"(?<![\w+])(?=\w*[a-z])(?=\w*[A-Z])(?=(?:[a-zA-Z_+]
 """The last net, in sentences only: nothing of Kubernetes is so long and of both cases and digits. Uids, digests and
 names of pods have small letters."""
 _RANDOM_LEAST: Final = 32
+_ADDRESS: Final = re.compile(r"(https?://[^\s\"'\\/?#]*)([^\s\"'\\?#]*)([?#][^\s\"'\\]*)?", re.IGNORECASE)
+"""An address of HTTP: its host, its path, and its query or fragment."""
+_SECRET_SEGMENT: Final = re.compile(
+    r"(?<=/)(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*[0-9])[^/]{10,}"  # a key, as in the path of a webhook
+    r"|(?<=/services/)[^/]+/[^/]+/[^/]+|(?<=/bot)[0-9]+:[^/]+"  # Slack, Telegram
+)
+"""Of a path. Names, uids and digests of Kubernetes and of registries have small letters."""
+_SECRET_VALUE: Final = re.compile(
+    r"(?<=[?#&;=])(?!\[(?:redacted|withheld))(?![A-Za-z_.-]{1,20}=|[a-z_-]{1,12}(?:[&;#]|$)|[0-9]{1,6}(?:[&;#]|$))"
+    r"[^&;=#]+"
+    r"|(?<=[?&;]key=)[^&;#\[]+|(?<=[?&;]auth=)[^&;#\[]+|(?<=[?&;]code=)[^&;#\[]+"
+)
+"""Behind a path: what is neither a word of small letters nor a small number, or is called a key."""
 _IS_NAME: Final = re.compile(rf"{_NAME}$", re.IGNORECASE)
 _WORDS: Final = ("pass", "pwd", "secret", "token", "credential", "key", "bearer ", "basic ")
 _LAST_WORDS: Final = tuple("password passwd passphrase pass pwd secret token credential credentials key".split())  # noqa: SIM905 - a word a name
@@ -49,18 +63,23 @@ def scrub(text: str) -> str:
     """The text without what looks like a credential."""
     if " " not in text and '"' not in text and "@" not in text and "=" not in text and "\n" not in text:
         # almost all strings
-        return _OPAQUE.sub(REDACTED, text) if len(text) >= _OPAQUE_LEAST and _is_opaque(text) else text
+        text = _OPAQUE.sub(REDACTED, text) if len(text) >= _OPAQUE_LEAST and _is_opaque(text) else text
+        return _ADDRESS.sub(_without_secret_path, text) if "://" in text else text
     if _is_opaque(text):
         text = _OPAQUE.sub(REDACTED, text)
     folded = text.lower()
     if "@" in text or "=" in text or any(word in folded for word in _WORDS):
         text = _SECRET.sub(_without_secret, text)
+    if "://" in text:
+        text = _ADDRESS.sub(_without_secret_path, text)
     return _RANDOM.sub(REDACTED, text) if len(text) >= _RANDOM_LEAST else text
 
 
 def is_suspicious(document: str) -> bool:
     """Whether a text in a JSON document without white space may have a credential: much faster than its search."""
     if "@" in document or "=" in document or " --" in document or _is_opaque(document):
+        return True
+    if any(_without_secret_path(found) != found[0] for found in _addresses(document)):
         return True
     folded = document.lower()
     if "bearer " in folded or "basic " in folded:
@@ -80,6 +99,15 @@ def is_secret(name: str) -> bool:
 
 def _is_opaque(text: str) -> bool:
     return any(begin in text for begin in _OPAQUE_BEGINS) or ("_" in text and ("gh" in text or "_pat_" in text))
+
+
+def _addresses(text: str) -> Iterable[re.Match[str]]:
+    return _ADDRESS.finditer(text) if "://" in text else ()
+
+
+def _without_secret_path(found: re.Match[str]) -> str:
+    """An address without the segments and values that no one would choose as a name."""
+    return found[1] + _SECRET_SEGMENT.sub(REDACTED, found[2]) + _SECRET_VALUE.sub(REDACTED, found[3] or "")
 
 
 def _without_secret(found: re.Match[str]) -> str:

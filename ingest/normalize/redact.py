@@ -19,6 +19,7 @@ def _keeps(annotation: str) -> bool:
 _clean: Final = Cleaner(_keeps, CREDENTIALS)
 _clean_strictly: Final = Cleaner(_keeps, STRICT)
 
+_NO_OBJECTS: Final = frozenset({"BOOKMARK", "ERROR", "INVENTORY"})
 _PLACES: Final = re.compile(
     r'("(?:value|message|note)"\s*:\s*"|"reason"\s*:\s*"(?=[^"]* ))(?:[^"\\]|\\.)*'
     r'|("(?:command|args|httpHeaders|annotations|volumeAttributes|parameters|attachmentMetadata|options)"\s*:\s*)'
@@ -32,16 +33,18 @@ commands, headers, annotations."""
 
 
 def redact(observation: Observation, *, strict: bool = False) -> Observation:
-    """The same observation without environments, commands, foreign annotations, managed fields and credentials; with
-    `strict` also without texts that no component is known to write.
+    """The same observation with what is read of its object, and without credentials; with `strict` also without
+    texts that no component is known to write.
 
-    Everything else is kept as it was received. An object that is no JSON becomes an observation of type ERROR.
+    An object that is no JSON becomes an observation of type ERROR.
     """
     resource = BY_NAME.get(observation.resource)
     if resource is not None and not resource.secrets and observation.type != "ERROR":
         return observation
+    reads = resource.reads if resource is not None and observation.type not in _NO_OBJECTS else None
     try:
-        cleaned = (_clean_strictly if strict else _clean)(msgspec.json.decode(observation.object))
+        document = msgspec.json.decode(observation.object)
+        cleaned = (_clean_strictly if strict else _clean)(reads(document) if reads else document)
     except UNDECODABLE:
         error = {"error": f"{observation.resource}: an object cannot be read"}
         return msgspec.structs.replace(observation, type="ERROR", object=msgspec.Raw(msgspec.json.encode(error)))

@@ -9,8 +9,8 @@ from typing import Any, Final
 from common.scrub import REDACTED, is_secret, scrub
 from ingest.messages.modes import Mode
 
-_DROPPED_LISTS: Final = frozenset({"command", "args", "httpHeaders", "managedFields"})
-"""Commands, also of probes and hooks, and the headers that a probe sends."""
+_DROPPED_LISTS: Final = frozenset({"command", "args", "httpHeaders", "managedFields", "sysctls"})
+"""Commands, also of probes and hooks, the headers that a probe sends, and settings of the kernel."""
 _DROPPED_MAPS: Final = frozenset(
     {"volumeAttributes", "parameters", "attachmentMetadata", "options", "staticPodURLHeader"}
 )
@@ -29,6 +29,7 @@ class Cleaner:
             "env": self._env,
             "annotations": self._annotations,
             "terminated": self._terminated,
+            "httpGet": self._asked,
             **dict.fromkeys(("labels", "matchLabels", "nodeSelector"), self._labels),
         }
 
@@ -76,6 +77,12 @@ class Cleaner:
         if not isinstance(value, dict):
             return None
         return {name: self(text) for name, text in value.items() if self._keeps(name)}
+
+    def _asked(self, value: Any) -> Any:
+        """What a probe or hook asks for: its path and query may be the key to it."""
+        if not isinstance(value, dict):
+            return self(value)
+        return {name: self(part) for name, part in value.items() if name != "path"}
 
     def _terminated(self, value: Any) -> Any:
         """A container's termination message is its own output, or the end of its log."""

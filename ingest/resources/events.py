@@ -10,6 +10,7 @@ from ingest.model.objects.event import Event, EventAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import EventRecord, Record
 from ingest.resources.decoding import kept, names_of
+from ingest.resources.reading import only_read
 from ingest.resources.rejections import rejection_of_event
 from ingest.resources.resource import ApiResource, change_of
 
@@ -50,6 +51,7 @@ EVENTS: Final = ApiResource(
     decode=kept(Event, partial(_passing, mode=CREDENTIALS)),
     strict=partial(_passing, mode=STRICT),
     records=_records,
+    reads=only_read(Event),
     annotations=names_of(EventAnnotations),
     word="event",
     kinds={"Event": r"v1|events\.k8s\.io/\w+"},

@@ -9,6 +9,7 @@ from ingest.model.objects.base import KeptObject
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.records import NodeLeaseRecord, Record
 from ingest.resources.decoding import kept
+from ingest.resources.reading import only_read
 from ingest.resources.resource import Resource
 
 NAMESPACE: Final = "kube-node-lease"
@@ -53,4 +54,4 @@ def _records(observation: Observation, lease: _Lease) -> list[Record]:
     ]
 
 
-NODE_LEASES: Final = Resource(name="node_leases", decode=kept(_Lease), records=_records)
+NODE_LEASES: Final = Resource(name="node_leases", decode=kept(_Lease), records=_records, reads=only_read(_Lease))

@@ -17,6 +17,9 @@ _ANNOTATION: Final = re.compile(r"([a-z0-9-]+\.)*(koordinator\.sh|crane\.io|node
 """Written by node agents about CPUs and memory (rules: koordinator)."""
 
 
+_ATTRIBUTES: Final = ("topologyManagerPolicy", "topologyManagerScope")
+
+
 class _Topology(NamedTuple):
     metadata: Metadata
     document: dict[str, Any]
@@ -33,8 +36,25 @@ def _is_kept(annotation: str) -> bool:
 _clean: Final = Cleaner(_is_kept, STRICT)
 
 
+def _read(document: Any) -> Any:
+    """An agent may have written anything as an attribute; two of them are settings of the kubelet."""
+    if not isinstance(document, dict):
+        return document
+    read = dict(document)
+    if isinstance(attributes := read.get("attributes"), list):
+        read["attributes"] = [
+            each for each in attributes if isinstance(each, dict) and each.get("name") in _ATTRIBUTES
+        ]
+    if isinstance(zones := read.get("zones"), list):
+        read["zones"] = [
+            {name: part for name, part in each.items() if name != "attributes"} if isinstance(each, dict) else each
+            for each in zones
+        ]
+    return read
+
+
 def _decoded(data: bytes | msgspec.Raw) -> _Topology:
-    document = _clean(_decode(data))
+    document = _read(_clean(_decode(data)))
     return _Topology(msgspec.convert(document, _Identified).metadata, document)
 
 
@@ -64,6 +84,7 @@ NODE_RESOURCE_TOPOLOGIES: Final = ApiResource(
     name="noderesourcetopologies",
     decode=_decoded,
     records=_records,
+    reads=_read,
     annotations=_is_kept,
     word="topolog",
     kinds={

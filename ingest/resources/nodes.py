@@ -10,6 +10,7 @@ from ingest.model.objects.node import Node, NodeAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import NodeRecord, Record
 from ingest.resources.decoding import kept, names_of, without_version
+from ingest.resources.reading import only_read
 from ingest.resources.resource import ApiResource, change_of, on_cluster
 
 
@@ -33,6 +34,7 @@ NODES: Final = ApiResource(
     decode=kept(Node, partial(_passing, mode=CREDENTIALS)),
     strict=partial(_passing, mode=STRICT),
     records=_records,
+    reads=only_read(Node),
     annotations=names_of(NodeAnnotations),
     kinds={"Node": r"v1"},
     paths=("/api/v1/nodes",),

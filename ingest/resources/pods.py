@@ -10,6 +10,7 @@ from ingest.model.objects.pod import Pod, PodAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import PodPlacement, PodRecord, Record
 from ingest.resources.decoding import kept, names_of, without_version
+from ingest.resources.reading import only_read
 from ingest.resources.rejections import rejection_of_pod
 from ingest.resources.resource import ApiResource, change_of
 
@@ -51,6 +52,7 @@ PODS: Final = ApiResource(
     decode=kept(Pod, partial(_passing, mode=CREDENTIALS)),
     strict=partial(_passing, mode=STRICT),
     records=_records,
+    reads=only_read(Pod),
     annotations=names_of(PodAnnotations),
     kinds={"Pod": r"v1"},
     paths=("/api/v1/pods",),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -53,6 +53,8 @@ class Resource(Generic[T]):
     """At most one for each log. Raises BadRecord for what makes no sense."""
     strict: Callable[[T], T] = lambda thing: thing
     """What of an object leaves where only known texts do (rules: known-messages)."""
+    reads: Callable[[Any], Any] = lambda thing: thing
+    """What a capture keeps of an object's JSON: no less than `decode` reads."""
     secrets: bool = True
     """An object can hold secrets: it is redacted before it is written anywhere as it was received."""
     annotations: Callable[[str], bool] = lambda _: False

@@ -11,6 +11,7 @@ from ingest.model.objects.base import KeptObject
 from ingest.model.observation import Observation
 from ingest.model.records import Record, ScheduledObjectRecord
 from ingest.resources.decoding import identify, kept, names_of, without_version
+from ingest.resources.reading import only_read
 from ingest.resources.resource import ApiResource, Object, change_of, on_cluster
 
 Kept = TypeVar("Kept", bound=Object)
@@ -46,6 +47,7 @@ def scheduled(
         name=name,
         decode=kept(of),
         records=records,
+        reads=only_read(of),
         annotations=names_of(annotations),
         kinds=kinds,
         paths=paths,
