@@ -6,11 +6,12 @@ https://github.com/faust-streaming/faust/issues/315
 """
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final, Protocol
 
 import structlog
+from aiokafka import TopicPartition
 
 from common.tasks import Tasks, apart
 from streams.kafka.message import FaustEvent, Message, MessagesMissing, of_event
@@ -45,8 +46,14 @@ class Agent:
     """
 
     def __init__(
-        self, folder: LogFolder, generation: Callable[[], int], within_seconds: float, state_seconds: float
+        self,
+        folder: LogFolder,
+        generation: Callable[[], int],
+        within_seconds: float,
+        state_seconds: float,
+        is_hole: Callable[[TopicPartition, int, int], Awaitable[bool]],
     ) -> None:
+        """`is_hole` answers whether a topic has no messages from one offset up to another."""
         self.failure: Exception | None = None
         """The first; nothing that is not written then is acknowledged."""
         self.folded = 0
@@ -57,6 +64,7 @@ class Agent:
         """Of each partition that something was folded from in this generation."""
         self._folder = folder
         self._generation = generation
+        self._is_hole = is_hole
         self._within_seconds = within_seconds
         self._state_seconds = state_seconds
         self._unwritten: list[FaustEvent] = []
@@ -151,7 +159,7 @@ class Agent:
     async def _fold(self, events: Sequence[FaustEvent]) -> bool:
         """False where the partitions went to another worker meanwhile."""
         messages = [of_event(event) for event in events]
-        following = self._following(messages)
+        following = await self._following(messages)
         if not await self._folder.fold(messages, self._turn()):
             log.warning("a batch outlasted the rebalance; the next owner of its partitions folds it again")
             return False
@@ -189,14 +197,15 @@ class Agent:
             self._due_at = None
             self._folder.abandon()
 
-    def _following(self, messages: Sequence[Message]) -> dict[int, int]:
-        """The next offset of each partition behind these. Raises MessagesMissing where one is newer than the next:
-        these topics have no gaps. After a rebalance older ones may come again, and a partition begins anywhere.
+    async def _following(self, messages: Sequence[Message]) -> dict[int, int]:
+        """The next offset of each partition behind these. Raises MessagesMissing where one is newer than the next and
+        the topic has those between. After a rebalance older ones may come again, and a partition begins anywhere.
         """
         following = dict(self.next_offsets)
         for message in messages:
             expected = following.get(message.partition, message.offset)
-            if message.offset > expected:
+            partition = TopicPartition(message.topic, message.partition)
+            if message.offset > expected and not await self._is_hole(partition, expected, message.offset):
                 raise MessagesMissing(f"{message.position} came where {expected} was next")
             following[message.partition] = message.offset + 1
         return following

@@ -22,6 +22,7 @@ from streams.kafka import faust_fixes, metrics
 from streams.kafka.agent import Agent, Stream
 from streams.kafka.changelog import Changelog
 from streams.kafka.gaps import Takeovers
+from streams.kafka.holes import Holes
 from streams.kafka.membership import Membership
 from streams.kafka.retention import RetentionWatch
 from streams.kafka.states import LogStates
@@ -75,6 +76,7 @@ class Worker:
         transport = cast("faust_fixes.Transport", self._app.transport)
         transport.start_of, transport.membership = self._takeovers.start_of, self._membership
         servers = {"bootstrap_servers": bootstrap_servers, **self._client_options}
+        transport.is_hole = self._is_hole = Holes(servers, self._takeovers).has
         self._retention = RetentionWatch(
             group, servers, self._own_partitions, self._takeovers.gaps, self._takeovers.clusters
         )
@@ -223,7 +225,7 @@ class Worker:
             reducers, changelog, faust_fixes.changelog_of(values), self._publisher
         )
         folder = self._folders[source.name] = LogFolder(reducers, states, self._publisher, topics, self._skipped)
-        agent = Agent(folder, lambda: app.consumer_generation_id, within_seconds, self._state_seconds)
+        agent = Agent(folder, lambda: app.consumer_generation_id, within_seconds, self._state_seconds, self._is_hole)
 
         async def fold(stream: StreamT[bytes]) -> None:
             await agent.run(cast("Stream", stream))

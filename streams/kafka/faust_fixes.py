@@ -4,7 +4,7 @@ Both are pinned to one version, and a test compares the functions that this modu
 they were when it was written. Where there is no issue yet, the address is that of the function.
 """
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias, cast
 
 import faust
@@ -127,12 +127,15 @@ class Consumer(driver.Consumer):
         return moved
 
     async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:
-        """Raise MessagesMissing, which ends the worker: topics of streams have no gaps. Faust takes what it passed
-        over as done, and commits behind it.
+        """Raise MessagesMissing, which ends the worker, but where the topic has no such messages. Faust takes what it
+        passed over as done, and commits behind it.
 
         https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/consumer.py
         """
-        raise MessagesMissing(f"{tp.topic}:{tp.partition}@{offset_to} came where {offset_from} was next")
+        transport = cast("Transport", self.transport)
+        if not await transport.is_hole(TopicPartition(tp.topic, tp.partition), offset_from, offset_to):
+            raise MessagesMissing(f"{tp.topic}:{tp.partition}@{offset_to} came where {offset_from} was next")
+        await super()._add_gap(tp, offset_from, offset_to - 1)
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:  # noqa: ASYNC109  # Faust's
         """Of these partitions: Faust's set changes meanwhile, and aiokafka takes one that is empty then for all.
@@ -166,6 +169,7 @@ class Transport(driver.Transport):
 
     Consumer = Consumer
     start_of: Callable[[str, int, int, int], int]
+    is_hole: Callable[[TopicPartition, int, int], Awaitable[bool]]
     membership: Membership
 
 

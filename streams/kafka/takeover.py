@@ -7,11 +7,12 @@ GAP: Final = "gap: "
 """How the error of a gap's row begins."""
 BEHIND: Final = "behind: "
 """That of a row about messages that retention is about to delete."""
-Kind: TypeAlias = Literal["lost", "unknown", "unfolded"]
+Kind: TypeAlias = Literal["lost", "unknown", "unfolded", "compacted"]
 _WHAT: Final[Mapping[Kind, str]] = {
     "lost": "was deleted by retention before it was read",
     "unknown": "was deleted by retention, and Kafka does not know, or no longer, whether it was read",
     "unfolded": "was committed, but no state has it; what the topic has of it is folded again",
+    "compacted": "was removed by compaction, which a topic of records must not have, before it was read",
 }
 
 
@@ -19,7 +20,8 @@ class Gap(NamedTuple):
     """Messages from offset `first` up to but not including `end`.
 
     They are `lost`, since the topic has deleted them before they were read; `unknown`, since it has deleted them and
-    nothing shows whether they were read; or `unfolded`, since they were committed and no state has seen them.
+    nothing shows whether they were read; `unfolded`, since they were committed and no state has seen them; or
+    `compacted`, since compaction removed them.
     """
 
     kind: Kind

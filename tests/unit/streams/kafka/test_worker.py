@@ -9,6 +9,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 import structlog
+from aiokafka import TopicPartition
 
 from common.errors import BadRecord
 from ingest.kafka.publish import Publisher
@@ -240,7 +241,7 @@ async def test_what_a_reducer_fails_on_is_a_dead_letter_and_is_acknowledged_with
     stream, kafka = Stream(message(0), message(1, "defect"), message(2)), Kafka()
     folder = kafka.folder()
     with structlog.testing.capture_logs() as logs:
-        await _run(Agent(folder, lambda: GENERATION, 0.01, 0.01), stream)
+        await _run(Agent(folder, lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never), stream)
     assert stream.acked == [0, 1, 2]
     assert kafka.seen() == 2
     (letter,) = [Buried.read(headers, value) for topic, _, value, headers in kafka.sent if topic == "x.dead-letters"]
@@ -310,6 +311,11 @@ def _event(message: Message, generation: int) -> Any:
     return SimpleNamespace(key=message.key, value=message.value, message=inner)
 
 
+async def never(*_: object) -> bool:
+    """No topic has a hole."""
+    return False
+
+
 async def _run(agent: Agent, stream: Stream) -> None:
     """Until all was taken and folded, or something failed."""
     running = asyncio.ensure_future(agent.run(stream))
@@ -324,7 +330,7 @@ async def _run(agent: Agent, stream: Stream) -> None:
 
 async def test_what_is_folded_is_acknowledged_in_its_order_and_not_by_faust() -> None:
     stream, kafka = Stream(message(0), message(1), message(2)), Kafka()
-    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01, 0.01)
+    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never)
     await _run(agent, stream)
     assert not stream.enable_acks
     assert stream.acked == [0, 1, 2]
@@ -333,7 +339,7 @@ async def test_what_is_folded_is_acknowledged_in_its_order_and_not_by_faust() ->
 
 async def test_what_is_folded_is_acknowledged_only_when_its_states_are_written() -> None:
     stream, kafka = Stream(message(0), message(1)), Kafka()
-    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=600)
+    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=600, is_hole=never)
     running = asyncio.ensure_future(agent.run(stream))
     await until(lambda: agent.folded == 2)
     assert (stream.acked, kafka.changelog) == ([], [])
@@ -346,7 +352,7 @@ async def test_what_is_folded_is_acknowledged_only_when_its_states_are_written()
 
 async def test_a_batch_that_is_full_waits_for_nothing() -> None:
     stream, kafka = Stream(*map(message, range(BATCH_EVENTS + 1))), Kafka()
-    agent = Agent(kafka.folder(), lambda: GENERATION, within_seconds=600, state_seconds=600)
+    agent = Agent(kafka.folder(), lambda: GENERATION, within_seconds=600, state_seconds=600, is_hole=never)
     running = asyncio.ensure_future(agent.run(stream))
     await until(lambda: agent.folded or agent.failure)
     running.cancel()
@@ -357,7 +363,7 @@ async def test_a_batch_that_is_full_waits_for_nothing() -> None:
 async def test_what_is_not_written_before_a_rebalance_is_folded_again_afterwards() -> None:
     """The states of the generation before are gone with it, and nothing of it is acknowledged."""
     kafka, generation = Kafka(), [GENERATION]
-    agent = Agent(kafka.folder(), lambda: generation[0], 0.01, state_seconds=600)
+    agent = Agent(kafka.folder(), lambda: generation[0], 0.01, state_seconds=600, is_hole=never)
     first, second = Stream(message(0)), Stream()
     running = asyncio.ensure_future(agent.run(first))
     await until(lambda: agent.folded == 1)
@@ -377,7 +383,7 @@ async def test_what_is_not_written_before_a_rebalance_is_folded_again_afterwards
 
 async def test_of_a_batch_that_fails_nothing_is_acknowledged_and_the_error_is_raised() -> None:
     stream, kafka = Stream(message(0), message(1, "large")), Kafka()
-    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01, 0.01)
+    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never)
     await _run(agent, stream)
     assert stream.acked == []
     assert kafka.recovered().get(b"c") is None
@@ -387,16 +393,31 @@ async def test_of_a_batch_that_fails_nothing_is_acknowledged_and_the_error_is_ra
 
 async def test_a_message_that_is_missing_ends_the_agent() -> None:
     stream = Stream(message(0), message(2))
-    agent = Agent(Kafka().folder(), lambda: GENERATION, 0.01, 0.01)
+    agent = Agent(Kafka().folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never)
     await _run(agent, stream)
     assert stream.acked == []
     with pytest.raises(MessagesMissing, match=r"x\.cluster:0@2 came where 1 was next"):
         await agent.failing()
 
 
+async def test_offsets_that_the_topic_has_no_message_for_do_not_end_the_agent() -> None:
+    """Also right behind the first offset."""
+    asked: list[object] = []
+
+    async def is_hole(*what: object) -> bool:
+        asked.append(what)
+        return True
+
+    stream = Stream(message(0), message(2), message(3), message(7))
+    await _run(Agent(Kafka().folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=is_hole), stream)
+    assert stream.acked == [0, 2, 3, 7]
+    partition = TopicPartition("x.cluster", 0)
+    assert asked == [(partition, 1, 2), (partition, 4, 7)]
+
+
 async def test_what_was_taken_before_a_rebalance_is_not_folded() -> None:
     stream, kafka = Stream(message(7), before_a_rebalance=[message(0)]), Kafka()
-    await _run(Agent(kafka.folder(), lambda: GENERATION, 0.01, 0.01), stream)
+    await _run(Agent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never), stream)
     assert stream.acked == [7]
     assert kafka.seen() == 1
 
