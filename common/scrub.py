@@ -48,11 +48,11 @@ _SECRET_SEGMENT: Final = re.compile(
 )
 """Of a path. Names, uids and digests of Kubernetes and of registries have small letters."""
 _SECRET_VALUE: Final = re.compile(
-    r"(?<=[?#&;=])(?!\[(?:redacted|withheld))(?![A-Za-z_.-]{1,20}=|[a-z_-]{1,12}(?:[&;#]|$)|[0-9]{1,6}(?:[&;#]|$))"
-    r"[^&;=#]+"
+    r"(?<=[?#&;=])(?!\[(?:redacted|withheld))"
+    r"(?![A-Za-z_.-]{1,20}=|[a-z_-]{1,12}(?:[&;#]|$)|[0-9]{1,6}[a-z]{0,2}(?:[&;#]|$))[^&;=#]+"
     r"|(?<=[?&;]key=)[^&;#\[]+|(?<=[?&;]auth=)[^&;#\[]+|(?<=[?&;]code=)[^&;#\[]+"
 )
-"""Behind a path: what is neither a word of small letters nor a small number, or is called a key."""
+"""Behind a path: what is no word of small letters, no small number and no duration, or is called a key."""
 _IS_NAME: Final = re.compile(rf"{_NAME}$", re.IGNORECASE)
 _WORDS: Final = ("pass", "pwd", "secret", "token", "credential", "key", "bearer ", "basic ")
 _LAST_WORDS: Final = tuple("password passwd passphrase pass pwd secret token credential credentials key".split())  # noqa: SIM905 - a word a name

@@ -356,6 +356,7 @@ def test_a_reference_to_a_secret_stays() -> None:
         "Stopping container secret-manager",
         "Pod was rejected: Resources cannot be allocated with Topology locality",
         'Get "https://10.0.0.1:10250/stats/summary?only_cpu=true": dial tcp: connect: connection refused',
+        'failed calling webhook "v.io": Post "https://v.ns.svc:443/mutate?timeout=10s": context deadline exceeded',
         'Get "https://10.0.0.1:10250/pods/web-7f6c9d5b8-x2x9z?tailLines=100": dial tcp: connection refused',
         'Head "https://registry.example/v2/team/app/manifests/sha256:0123456789abcdef": not found',
     ],
