@@ -1,9 +1,11 @@
 """The components as pytest fixtures, one of each for a test session."""
 
 from collections.abc import Iterator
+from functools import partialmethod
 from pathlib import Path
 
 import pytest
+from aiohttp.connector import NEEDS_CLEANUP_CLOSED, TCPConnector
 
 from components.clickhouse import ClickHouseHttp
 from components.cluster.containerd import containerd_programs
@@ -37,10 +39,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A running control plane; `cluster.kubeconfig()` for clients. A test that stops a part starts it again."""
     require(kubernetes_programs, etcd_program)
     control_plane = Cluster(tmp_path_factory.mktemp("cluster"), nodes=(NODE,))
-    try:
-        yield control_plane.start()
-    finally:
-        control_plane.stop()
+    with pytest.MonkeyPatch.context() as patched:
+        if NEEDS_CLEANUP_CLOSED:  # or what was closed by TLS lingers in a loop that ends, and fails a later test
+            cutting = partialmethod(TCPConnector.__init__, enable_cleanup_closed=True)
+            patched.setattr(TCPConnector, "__init__", cutting)
+        try:
+            yield control_plane.start()
+        finally:
+            control_plane.stop()
 
 
 @pytest.fixture(scope="session")
