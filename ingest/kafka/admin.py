@@ -1,7 +1,7 @@
 """Create topics, or check them, before anything is published."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -50,18 +50,16 @@ async def ensure_topics(
     Raises TopicsUnusable where Kafka does not answer, or a topic has another number of partitions: that number
     decides each log's partition, so it never changes.
     """
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers, **(options or {}))
+    client = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers, **(options or {}))
     try:
-        await admin.start()
-        found = await _compare(admin, bootstrap_servers, topics, replication_factor)
-        for topic in topics if make else ():
-            if topic.name in found.missing:
-                await _make(admin, topic, replication_factor)
+        async with aiokafka_fixes.started(client) as admin:
+            found = await _compare(admin, bootstrap_servers, topics, replication_factor)
+            for topic in topics if make else ():
+                if topic.name in found.missing:
+                    await _make(admin, topic, replication_factor)
     except (KafkaError, OSError, FilesUnusable) as error:
         why = await why_unreachable(bootstrap_servers, options or {}) or explain(error)
         raise TopicsUnusable(f"Kafka at {bootstrap_servers} cannot be used: {why}") from None
-    finally:
-        await aiokafka_fixes.stop(admin)
     for each in found.differences:
         log.warning("a topic is not as it ought to be", topic=each.topic, what=each.what, mend=each.mend)
     if topics:
@@ -96,6 +94,18 @@ async def _make(admin: AIOKafkaAdminClient, topic: Topic, replication_factor: in
         await admin.create_topics([new])
 
 
+@asynccontextmanager
+async def _clients(
+    bootstrap_servers: str, options: Mapping[str, Any] | None
+) -> AsyncIterator[tuple[AIOKafkaAdminClient, AIOKafkaConsumer]]:
+    settings = {"bootstrap_servers": bootstrap_servers, **(options or {})}
+    async with (
+        aiokafka_fixes.started(AIOKafkaAdminClient(**settings)) as admin,
+        aiokafka_fixes.started(AIOKafkaConsumer(**settings)) as consumer,
+    ):
+        yield admin, consumer
+
+
 async def dated_after(
     at: datetime, bootstrap_servers: str, names: Sequence[str], options: Mapping[str, Any] | None = None
 ) -> Mapping[str, datetime]:
@@ -103,21 +113,14 @@ async def dated_after(
 
     Raises TopicsUnusable.
     """
-    settings = {"bootstrap_servers": bootstrap_servers, **(options or {})}
-    admin = AIOKafkaAdminClient(**settings)
-    consumer = AIOKafkaConsumer(**settings)
     try:
-        await admin.start()
-        await consumer.start()
-        described = await admin.describe_topics(sorted({*names} & {*await admin.list_topics()}))
-        since_ms = int(at.timestamp() * 1000) + 1
-        partitions = [TopicPartition(t["topic"], p["partition"]) for t in described for p in t["partitions"]]
-        found = await consumer.offsets_for_times(dict.fromkeys(partitions, since_ms)) if partitions else {}
+        async with _clients(bootstrap_servers, options) as (admin, consumer):
+            described = await admin.describe_topics(sorted({*names} & {*await admin.list_topics()}))
+            since_ms = int(at.timestamp() * 1000) + 1
+            partitions = [TopicPartition(t["topic"], p["partition"]) for t in described for p in t["partitions"]]
+            found = await consumer.offsets_for_times(dict.fromkeys(partitions, since_ms)) if partitions else {}
     except (KafkaError, OSError, FilesUnusable) as error:
         raise TopicsUnusable(f"Kafka at {bootstrap_servers} does not return its times: {explain(error)}") from None
-    finally:
-        await aiokafka_fixes.stop(consumer)
-        await aiokafka_fixes.stop(admin)
     dated = sorted((each.timestamp, tp.topic) for tp, each in found.items() if each is not None)
     return {topic: datetime.fromtimestamp(milliseconds / 1000, UTC) for milliseconds, topic in dated}
 
@@ -126,20 +129,13 @@ async def lag(
     bootstrap_servers: str, group: str, names: Sequence[str], options: Mapping[str, Any] | None = None
 ) -> int:
     """How many messages of the topics the group has not acknowledged yet; raises TopicsUnusable."""
-    settings = {"bootstrap_servers": bootstrap_servers, **(options or {})}
-    admin = AIOKafkaAdminClient(**settings)
-    consumer = AIOKafkaConsumer(**settings)
     try:
-        await admin.start()
-        await consumer.start()
-        described = await admin.describe_topics(list(names))
-        partitions = [TopicPartition(t["topic"], p["partition"]) for t in described for p in t["partitions"]]
-        begins = await consumer.beginning_offsets(partitions)
-        ends = await consumer.end_offsets(partitions)
-        committed = await admin.list_consumer_group_offsets(group, partitions=partitions)
+        async with _clients(bootstrap_servers, options) as (admin, consumer):
+            described = await admin.describe_topics(list(names))
+            partitions = [TopicPartition(t["topic"], p["partition"]) for t in described for p in t["partitions"]]
+            begins = await consumer.beginning_offsets(partitions)
+            ends = await consumer.end_offsets(partitions)
+            committed = await admin.list_consumer_group_offsets(group, partitions=partitions)
     except KafkaError as error:
         raise TopicsUnusable(f"Kafka at {bootstrap_servers} does not return its offsets: {error!r}") from None
-    finally:
-        await aiokafka_fixes.stop(consumer)
-        await aiokafka_fixes.stop(admin)
     return sum(ends[tp] - max(begins[tp], committed[tp].offset if tp in committed else 0, 0) for tp in partitions)

@@ -5,9 +5,10 @@ when it was written.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import lru_cache, partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -32,6 +33,8 @@ log = structlog.get_logger(__name__)
 
 Options: TypeAlias = Mapping[str, Any]
 """What a client of aiokafka is given beside the servers."""
+
+Client = TypeVar("Client", AIOKafkaConsumer, AIOKafkaAdminClient)
 
 _hash = lru_cache(KEYS)(murmur2)
 _MEMBERS: Final = frozenset({NoError.errno, RebalanceInProgressError.errno})
@@ -77,6 +80,16 @@ async def discard(producer: AIOKafkaProducer, within_seconds: float) -> None:
         log.warning("the broken producer did not stop cleanly", error=repr(error))
         await _close(producer.client)
         producer._closed = True  # or it complains when it is forgotten
+
+
+@asynccontextmanager
+async def started(client: Client) -> AsyncIterator[Client]:
+    """Start a client for the block. It is stopped after it, also where it did not start."""
+    try:
+        await client.start()
+        yield client
+    finally:
+        await stop(client)
 
 
 async def stop(client: AIOKafkaConsumer | AIOKafkaAdminClient) -> None:

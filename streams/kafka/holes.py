@@ -29,8 +29,8 @@ class Holes:
         """The last of each partition."""
 
     async def has(self, partition: TopicPartition, first: int, end: int) -> bool:
-        """Whether the topic has no message from `first` up to but not including `end`; False where Kafka does not
-        answer. Nothing is deleted in the middle of a topic that is not compacted: a hole there is no gap.
+        """Tell whether the topic has no message from `first` up to but not including `end`; False where Kafka does
+        not answer. Nothing is deleted in the middle of a topic that is not compacted: a hole there is no gap.
         """
         if self._known.get(partition) == (first, end):
             return True
@@ -51,27 +51,20 @@ class Holes:
 
     async def _look(self, partition: TopicPartition, first: int) -> tuple[int, int]:
         """The topic's first offset, and that of the first message from `first` on."""
-        consumer = AIOKafkaConsumer(
+        client = AIOKafkaConsumer(
             **self._options,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             max_partition_fetch_bytes=MAX_MESSAGE_BYTES,
         )
-        try:
-            await consumer.start()
+        async with aiokafka_fixes.started(client) as consumer:
             consumer.assign([partition])
             earliest = (await consumer.beginning_offsets([partition]))[partition]
             consumer.seek(partition, max(first, earliest))
             return earliest, (await consumer.getone(partition)).offset
-        finally:
-            await aiokafka_fixes.stop(consumer)
 
     async def _is_compacted(self, topic: str) -> bool:
         """Also where Kafka does not show it."""
-        admin = AIOKafkaAdminClient(**self._options)
-        try:
-            await admin.start()
+        async with aiokafka_fixes.started(AIOKafkaAdminClient(**self._options)) as admin:
             settings = (await settings_of(admin, [topic])).get(topic, {})
-        finally:
-            await aiokafka_fixes.stop(admin)
         return settings.get("cleanup.policy") != "delete"

@@ -3,7 +3,6 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
 from typing import Final, NamedTuple
 
 import structlog
@@ -182,12 +181,10 @@ class RetentionWatch:
                 self._gaps.publish_soon(each, self._clusters(TopicPartition(*place)))
 
     async def _unread(self, own: Sequence[TopicPartition]) -> list[Unread]:
-        admin, consumer = AIOKafkaAdminClient(**self._options), AIOKafkaConsumer(**self._options)
-        async with AsyncExitStack() as stack:
-            stack.push_async_callback(aiokafka_fixes.stop, admin)
-            await admin.start()
-            stack.push_async_callback(aiokafka_fixes.stop, consumer)
-            await consumer.start()
+        async with (
+            aiokafka_fixes.started(AIOKafkaAdminClient(**self._options)) as admin,
+            aiokafka_fixes.started(AIOKafkaConsumer(**self._options)) as consumer,
+        ):
             committed = await admin.list_consumer_group_offsets(self._group, partitions=list(own))
             ends, earliest = await asyncio.gather(consumer.end_offsets(own), consumer.beginning_offsets(own))
             limits = await _limits(admin, {each.topic for each in own})

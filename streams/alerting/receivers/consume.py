@@ -90,30 +90,22 @@ class AlertConsumer:
 
     async def _follow(self) -> None:
         partitions = [TopicPartition(self._topic.name, number) for number in range(self._topic.partitions)]
-        consumer = AIOKafkaConsumer(
+        client = AIOKafkaConsumer(
             **self._options,
             group_id=self._group,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             max_partition_fetch_bytes=MAX_MESSAGE_BYTES,
         )
-        try:
-            await consumer.start()
-            async with Tasks() as begin:
-                begin(aiokafka_fixes.failure(consumer))
-                self._trouble = ""
-                committed = await self._read_committed(partitions)
-                await _Following(consumer, partitions, committed, Withholding(self._receiver, self._silences)).run()
-        finally:
-            await aiokafka_fixes.stop(consumer)
+        async with aiokafka_fixes.started(client) as consumer, Tasks() as begin:
+            begin(aiokafka_fixes.failure(consumer))
+            self._trouble = ""
+            committed = await self._read_committed(partitions)
+            await _Following(consumer, partitions, committed, Withholding(self._receiver, self._silences)).run()
 
     async def _read_committed(self, partitions: list[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
-        admin = AIOKafkaAdminClient(**self._options)
-        try:
-            await admin.start()
+        async with aiokafka_fixes.started(AIOKafkaAdminClient(**self._options)) as admin:
             return dict(await admin.list_consumer_group_offsets(self._group, partitions=partitions))
-        finally:
-            await aiokafka_fixes.stop(admin)
 
 
 class _Following:

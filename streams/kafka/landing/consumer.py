@@ -101,15 +101,14 @@ class Landing:
 
         Raises what the store raised, KafkaError, or FilesUnusable.
         """
-        await self._admin.start()
+        self._consumer.subscribe(list(self._topics), listener=_Listener(self))
         try:
-            self._consumer.subscribe(list(self._topics), listener=_Listener(self))
-            await self._consumer.start()
-            with registered(self._figures(), self._why_not):
-                async with grace(stop, GRACE_SECONDS), Tasks() as begin:
-                    begin(aiokafka_fixes.failure(self._consumer))
-                    begin(self._retention.run())
-                    await self._land_until(stop)
+            async with aiokafka_fixes.started(self._admin), aiokafka_fixes.started(self._consumer):
+                with registered(self._figures(), self._why_not):
+                    async with grace(stop, GRACE_SECONDS), Tasks() as begin:
+                        begin(aiokafka_fixes.failure(self._consumer))
+                        begin(self._retention.run())
+                        await self._land_until(stop)
         except TimeoutError:
             if not stop.is_set():
                 raise
@@ -117,9 +116,6 @@ class Landing:
         except KafkaError:
             check_files(self._options.values())  # aiokafka does not always hand on why a connection failed
             raise
-        finally:
-            await aiokafka_fixes.stop(self._consumer)
-            await aiokafka_fixes.stop(self._admin)
 
     async def revoked(self) -> None:
         """Finish what is being stored, if it ends in time, and forget the rest."""

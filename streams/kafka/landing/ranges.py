@@ -18,7 +18,7 @@ async def read_ranges(options: aiokafka_fixes.Options, begun: Begun, is_ours: Ca
 
     `options` are aiokafka's. Raises KafkaError, and Abandoned once it `is_ours` no longer.
     """
-    consumer = AIOKafkaConsumer(
+    client = AIOKafkaConsumer(
         **options,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
@@ -27,8 +27,7 @@ async def read_ranges(options: aiokafka_fixes.Options, begun: Begun, is_ours: Ca
     )
     ranges = {TopicPartition(begun.topic, each.partition): each for each in begun.ranges}
     found: dict[TopicPartition, list[Message]] = {tp: [] for tp in ranges}
-    await consumer.start()
-    try:
+    async with aiokafka_fixes.started(client) as consumer:
         consumer.assign(list(ranges))
         for tp, each in ranges.items():
             consumer.seek(tp, each.start)
@@ -40,6 +39,4 @@ async def read_ranges(options: aiokafka_fixes.Options, begun: Begun, is_ours: Ca
             for tp, records in received.items():
                 found[tp] += [of_record(record) for record in records if record.offset <= ranges[tp].end]
             left = {tp for tp in left if await consumer.position(tp) <= ranges[tp].end}
-    finally:
-        await aiokafka_fixes.stop(consumer)
     return [message for of_range in found.values() for message in of_range]
