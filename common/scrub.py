@@ -1,7 +1,6 @@
 """Credentials leave a text before it is logged, sent or stored. Pure."""
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -63,23 +62,22 @@ def scrub(text: str) -> str:
     """The text without what looks like a credential."""
     if " " not in text and '"' not in text and "@" not in text and "=" not in text and "\n" not in text:
         # almost all strings
-        text = _OPAQUE.sub(REDACTED, text) if len(text) >= _OPAQUE_LEAST and _is_opaque(text) else text
-        return _ADDRESS.sub(_without_secret_path, text) if "://" in text else text
+        opaque = len(text) >= _OPAQUE_LEAST and _is_opaque(text)
+        return _without_keys_of_addresses(_OPAQUE.sub(REDACTED, text) if opaque else text)
     if _is_opaque(text):
         text = _OPAQUE.sub(REDACTED, text)
     folded = text.lower()
     if "@" in text or "=" in text or any(word in folded for word in _WORDS):
         text = _SECRET.sub(_without_secret, text)
-    if "://" in text:
-        text = _ADDRESS.sub(_without_secret_path, text)
+    text = _without_keys_of_addresses(text)
     return _RANDOM.sub(REDACTED, text) if len(text) >= _RANDOM_LEAST else text
 
 
 def is_suspicious(document: str) -> bool:
-    """Whether a text in a JSON document without white space may have a credential: much faster than its search."""
+    """Tell whether a text in a JSON document without white space may have a credential: much faster."""
     if "@" in document or "=" in document or " --" in document or _is_opaque(document):
         return True
-    if any(_without_secret_path(found) != found[0] for found in _addresses(document)):
+    if _without_keys_of_addresses(document) != document:
         return True
     folded = document.lower()
     if "bearer " in folded or "basic " in folded:
@@ -93,7 +91,7 @@ def _names_secret(folded: str, separator: str) -> bool:
 
 @lru_cache(4096)
 def is_secret(name: str) -> bool:
-    """Whether a field of this name holds a secret."""
+    """Tell whether a field of this name holds a secret."""
     return _IS_NAME.search(name) is not None
 
 
@@ -101,8 +99,8 @@ def _is_opaque(text: str) -> bool:
     return any(begin in text for begin in _OPAQUE_BEGINS) or ("_" in text and ("gh" in text or "_pat_" in text))
 
 
-def _addresses(text: str) -> Iterable[re.Match[str]]:
-    return _ADDRESS.finditer(text) if "://" in text else ()
+def _without_keys_of_addresses(text: str) -> str:
+    return _ADDRESS.sub(_without_secret_path, text) if "://" in text else text
 
 
 def _without_secret_path(found: re.Match[str]) -> str:

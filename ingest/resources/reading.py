@@ -48,12 +48,15 @@ def _whole(value: Any) -> Any:
 
 
 def _each(cut: Reads) -> Reads:
-    return _whole if cut is _whole else lambda value: [cut(each) for each in value] if _is(value, list) else value
+    def read(value: Any) -> Any:
+        return [cut(each) for each in value] if isinstance(value, list) else value
+
+    return _whole if cut is _whole else read
 
 
 def _values(cut: Reads) -> Reads:
     def read(value: Any) -> Any:
-        return {name: cut(each) for name, each in value.items()} if _is(value, dict) else value
+        return {name: cut(each) for name, each in value.items()} if isinstance(value, dict) else value
 
     return _whole if cut is _whole else read
 
@@ -66,10 +69,8 @@ def _fields(of: type[msgspec.Struct]) -> Reads:
         if not cuts:  # not before it is used, since a type may have fields of its own type
             info = cast("inspect.StructType", inspect.type_info(of))
             cuts.update((field.encode_name, _cut(field.type)) for field in info.fields)
-        return {name: cuts[name](each) for name, each in value.items() if name in cuts} if _is(value, dict) else value
+        if not isinstance(value, dict):
+            return value
+        return {name: cuts[name](each) for name, each in value.items() if name in cuts}
 
     return read
-
-
-def _is(value: Any, kind: type) -> bool:
-    return isinstance(value, kind)
