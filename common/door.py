@@ -1,4 +1,4 @@
-"""Connections of whatever listens: a bounded number, none of which may take its time before it asks."""
+"""Bounds the connections of whatever listens: so many, and none may take its time before it asks."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Container, Iterable
@@ -36,7 +36,7 @@ def make_room(here: Iterable[C], busy: Callable[[C], bool], close: Callable[[C],
 
 
 class _Full(asyncio.Protocol):
-    """Of a connection that finds no room."""
+    """Answers a connection that finds no room."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if isinstance(transport, asyncio.WriteTransport):

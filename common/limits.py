@@ -1,4 +1,4 @@
-"""What the operating system grants this process."""
+"""Takes what the operating system grants this process."""
 
 import resource
 from contextlib import suppress

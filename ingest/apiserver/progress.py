@@ -41,7 +41,7 @@ class Progress:
 
     @property
     def path(self) -> str:
-        """Where the API server has the resource, as far as is known."""
+        """The API server has the resource there, as far as is known."""
         return self._paths[0]
 
     @property
@@ -51,7 +51,7 @@ class Progress:
 
     @property
     def is_anew(self) -> bool:
-        """Where the stream was before is not known: there is no version, and nothing was heard."""
+        """Nobody knows where the stream was before: there is no version, and nothing was heard."""
         return not self.version
 
     def heard(self, at_seconds: float) -> None:
@@ -69,7 +69,7 @@ class Progress:
         self._is_whole = True
 
     def seen_until(self, at: datetime) -> None:
-        """What a watch had until then is emitted."""
+        """Note that all that a watch had until then is emitted."""
         if self._is_whole:
             self.heard_at = at
 

@@ -1,4 +1,6 @@
-"""Where a stream goes on after a restart: the version up to which all is acknowledged (delivery.md#watching)."""
+"""Keeps where a stream goes on after a restart: the version up to which all is acknowledged
+(delivery.md#watching).
+"""
 
 import os
 from collections import deque

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes, and which files of a folder Leadsman reads."""
+"""Tells what a file is by its first bytes, and which files of a folder Leadsman reads."""
 
 import re
 from collections import Counter
@@ -182,5 +182,5 @@ def is_needed(path: PurePath) -> bool:
 
 
 def left_out(path: PurePath) -> str:
-    """What a file in a folder is, by its name, that readers may expect to be read and is not; empty for others."""
+    """Tells by its name what a file is that people may expect to be read and that is not; empty for others."""
     return "journal of a kubelet" if _JOURNAL.search(path.as_posix()) else ""

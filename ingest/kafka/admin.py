@@ -30,7 +30,7 @@ class TopicsUnusable(KafkaUnusable):
 
 
 class TopicsFound(NamedTuple):
-    """What was there, and what was not."""
+    """Tells what was there, and what was not."""
 
     missing: Sequence[str]
     differences: Sequence[Difference]

@@ -98,7 +98,7 @@ class Live:
         return {name: text for name, text in {**streams, "versions": self._save_failure}.items() if text}
 
     def is_listed(self) -> bool:
-        """Whether each stream that can be read was read once."""
+        """Each stream that can be read was read once."""
         waiting = (watch for watch in self._watches.values() if not watch.absent and not watch.failure.text)
         return bool(self._watches) and all(watch.heard_at for watch in waiting)
 
