@@ -119,10 +119,11 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
 
 
 def with_contradictions(db: Database, view: Overview) -> Overview:
-    """The view with where the scheduler contradicts the API: it takes too long for a page that is read again and
-    again.
+    """The view with where the scheduler contradicts the API: where it has just tried a pod, that takes too long for a
+    page that is read again and again.
     """
-    uids = [uid for row in view.waiting if not row["node"] for uid in row["uids"]]
+    waiting = [uid for row in view.waiting if not row["node"] for uid in row["uids"]]
+    uids = [row["uid"] for row in ask(db, "just_tried", view.scope, uids=waiting)] if waiting else []
     if not uids:
         return view
     found = ask(db, "contradicted", view.scope, uids=uids)

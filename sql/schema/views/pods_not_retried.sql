@@ -3,7 +3,7 @@
 -- column nodes: Those that would take it now
 -- column tried_at: When the scheduler last was seen to try
 -- column silent_seconds: From then until the newest sign of the cluster
--- column verdict: not_retried (silent for longer than any version waits, and its Events show it), contradicted (it was tried within the last minute, and nothing was seen to make room since: the scheduler sees something else than the API), waiting, or unknown (no Event about it was seen)
+-- column verdict: not_retried (silent for longer than any version waits, and its Events show it), contradicted (an Event says that it was tried within six minutes, and nothing was seen to make room since: the scheduler sees something else than the API), waiting, or unknown (no Event about it was seen)
 CREATE OR REPLACE VIEW pods_not_retried AS
 WITH
     freed AS
@@ -29,13 +29,6 @@ WITH
             AND (p.cluster, uid) NOT IN (SELECT cluster, uid FROM pod_bindings WHERE JSONExtractString(constraints, 'scheduler') != '')
         GROUP BY p.cluster, namespace, pod, uid
     ),
-    tried AS
-    (
-        SELECT cluster, object_uid AS uid, max(ts) AS event_at
-        FROM node_events FINAL
-        WHERE reason = 'FailedScheduling' AND object_uid != '' AND component IN ('', 'default-scheduler')
-        GROUP BY cluster, uid
-    ),
     signs AS
     (
         SELECT cluster, max(ts) AS seen_at
@@ -48,14 +41,14 @@ SELECT
     f.pod AS pod,
     f.uid AS uid,
     arraySort(f.nodes) AS nodes,
-    nullIf(greatest(ifNull(f.text_at, toDateTime64(0, 6, 'UTC')), t.event_at), toDateTime64(0, 6, 'UTC')) AS tried_at,
+    nullIf(greatest(ifNull(f.text_at, toDateTime64(0, 6, 'UTC')), t.tried_at), toDateTime64(0, 6, 'UTC')) AS tried_at,
     dateDiff('second', tried_at, s.seen_at) AS silent_seconds,
     multiIf(
         t.uid = '', 'unknown',
         silent_seconds > 2400, 'not_retried',
-        silent_seconds <= 60 AND tried_at > f.freed_at + toIntervalMinute(1), 'contradicted',
+        t.is_recent AND t.tried_at > f.freed_at + toIntervalMinute(1), 'contradicted',
         'waiting') AS verdict
 FROM fitting AS f
-LEFT JOIN tried AS t ON t.cluster = f.cluster AND t.uid = f.uid
+LEFT JOIN scheduler_tries AS t ON t.cluster = f.cluster AND t.uid = f.uid
 LEFT JOIN signs AS s ON s.cluster = f.cluster
 COMMENT 'Pending pods that some node would take now, and when the scheduler last tried: a queue that is not woken leaves them pending'

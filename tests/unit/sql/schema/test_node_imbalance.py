@@ -144,6 +144,7 @@ TRIED = CASES.add(*later(60), pod("p", ""), failed(30))
 NO_ROOM = row(SchedulingFailure, ts=after(1), namespace="ns", pod="p", uid="u-p", reasons={"Insufficient cpu": 1})
 WITHOUT_EVENT = CASES.add(*later(60), pod("p", ""), failed(50, "u-other"), NO_ROOM)
 JUST_TRIED = CASES.add(*later(60), pod("p", ""), failed(60))
+READ_NOW = CASES.add(*later(60), pod("p", ""), failed(50), NO_ROOM._replace(ts=after(60)))
 GONE = pod("gone", "n")._replace(ts=after(59.5), change="deleted")
 JUST_FREED = CASES.add(*later(60), pod("p", ""), failed(60), GONE)
 OF_KARPENTER = CASES.add(*later(60), pod("p", ""), failed(60)._replace(component="karpenter"))
@@ -178,6 +179,10 @@ def test_without_an_event_of_the_pod_nobody_knows_when_it_was_tried(verdicts: Ve
 
 def test_a_try_of_this_minute_contradicts_room_that_was_there_before(verdicts: Verdicts) -> None:
     assert verdicts[JUST_TRIED] == [("contradicted", after(60), ["n"])]
+
+
+def test_a_status_that_was_read_now_is_no_try_of_now(verdicts: Verdicts) -> None:
+    assert verdicts[READ_NOW] == [("waiting", after(60), ["n"])]
 
 
 def test_room_that_a_pod_left_within_a_minute_before_contradicts_nothing(verdicts: Verdicts) -> None:
