@@ -53,13 +53,14 @@ const see = async (step) => {
     viewport: { width: step.width ?? 1440, height: step.height ?? 900 }, colorScheme: step.scheme ?? 'light',
     timezoneId: step.zone ?? 'UTC', javaScriptEnabled: step.scripts ?? true,
   });
+  context.setDefaultTimeout(120000);  // only what fails waits for so long
   const page = await context.newPage();
   const seen = { console: [], errors: [], requests: [], dialogs: [], read: {}, violations: [] };
   page.on('console', (message) => seen.console.push(`${message.type()}: ${message.text()}`));
   page.on('pageerror', (error) => seen.errors.push(error.message));
   page.on('request', (request) => seen.requests.push(request.url()));
   page.on('dialog', (dialog) => { seen.dialogs.push(dialog.message()); dialog.dismiss(); });
-  await page.goto(step.url, { timeout: 120000 });
+  await page.goto(step.url);
   if (step.scripts !== false) await page.evaluate(async () => {  // what is drawn only when it comes into view
     document.documentElement.style.scrollBehavior = 'auto';
     for (let top = 0; top < document.body.scrollHeight; top += 600) {
