@@ -16,6 +16,7 @@ from components import telemetry
 from components.processes import HOST, free_port
 from ingest.kafka.metrics import DEAD_LETTERS
 from paths import FLOORS, ROOT
+from waiting import unhurried
 
 pytestmark = pytest.mark.asyncio
 
@@ -160,7 +161,7 @@ async def test_connections_that_ask_nothing_keep_nobody_out(sent: bytes) -> None
         for _ in range(3 * MOST_CONNECTIONS):
             held.append(await asyncio.open_connection(HOST, port))
             held[-1][1].write(sent)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(unhurried(5)):
             assert (await get("healthz", port))[0] == 200
             ended = [await reader.read() for reader, _ in held[: 2 * MOST_CONNECTIONS]]
         for _, writer in held:

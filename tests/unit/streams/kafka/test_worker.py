@@ -29,7 +29,7 @@ from streams.kafka.outbox import Concluded, Outbox
 from streams.kafka.parts import PartsCodec
 from streams.kafka.states import LogStates, Turn
 from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, SAMPLED, LogFolder
-from waiting import until
+from waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -321,7 +321,7 @@ async def _run(agent: Agent, stream: Stream) -> None:
     running = asyncio.ensure_future(agent.run(stream))
     try:
         await until(lambda: (stream.drained.is_set() and agent.folded) or agent.failure is not None)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await agent.rest()
     finally:
         running.cancel()
