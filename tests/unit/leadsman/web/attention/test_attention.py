@@ -435,8 +435,8 @@ def test_oom_kills_are_one_card_with_whose_and_how_often() -> None:
 
 
 def test_the_warnings_of_pods_that_wait_are_told_with_them() -> None:
-    waits = {"namespace": "shop", "owner": "", "node": "n", "why": "Failed: Error: ImagePullBackOff", "event": "Failed",
-             "pods": 1, "autoscaler": "", "first_since": T0, "pod": "api", "uids": ["u"]}  # fmt: skip
+    waits = {"namespace": "shop", "owner": "", "node": "n", "why": "Failed: x", "event": "Failed",
+             "pods": 1, "autoscaler": "", "first_since": T0, "pod": "a", "uids": ["u"]}  # fmt: skip
     failed, other = warning("Failed", 121) | {"uids": ["u"]}, warning("Failed", 2) | {"uids": ["u", "v"]}
     assert titles(view(node(), waiting=(waits,), warnings=(failed,))) == [("warning", "1 pod Pending")]
     assert len(attention(view(node(), waiting=(waits,), warnings=(other,)))) == 2
