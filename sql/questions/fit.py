@@ -12,7 +12,7 @@ import msgspec
 
 from sql.database.open import Database
 from sql.questions.fit_devices import devices_of, with_devices
-from sql.questions.fit_rows import NodeRows, RowDict, candidate
+from sql.questions.fit_rows import NodeRows, RowDict, candidate, neighbours
 from sql.questions.fit_storage import namespaces_of, read_scheduled, storage_of, with_volumes
 from sql.questions.queries import BadParameter
 from streams.questions.asked import Question
@@ -49,7 +49,7 @@ SELECT node, ts, cpu_manager_policy, cpu_manager_policy_options, memory_manager_
 FROM kubelet_settings WHERE cluster = {cluster:String} ORDER BY ts DESC LIMIT 1 BY node
 """
 _SKEW: Final = """
-SELECT node, ts, free_cpus, exclusive_cpus, source, fidelity, assumed, explanation, cpu_manager_policy,
+SELECT node, ts, free_cpus, largest_fit_cpus, exclusive_cpus, source, fidelity, assumed, explanation, cpu_manager_policy,
     topology_manager_policy, topology_manager_scope
 FROM numa_skew WHERE cluster = {cluster:String} AND scope = 'node' ORDER BY ts DESC LIMIT 1 BY node
 """
@@ -68,12 +68,13 @@ _WHATIF: Final = """
 SELECT node, ts, scope, strategy, largest_fit_cpus FROM numa_whatif WHERE cluster = {cluster:String}
 """
 _PODS: Final = """
-SELECT node, ts, namespace, labels, constraints, terminating
+SELECT namespace, labels, constraints, terminating, groupArray(node) AS nodes
 FROM
 (
     SELECT * FROM pod_bindings WHERE cluster = {cluster:String} ORDER BY ts DESC LIMIT 1 BY namespace, pod, uid
 )
-WHERE node != '' AND change IN ('bound', 'updated')
+WHERE node != '' AND change IN ('bound', 'updated') AND ({every:Bool} OR constraints != '')
+GROUP BY namespace, labels, constraints, terminating
 """
 
 
@@ -121,8 +122,11 @@ def fit_document(known: Known, asked: Question, found: Answer) -> dict[str, Any]
     }
 
 
-def read_known(database: Database, cluster: str = "", node: str = "", *, with_pods: bool = False) -> Known:
-    """What is known of the nodes of a cluster, or of one of them; `with_pods` where a pod heeds its neighbours.
+def read_known(
+    database: Database, cluster: str = "", node: str = "", *, with_pods: bool = False, every: bool = True
+) -> Known:
+    """What is known of the nodes of a cluster, or of one of them; `with_pods` where a pod heeds its neighbours, of
+    these `every` one or those that heed something themselves.
 
     `cluster` may be empty where the database holds no more than one. Raises BadParameter for a cluster or node that
     it does not know, and DatabaseError.
@@ -135,7 +139,7 @@ def read_known(database: Database, cluster: str = "", node: str = "", *, with_po
         _by_node(rows, made_at)
         for rows in (*(_rows(database, sql, cluster) for sql in (_SETTINGS, _SKEW, _ALLOCATIONS, _RESOURCES)), whatif)
     ]
-    pods = _by_node(_rows(database, _PODS, cluster), {}.fromkeys(made_at)) if with_pods else {}
+    pods = neighbours(_rows(database, _PODS, cluster, every=every)) if with_pods else {}
     found = [NodeRows(row, *(table.get(row["node"], []) for table in tables)) for row in nodes]
     candidates = [candidate(rows, pods.get(rows.node["node"], ())) for rows in found]
     storage, devices, namespaces = Storage(), NO_DEVICES, namespaces_of(())
@@ -167,8 +171,8 @@ def _cluster(database: Database, cluster: str) -> str:
     return cluster
 
 
-def _rows(database: Database, sql: str, cluster: str) -> list[RowDict]:
-    found = database.query(sql, {"cluster": cluster})
+def _rows(database: Database, sql: str, cluster: str, **parameters: Any) -> list[RowDict]:
+    found = database.query(sql, {"cluster": cluster, **parameters})
     return [RowDict(zip(found.column_names, row, strict=True)) for row in found.rows]
 
 

@@ -1,0 +1,128 @@
+"""Table `pending_kinds`: whether pods that wait fit now, by the rules of `leadsman fit`. Whoever lands rows has it
+calculated from the tables afterwards, so that it follows from them alone, in whatever order they were landed.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import accumulate, chain
+from typing import Any, Final
+
+import pyarrow as pa
+
+from common.clock import SYSTEM
+from sql.database.open import Database
+from sql.questions.fit import read_known
+from streams.questions.fit import Candidate
+from streams.questions.pending import Kind, Outcome, Waiting, heeds_all, judged
+
+TABLE: Final = "pending_kinds"
+_LAST: Final = "(ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))"
+_CLUSTERS: Final = f"""
+SELECT cluster FROM
+(
+    SELECT cluster FROM pod_bindings
+    WHERE (cluster, uid) IN (SELECT cluster, uid FROM pod_bindings WHERE change = 'pending')
+    GROUP BY cluster, namespace, pod, uid
+    HAVING argMax(change, {_LAST}) = 'pending'
+    UNION ALL
+    SELECT cluster FROM {TABLE} GROUP BY cluster HAVING argMax(length(nodes), calculated_at) > 0
+)
+GROUP BY cluster ORDER BY cluster
+"""
+_WAITING: Final = f"""
+SELECT w.namespace, w.pod, w.uid, w.requests, w.exclusive_cpus, w.tolerations, w.labels, w.constraints, h.words,
+    nullIf(h.heard_at, toDateTime64(0, 6, 'UTC'))
+FROM
+(
+    SELECT * FROM pod_bindings
+    WHERE cluster = {{cluster:String}}
+        AND uid IN (SELECT uid FROM pod_bindings WHERE cluster = {{cluster:String}} AND change = 'pending')
+    ORDER BY {_LAST} DESC
+    LIMIT 1 BY namespace, pod, uid
+) AS w
+LEFT JOIN
+(
+    SELECT namespace, pod, uid, max(ts) AS heard_at, argMax(reasons, (ts, text_source)) AS words
+    FROM scheduling_failures
+    WHERE cluster = {{cluster:String}} GROUP BY namespace, pod, uid
+) AS h ON h.namespace = w.namespace AND h.pod = w.pod AND h.uid = w.uid
+WHERE w.change = 'pending'
+"""
+_TIME: Final = pa.timestamp("us", "UTC")
+_TEXTS: Final = pa.list_(pa.string())
+_NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def calculate(database: Database) -> None:
+    """Store what the rules say of the pods that wait now, and of clusters where none does any more that.
+
+    Raises DatabaseError.
+    """
+    for (cluster,) in database.query(_CLUSTERS).rows:
+        waiting = [_waiting(row) for row in database.query(_WAITING, {"cluster": cluster}).rows]
+        known = read_known(database, cluster, with_pods=True, every=heeds_all(waiting))
+        kinds = judged(
+            waiting,
+            known.everywhere,
+            known.scheduler_minor,
+            storage=known.storage,
+            namespaces=known.namespaces,
+            devices=known.devices,
+        )
+        database.insert(TABLE, _columns(cluster, known.as_of or _NEVER, known.candidates, kinds))
+
+
+def _waiting(row: Sequence[Any]) -> Waiting:
+    namespace, pod, uid, requests, exclusive_cpus, tolerations, labels, constraints, heard, heard_at = row
+    return Waiting(
+        namespace, pod, uid, requests, exclusive_cpus, tuple(tolerations), labels, constraints, heard, heard_at
+    )
+
+
+def _columns(cluster: str, as_of: datetime, candidates: Sequence[Candidate], kinds: Iterable[Kind]) -> pa.Table:
+    """A row for each kind and outcome, one without pods where there is none."""
+    rows = list(_rows(kinds)) or [(0, 0, Kind((), {}), Outcome(None), ())]
+    numbers, outcomes, of, told, nodes = zip(*rows, strict=True)
+    pods = [each.pods if outcome == 0 else () for each, outcome in zip(of, outcomes, strict=True)]
+
+    def of_pods(field: str, kind: pa.DataType) -> "pa.Array[Any]":
+        return pa.array([[getattr(pod, field) for pod in each] for each in pods], pa.list_(kind))
+
+    def of_nodes(values: Iterable[Any], kind: pa.DataType) -> "pa.Array[Any]":
+        taken = pa.array(list(values), kind).take(places)
+        return pa.ListArray.from_arrays(offsets, taken)
+
+    places = pa.array(list(chain.from_iterable(nodes)), pa.int32())
+    offsets = pa.array([0, *accumulate(map(len, nodes))], pa.int32())
+    words = [[sorted(pod.heard.items()) for pod in each] for each in pods]
+    columns = {
+        "cluster": pa.array([cluster] * len(rows)),
+        "kind": pa.array(numbers, pa.uint32()),
+        "outcome": pa.array(outcomes, pa.uint32()),
+        "as_of": pa.array([as_of] * len(rows), _TIME),
+        "calculated_at": pa.array([SYSTEM.now()] * len(rows), _TIME),
+        "namespaces": of_pods("namespace", pa.string()),
+        "pods": of_pods("pod", pa.string()),
+        "uids": of_pods("uid", pa.string()),
+        "scheduler_reasons": pa.array(words, pa.list_(pa.map_(pa.string(), pa.int64()))),
+        "scheduled_at": of_pods("heard_at", _TIME),
+        "exclusive_cpus": pa.array([each.pods[0].exclusive_cpus if each.pods else 0 for each in of], pa.int64()),
+        "nodes": of_nodes((each.state.node for each in candidates), pa.string()),
+        "fits": pa.array([each.fits for each in told], pa.bool_()),
+        "reasons": pa.array([each.reasons for each in told], _TEXTS),
+        "unknowns": pa.array([each.unknowns for each in told], _TEXTS),
+        "taints": pa.array([each.taints for each in told], _TEXTS),
+        "numa_verdict": pa.array([each.numa_verdict for each in told]),
+        "free_cpus": of_nodes((each.state.free_cpus for each in candidates), pa.int64()),
+        "largest_fit_cpus": of_nodes((each.largest_fit_cpus for each in candidates), pa.int64()),
+        "topology_manager_policies": of_nodes((each.topology_manager_policy for each in candidates), pa.string()),
+        "numa_sources": of_nodes((each.source for each in candidates), pa.string()),
+        "numa_fidelities": of_nodes((each.fidelity for each in candidates), pa.string()),
+    }
+    return pa.table(columns)
+
+
+def _rows(kinds: Iterable[Kind]) -> Iterator[tuple[int, int, Kind, Outcome, Sequence[int]]]:
+    for number, kind in enumerate(kinds):
+        for outcome, (told, places) in enumerate(kind.outcomes.items()):
+            yield number, outcome, kind, told, places
