@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from common.clock import SYSTEM
 from sql.database.open import Database
-from sql.questions.fit import read_known
-from streams.questions.fit import Candidate
+from sql.questions.fit import Known, read_clusters
 from streams.questions.pending import Kind, Outcome, Waiting, heeds_all, judged
 
 TABLE: Final = "pending_kinds"
@@ -30,24 +29,27 @@ SELECT cluster FROM
 GROUP BY cluster ORDER BY cluster
 """
 _WAITING: Final = f"""
-SELECT w.namespace, w.pod, w.uid, w.requests, w.exclusive_cpus, w.tolerations, w.labels, w.constraints, h.words,
-    nullIf(h.heard_at, toDateTime64(0, 6, 'UTC'))
+SELECT w.cluster, w.namespace, w.pod, w.uid, w.requests, w.exclusive_cpus, w.tolerations, w.labels, w.constraints,
+    h.words, nullIf(h.heard_at, toDateTime64(0, 6, 'UTC'))
 FROM
 (
     SELECT * FROM pod_bindings
-    WHERE cluster = {{cluster:String}}
-        AND uid IN (SELECT uid FROM pod_bindings WHERE cluster = {{cluster:String}} AND change = 'pending')
+    WHERE cluster IN {{clusters:Array(String)}}
+        AND (cluster, uid) IN (SELECT cluster, uid FROM pod_bindings WHERE change = 'pending')
     ORDER BY {_LAST} DESC
-    LIMIT 1 BY namespace, pod, uid
+    LIMIT 1 BY cluster, namespace, pod, uid
 ) AS w
 LEFT JOIN
 (
-    SELECT namespace, pod, uid, max(ts) AS heard_at, argMax(reasons, (ts, text_source)) AS words
+    SELECT cluster, namespace, pod, uid, max(ts) AS heard_at, argMax(reasons, (ts, text_source)) AS words
     FROM scheduling_failures
-    WHERE cluster = {{cluster:String}} GROUP BY namespace, pod, uid
-) AS h ON h.namespace = w.namespace AND h.pod = w.pod AND h.uid = w.uid
+    WHERE cluster IN {{clusters:Array(String)}}
+    GROUP BY cluster, namespace, pod, uid
+) AS h ON h.cluster = w.cluster AND h.namespace = w.namespace AND h.pod = w.pod AND h.uid = w.uid
 WHERE w.change = 'pending'
 """
+_AT_ONCE: Final = 100
+"""Clusters that are read together: a query takes as long for all of them as for a small one."""
 _TIME: Final = pa.timestamp("us", "UTC")
 _TEXTS: Final = pa.list_(pa.string())
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -58,29 +60,37 @@ def calculate(database: Database) -> None:
 
     Raises DatabaseError.
     """
-    for (cluster,) in database.query(_CLUSTERS).rows:
-        waiting = [_waiting(row) for row in database.query(_WAITING, {"cluster": cluster}).rows]
-        known = read_known(database, cluster, with_pods=True, every=heeds_all(waiting))
-        kinds = judged(
-            waiting,
-            known.everywhere,
-            known.scheduler_minor,
-            storage=known.storage,
-            namespaces=known.namespaces,
-            devices=known.devices,
-        )
-        database.insert(TABLE, _columns(cluster, known.as_of or _NEVER, known.candidates, kinds))
+    clusters = [row[0] for row in database.query(_CLUSTERS).rows]
+    for first in range(0, len(clusters), _AT_ONCE):
+        _calculate(database, clusters[first : first + _AT_ONCE])
 
 
-def _waiting(row: Sequence[Any]) -> Waiting:
-    namespace, pod, uid, requests, exclusive_cpus, tolerations, labels, constraints, heard, heard_at = row
-    return Waiting(
-        namespace, pod, uid, requests, exclusive_cpus, tuple(tolerations), labels, constraints, heard, heard_at
+def _calculate(database: Database, clusters: Sequence[str]) -> None:
+    waiting: dict[str, list[Waiting]] = {cluster: [] for cluster in clusters}
+    for cluster, namespace, pod, uid, requests, cpus, tolerations, *others in database.query(
+        _WAITING, {"clusters": list(clusters)}
+    ).rows:
+        waiting[cluster].append(Waiting(namespace, pod, uid, requests, cpus, tuple(tolerations), *others))
+    heeds = heeds_all(chain.from_iterable(waiting.values()))
+    known = read_clusters(database, clusters, "all" if heeds else "constrained")
+    tables = [_columns(known[cluster], _kinds(known[cluster], pods)) for cluster, pods in waiting.items()]
+    database.insert(TABLE, pa.concat_tables(tables))
+
+
+def _kinds(known: Known, waiting: Iterable[Waiting]) -> Iterator[Kind]:
+    return judged(
+        waiting,
+        known.everywhere,
+        known.scheduler_minor,
+        storage=known.storage,
+        namespaces=known.namespaces,
+        devices=known.devices,
     )
 
 
-def _columns(cluster: str, as_of: datetime, candidates: Sequence[Candidate], kinds: Iterable[Kind]) -> pa.Table:
+def _columns(known: Known, kinds: Iterable[Kind]) -> pa.Table:
     """A row for each kind and outcome, one without pods where there is none."""
+    candidates = known.candidates
     rows = list(_rows(kinds)) or [(0, 0, Kind((), {}), Outcome(None), ())]
     numbers, outcomes, of, told, nodes = zip(*rows, strict=True)
     pods = [each.pods if outcome == 0 else () for each, outcome in zip(of, outcomes, strict=True)]
@@ -96,10 +106,10 @@ def _columns(cluster: str, as_of: datetime, candidates: Sequence[Candidate], kin
     offsets = pa.array([0, *accumulate(map(len, nodes))], pa.int32())
     words = [[sorted(pod.heard.items()) for pod in each] for each in pods]
     columns = {
-        "cluster": pa.array([cluster] * len(rows)),
+        "cluster": pa.array([known.cluster] * len(rows)),
         "kind": pa.array(numbers, pa.uint32()),
         "outcome": pa.array(outcomes, pa.uint32()),
-        "as_of": pa.array([as_of] * len(rows), _TIME),
+        "as_of": pa.array([known.as_of or _NEVER] * len(rows), _TIME),
         "calculated_at": pa.array([SYSTEM.now()] * len(rows), _TIME),
         "namespaces": of_pods("namespace", pa.string()),
         "pods": of_pods("pod", pa.string()),

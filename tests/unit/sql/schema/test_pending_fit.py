@@ -270,14 +270,12 @@ def test_the_view_agrees_with_the_rules(database: Database) -> None:
             wanted = PodRequest((Request(pod.exclusive_cpus),), pod.requests)
             _, reasons, verdict = told[each.state.node]
             assert reasons == scheduler_reasons(each.state, wanted, known.scheduler_minor)
-            if verdict != "unknown":
-                assert verdict == kubelets(each, wanted), (each.state, wanted)
+            assert verdict == kubelets(each, wanted), (each.state, wanted)
             seen.add(verdict)
     assert seen == {
         "admitted",
         "not_exclusive",
         "not_pinned",
-        "unknown",
         "TopologyAffinityError",
         "UnexpectedAdmissionError",
     }
