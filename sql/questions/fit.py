@@ -45,8 +45,8 @@ FROM
 ) AS n
 LEFT JOIN
 (
-    SELECT cluster, node, max(ts) AS ts, mapFromArrays(groupArray(toString(resource)), groupArray(requested)) AS requested,
-        max(pods) AS pods
+    SELECT cluster, node, max(ts) AS ts, max(pods) AS pods,
+        mapFromArrays(groupArray(toString(resource)), groupArray(requested)) AS requested
     FROM node_fit_latest WHERE cluster IN {clusters:Array(String)} GROUP BY cluster, node
 ) AS f ON f.cluster = n.cluster AND f.node = n.node
 WHERE NOT n.deleted

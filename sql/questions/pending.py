@@ -3,7 +3,7 @@ calculated from the tables afterwards, so that it follows from them alone, in wh
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import accumulate, chain
 from typing import Any, Final
 
@@ -26,6 +26,8 @@ SELECT cluster FROM
     UNION ALL
     SELECT cluster FROM {TABLE} GROUP BY cluster HAVING argMax(length(nodes), calculated_at) > 0
 )
+WHERE cluster NOT IN
+    (SELECT cluster FROM {TABLE} GROUP BY cluster HAVING max(calculated_at) > {{before:DateTime64(6, 'UTC')}})
 GROUP BY cluster ORDER BY cluster
 """
 _WAITING: Final = f"""
@@ -48,19 +50,25 @@ LEFT JOIN
 ) AS h ON h.cluster = w.cluster AND h.namespace = w.namespace AND h.pod = w.pod AND h.uid = w.uid
 WHERE w.change = 'pending'
 """
+AGAIN: Final = timedelta(seconds=5)
 _AT_ONCE: Final = 100
 """Clusters that are read together: a query takes as long for all of them as for a small one."""
 _TIME: Final = pa.timestamp("us", "UTC")
 _TEXTS: Final = pa.list_(pa.string())
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_ALWAYS: Final = datetime(2299, 1, 1, tzinfo=UTC)
 
 
-def calculate(database: Database) -> None:
-    """Store what the rules say of the pods that wait now, and of clusters where none does any more that.
+def recalculate(database: Database) -> None:
+    """The same, where no other process did it just now."""
+    calculate(database, SYSTEM.now() - AGAIN)
 
-    Raises DatabaseError.
+
+def calculate(database: Database, before: datetime = _ALWAYS) -> None:
+    """Store what the rules say of the pods that wait now, and of clusters where none does any more that; of those
+    that were calculated last before a time. Raises DatabaseError.
     """
-    clusters = [row[0] for row in database.query(_CLUSTERS).rows]
+    clusters = [row[0] for row in database.query(_CLUSTERS, {"before": before}).rows]
     for first in range(0, len(clusters), _AT_ONCE):
         _calculate(database, clusters[first : first + _AT_ONCE])
 

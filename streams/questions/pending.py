@@ -2,8 +2,8 @@
 scheduler-messages).
 
 Pods of one kind are those that no rule tells apart; each kind is judged once for all nodes that are alike to it. Left
-out: of the kubelet's verdict memory and devices, CPUs of several containers (all are taken to be one container's), and
-that several pending pods compete.
+out: of the kubelet's verdict memory and devices, CPUs of several containers (all are taken to be one container's),
+and that several pending pods compete.
 """
 
 from collections import Counter, defaultdict
@@ -28,7 +28,7 @@ from streams.rules.scheduling.filters import (
     untolerated_taints,
 )
 from streams.rules.scheduling.fit import kubelets_verdict
-from streams.rules.scheduling.fit_reasons import fit_reasons
+from streams.rules.scheduling.fit_reasons import NATIVE, fit_reasons
 from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place, named, places_named
 from streams.rules.scheduling.selectors import NODE_NAME, Terms
 from streams.rules.scheduling.storage import ZONES
@@ -51,10 +51,10 @@ class Waiting(NamedTuple):
     exclusive_cpus: int = 0
     tolerations: _Words = ()
     """As key=value:effect, or key:effect for any value."""
-    labels: Mapping[str, str] = {}  # noqa: RUF012  as above
+    labels: Mapping[str, str] = {}
     constraints: str = ""
     """As JSON."""
-    heard: Mapping[str, int] = {}  # noqa: RUF012  as above
+    heard: Mapping[str, int] = {}
     """What the scheduler itself gave as reasons."""
     heard_at: datetime | None = None
 
@@ -188,9 +188,7 @@ class _Judge:
             tuple(map(_toleration, pod.tolerations)),
             ignored=self._ignored(pod),
             needs=needs_of(constraints, pod.namespace, self._storage, pods=pods, uid=pod.uid),
-            device_needs=device_needs(
-                constraints, pod.namespace, self._devices, self._minor, pod=(pod.pod, pod.uid)
-            ),
+            device_needs=device_needs(constraints, pod.namespace, self._devices, self._minor, pod=(pod.pod, pod.uid)),
         )
 
     def _looks(self, pod: PodRequest) -> Sequence[int]:
@@ -208,23 +206,28 @@ class _Judge:
         requests = {name: amount for name, amount in pod.requests.items() if name not in pod.ignored}
         asks = "room", frozenset(requests.items())
         if asks not in self._alike:
-            short: dict[Hashable, _Words] = {}
-            for of, node in zip(self._amounts, self._nodes, strict=True):
-                if of not in short:
-                    pods = node.allocatable.get("pods", 0)
-                    reasons = fit_reasons(
-                        requests, node.allocatable, node.requested, node.pods, pods, self._minor
-                    )
-                    short[of] = tuple(reasons)
-            self._alike[asks] = [short[of] for of in self._amounts]
+            exceeds = [
+                [requests.get(name, 0) > free for free in self._free(name)] for name in sorted({*NATIVE, *requests})
+            ]
+            short = list(zip(self._full, *exceeds, strict=True))
+            one_each = dict(zip(short, self._nodes, strict=True))
+            words = {each: self._short(node, requests) for each, node in one_each.items()}
+            self._alike[asks] = [words[each] for each in short]
+        return self._alike[asks]
+
+    def _short(self, node: NodeState, requests: Mapping[str, int]) -> _Words:
+        pods = node.allocatable.get("pods", 0)
+        return tuple(fit_reasons(requests, node.allocatable, node.requested, node.pods, pods, self._minor))
+
+    def _free(self, name: str) -> Sequence[int]:
+        asks = "free", name
+        if asks not in self._alike:
+            self._alike[asks] = [each.allocatable.get(name, 0) - each.requested.get(name, 0) for each in self._nodes]
         return self._alike[asks]
 
     @cached_property
-    def _amounts(self) -> Sequence[int]:
-        return _classes(
-            (frozenset(each.allocatable.items()), frozenset(each.requested.items()), each.pods)
-            for each in self._nodes
-        )
+    def _full(self) -> Sequence[bool]:
+        return [each.pods + 1 > each.allocatable.get("pods", 0) for each in self._nodes]
 
     def _machines(self, pod: Waiting) -> Sequence[str]:
         """What each kubelet would do about its exclusive CPUs."""
@@ -330,12 +333,12 @@ def _classes(of: Iterable[Hashable]) -> list[int]:
 def _look(
     node: NodeState, keys: Sequence[str], ports: bool, drivers: Sequence[tuple[str, str]], devices: bool
 ) -> Hashable:
-    there, volumes = node.devices, node.volumes
+    there = node.devices
     return (
         (node.unschedulable, node.ready, node.taints),
         tuple(node.node if key == NODE_NAME else node.labels.get(key) for key in keys),
         ports and tuple(port for other in node.neighbours for port in other.constraints.ports),
-        drivers and (*_attached(node, drivers), volumes.complete),
+        tuple(_attached(node, drivers)) if drivers else (),
         devices and (frozenset(there.free.items()), frozenset(there.plain.items()), there.known, there.complete),
     )
 
@@ -346,6 +349,7 @@ def _attached(node: NodeState, drivers: Sequence[tuple[str, str]]) -> Iterator[H
         yield tuple(counted[driver] for driver, _ in drivers)
     yield limits is None or tuple(limits.get(driver) for driver, _ in drivers)
     yield tuple((each in used, each in attached) for each in drivers)
+    yield node.volumes.complete
 
 
 def _keys(*of: Terms | None) -> set[str]:

@@ -67,6 +67,7 @@ class _Bearing(NamedTuple):
     """What a pod that is there has to do with the one that comes."""
 
     other: Neighbour
+    is_any: bool
     near: Sequence[NeighbourTerm]
     away: Sequence[NeighbourTerm]
     unwelcome: Sequence[NeighbourTerm]
@@ -82,7 +83,7 @@ class Neighbourhood:
         wants = pod.constraints
         self._near = Counter[_Domain]()
         self._away = Counter[_Domain]()
-        self._unwelcome = Counter[_Domain]()
+        self._unwelcome: set[_Domain] = set()
         self._perhaps_unwelcome: set[_Domain] = set()
         self._spread: list[dict[str, int]] = [{} for _ in wants.spread]
         self._bearings: dict[int, _Bearing] = {}
@@ -97,9 +98,12 @@ class Neighbourhood:
         bearing = self._bearings.get(id(other))
         if bearing is None:
             bearing = self._bearings[id(other)] = self._bearing(other)
+        if not bearing.is_any:
+            return
         labels = place.labels
-        self._near.update(_domains(bearing.near, labels))
-        self._away.update(_domains(bearing.away, labels))
+        for counted, terms in ((self._near, bearing.near), (self._away, bearing.away)):
+            for domain in _domains(terms, labels):
+                counted[domain] += 1
         self._unwelcome.update(_domains(bearing.unwelcome, labels))
         self._perhaps_unwelcome.update(_domains(bearing.perhaps, labels))
         if bearing.alike:
@@ -113,14 +117,14 @@ class Neighbourhood:
         theirs = other.constraints.anti_affinity
         unwelcome = [term for term in theirs if term.selects(pod.namespace, pod.labels)]
         alike = other.namespace == pod.namespace and not other.terminating
-        return _Bearing(
-            other,
-            near=wants.affinity if near else (),
-            away=[term for term in wants.anti_affinity if term.selects(other.namespace, other.labels)],
-            unwelcome=unwelcome,
-            perhaps=[term for term in theirs if term not in unwelcome and term.may_select(pod.labels)],
-            alike=[each for each in wants.spread if alike and each.selector and matches(each.selector, other.labels)],
+        parts = (
+            wants.affinity if near else (),
+            [term for term in wants.anti_affinity if term.selects(other.namespace, other.labels)],
+            unwelcome,
+            [term for term in theirs if term not in unwelcome and term.may_select(pod.labels)],
+            [each for each in wants.spread if alike and each.selector and matches(each.selector, other.labels)],
         )
+        return _Bearing(other, any(parts), *parts)
 
     def reasons(self, place: Place) -> list[str]:
         """Why the scheduler does not place the pod there, in its words."""
@@ -167,7 +171,7 @@ class Neighbourhood:
             yield NO_NEIGHBOUR
         elif any(self._away[domain] for domain in _domains(wants.anti_affinity, place.labels)):
             yield BAD_NEIGHBOUR
-        elif not self._unwelcome.keys().isdisjoint(place.labels.items()):
+        elif not self._unwelcome.isdisjoint(place.labels.items()):
             yield UNWELCOME
 
     def _is_near(self, place: Place) -> bool:
