@@ -1,8 +1,17 @@
+-- column namespace: Namespace
+-- column pod: Name of the pod
+-- column uid: UID of the pod
 -- column node: The node that is judged
 -- column unknowns: What would have to be known: where its volumes can be attached, how many a node has, whether their driver has room, which nodes have the devices that it claims, what namespaces a selector means, whether the scheduler heeds a resource that no node has
 -- column scheduler_reasons: What the scheduler itself gave as reasons, and for how many nodes
 -- column scheduled_at: When it gave them; null where it was not heard
 -- column reasons: Why the scheduler refuses the node, in its words
+-- column taints: Taints of the node that the pod does not tolerate, as key=value:effect
+-- column exclusive_cpus: CPUs that the static CPU manager would pin for it
+-- column free_cpus: Free exclusive CPUs
+-- column largest_fit_cpus: Largest exclusive request that still fits one NUMA node
+-- column topology_manager_policy: Topology manager policy; empty where no source reports it
+-- column as_of: The newest observation of the cluster's nodes by which it was judged
 -- column numa_source: Source of the NUMA numbers
 -- column numa_fidelity: exact, count or none
 CREATE OR REPLACE VIEW pending_fit AS
@@ -36,11 +45,11 @@ FROM
         reasons,
         unknowns,
         taints,
-        toString(numa_verdict) AS numa_verdict,
+        CAST(numa_verdict, 'String') AS numa_verdict,
         exclusive_cpus,
         free_cpu AS free_cpus,
         largest_fit_cpu AS largest_fit_cpus,
-        toString(policy) AS topology_manager_policy,
+        CAST(policy, 'String') AS topology_manager_policy,
         numa_source,
         numa_fidelity,
         as_of
