@@ -33,6 +33,8 @@ from streams.rules.values.version import minor_version
 NEWEST_MINOR: Final = 99
 """Where no version is known, the newest rules hold."""
 
+LAST: Final = "(ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))"
+"""Sorts the changes of a pod: of those seen in the same moment the one that follows counts."""
 _CLUSTERS: Final = "SELECT DISTINCT cluster FROM nodes ORDER BY cluster"
 _NODES: Final = """
 SELECT n.cluster AS cluster, n.node AS node, n.ts AS ts, n.created_at AS created_at,
@@ -78,14 +80,14 @@ _WHATIF: Final = """
 SELECT cluster, node, ts, scope, strategy, largest_fit_cpus
 FROM numa_whatif WHERE cluster IN {clusters:Array(String)}
 """
-_PODS: Final = """
+_PODS: Final = f"""
 SELECT cluster, namespace, labels, constraints, terminating, groupArray(node) AS nodes
 FROM
 (
-    SELECT * FROM pod_bindings WHERE cluster IN {clusters:Array(String)}
-    ORDER BY ts DESC LIMIT 1 BY cluster, namespace, pod, uid
+    SELECT * FROM pod_bindings WHERE cluster IN {{clusters:Array(String)}}
+    ORDER BY {LAST} DESC LIMIT 1 BY cluster, namespace, pod, uid
 )
-WHERE node != '' AND change IN ('bound', 'updated') AND ({every:Bool} OR constraints != '')
+WHERE node != '' AND change IN ('bound', 'updated') AND ({{every:Bool}} OR constraints != '')
 GROUP BY cluster, namespace, labels, constraints, terminating
 """
 

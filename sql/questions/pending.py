@@ -11,18 +11,17 @@ import pyarrow as pa
 
 from common.clock import SYSTEM
 from sql.database.open import Database
-from sql.questions.fit import Known, read_clusters
+from sql.questions.fit import LAST, Known, read_clusters
 from streams.questions.pending import Kind, Outcome, Waiting, heeds_all, judged
 
 TABLE: Final = "pending_kinds"
-_LAST: Final = "(ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))"
 _CLUSTERS: Final = f"""
 SELECT cluster FROM
 (
     SELECT cluster FROM pod_bindings
     WHERE (cluster, uid) IN (SELECT cluster, uid FROM pod_bindings WHERE change = 'pending')
     GROUP BY cluster, namespace, pod, uid
-    HAVING argMax(change, {_LAST}) = 'pending'
+    HAVING argMax(change, {LAST}) = 'pending'
     UNION ALL
     SELECT cluster FROM {TABLE} GROUP BY cluster HAVING argMax(length(nodes), calculated_at) > 0
 )
@@ -38,7 +37,7 @@ FROM
     SELECT * FROM pod_bindings
     WHERE cluster IN {{clusters:Array(String)}}
         AND (cluster, uid) IN (SELECT cluster, uid FROM pod_bindings WHERE change = 'pending')
-    ORDER BY {_LAST} DESC
+    ORDER BY {LAST} DESC
     LIMIT 1 BY cluster, namespace, pod, uid
 ) AS w
 LEFT JOIN

@@ -13,23 +13,22 @@ from functools import cached_property
 from itertools import repeat
 from typing import Any, Final, NamedTuple, TypeAlias
 
-import msgspec
-
 from ingest.model.objects.pod import Toleration
+from streams.questions.pods_there import PodsThere, is_choosy
 from streams.rules.numa.topology_manager import Request
-from streams.rules.scheduling.constraints import Constraints, NeighbourTerm, restored
+from streams.rules.scheduling.constraints import Constraints, restored
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
 from streams.rules.scheduling.filters import (
     NodeState,
     PodRequest,
     missing_facts,
-    place_of,
     scheduler_reasons,
     untolerated_taints,
 )
 from streams.rules.scheduling.fit import kubelets_verdict
 from streams.rules.scheduling.fit_reasons import NATIVE, fit_reasons
-from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place, named, places_named
+from streams.rules.scheduling.namespaces import Namespaces
+from streams.rules.scheduling.neighbours import Neighbour
 from streams.rules.scheduling.selectors import NODE_NAME, Terms
 from streams.rules.scheduling.storage import ZONES
 from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Need, Storage, needs_of
@@ -79,7 +78,7 @@ class Kind(NamedTuple):
 
 def heeds_all(waiting: Iterable[Waiting]) -> bool:
     """Whether pods that are there can bear on one that waits though nothing constrains them."""
-    return any(_is_choosy(restored(text)) for text in {pod.constraints for pod in waiting})
+    return any(is_choosy(restored(text)) for text in {pod.constraints for pod in waiting})
 
 
 def judged(
@@ -110,13 +109,13 @@ class _Judge:
         nodes: Sequence[NodeState],
         scheduler_minor: int,
         storage: Storage,
-        namespaces: Mapping[str, Mapping[str, str]],
+        namespaces: Namespaces,
         devices: Devices,
     ) -> None:
         self._nodes, self._minor = nodes, scheduler_minor
         self._storage, self._devices = storage, devices
         self._resources = set().union(*(each.allocatable for each in nodes))
-        self._near = _Neighbours(nodes, namespaces)
+        self._near = PodsThere(nodes, namespaces)
         self._alike: dict[Hashable, Sequence[Any]] = {}
         self._restored: dict[str, Constraints] = {}
 
@@ -245,84 +244,6 @@ class _Judge:
             if of not in known:
                 known[of] = kubelets_verdict(node, pod)
             yield known[of]
-
-
-class _Neighbours:
-    """The pods that are there, and how they bear on others."""
-
-    def __init__(self, nodes: Sequence[NodeState], namespaces: Mapping[str, Mapping[str, str]]) -> None:
-        self._nodes, self._namespaces = nodes, namespaces
-        self._there = {other.namespace for node in nodes for other in node.neighbours}
-        self._named: dict[tuple[bool, bool], list[Place]] = {}
-        self._kinds: dict[Hashable, Hashable] = {}
-
-    @cached_property
-    def bound(self) -> Mapping[str, Sequence[tuple[str, Constraints]]]:
-        """By namespace."""
-        found = defaultdict[str, list[tuple[str, Constraints]]](list)
-        for node in self._nodes:
-            for other in node.neighbours:
-                found[other.namespace].append((other.namespace, other.constraints))
-        return found
-
-    def kind(self, pod: Neighbour) -> Hashable:
-        """The same for pods on which others bear in the same way."""
-        labels = pod.namespace, frozenset(pod.labels.items())
-        if _is_choosy(pod.constraints):
-            return labels
-        if labels not in self._kinds:
-            known = pod.namespace in self._namespaces
-            self._kinds[labels] = tuple(
-                (number, term.selects(pod.namespace, pod.labels))
-                for number, term in enumerate(self._terms[known])
-                if term.selects(pod.namespace, pod.labels) or term.may_select(pod.labels)
-            )
-        return self._kinds[labels]
-
-    def around(self, pod: PodRequest) -> tuple[Neighbour, Neighbourhood | None, Sequence[Place]]:
-        """The pod with the names of namespaces, and what the pods there have to do with it; None for nothing."""
-        known, choosy = pod.itself.namespace in self._namespaces, _is_choosy(pod.itself.constraints)
-        itself = named(pod.itself, self._namespaces, complete=known and self._there <= self._namespaces.keys())
-        if not choosy and not self.kind(pod.itself):
-            return itself, None, ()
-        places = self._places(known=known, every=choosy)
-        if any(each.honours_taints for each in pod.itself.constraints.spread):
-            places = [
-                place._replace(repels=place_of(node, pod).repels)
-                for place, node in zip(places, self._nodes, strict=True)
-            ]
-        return itself, Neighbourhood(itself, places), places
-
-    def _places(self, *, known: bool, every: bool) -> list[Place]:
-        """With all pods, or with those that choose their neighbours."""
-        asks = known, every
-        if asks not in self._named:
-            places = [
-                Place(
-                    node.node,
-                    node.labels,
-                    [each for each in node.neighbours if every or each.constraints.anti_affinity],
-                )
-                for node in self._nodes
-            ]
-            self._named[asks] = places_named(places, self._namespaces, complete=known)
-        return self._named[asks]
-
-    @cached_property
-    def _terms(self) -> Mapping[bool, Sequence[NeighbourTerm]]:
-        """Each different one by which pods that are there keep others away, by whether the namespace of the other is
-        known.
-        """
-        return {known: self._distinct(known=known) for known in (False, True)}
-
-    def _distinct(self, *, known: bool) -> list[NeighbourTerm]:
-        places = self._places(known=known, every=False)
-        terms = {id(term): term for place in places for pod in place.pods for term in pod.constraints.anti_affinity}
-        return [*{msgspec.json.encode(term): term for term in terms.values()}.values()]
-
-
-def _is_choosy(constraints: Constraints) -> bool:
-    return bool(constraints.affinity or constraints.anti_affinity or constraints.spread)
 
 
 def _classes(of: Iterable[Hashable]) -> list[int]:
