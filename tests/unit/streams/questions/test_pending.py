@@ -17,7 +17,7 @@ from streams.questions import pending
 from streams.questions.fit import Candidate
 from streams.questions.pending import Outcome, Waiting, heeds_all, judged
 from streams.rules.numa.topology_manager import Request
-from streams.rules.scheduling.constraints import stored
+from streams.rules.scheduling.constraints import restored, stored
 from streams.rules.scheduling.device_claims import Devices, device_needs
 from streams.rules.scheduling.filters import NodeState, PodRequest, missing_facts, scheduler_reasons
 from streams.rules.scheduling.neighbours import Neighbour
@@ -144,7 +144,7 @@ DIFFERENT: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_pods_that_a_rule_tells_apart_are_of_different_kinds(one: dict[str, Any], other: dict[str, Any]) -> None:
-    there = pending.restored(APART)
+    there = restored(APART)
     nodes = [node("n", {"zone": "z"}, neighbours=(Neighbour("ns", {}, there),))]
     assert len(list(judged([pod("a", **one), pod("b", **other)], nodes, MINOR))) == 2
 
