@@ -109,7 +109,7 @@ def test_a_database_that_fails_is_asked_again(monkeypatch: pytest.MonkeyPatch, e
         raise error
 
     with Upkeep(connect):
-        eventually("it was asked three times", lambda: len(asked) > 2, 10)
+        eventually("it was asked three times", lambda: len(asked) > 2)
 
 
 def test_what_follows_from_the_rows_is_calculated_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,4 +117,4 @@ def test_what_follows_from_the_rows_is_calculated_again_and_again(monkeypatch: p
     monkeypatch.setattr(upkeep, "PAUSE_SECONDS", 0.01)
     calculated: list[Database] = []
     with Upkeep(lambda: cast("Database", Disks(0.25)), calculated.append):
-        eventually("it was calculated three times", lambda: len(calculated) > 2, 10)
+        eventually("it was calculated three times", lambda: len(calculated) > 2)
