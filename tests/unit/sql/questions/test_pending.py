@@ -3,13 +3,18 @@
 import random
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from components.rows import T0, dicts, store
 from fakes.pending import node, room, seen
-from sql.database.open import Database
+from sql.database.open import Database, connect
 from sql.questions.pending import calculate, recalculate
+from sql.schema.migrate import migrate
+from sql.schema.upkeep import Upkeep
 from streams.fold.findings import PodBinding, Row
+from waiting import eventually
 
 LATER = T0 + timedelta(seconds=1)
 
@@ -94,3 +99,13 @@ def test_what_another_process_has_just_calculated_is_left(database: Database) ->
         act(database)
         times.append(dicts(database, "SELECT max(calculated_at) AS at FROM pending_kinds")[0]["at"])
     assert times[0] == times[1] < times[2]
+
+
+def test_what_waits_is_calculated_beside_the_one_that_lands(tmp_path: Path) -> None:
+    dsn = f"chdb://{tmp_path}/db"
+    with connect(dsn) as database:
+        migrate(database)
+        store(database, pod("a"), node("n0"), *room("n0"))
+        with Upkeep(partial(connect, dsn), recalculate) as kept:
+            eventually("it was calculated", lambda: told(database) == [("a", "n0", 1, T0)])
+        assert kept._trouble == ""
