@@ -7,12 +7,14 @@ GAP: Final = "gap: "
 """How the error of a gap's row begins."""
 BEHIND: Final = "behind: "
 """That of a row about messages that retention is about to delete."""
-Kind: TypeAlias = Literal["lost", "unknown", "unfolded", "compacted"]
+Kind: TypeAlias = Literal["lost", "unknown", "unfolded", "compacted", "unstored", "replaced"]
 _WHAT: Final[Mapping[Kind, str]] = {
     "lost": "was deleted by retention before it was read",
     "unknown": "was deleted by retention, and Kafka does not know, or no longer, whether it was read",
     "unfolded": "was committed, but no state has it; what the topic has of it is folded again",
     "compacted": "was removed by compaction, which a topic of records must not have, before it was read",
+    "unstored": "was committed, but the database does not have it; what the topic has of it is stored again",
+    "replaced": "was stored, and the topic was cut back or made anew since; all that it has is stored again",
 }
 
 
@@ -20,8 +22,9 @@ class Gap(NamedTuple):
     """Messages from offset `first` up to but not including `end`.
 
     They are `lost`, since the topic has deleted them before they were read; `unknown`, since it has deleted them and
-    nothing shows whether they were read; `unfolded`, since they were committed and no state has seen them; or
-    `compacted`, since compaction removed them.
+    nothing shows whether they were read; `unfolded`, since they were committed and no state has seen them;
+    `compacted`, since compaction removed them; `unstored`, since they were committed and the store lacks them; or
+    `replaced`, since the topic has others there.
     """
 
     kind: Kind

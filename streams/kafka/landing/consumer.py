@@ -7,6 +7,7 @@ token, before anything else. What is stored twice under one token is there once.
 
 import asyncio
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
@@ -26,7 +27,8 @@ from streams.kafka import metrics
 from streams.kafka.gaps import Gaps
 from streams.kafka.landing.arrivals import Arrivals
 from streams.kafka.landing.portion import DEFAULT_LIMITS, Begun, Buffers, Limits, Portion
-from streams.kafka.landing.ranges import read_ranges
+from streams.kafka.landing.ranges import read_logs, read_ranges
+from streams.kafka.landing.resume import Resume, resume
 from streams.kafka.landing.store import FIRST_BACKOFF_SECONDS, Abandoned, Store, Storing, new_backoff
 from streams.kafka.message import of_record
 from streams.kafka.retention import RetentionWatch
@@ -40,6 +42,8 @@ MAX_RECORDS: Final = 5_000
 REVOCATION_SECONDS: Final = 15.0
 """How long a rebalance waits for the insert that runs; less than the session."""
 GRACE_SECONDS: Final = 20.0
+CHECK_SECONDS: Final = 60.0
+"""How often it is compared what is stored, what is committed and what the topics have."""
 log = structlog.get_logger(__name__)
 
 
@@ -90,6 +94,9 @@ class Landing:
         self._landed: Counter[tuple[str, ...]] = Counter()
         self._newest: dict[tuple[str, ...], float] = {}
         self._joined = False
+        self._kafka = ""
+        """Id of the cluster."""
+        self._checked_at = time.monotonic()
         self._busy = asyncio.Lock()
         self._storing = Storing(store)
         self._gaps = gaps or Gaps()
@@ -104,6 +111,7 @@ class Landing:
         self._consumer.subscribe(list(self._topics), listener=_Listener(self))
         try:
             async with aiokafka_fixes.started(self._admin), aiokafka_fixes.started(self._consumer):
+                self._kafka = (await self._admin.describe_cluster())["cluster_id"] or ""
                 with registered(self._figures(), self._why_not):
                     async with grace(stop, GRACE_SECONDS), Tasks() as begin:
                         begin(aiokafka_fixes.failure(self._consumer))
@@ -158,6 +166,9 @@ class Landing:
     def _why_not(self) -> Iterator[str]:
         if not self._joined:
             yield "partitions are being assigned"
+        for topic in self._topics if self._joined else ():
+            if not self._consumer.partitions_for_topic(topic):
+                yield f"topic {topic} does not exist any more, or its brokers are away: restart to make it anew"
         yield from self._gaps.why_not()
         yield from self._retention.why_not()
         if self._storing.refusal:
@@ -170,7 +181,7 @@ class Landing:
             await self._receive()
             async with self._busy:
                 try:
-                    if self._unknown:
+                    if self._unknown or time.monotonic() - self._checked_at >= CHECK_SECONDS:
                         await self._learn(stop)
                     await self._land_due(stop)
                 except Abandoned:
@@ -179,32 +190,48 @@ class Landing:
                     log.warning("offsets were not committed because the group was rebalanced", error=repr(error))
 
     async def _learn(self, stop: asyncio.Event) -> None:
-        """Learn what was begun and perhaps not finished, finish it, and receive from where the group stands then.
+        """Learn what was begun and perhaps not finished, finish it, and receive from where the store stands then.
+        Partitions that are known begin again where something is missing.
 
         Until aiokafka knows the next assignment, it goes on to give what it fetched for the last one.
         """
         generation, unknown = self._generation, set(self._unknown)
+        self._checked_at = time.monotonic()
         try:
-            found = await self._admin.list_consumer_group_offsets(self._group, partitions=list(unknown))
-            begun = {tp: each for tp, at in found.items() if (each := Begun.of(tp, at))}
+            partitions = unknown | self._known
+            found = await self._admin.list_consumer_group_offsets(self._group, partitions=list(partitions))
+            landed = await self._storing.landed(self._kafka, stop, self._is_ours())
+            logs = await read_logs(self._options, partitions, landed)
+            resumes = {tp: resume(tp, found[tp].offset, landed.get(tp), logs[tp]) for tp in partitions}
+            unknown |= {tp for tp in self._known if resumes[tp].gaps}
+            begun = {tp: each for tp in unknown if (each := Begun.of(tp, found[tp])) and each.follows(landed)}
+            begun = {tp: each for tp, each in begun.items() if not resumes[tp].gaps}
             finished = {each for each in dict.fromkeys(begun.values()) if await self._finish(each, begun, stop)}
-            earliest = await self._consumer.beginning_offsets(list(unknown))
         except (CommitFailedError, IllegalStateError):
             raise
-        except KafkaError as error:
+        except (KafkaError, TimeoutError) as error:
             log.warning("Kafka does not report what was begun", error=repr(error))
             await asyncio.sleep(FIRST_BACKOFF_SECONDS)
             return
         if generation != self._generation:
             return
-        for tp, first in earliest.items():
-            at = self._arrivals.begin(tp, found[tp].offset, first)
-            if begun.get(tp) in finished and at <= (end := begun[tp].stored[tp].offset - 1):
-                self._arrivals.add(tp, at, end)
-                at = end + 1
-            self._consumer.seek(tp, at)
+        for tp in unknown:
+            end = begun[tp].stored[tp].offset if begun.get(tp) in finished else 0
+            self._begin(tp, resumes[tp], logs[tp].earliest, end)
         self._unknown -= unknown
         self._known |= unknown
+
+    def _begin(self, tp: TopicPartition, how: Resume, earliest: int, finished: int) -> None:
+        """Receive what is not stored, from `finished` on where that is later."""
+        for gap in how.gaps:
+            self._gaps.add(gap)
+        at = self._arrivals.begin(tp, how.stored, earliest)
+        if at < finished:
+            self._arrivals.add(tp, at, finished - 1)
+            at = finished
+        self._buffers.begin(tp, how.again_until, uuid.uuid4().hex[:8])
+        self._next.pop(tp, None)
+        self._consumer.seek(tp, at)
 
     async def _finish(self, begun: Begun, by: Mapping[TopicPartition, Begun], stop: asyncio.Event) -> bool:
         """Store what was begun, whoever has its other partitions now, and commit ours; False where it cannot be."""

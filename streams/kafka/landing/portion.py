@@ -7,6 +7,7 @@ import msgspec
 import xxhash
 from aiokafka import OffsetAndMetadata, TopicPartition
 
+from streams.kafka.landing.resume import UNKNOWN_MS, Landed
 from streams.kafka.message import Message
 
 MAX_RANGES: Final = 64
@@ -55,6 +56,11 @@ class Begun(NamedTuple):
         """As of the portion."""
         return _stored(self.topic, self.ranges)
 
+    def follows(self, landed: Mapping[TopicPartition, Landed]) -> bool:
+        """Whether a store has everything before it: to store it alone would hide what is missing."""
+        before = {each.partition: landed.get(TopicPartition(self.topic, each.partition)) for each in self.ranges}
+        return all(each.start <= (at.end if (at := before[each.partition]) else 0) for each in self.ranges)
+
     def portion(self, messages: Sequence[Message]) -> "Portion":
         """With what the topic still has of it."""
         token = self.token or _token(self.topic, self.ranges[0], messages)
@@ -73,8 +79,8 @@ class Portion(NamedTuple):
     @property
     def intents(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """What a group commits before it stores this: from here on, and up to which offsets at once."""
-        several = len(self.ranges) > 1
-        intent = _Intent(None, self.token, self.ranges) if several else _Intent(self.ranges[0].end)
+        follows = len(self.ranges) == 1 and self.token == _token(self.topic, self.ranges[0], self.messages)
+        intent = _Intent(self.ranges[0].end) if follows else _Intent(None, self.token, self.ranges)
         metadata = msgspec.json.encode(intent).decode()
         return {TopicPartition(self.topic, of.partition): OffsetAndMetadata(of.start, metadata) for of in self.ranges}
 
@@ -82,6 +88,15 @@ class Portion(NamedTuple):
     def stored(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """What it commits afterwards."""
         return _stored(self.topic, self.ranges)
+
+    @property
+    def landed(self) -> Mapping[TopicPartition, Landed]:
+        """What a store has of its partitions afterwards."""
+        times = {message.partition: message.timestamp_ms for message in self.messages}
+        return {
+            TopicPartition(self.topic, each.partition): Landed(each.end + 1, times.get(each.partition, UNKNOWN_MS))
+            for each in self.ranges
+        }
 
 
 def _stored(topic: str, ranges: Iterable[Range]) -> Mapping[TopicPartition, OffsetAndMetadata]:
@@ -127,6 +142,7 @@ class Buffers:
         self._limits = limits
         self._monotonic = monotonic
         self._buffers: dict[TopicPartition, _Buffer] = {}
+        self._again: dict[TopicPartition, tuple[int, str]] = {}
 
     @property
     def bytes(self) -> int:
@@ -146,6 +162,14 @@ class Buffers:
     def clear(self) -> None:
         """Forget everything."""
         self._buffers.clear()
+        self._again.clear()
+
+    def begin(self, partition: TopicPartition, again_until: int, mark: str) -> None:
+        """Forget the partition. Tokens of what comes before that offset have the mark: the store may know them still
+        without it, and have lost the rows.
+        """
+        self._buffers.pop(partition, None)
+        self._again[partition] = again_until, mark
 
     def cut_due(self) -> Iterator[Portion]:
         """Take out what is to be stored now: with a partition that is due all of its topic, for an insert costs the
@@ -171,16 +195,26 @@ class Buffers:
         for partition, buffer in buffers:
             more, messages = size + buffer.bytes, count + len(buffer.messages)
             if held and (more > limits.bytes or messages > limits.messages or len(held) == MAX_RANGES):
-                yield _portion(topic, held)
+                yield self._portion(topic, held)
                 held, more, messages = [], buffer.bytes, len(buffer.messages)
             held.append((partition, buffer))
             size, count = more, messages
         if held:
-            yield _portion(topic, held)
+            yield self._portion(topic, held)
+
+    def _portion(self, topic: str, buffers: Sequence[tuple[int, _Buffer]]) -> Portion:
+        ranges = [Range(number, each.messages[0].offset, each.messages[-1].offset) for number, each in buffers]
+        tokens = [
+            _token(topic, of, each.messages) + self._mark(topic, of)
+            for of, (_, each) in zip(ranges, buffers, strict=True)
+        ]
+        return _portion(topic, ranges, tokens, [message for _, each in buffers for message in each.messages])
+
+    def _mark(self, topic: str, of: Range) -> str:
+        until, mark = self._again.get(TopicPartition(topic, of.partition), (0, ""))
+        return f"#{mark}" if of.start < until else ""
 
 
-def _portion(topic: str, buffers: Sequence[tuple[int, _Buffer]]) -> Portion:
-    ranges = [Range(number, each.messages[0].offset, each.messages[-1].offset) for number, each in buffers]
-    tokens = [_token(topic, of, each.messages) for of, (_, each) in zip(ranges, buffers, strict=True)]
+def _portion(topic: str, ranges: Sequence[Range], tokens: Sequence[str], messages: Sequence[Message]) -> Portion:
     token = tokens[0] if len(tokens) == 1 else f"{topic}:{xxhash.xxh3_128_hexdigest(chr(10).join(tokens).encode())}"
-    return Portion(topic, tuple(ranges), [message for _, each in buffers for message in each.messages], token)
+    return Portion(topic, tuple(ranges), messages, token)

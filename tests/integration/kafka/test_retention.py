@@ -3,7 +3,7 @@
 import asyncio
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, OffsetAndMetadata, TopicPartition
@@ -21,6 +21,7 @@ from streams.kafka.app import Worker
 from streams.kafka.gaps import Gaps
 from streams.kafka.landing.consumer import Landing
 from streams.kafka.landing.portion import Portion
+from streams.kafka.landing.resume import Landed
 from streams.kafka.landing.store import TransientFailure
 from streams.kafka.metrics import RETENTION_NEAR
 from streams.kafka.retention import RetentionWatch
@@ -101,12 +102,16 @@ async def test_a_worker_and_a_lander_that_run_report_what_they_have_not_read(kaf
     await produce(servers, TopicPartition(topics.nodes.name, 0), [150, 130, 1])
     await produce(servers, TopicPartition(topics.findings.name, 0), [150, 1])
 
-    def away(_: Portion) -> None:
-        raise TransientFailure("away")
+    class Away:
+        def __call__(self, _: Portion) -> None:
+            raise TransientFailure("away")
+
+        def landed(self, _: str) -> Mapping[TopicPartition, Landed]:
+            return {}
 
     gaps, stop = Gaps(), asyncio.Event()
     worker = Worker([], topics, servers, group=group, instance="0", state_seconds=3600)
-    landing = Landing([topics.findings.name], servers, away, group=f"{group}-land", gaps=gaps)
+    landing = Landing([topics.findings.name], servers, Away(), group=f"{group}-land", gaps=gaps)
     async with Publisher(servers) as publisher, Tasks() as begin:
         begin(gaps.publish(publisher, topics))
         running = [begin(worker.run(stop)), begin(landing.run(stop))]

@@ -74,7 +74,14 @@ def test_a_table_with_a_retention_says_when_a_row_was_stored(database: Database)
 
 
 def test_every_column_says_what_it_means(database: Database) -> None:
-    for table in (*SCHEMAS, *ROLLUP_TABLES, "replay_checkpoints", "schema_migrations", "schema_views"):
+    for table in (
+        *SCHEMAS,
+        *ROLLUP_TABLES,
+        "landed_offsets",
+        "replay_checkpoints",
+        "schema_migrations",
+        "schema_views",
+    ):
         silent = [name for name, _, comment, _ in columns_of(database, table) if not comment]
         assert silent == [], table
 

@@ -1,0 +1,13 @@
+CREATE TABLE IF NOT EXISTS landed_offsets
+(
+    kafka String COMMENT 'Id of the Kafka cluster',
+    topic LowCardinality(String) COMMENT 'Topic that is landed',
+    partition UInt32 COMMENT 'Partition of the topic',
+    written UInt64 COMMENT 'Grows with each write; the version of this row',
+    end Int64 COMMENT 'Offset before which every message is stored here',
+    timestamp_ms Int64 COMMENT 'Kafka\'s time of the last of them, in milliseconds since 1970; -1 where it is not known'
+)
+ENGINE = ReplacingMergeTree(written)
+ORDER BY (kafka, topic, partition)
+SETTINGS non_replicated_deduplication_window = 10000
+COMMENT 'How far each partition of Kafka is stored: no finding, and not in a digest'
