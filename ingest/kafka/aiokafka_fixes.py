@@ -18,6 +18,7 @@ from aiokafka.conn import AIOKafkaConnection, CloseReason
 from aiokafka.errors import KafkaError, NodeNotReadyError, NoError, RebalanceInProgressError
 from aiokafka.partitioner import murmur2
 from aiokafka.protocol.group import HeartbeatRequest, SyncGroupRequest
+from aiokafka.protocol.metadata import MetadataRequest
 from aiokafka.protocol.produce import ProduceRequest
 
 from common.clock import SYSTEM, Instant
@@ -39,6 +40,14 @@ Client = TypeVar("Client", AIOKafkaConsumer, AIOKafkaAdminClient)
 _hash = lru_cache(KEYS)(murmur2)
 _MEMBERS: Final = frozenset({NoError.errno, RebalanceInProgressError.errno})
 """Of answers to members."""
+
+
+MetadataRequest.__init__.__defaults__ = (None, False)
+"""No client of this process, Faust's included, asks a broker to create a topic: it would be made as the broker's
+defaults are, with one partition. aiokafka's always ask for that and have no option.
+
+https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/protocol/metadata.py
+"""
 
 
 def partition(key: bytes, partitions: Sequence[int], _: Sequence[int]) -> int:

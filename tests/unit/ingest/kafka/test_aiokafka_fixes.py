@@ -10,6 +10,7 @@ import pytest
 from aiokafka.client import ConnectionGroup
 from aiokafka.errors import NodeNotReadyError
 from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
+from aiokafka.protocol.metadata import MetadataRequest, MetadataRequest_v5
 from aiokafka.protocol.produce import ProduceRequest
 from structlog.testing import capture_logs
 
@@ -245,3 +246,9 @@ async def test_what_would_have_to_connect_again_is_allowed_again_afterwards() ->
     with pytest.raises(NodeNotReadyError):
         await sending
     assert producer.written == []
+
+
+async def test_no_request_for_metadata_creates_a_topic() -> None:
+    """As clients make them: with topics, and with all of them."""
+    for request in (MetadataRequest(["t"]), MetadataRequest(None), MetadataRequest()):
+        assert not request.build(MetadataRequest_v5).allow_auto_topic_creation
