@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS landed_offsets
     partition UInt32 COMMENT 'Partition of the topic',
     written UInt64 COMMENT 'Grows with each write; the version of this row',
     end Int64 COMMENT 'Offset before which every message is stored here',
-    timestamp_ms Int64 COMMENT 'Kafka\'s time of the last of them, in milliseconds since 1970; -1 where it is not known'
+    timestamp_ms Int64 COMMENT 'Time that Kafka has of the last of them, in milliseconds since 1970, or -1'
 )
 ENGINE = ReplacingMergeTree(written)
 ORDER BY (kafka, topic, partition)

@@ -251,4 +251,5 @@ async def test_what_would_have_to_connect_again_is_allowed_again_afterwards() ->
 async def test_no_request_for_metadata_creates_a_topic() -> None:
     """As clients make them: with topics, and with all of them."""
     for request in (MetadataRequest(["t"]), MetadataRequest(None), MetadataRequest()):
-        assert not request.build(MetadataRequest_v5).allow_auto_topic_creation
+        built: Any = request.build(MetadataRequest_v5)
+        assert not built.allow_auto_topic_creation
