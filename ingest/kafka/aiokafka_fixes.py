@@ -6,12 +6,13 @@ when it was written.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 import structlog
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, OffsetAndMetadata, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.conn import AIOKafkaConnection, CloseReason
@@ -176,6 +177,31 @@ def send_when(producer: AIOKafkaProducer, allowed: Callable[[], Awaitable[None]]
         return await send(node, request, group=group)  # written at once: it suspends nowhere before
 
     client.send = allowed_send
+
+
+async def committed(
+    admin: AIOKafkaAdminClient, group: str, partitions: AbstractSet[TopicPartition]
+) -> Mapping[TopicPartition, OffsetAndMetadata]:
+    """What a group has committed of each, with a negative offset where it has nothing. Raises KafkaError: aiokafka's
+    `list_consumer_group_offsets` returns nothing where the coordinator answers that it has not loaded the group yet.
+
+    https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/admin/client.py
+    """
+    found = await admin.list_consumer_group_offsets(group, partitions=list(partitions))
+    if partitions - found.keys():
+        raise KafkaError(f"the coordinator does not say yet what {group} has committed")
+    return found
+
+
+def way(consumer: AIOKafkaConsumer, partition: TopicPartition) -> object | None:
+    """What a consumer reads a partition through, None where there is none now. It is another one where the partition
+    has another leader or the leader was connected to anew: its log may be another then, and aiokafka goes on at its
+    offset in what may have been cut back and have grown again (KIP-320).
+
+    https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/fetcher.py
+    """
+    client: Any = consumer._client
+    return client._conns.get((client.cluster.leader_for_partition(partition), ConnectionGroup.DEFAULT))  # type: ignore[no-any-return]
 
 
 async def probe(server: str, timeout_ms: int, options: Options) -> None:

@@ -43,19 +43,25 @@ class PortionStore:
             topics.dead_letters.name: _read_dead_letter,
         }
 
-    def __call__(self, portion: Portion) -> None:
+    def __call__(self, portion: Portion, landed: Mapping[TopicPartition, Landed]) -> None:
         """Raises TransientFailure where the database may take it later, DatabaseError where it will not."""
         rows = _Rows()
         rows.read(self._readers[portion.topic], portion.messages)
         with _transient():
             rows.land(self._database, portion.token)
-            self._offsets.save(portion.landed)
+            self._offsets.save(landed)
 
-    def landed(self, kafka: str) -> Mapping[TopicPartition, Landed]:
+    def landed(self, kafka: str) -> dict[TopicPartition, Landed]:
         """How far a Kafka is stored, by the id of its cluster; what is stored next is of it. Raises as above."""
         with _transient():
-            self._offsets = LandedOffsets(self._database, kafka)
+            if self._offsets.kafka != kafka:
+                self._offsets = LandedOffsets(self._database, kafka)
             return self._offsets.load()
+
+    def begin(self, landed: Mapping[TopicPartition, Landed]) -> None:
+        """What is stored next of these follows this. Raises as above."""
+        with _transient():
+            self._offsets.begin(landed)
 
     def topics(self) -> list[str]:
         """What is landed."""

@@ -7,7 +7,6 @@ token, before anything else. What is stored twice under one token is there once.
 
 import asyncio
 import time
-import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
@@ -28,7 +27,7 @@ from streams.kafka.gaps import Gaps
 from streams.kafka.landing.arrivals import Arrivals
 from streams.kafka.landing.portion import DEFAULT_LIMITS, Begun, Buffers, Limits, Portion
 from streams.kafka.landing.ranges import read_logs, read_ranges
-from streams.kafka.landing.resume import Resume, resume
+from streams.kafka.landing.resume import UNKNOWN_MS, Landed, Resume, resume
 from streams.kafka.landing.store import FIRST_BACKOFF_SECONDS, Abandoned, Store, Storing, new_backoff
 from streams.kafka.message import of_record
 from streams.kafka.retention import RetentionWatch
@@ -83,7 +82,7 @@ class Landing:
         )
         self._buffers = Buffers(limits, time.monotonic)
         self._unknown: set[TopicPartition] = set()
-        """Partitions of which it is not known yet whether a range of them was begun."""
+        """Partitions of which it is not known yet whether a range of them was begun, or their logs are the same."""
         self._known: set[TopicPartition] = set()
         """Those of which it is known; messages of others are not ours, or will be received again."""
         self._revoking = False
@@ -91,6 +90,10 @@ class Landing:
         """Messages received in an older generation are not stored."""
         self._next: dict[TopicPartition, int] = {}
         """What is stored next, of each partition that something was received of."""
+        self._received: dict[TopicPartition, Landed] = {}
+        """What was received last, of each that something was received of."""
+        self._ways: dict[TopicPartition, object] = {}
+        """What each was received through."""
         self._landed: Counter[tuple[str, ...]] = Counter()
         self._newest: dict[tuple[str, ...], float] = {}
         self._joined = False
@@ -140,6 +143,8 @@ class Landing:
         self._known.clear()
         self._arrivals.clear()
         self._next.clear()
+        self._received.clear()
+        self._ways.clear()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Nothing of the partitions is stored before it is known what was begun."""
@@ -181,7 +186,7 @@ class Landing:
             await self._receive()
             async with self._busy:
                 try:
-                    if self._unknown or time.monotonic() - self._checked_at >= CHECK_SECONDS:
+                    if self._unknown or (self._known and time.monotonic() - self._checked_at >= CHECK_SECONDS):
                         await self._learn(stop)
                     await self._land_due(stop)
                 except Abandoned:
@@ -199,10 +204,13 @@ class Landing:
         self._checked_at = time.monotonic()
         try:
             partitions = unknown | self._known
-            found = await self._admin.list_consumer_group_offsets(self._group, partitions=list(partitions))
+            found = await aiokafka_fixes.committed(self._admin, self._group, partitions)
             landed = await self._storing.landed(self._kafka, stop, self._is_ours())
-            logs = await read_logs(self._options, partitions, landed)
-            resumes = {tp: resume(tp, found[tp].offset, landed.get(tp), logs[tp]) for tp in partitions}
+            logs = await read_logs(self._options, partitions, landed | self._received)
+            resumes = {
+                tp: resume(tp, found[tp].offset, landed.get(tp), logs[tp], self._received.get(tp))
+                for tp in partitions
+            }
             unknown |= {tp for tp in self._known if resumes[tp].gaps}
             begun = {tp: each for tp in unknown if (each := Begun.of(tp, found[tp])) and each.follows(landed)}
             begun = {tp: each for tp, each in begun.items() if not resumes[tp].gaps}
@@ -215,23 +223,33 @@ class Landing:
             return
         if generation != self._generation:
             return
+        begins: dict[TopicPartition, Landed] = {}
         for tp in unknown:
-            end = begun[tp].stored[tp].offset if begun.get(tp) in finished else 0
-            self._begin(tp, resumes[tp], logs[tp].earliest, end)
+            is_finished = begun.get(tp) in finished
+            at = self._begin(tp, resumes[tp], logs[tp].earliest, begun[tp].stored[tp].offset if is_finished else 0)
+            if resumes[tp].gaps or (tp not in landed and not is_finished):
+                begins[tp] = Landed(at, UNKNOWN_MS)
+        await self._storing.begin(begins, stop, self._is_ours())
+        if again := {tp: OffsetAndMetadata(at.end, "") for tp, at in begins.items() if resumes[tp].gaps}:
+            await self._commit(again)
+        if generation != self._generation:
+            return
         self._unknown -= unknown
         self._known |= unknown
 
-    def _begin(self, tp: TopicPartition, how: Resume, earliest: int, finished: int) -> None:
-        """Receive what is not stored, from `finished` on where that is later."""
+    def _begin(self, tp: TopicPartition, how: Resume, earliest: int, finished: int) -> int:
+        """Receive what is not stored, from `finished` on where that is later; returns from where on."""
         for gap in how.gaps:
             self._gaps.add(gap)
         at = self._arrivals.begin(tp, how.stored, earliest)
         if at < finished:
             self._arrivals.add(tp, at, finished - 1)
             at = finished
-        self._buffers.begin(tp, how.again_until, uuid.uuid4().hex[:8])
+        self._buffers.forget(tp)
         self._next.pop(tp, None)
+        self._received.pop(tp, None)
         self._consumer.seek(tp, at)
+        return at
 
     async def _finish(self, begun: Begun, by: Mapping[TopicPartition, Begun], stop: asyncio.Event) -> bool:
         """Store what was begun, whoever has its other partitions now, and commit ours; False where it cannot be."""
@@ -244,7 +262,8 @@ class Landing:
         is_ours = self._is_ours()
         messages = await read_ranges(self._options, begun, lambda: is_ours() and not stop.is_set())
         if messages:
-            await self._storing.store(begun.portion(messages), stop, is_ours)
+            portion = begun.portion(messages)
+            await self._storing.store(portion, {tp: portion.landed[tp] for tp in ours}, stop, is_ours)
         else:
             log.warning("a range was begun whose messages the topic no longer has", partitions=str(ours))
         if not is_ours():
@@ -259,10 +278,25 @@ class Landing:
 
     async def _receive(self) -> None:
         received = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=MAX_RECORDS)
-        for tp in received.keys() & self._known:
-            self._buffers.add(tp, [of_record(record) for record in received[tp]])
-            self._next.setdefault(tp, received[tp][0].offset)
-            self._arrivals.add(tp, received[tp][0].offset, received[tp][-1].offset)
+        for tp in list(self._known):
+            records = received.get(tp, ())
+            if self._is_another_way(tp) or (records and records[0].offset < self._arrivals.next(tp)):
+                self._known.discard(tp)
+                self._unknown.add(tp)
+            elif records:
+                self._buffers.add(tp, [of_record(record) for record in records])
+                self._next.setdefault(tp, records[0].offset)
+                self._arrivals.add(tp, records[0].offset, records[-1].offset)
+                self._received[tp] = Landed(records[-1].offset + 1, records[-1].timestamp)
+
+    def _is_another_way(self, tp: TopicPartition) -> bool:
+        """Whether the broker may have another log than what was received came from."""
+        way = aiokafka_fixes.way(self._consumer, tp)
+        before = self._ways.setdefault(tp, way) if way else None
+        if before is None or before is way:
+            return False
+        self._ways[tp] = way
+        return True
 
     async def _land_due(self, stop: asyncio.Event) -> None:
         if portions := list(self._buffers.cut_due()):
@@ -273,7 +307,7 @@ class Landing:
         await self._commit({tp: intent for each in portions for tp, intent in each.intents.items()})
         for each in portions:
             began = time.perf_counter()
-            await self._storing.store(each, stop, is_ours)
+            await self._storing.store(each, each.landed, stop, is_ours)
             self._stored(each, time.perf_counter() - began)
         if generation != self._generation:
             raise Abandoned

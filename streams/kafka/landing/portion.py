@@ -1,10 +1,10 @@
 """Which messages of a topic are stored at once, and how its group remembers what it begins to store."""
 
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
-import xxhash
 from aiokafka import OffsetAndMetadata, TopicPartition
 
 from streams.kafka.landing.resume import UNKNOWN_MS, Landed
@@ -23,10 +23,7 @@ class Range(NamedTuple):
 
 
 class _Intent(msgspec.Struct, omit_defaults=True):
-    """The metadata of an intent: the end of its own range, or of a portion of several all that it is.
-
-    Versions that know only of one range end with an error at the latter, and store nothing twice.
-    """
+    """The metadata of an intent: all that its portion is. Earlier versions wrote the end alone of a single range."""
 
     end: int | None = None
     token: str = ""
@@ -58,12 +55,12 @@ class Begun(NamedTuple):
 
     def follows(self, landed: Mapping[TopicPartition, Landed]) -> bool:
         """Whether a store has everything before it: to store it alone would hide what is missing."""
-        before = {each.partition: landed.get(TopicPartition(self.topic, each.partition)) for each in self.ranges}
-        return all(each.start <= (at.end if (at := before[each.partition]) else 0) for each in self.ranges)
+        before = ((each, landed.get(TopicPartition(self.topic, each.partition))) for each in self.ranges)
+        return all(at is None or each.start <= at.end for each, at in before)
 
     def portion(self, messages: Sequence[Message]) -> "Portion":
         """With what the topic still has of it."""
-        token = self.token or _token(self.topic, self.ranges[0], messages)
+        token = self.token or _early_token(self.topic, self.ranges[0], messages)
         return Portion(self.topic, self.ranges, messages, token)
 
 
@@ -74,14 +71,14 @@ class Portion(NamedTuple):
     ranges: tuple[Range, ...]
     messages: Sequence[Message]
     token: str
-    """The same for the same ranges; another one where the topic was recreated and counts from 0 again."""
+    """The same whenever it is stored: its intents have it. The same ranges have another one when they are received
+    anew, for the database may have lost their rows and know their token still.
+    """
 
     @property
     def intents(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """What a group commits before it stores this: from here on, and up to which offsets at once."""
-        follows = len(self.ranges) == 1 and self.token == _token(self.topic, self.ranges[0], self.messages)
-        intent = _Intent(self.ranges[0].end) if follows else _Intent(None, self.token, self.ranges)
-        metadata = msgspec.json.encode(intent).decode()
+        metadata = msgspec.json.encode(_Intent(None, self.token, self.ranges)).decode()
         return {TopicPartition(self.topic, of.partition): OffsetAndMetadata(of.start, metadata) for of in self.ranges}
 
     @property
@@ -103,7 +100,8 @@ def _stored(topic: str, ranges: Iterable[Range]) -> Mapping[TopicPartition, Offs
     return {TopicPartition(topic, each.partition): OffsetAndMetadata(each.end + 1, "") for each in ranges}
 
 
-def _token(topic: str, of: Range, messages: Sequence[Message]) -> str:
+def _early_token(topic: str, of: Range, messages: Sequence[Message]) -> str:
+    """As earlier versions made it, and did not keep it."""
     return f"{topic}:{of.partition}:{of.start}-{of.end}@{messages[-1].timestamp_ms}"
 
 
@@ -142,7 +140,6 @@ class Buffers:
         self._limits = limits
         self._monotonic = monotonic
         self._buffers: dict[TopicPartition, _Buffer] = {}
-        self._again: dict[TopicPartition, tuple[int, str]] = {}
 
     @property
     def bytes(self) -> int:
@@ -162,14 +159,10 @@ class Buffers:
     def clear(self) -> None:
         """Forget everything."""
         self._buffers.clear()
-        self._again.clear()
 
-    def begin(self, partition: TopicPartition, again_until: int, mark: str) -> None:
-        """Forget the partition. Tokens of what comes before that offset have the mark: the store may know them still
-        without it, and have lost the rows.
-        """
+    def forget(self, partition: TopicPartition) -> None:
+        """Forget what was received of it."""
         self._buffers.pop(partition, None)
-        self._again[partition] = again_until, mark
 
     def cut_due(self) -> Iterator[Portion]:
         """Take out what is to be stored now: with a partition that is due all of its topic, for an insert costs the
@@ -195,26 +188,15 @@ class Buffers:
         for partition, buffer in buffers:
             more, messages = size + buffer.bytes, count + len(buffer.messages)
             if held and (more > limits.bytes or messages > limits.messages or len(held) == MAX_RANGES):
-                yield self._portion(topic, held)
+                yield _portion(topic, held)
                 held, more, messages = [], buffer.bytes, len(buffer.messages)
             held.append((partition, buffer))
             size, count = more, messages
         if held:
-            yield self._portion(topic, held)
-
-    def _portion(self, topic: str, buffers: Sequence[tuple[int, _Buffer]]) -> Portion:
-        ranges = [Range(number, each.messages[0].offset, each.messages[-1].offset) for number, each in buffers]
-        tokens = [
-            _token(topic, of, each.messages) + self._mark(topic, of)
-            for of, (_, each) in zip(ranges, buffers, strict=True)
-        ]
-        return _portion(topic, ranges, tokens, [message for _, each in buffers for message in each.messages])
-
-    def _mark(self, topic: str, of: Range) -> str:
-        until, mark = self._again.get(TopicPartition(topic, of.partition), (0, ""))
-        return f"#{mark}" if of.start < until else ""
+            yield _portion(topic, held)
 
 
-def _portion(topic: str, ranges: Sequence[Range], tokens: Sequence[str], messages: Sequence[Message]) -> Portion:
-    token = tokens[0] if len(tokens) == 1 else f"{topic}:{xxhash.xxh3_128_hexdigest(chr(10).join(tokens).encode())}"
-    return Portion(topic, tuple(ranges), messages, token)
+def _portion(topic: str, buffers: Sequence[tuple[int, _Buffer]]) -> Portion:
+    ranges = (Range(number, each.messages[0].offset, each.messages[-1].offset) for number, each in buffers)
+    messages = [message for _, each in buffers for message in each.messages]
+    return Portion(topic, tuple(ranges), messages, f"{topic}:{uuid.uuid4().hex}")

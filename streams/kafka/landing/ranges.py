@@ -47,21 +47,16 @@ async def read_ranges(options: aiokafka_fixes.Options, begun: Begun, is_ours: Ca
 
 
 async def read_logs(
-    options: aiokafka_fixes.Options, partitions: Collection[TopicPartition], landed: Mapping[TopicPartition, Landed]
+    options: aiokafka_fixes.Options, partitions: Collection[TopicPartition], last: Mapping[TopicPartition, Landed]
 ) -> Mapping[TopicPartition, Log]:
-    """What the topics have of partitions, with the time of the last message that is `landed`. Raises KafkaError."""
-    consumer = AIOKafkaConsumer(
-        **options, enable_auto_commit=False, max_partition_fetch_bytes=1
-    )  # a batch, if larger
-    await consumer.start()
-    try:
+    """What the topics have of partitions, with the time of the message before each `last` end. Raises KafkaError."""
+    one_batch = {"enable_auto_commit": False, "max_partition_fetch_bytes": 1}
+    async with aiokafka_fixes.started(AIOKafkaConsumer(**options, **one_batch)) as consumer:
         earliest = await consumer.beginning_offsets(list(partitions))
         ends = await consumer.end_offsets(list(partitions))
-        last = {tp: landed[tp].end - 1 for tp in partitions if tp in landed}
-        last = {tp: offset for tp, offset in last.items() if earliest[tp] <= offset < ends[tp]}
-        times = await _times(consumer, last)
-    finally:
-        await aiokafka_fixes.stop(consumer)
+        offsets = {tp: last[tp].end - 1 for tp in partitions if tp in last}
+        offsets = {tp: offset for tp, offset in offsets.items() if earliest[tp] <= offset < ends[tp]}
+        times = await _times(consumer, offsets)
     return {tp: Log(earliest[tp], ends[tp], times.get(tp)) for tp in partitions}
 
 

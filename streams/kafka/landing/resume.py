@@ -23,12 +23,12 @@ class Log(NamedTuple):
     earliest: int
     end: int
     timestamp_ms: int | None = None
-    """Kafka's time of the message before `Landed.end`; None where the topic does not have it."""
+    """Kafka's time of the last message that was received, or else landed; None where the topic does not have it."""
 
-    def is_other_than(self, landed: Landed) -> bool:
+    def is_other_than(self, last: Landed) -> bool:
         """Whether it was cut back or made anew since: its end is before that, or another message is there."""
-        seen = self.timestamp_ms is not None and landed.timestamp_ms != UNKNOWN_MS
-        return self.end < landed.end or (seen and self.timestamp_ms != landed.timestamp_ms)
+        seen = self.timestamp_ms is not None and last.timestamp_ms != UNKNOWN_MS
+        return self.end < last.end or (seen and self.timestamp_ms != last.timestamp_ms)
 
 
 class Resume(NamedTuple):
@@ -37,19 +37,20 @@ class Resume(NamedTuple):
     stored: int
     """Everything before it is stored; negative where that is not known."""
     gaps: tuple[Gap, ...] = ()
-    again_until: int = 0
-    """What is received before this offset was perhaps stored once."""
 
 
-def resume(partition: TopicPartition, committed: int, landed: Landed | None, log: Log) -> Resume:
-    """The store decides, not what was committed, which is negative where Kafka knows nothing. What is stored again
-    replaces its rows: an early start costs time alone.
+def resume(
+    partition: TopicPartition, committed: int, landed: Landed | None, log: Log, received: Landed | None = None
+) -> Resume:
+    """The store decides, not what was committed, which is negative where Kafka knows nothing; that holds where the
+    store has nothing of the partition yet. The log is compared with what was `received` behind what is stored, if
+    anything. What is stored again replaces its rows: an early start costs time alone.
     """
     topic, number = partition
-    if landed and log.is_other_than(landed):
-        first = min(log.end, landed.end - 1)
-        return Resume(log.earliest, (Gap("replaced", topic, number, first, landed.end),), log.end)
-    end = landed.end if landed else 0
-    stored = end if landed or not committed else -1
-    gap = Gap("unstored", topic, number, max(end, log.earliest), committed)
-    return Resume(stored, (gap,), committed) if gap.messages > 0 else Resume(stored)
+    if landed is None:
+        return Resume(committed)
+    last = received or landed
+    if log.is_other_than(last):
+        return Resume(log.earliest, (Gap("replaced", topic, number, min(log.end, last.end - 1), last.end),))
+    gap = Gap("unstored", topic, number, max(landed.end, log.earliest), committed)
+    return Resume(landed.end, (gap,) if gap.messages > 0 else ())

@@ -25,11 +25,14 @@ _Answer = TypeVar("_Answer")
 class Store(Protocol):
     """Raises TransientFailure where the same is to be tried again."""
 
-    def __call__(self, portion: Portion, /) -> None:
-        """Return when the portion is stored, and last of all what `landed` says of it."""
+    def __call__(self, portion: Portion, landed: Mapping[TopicPartition, Landed], /) -> None:
+        """Return when the portion is stored, and last of all how far partitions are `landed` with it."""
 
-    def landed(self, kafka: str, /) -> Mapping[TopicPartition, Landed]:
-        """What is stored of a Kafka, by the id of its cluster; all that is stored next is of this Kafka."""
+    def landed(self, kafka: str, /) -> dict[TopicPartition, Landed]:
+        """How far a Kafka is stored, by the id of its cluster; all that is stored next is of this Kafka."""
+
+    def begin(self, landed: Mapping[TopicPartition, Landed], /) -> None:
+        """Note that these go on from there, since nothing was known of them, or something is missing."""
 
 
 class TransientFailure(Exception):
@@ -56,18 +59,31 @@ class Storing:
         self._waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
         Thread(target=self._run, name="landing", daemon=True).start()
 
-    async def store(self, portion: Portion, stop: asyncio.Event, is_ours: Callable[[], bool]) -> None:
+    async def store(
+        self,
+        portion: Portion,
+        landed: Mapping[TopicPartition, Landed],
+        stop: asyncio.Event,
+        is_ours: Callable[[], bool],
+    ) -> None:
         """Return when the portion is stored, however often that must be tried.
 
         Raises Abandoned where it is no longer ours, or the lander stops; and what storing raises.
         """
-        await self._try(lambda: self._store(portion), stop, is_ours, portion.token)
+        await self._try(lambda: self._store(portion, landed), stop, is_ours, portion.token)
 
     async def landed(
         self, kafka: str, stop: asyncio.Event, is_ours: Callable[[], bool]
-    ) -> Mapping[TopicPartition, Landed]:
+    ) -> dict[TopicPartition, Landed]:
         """As the store's; raises as `store`."""
         return await self._try(lambda: self._store.landed(kafka), stop, is_ours, "what is stored")
+
+    async def begin(
+        self, landed: Mapping[TopicPartition, Landed], stop: asyncio.Event, is_ours: Callable[[], bool]
+    ) -> None:
+        """As the store's; raises as `store`."""
+        if landed:
+            await self._try(lambda: self._store.begin(landed), stop, is_ours, "where partitions begin")
 
     async def _try(
         self, ask: Callable[[], _Answer], stop: asyncio.Event, is_ours: Callable[[], bool], what: str

@@ -42,7 +42,7 @@ def wanted(days: dict[str, int]) -> dict[str, str]:
 
 
 def test_each_keep_flag_sets_changes_and_removes_the_ttl_of_its_tables(clickhouse: ClickHouseHttp) -> None:
-    assert keep(clickhouse, {}) == ["applied 0001_baseline", "applied 0002_landed_offsets"]
+    assert keep(clickhouse, {}) == ["applied 0001_baseline"]
     with connect(clickhouse.dsn()) as database:
         assert ttls(database) == wanted(AT_FIRST)
         for days in (

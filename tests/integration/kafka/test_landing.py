@@ -39,16 +39,19 @@ class Store:
     before: Callable[[], None] = lambda: None
     after: Callable[[], None] = lambda: None
 
-    def __call__(self, portion: Portion) -> None:
+    def __call__(self, portion: Portion, landed: Mapping[TopicPartition, Landed]) -> None:
         self.before()
         values = tuple(message.value for message in portion.messages)
         self.tried.append(portion.token)
         assert self.stored.setdefault(portion.token, values) == values
-        self.ends |= portion.landed
+        self.ends |= landed
         self.after()
 
-    def landed(self, _: str) -> Mapping[TopicPartition, Landed]:
+    def landed(self, _: str) -> dict[TopicPartition, Landed]:
         return dict(self.ends)
+
+    def begin(self, landed: Mapping[TopicPartition, Landed]) -> None:
+        self.ends |= landed
 
     def values(self) -> list[bytes]:
         return sorted(value for values in self.stored.values() for value in values)

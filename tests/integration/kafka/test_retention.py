@@ -20,7 +20,6 @@ from ingest.model.topics import topics as topics_of
 from streams.kafka.app import Worker
 from streams.kafka.gaps import Gaps
 from streams.kafka.landing.consumer import Landing
-from streams.kafka.landing.portion import Portion
 from streams.kafka.landing.resume import Landed
 from streams.kafka.landing.store import TransientFailure
 from streams.kafka.metrics import RETENTION_NEAR
@@ -103,11 +102,13 @@ async def test_a_worker_and_a_lander_that_run_report_what_they_have_not_read(kaf
     await produce(servers, TopicPartition(topics.findings.name, 0), [150, 1])
 
     class Away:
-        def __call__(self, _: Portion) -> None:
+        def __call__(self, *_: object) -> None:
             raise TransientFailure("away")
 
-        def landed(self, _: str) -> Mapping[TopicPartition, Landed]:
+        def landed(self, _: str) -> dict[TopicPartition, Landed]:
             return {}
+
+        def begin(self, _: Mapping[TopicPartition, Landed]) -> None: ...
 
     gaps, stop = Gaps(), asyncio.Event()
     worker = Worker([], topics, servers, group=group, instance="0", state_seconds=3600)

@@ -14,7 +14,6 @@ from common.tls import RotatingPassword
 from ingest.kafka import aiokafka_fixes
 from streams.kafka.landing import consumer
 from streams.kafka.landing.consumer import Landing
-from streams.kafka.landing.portion import Portion
 from streams.kafka.landing.resume import Landed
 
 
@@ -38,10 +37,12 @@ class Client:
 class Nowhere:
     """A store that nothing is stored in."""
 
-    def __call__(self, _: Portion) -> None: ...
+    def __call__(self, *_: object) -> None: ...
 
-    def landed(self, _: str) -> Mapping[TopicPartition, Landed]:
+    def landed(self, _: str) -> dict[TopicPartition, Landed]:
         return {}
+
+    def begin(self, _: Mapping[TopicPartition, Landed]) -> None: ...
 
 
 async def _nothing(*_: object) -> None: ...

@@ -22,10 +22,14 @@ def test_a_group_that_stands_where_the_store_does_goes_on() -> None:
 
 
 def test_what_is_committed_and_not_stored_is_a_gap_and_is_received_again() -> None:
-    """A group that was reset to the end; a store whose newest part is gone; one that is gone altogether."""
-    lost = Resume(100, (gap("unstored", 100, 300),), 300)
+    """A group that was reset to the end; a store whose newest part is gone."""
+    lost = Resume(100, (gap("unstored", 100, 300),))
     assert resume(PARTITION, 300, Landed(100, 7), Log(0, 300, 7)) == lost
-    assert resume(PARTITION, 300, None, Log(0, 300)) == Resume(-1, (gap("unstored", 0, 300),), 300)
+
+
+def test_where_the_store_has_nothing_of_a_partition_what_was_committed_holds() -> None:
+    """By a version that did not store how far it was."""
+    assert resume(PARTITION, 300, None, Log(0, 500)) == Resume(300)
 
 
 def test_what_retention_has_deleted_is_not_promised_to_be_stored_again() -> None:
@@ -40,8 +44,8 @@ def test_a_group_that_was_set_back_or_forgotten_repeats_nothing() -> None:
 
 def test_a_log_that_was_cut_back_is_stored_from_its_beginning() -> None:
     """Where it was cut is not known once there are new messages, so all comes again; also behind the old end."""
-    assert resume(PARTITION, 100, Landed(100, 7), Log(0, 80)) == Resume(0, (gap("replaced", 80, 100),), 80)
-    assert resume(PARTITION, 100, Landed(100, 7), Log(5, 150, 8)) == Resume(5, (gap("replaced", 99, 100),), 150)
+    assert resume(PARTITION, 100, Landed(100, 7), Log(0, 80)) == Resume(0, (gap("replaced", 80, 100),))
+    assert resume(PARTITION, 100, Landed(100, 7), Log(5, 150, 8)) == Resume(5, (gap("replaced", 99, 100),))
 
 
 def test_what_cannot_be_compared_is_not_taken_for_another_log() -> None:
@@ -59,19 +63,6 @@ def portion(buffers: Buffers, *offsets: int) -> Portion:
     return only
 
 
-def test_what_is_stored_again_has_a_token_of_its_own_which_a_crash_keeps() -> None:
-    """The database may have lost the rows, and know their token still."""
-    buffers = Buffers(LIMITS, lambda: 0.0)
-    once = portion(buffers, 5, 6)
-    buffers.begin(PARTITION, 6, "mark")
-    again = portion(buffers, 5, 6)
-    assert again.token != once.token
-    begun = Begun.of(PARTITION, again.intents[PARTITION])
-    assert begun
-    assert begun.portion(again.messages) == again
-    assert portion(buffers, 7).token == portion(Buffers(LIMITS, lambda: 0.0), 7).token
-
-
 def test_a_portion_says_how_far_each_partition_is_stored_after_it() -> None:
     buffers = Buffers(LIMITS, lambda: 0.0)
     assert portion(buffers, 5, 6).landed == {PARTITION: Landed(7, 1006)}
@@ -83,4 +74,4 @@ def test_what_was_begun_behind_something_that_is_missing_is_not_stored_alone() -
     assert begun.follows({PARTITION: Landed(5, 1)})
     assert begun.follows({PARTITION: Landed(7, 1)})
     assert not begun.follows({PARTITION: Landed(4, 1)})
-    assert not begun.follows({})
+    assert begun.follows({})
