@@ -197,6 +197,8 @@ class Buffers:
 
 
 def _portion(topic: str, buffers: Sequence[tuple[int, _Buffer]]) -> Portion:
-    ranges = (Range(number, each.messages[0].offset, each.messages[-1].offset) for number, each in buffers)
+    ranges = tuple(Range(number, each.messages[0].offset, each.messages[-1].offset) for number, each in buffers)
     messages = [message for _, each in buffers for message in each.messages]
-    return Portion(topic, tuple(ranges), messages, f"{topic}:{uuid.uuid4().hex}")
+    first = ranges[0]
+    shown = f"{len(ranges)} ranges" if len(ranges) > 1 else f"{first.partition}:{first.start}-{first.end}"
+    return Portion(topic, ranges, messages, f"{topic}:{shown}@{uuid.uuid4().hex}")
