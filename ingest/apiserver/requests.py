@@ -28,6 +28,7 @@ FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
 GONE: Final = 410
 TOO_MANY_REQUESTS: Final = 429
+INTERNAL_ERROR: Final = 500
 
 BODY_LIMIT_BYTES: Final = 1024 * 1024 * 1024
 """An answer that is read whole; a list at version "0" of 150,000 pods comes as one page from the watch cache."""
