@@ -9,7 +9,7 @@ from typing import Final
 
 from common.clock import Clock
 
-SOON_SECONDS: Final = 60.0
+SOON_SECONDS: Final = 10.0
 EVERY_SECONDS: Final = 4 * 3600.0
 JITTER: Final = 0.5
 """A time is between one half less and one half more, so that watches do not ask at once."""
@@ -32,6 +32,11 @@ class Comparing:
     @property
     def is_due(self) -> bool:
         return self._clock.monotonic() >= self._due_at_seconds
+
+    @property
+    def due_in_seconds(self) -> float:
+        """No less than a second."""
+        return max(1.0, self._due_at_seconds - self._clock.monotonic())
 
     def resumed(self) -> None:
         """The stream goes on at a version that was kept; all that was published since is soon seen again."""

@@ -253,7 +253,8 @@ class Watch:
     async def _watch(self) -> AsyncGenerator[Seen, None]:
         """One HTTP call: watch from the last version until the server, the network or silence ends it."""
         started, lines_read = self._clock.monotonic(), 0
-        timeouts = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=self._silence_seconds)
+        silence_seconds = min(self._silence_seconds, self._comparing.due_in_seconds)
+        timeouts = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
         async with get(self._client, self._progress.path, self._query(), timeouts) as response:
             keep_alive(response)
             self.failure.recovered()
@@ -273,13 +274,18 @@ class Watch:
                     if self._comparing.is_due:
                         return
             except TimeoutError:
-                self._changes.count("silent")
+                self._fell_silent(silence_seconds)
             except (aiohttp.ClientError, OSError) as problem:
                 raise _CutError from problem
         if self._clock.monotonic() - started < SHORT_WATCH_SECONDS:
             if not lines_read:
                 raise _CutError
             await self._clock.sleep(SHORT_WATCH_SECONDS)
+
+    def _fell_silent(self, seconds: float) -> None:
+        """A shorter silence is the wait for a comparison."""
+        if seconds >= self._silence_seconds:
+            self._changes.count("silent")
 
     def _query(self) -> dict[str, str]:
         seconds = int(WATCH_TIMEOUT_SECONDS * (1 + self._clock.random()))
