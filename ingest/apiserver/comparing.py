@@ -10,6 +10,8 @@ from typing import Final
 from common.clock import Clock
 
 SOON_SECONDS: Final = 10.0
+PAUSE_SECONDS: Final = 300.0
+"""Between two comparisons, unless versions go back: a server that comes and goes is not listed each time."""
 EVERY_SECONDS: Final = 4 * 3600.0
 JITTER: Final = 0.5
 """A time is between one half less and one half more, so that watches do not ask at once."""
@@ -28,6 +30,7 @@ class Comparing:
         """All objects are emitted then: what was published before this process began is not known."""
         self._clock = clock
         self._due_at_seconds = math.inf
+        self._not_before_seconds = -math.inf
 
     @property
     def is_due(self) -> bool:
@@ -44,8 +47,8 @@ class Comparing:
         self.soon()
 
     def soon(self) -> None:
-        """The server was away, or a comparison failed: compare once that has passed."""
-        self._due_at_seconds = min(self._due_at_seconds, self._after(SOON_SECONDS))
+        """The server was away: compare once it has answered for a while, and not after each of its absences."""
+        self._due_at_seconds = min(self._due_at_seconds, max(self._after(SOON_SECONDS), self._not_before_seconds))
 
     def now(self) -> None:
         """The versions went back."""
@@ -53,7 +56,7 @@ class Comparing:
 
     def begun(self) -> None:
         """Try again later, should this one fail."""
-        self._due_at_seconds = self._after(SOON_SECONDS)
+        self._not_before_seconds = self._due_at_seconds = self._after(PAUSE_SECONDS)
 
     def done(self) -> None:
         """All is compared."""

@@ -161,6 +161,22 @@ def test_comparisons_come_at_jittered_times_and_not_before_half_of_theirs(chance
         assert comparing.is_due
 
 
+def test_a_server_that_comes_and_goes_is_not_listed_each_time_but_one_whose_versions_go_back_is() -> None:
+    clock = FakeClock(0.5)
+    comparing = Comparing(clock.clock)
+    comparisons = 0
+    for _ in range(600):
+        clock.seconds += 1
+        comparing.soon()
+        if comparing.is_due:
+            comparisons += 1
+            comparing.begun()
+            comparing.done()
+    assert comparisons == 2  # after 10 s, and 300 s after that one
+    comparing.now()
+    assert comparing.is_due
+
+
 @pytest.mark.parametrize(
     ("version", "before", "back"),
     [
