@@ -13,8 +13,8 @@ _WHAT: Final[Mapping[Kind, str]] = {
     "unknown": "was deleted by retention, and Kafka does not know, or no longer, whether it was read",
     "unfolded": "was committed, but no state has it; what the topic has of it is folded again",
     "compacted": "was removed by compaction, which a topic of records must not have, before it was read",
-    "unstored": "was committed, but the database does not have it; what the topic has of it is stored again",
-    "replaced": "was stored, and the topic was cut back or made anew since; all that it has is stored again",
+    "unstored": "was committed, but the database lacks it or may have lost it; what the topic has is stored again",
+    "replaced": "was received, and the topic was cut back or made anew since; all that it has is stored again",
 }
 
 
