@@ -14,7 +14,7 @@ _WHAT: Final[Mapping[Kind, str]] = {
     "unfolded": "was committed, but no state has it; what the topic has of it is folded again",
     "compacted": "was removed by compaction, which a topic of records must not have, before it was read",
     "unstored": "was committed, but the database lacks it or may have lost it; what the topic has is stored again",
-    "replaced": "was received, and the topic was cut back or made anew since; all that it has is stored again",
+    "replaced": "was received, and the topic was cut back or made anew since; all that it has is read again",
 }
 
 
@@ -54,11 +54,13 @@ class Start(NamedTuple):
     gaps: tuple[Gap, ...]
 
 
-def start(topic: str, partition: int, committed: int, covered: int | None, earliest: int) -> Start:
+def start(topic: str, partition: int, committed: int, covered: int | None, earliest: int, end: int) -> Start:
     """`covered` is the offset before which all is in states, None where that is not known, 0 where there is no state;
-    `earliest` is the topic's first; `committed` is 0 where nothing is, or not any more: Kafka forgets it in time.
-    What a log's state knows is not folded again: an early start costs time alone.
+    `earliest` is the topic's first and `end` is behind its last; `committed` is 0 where nothing is, or not any more:
+    Kafka forgets it in time. What a log's state knows is not folded again: an early start costs time alone.
     """
+    if end < committed:
+        return Start(earliest, (Gap("replaced", topic, partition, end, committed),))
     offset = committed if covered is None else min(committed, covered)
     seen = covered or committed or earliest
     gaps = (

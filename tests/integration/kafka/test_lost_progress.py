@@ -1,12 +1,14 @@
 """A lander whose progress is lost in Kafka or in the database, apart or together; broker and engine are real."""
 
 import asyncio
+import json
 import os
 import shutil
 import struct
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,18 +19,23 @@ from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
 from components.command import dsn
 from components.kafka import Kafka
 from components.rows import T0, row
-from ingest.kafka.admin import ensure_topics, lag
+from ingest.files.envelope import decode_line
+from ingest.kafka.admin import TopicsUnusable, ensure_topics, lag
 from ingest.kafka.publish import Publisher
+from ingest.kafka.replay import replay_into_kafka
+from ingest.model.observation import Position
 from ingest.model.records import SourceErrorRecord
-from ingest.model.topics import Topics, decode_record
+from ingest.model.topics import Topics, changelogs, decode_record
 from ingest.model.topics import topics as topics_of
 from sql.database.open import Database, connect
 from sql.landing.portions import PortionStore
+from streams.analytics.registry import REDUCERS
 from streams.fold.findings import NodeEvent
+from streams.kafka.app import Worker
 from streams.kafka.gaps import Gaps
 from streams.kafka.landing.consumer import CHECK_SECONDS, Landing
 from streams.kafka.landing.portion import Limits
-from streams.kafka.messages.findings import encode_findings, finding_headers
+from streams.kafka.messages.findings import columns_of, decode_findings, encode_findings, finding_headers
 from waiting import until
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.components("kafka")]
@@ -261,6 +268,70 @@ async def test_what_follows_where_a_log_was_cut_back_is_stored(
     assert {kind for _, kind in on.gaps.counts} == {"replaced"}
     found = await on.reported()
     assert {each.resource for each in found} == {f"kafka {on.topics.findings.name}/{number}" for number in cut}
+
+
+async def test_a_worker_folds_what_follows_where_a_log_was_cut_back(own_kafka: Kafka) -> None:
+    """It finds its own offset behind the end; each log knows by the time what it has."""
+    servers, topics = own_kafka.bootstrap_servers, topics_of("cut", partitions=2)
+    await ensure_topics(servers, [*topics, *changelogs("cut", topics)])
+
+    async def fold(until_number: int) -> Counter[tuple[str, ...]]:
+        worker, stop = (
+            Worker(REDUCERS, topics, servers, group="cut", instance="0", state_seconds=0.1),
+            asyncio.Event(),
+        )
+        running = asyncio.ensure_future(worker.run(stop))
+
+        async def all_folded() -> bool:
+            with suppress(TopicsUnusable):  # a Kafka that is new has no coordinator yet
+                left = await lag(servers, "cut", [topics.nodes.name])
+                return running.done() or (left == 0 and await found_in(servers, topics) >= set(range(until_number)))
+            return False
+
+        await until(all_folded, 30)
+        stop.set()
+        await running
+        return worker._takeovers.gaps.counts
+
+    await observe(servers, topics, range(20))
+    await observe(servers, topics, range(20, 40))
+    await fold(40)
+    await asyncio.to_thread(own_kafka.stop)
+    cut = cut_back(own_kafka, topics.nodes.name)
+    await asyncio.to_thread(own_kafka.start)
+    await observe(servers, topics, range(40, 44))
+    assert cut
+    assert {kind for _, kind in await fold(44)} == {"replaced"}
+
+
+async def observe(servers: str, topics: Topics, numbers: range) -> None:
+    """Events of two nodes."""
+
+    def line(number: int) -> bytes:
+        at = f"2026-07-01T12:{number:02d}:00Z"
+        about = {"kind": "Node", "name": f"n{number % 2}", "uid": f"n{number % 2}"}
+        metadata = {"name": str(number), "namespace": "default", "uid": f"u{number}", "creationTimestamp": at}
+        event = {"metadata": metadata, "involvedObject": about, "reason": "Rebooted", "type": "Warning", "count": 1}
+        event |= {"message": "x", "source": {"component": "kubelet"}, "firstTimestamp": at, "lastTimestamp": at}
+        seen = {"ts": at, "cluster": "c", "source": "watch", "resource": "events", "type": "ADDED", "object": event}
+        return json.dumps(seen).encode()
+
+    async with Publisher(servers) as publisher:
+        seen = [decode_line(line(number), Position("events", str(number))) for number in numbers]
+        await replay_into_kafka(seen, publisher, topics)
+
+
+async def found_in(servers: str, topics: Topics) -> set[int]:
+    """Of the Events."""
+    partitions = [TopicPartition(topics.findings.name, number) for number in range(topics.findings.partitions)]
+    async with AIOKafkaConsumer(bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
+        consumer.assign(partitions)
+        ends, found = await consumer.end_offsets(partitions), set[int]()
+        for tp, end in ends.items():
+            while await consumer.position(tp) < end:
+                rows = columns_of(decode_findings((await consumer.getone(tp)).value)).get("node_events", {})
+                found |= {int(str(name)) for name in rows.get("name", ())}
+    return found
 
 
 @asynccontextmanager
