@@ -226,10 +226,10 @@ class Watch:
         back = went_back(version, progress.version)
         if progress.gap and (back or not progress.nothing_was_missed(changes, self._clock.monotonic())):
             self._changes.count("gap")
-            yield self._changes.error(
+            yield self._changes.gap(
                 f"gap: {self.resource.name} between version {plain(progress.version)} and {plain(version)} "
                 f"may not have been seen ({progress.gap}); a new list shows {changes} changes",
-                since=progress.heard_at,
+                progress.heard_at,
             )
         if progress.is_anew:
             yield self._changes.anew(began)
@@ -242,9 +242,10 @@ class Watch:
         """End a comparison: emit a gap where the watch did not show what the list has."""
         if changes and not self._comparing.anew:
             self._changes.count("gap")
-            yield self._changes.error(
+            yield self._changes.gap(
                 f"gap: {self.resource.name} until version {plain(self._progress.version)} may not have been seen "
-                f"(as after a restore of etcd); the whole list shows {changes} changes"
+                f"(as after a restore of etcd); the whole list shows {changes} changes",
+                None,
             )
         self._changes.count("list")
         self._comparing.done()

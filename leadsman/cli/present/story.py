@@ -91,8 +91,7 @@ _UNKNOWN: Final = (
     (
         partial,
         """
-        SELECT sum(toUInt64OrZero(extract(error, '^partial: the ([0-9]+) ')))
-        FROM source_errors FINAL WHERE cluster = {cluster:String} AND kind = 'partial'
+        SELECT sum(ifNull(entries, 0)) FROM source_errors FINAL WHERE cluster = {cluster:String} AND kind = 'partial'
         """,
     ),
 )

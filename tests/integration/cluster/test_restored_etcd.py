@@ -101,7 +101,7 @@ class Watched:
         async def is_so() -> bool:
             return set(self.logs.pods) == await self.pods()
 
-        await until(is_so, 30)
+        await until(is_so)
 
     async def _request(self, method: str, path: str, body: object = None) -> Any:
         found: list[Any] = []
