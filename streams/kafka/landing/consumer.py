@@ -225,6 +225,9 @@ class Landing:
             return
         begins: dict[TopicPartition, Landed] = {}
         for tp in unknown:
+            if tp in self._received and not resumes[tp].gaps:
+                self._consumer.seek(tp, self._arrivals.next(tp))  # it was read another way, and is the same
+                continue
             is_finished = begun.get(tp) in finished
             at = self._begin(tp, resumes[tp], logs[tp].earliest, begun[tp].stored[tp].offset if is_finished else 0)
             if resumes[tp].gaps or (tp not in landed and not is_finished):
