@@ -31,6 +31,9 @@ STOP_SECONDS: Final = 10.0
 """Of a consumer; it takes a tenth of a second where Kafka answers."""
 CLOSING_SECONDS: Final = 0.5
 """Of connections. One that was never made does not end, nor one by TLS while its broker holds back an answer."""
+LOADING_SECONDS: Final = 0.1
+LOADING_ATTEMPTS: Final = 50
+"""Of asking a coordinator that has not loaded a group."""
 log = structlog.get_logger(__name__)
 
 Options: TypeAlias = Mapping[str, Any]
@@ -210,10 +213,12 @@ async def committed(
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/admin/client.py
     """
-    found = await admin.list_consumer_group_offsets(group, partitions=list(partitions))
-    if partitions - found.keys():
-        raise KafkaError(f"the coordinator does not say yet what {group} has committed")
-    return found
+    for _ in range(LOADING_ATTEMPTS):
+        found = await admin.list_consumer_group_offsets(group, partitions=list(partitions))
+        if not partitions - found.keys():
+            return found
+        await asyncio.sleep(LOADING_SECONDS)
+    raise KafkaError(f"the coordinator does not say yet what {group} has committed")
 
 
 def way(consumer: AIOKafkaConsumer, partition: TopicPartition) -> object | None:
