@@ -36,6 +36,10 @@ class Backoff:
         self._healthy_since = now + wait
         return wait
 
+    def reset(self) -> None:
+        """The next failure is the first again."""
+        self._next_seconds = self._initial_seconds
+
     async def wait(self, at_least_seconds: float = 0.0) -> None:
         """Sleep for the next delay, or longer if the server asked for that."""
         await self._clock.sleep(max(self.next_seconds(), at_least_seconds))

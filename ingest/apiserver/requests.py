@@ -5,7 +5,9 @@ import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Final
 
 import aiohttp
@@ -13,6 +15,8 @@ import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.backoff import retry_after_seconds
+from common.clock import SYSTEM
+from common.skew import Skew
 from common.text import plain
 from ingest.model.observation import UNDECODABLE
 
@@ -24,6 +28,7 @@ FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
 GONE: Final = 410
 TOO_MANY_REQUESTS: Final = 429
+INTERNAL_ERROR: Final = 500
 
 BODY_LIMIT_BYTES: Final = 1024 * 1024 * 1024
 """An answer that is read whole; a list at version "0" of 150,000 pods comes as one page from the watch cache."""
@@ -35,6 +40,7 @@ KEEPALIVE_SECONDS: Final = 20
 
 TRANSPORT_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError)
 """What a connection raises; certificates and unreadable HTTP are among them."""
+_SKEW: Final = Skew("apiserver")
 
 
 class _Cause(msgspec.Struct, frozen=True):
@@ -125,6 +131,7 @@ async def request(
     body: object = None,
 ) -> AsyncIterator[aiohttp.ClientResponse]:
     """Send a request whose body, if any, is JSON; raises ApiError for any status but 200 and 201."""
+    asked_at = SYSTEM.now()
     response: aiohttp.ClientResponse = await client.call_api(
         path,
         method,
@@ -135,12 +142,22 @@ async def request(
         _preload_content=False,
         _request_timeout=timeouts,
     )
+    if (there := answered_at(response)) is not None:
+        _SKEW.measure(asked_at, there, SYSTEM.now())
     try:
         if response.status not in {OK, CREATED}:
             raise await api_error(response)
         yield response
     finally:
         response.close()
+
+
+def answered_at(response: aiohttp.ClientResponse) -> datetime | None:
+    """When the server answered, by its clock; None where it does not say."""
+    with suppress(ValueError):
+        there = parsedate_to_datetime(response.headers.get("Date", ""))
+        return there if there.tzinfo else there.replace(tzinfo=UTC)
+    return None
 
 
 async def read_body(response: aiohttp.ClientResponse, limit_bytes: int = BODY_LIMIT_BYTES) -> bytes:

@@ -6,7 +6,7 @@ Three nested generators: for ever; list then watch; one HTTP call.
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import aiohttp
 import msgspec
@@ -17,10 +17,12 @@ from common.clock import Clock
 from common.lines import Line, Splitter
 from common.text import plain
 from ingest.apiserver.changes import Changes, Seen
+from ingest.apiserver.comparing import Comparing, went_back
 from ingest.apiserver.filters import Key
 from ingest.apiserver.listing import pages
-from ingest.apiserver.progress import Progress
+from ingest.apiserver.progress import ListAt, Progress
 from ingest.apiserver.requests import (
+    INTERNAL_ERROR,
     NOT_FOUND,
     TRANSPORT_ERRORS,
     ApiError,
@@ -41,6 +43,10 @@ SHORT_WATCH_SECONDS: Final = 1.0
 CONNECT_SECONDS: Final = 15.0
 ABSENT_SECONDS: Final = 300.0
 """How often a custom resource is looked for that the cluster does not have."""
+
+
+_End: TypeAlias = Callable[[str, int, datetime], Iterator[Seen]]
+"""The last steps of a list: from its version, how many changes it shows, and when it began."""
 
 
 class _CutError(Exception):
@@ -91,6 +97,7 @@ class Watch:
         self._backoff = Backoff(clock)
         self._changes = Changes(resource, cluster, clock, tally, glance)
         self._progress = Progress(resource, version, namespace)
+        self._comparing = Comparing(clock)
 
     @property
     def absent(self) -> bool:
@@ -136,22 +143,29 @@ class Watch:
             return problem.error.retry_after_seconds, ""
         if isinstance(problem, ApiError):
             report = self._progress.refused(problem)
+            if problem.code >= INTERNAL_ERROR:
+                self._comparing.soon()
             if problem.code == NOT_FOUND and self.resource.optional:
                 self._contact(self.resource.name)
             return problem.retry_after_seconds, report
+        self._comparing.soon()
         return 0.0, f"{type(problem).__name__}: {plain(problem)}"
 
     async def _list_then_watch(self) -> AsyncGenerator[Seen, None]:
         if self._progress.inventory_is_due:
             await self._take_inventory()
-        if self._progress.list_is_due:
-            async with aclosing(self._list()) as steps:
-                async for seen in steps:
-                    yield seen
         while True:
+            if self._progress.list_is_due:
+                async with aclosing(self._list(self._progress.list_at(), self._listed_anew)) as steps:
+                    async for seen in steps:
+                        yield seen
             async with aclosing(self._watch()) as steps:
                 async for seen in steps:
                     yield seen
+            if self._comparing.is_due:
+                async with aclosing(self._compare()) as steps:
+                    async for seen in steps:
+                        yield seen
 
     async def _take_inventory(self) -> None:
         """Learn what was there at the version where the stream goes on; all of it was emitted before the restart."""
@@ -165,13 +179,29 @@ class Watch:
                 raise
             self._changes.forget()
             self._progress.lost(str(error))
+        else:
+            self._comparing.resumed()
         self._progress.inventory_is_due = False
 
-    async def _list(self) -> AsyncGenerator[Seen, None]:
+    async def _compare(self) -> AsyncGenerator[Seen, None]:
+        """Yield what the whole list at the stream's version has otherwise than the stream showed."""
+        self._comparing.begun()
+        if self._comparing.anew:
+            self._changes.forget()
+        try:
+            async with aclosing(self._list(ListAt(self._progress.version, "Exact"), self._compared)) as steps:
+                async for seen in steps:
+                    yield seen
+        except ApiError as error:
+            if not self._progress.cannot_resume(error):
+                raise
+            self._progress.lost(str(error))
+
+    async def _list(self, at: ListAt, end: _End) -> AsyncGenerator[Seen, None]:
         """Yield what changed since the last list, and what it no longer has."""
         present: set[Key | None] = set()
         changes, version, began = 0, "", self._clock.now()
-        async with aclosing(pages(self._client, self._progress.path, *self._progress.list_at())) as listed:
+        async with aclosing(pages(self._client, self._progress.path, *at)) as listed:
             async for page in listed:
                 version = page.version
                 self._contact(self.resource.name)
@@ -179,7 +209,7 @@ class Watch:
                     key, news = self._changes.listed(data)
                     present.add(key)
                     for step in news:
-                        changes += 1
+                        changes += key is not None
                         yield step
         for step in self._changes.vanished(present, version):
             changes += 1
@@ -187,13 +217,14 @@ class Watch:
         if None not in present:
             for step in self._changes.inventory():
                 yield step
-        for step in self._listed_anew(version, changes, began):
+        for step in end(version, changes, began):
             yield step
 
     def _listed_anew(self, version: str, changes: int, began: datetime) -> Iterator[Seen]:
         """End a list: emit the gap that it closes, and where the stream goes on."""
         progress = self._progress
-        if progress.gap and not progress.nothing_was_missed(changes, self._clock.monotonic()):
+        back = went_back(version, progress.version)
+        if progress.gap and (back or not progress.nothing_was_missed(changes, self._clock.monotonic())):
             self._changes.count("gap")
             yield self._changes.gap(
                 f"gap: {self.resource.name} between version {plain(progress.version)} and {plain(version)} "
@@ -204,12 +235,27 @@ class Watch:
             yield self._changes.anew(began)
         self._changes.count("list")
         progress.listed(version, self._clock.monotonic(), began)
+        self._comparing.listed()
         yield self._changes.reached(version)
+
+    def _compared(self, _: str, changes: int, __: datetime) -> Iterator[Seen]:
+        """End a comparison: emit a gap where the watch did not show what the list has."""
+        if changes and not self._comparing.anew:
+            self._changes.count("gap")
+            yield self._changes.gap(
+                f"gap: {self.resource.name} until version {plain(self._progress.version)} may not have been seen "
+                f"(as after a restore of etcd); the whole list shows {changes} changes",
+                None,
+            )
+        self._changes.count("list")
+        self._comparing.done()
+        yield self._changes.reached(self._progress.version)
 
     async def _watch(self) -> AsyncGenerator[Seen, None]:
         """One HTTP call: watch from the last version until the server, the network or silence ends it."""
         started, lines_read = self._clock.monotonic(), 0
-        timeouts = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=self._silence_seconds)
+        silence_seconds = min(self._silence_seconds, self._comparing.due_in_seconds)
+        timeouts = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
         async with get(self._client, self._progress.path, self._query(), timeouts) as response:
             keep_alive(response)
             self.failure.recovered()
@@ -226,14 +272,21 @@ class Watch:
                         for step in self._steps_of(line):
                             yield step
                         self._progress.seen_until(at)
+                    if self._comparing.is_due:
+                        return
             except TimeoutError:
-                self._changes.count("silent")
+                self._fell_silent(silence_seconds)
             except (aiohttp.ClientError, OSError) as problem:
                 raise _CutError from problem
         if self._clock.monotonic() - started < SHORT_WATCH_SECONDS:
             if not lines_read:
                 raise _CutError
             await self._clock.sleep(SHORT_WATCH_SECONDS)
+
+    def _fell_silent(self, seconds: float) -> None:
+        """A shorter silence is the wait for a comparison."""
+        if seconds >= self._silence_seconds:
+            self._changes.count("silent")
 
     def _query(self) -> dict[str, str]:
         seconds = int(WATCH_TIMEOUT_SECONDS * (1 + self._clock.random()))
@@ -258,6 +311,8 @@ class Watch:
         if event.type == "BOOKMARK":
             self._progress.bookmarked()
         steps = self._changes.watched(event, self._progress.version)
+        if went_back(steps[-1].version, self._progress.version):
+            self._comparing.now()
         self._progress.reached(steps[-1].version)
         return steps
 

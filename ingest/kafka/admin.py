@@ -135,7 +135,7 @@ async def lag(
             partitions = [TopicPartition(t["topic"], p["partition"]) for t in described for p in t["partitions"]]
             begins = await consumer.beginning_offsets(partitions)
             ends = await consumer.end_offsets(partitions)
-            committed = await admin.list_consumer_group_offsets(group, partitions=partitions)
+            committed = await aiokafka_fixes.committed(admin, group, set(partitions))
     except KafkaError as error:
         raise TopicsUnusable(f"Kafka at {bootstrap_servers} does not return its offsets: {error!r}") from None
-    return sum(ends[tp] - max(begins[tp], committed[tp].offset if tp in committed else 0, 0) for tp in partitions)
+    return sum(ends[tp] - max(begins[tp], committed[tp].offset, 0) for tp in partitions)

@@ -6,18 +6,20 @@ when it was written.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 import structlog
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, OffsetAndMetadata, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.conn import AIOKafkaConnection, CloseReason
 from aiokafka.errors import KafkaError, NodeNotReadyError, NoError, RebalanceInProgressError
 from aiokafka.partitioner import murmur2
 from aiokafka.protocol.group import HeartbeatRequest, SyncGroupRequest
+from aiokafka.protocol.metadata import MetadataRequest
 from aiokafka.protocol.produce import ProduceRequest
 
 from common.clock import SYSTEM, Instant
@@ -29,6 +31,9 @@ STOP_SECONDS: Final = 10.0
 """Of a consumer; it takes a tenth of a second where Kafka answers."""
 CLOSING_SECONDS: Final = 0.5
 """Of connections. One that was never made does not end, nor one by TLS while its broker holds back an answer."""
+LOADING_SECONDS: Final = 0.1
+LOADING_ATTEMPTS: Final = 50
+"""Of asking a coordinator that has not loaded a group."""
 log = structlog.get_logger(__name__)
 
 Options: TypeAlias = Mapping[str, Any]
@@ -39,6 +44,14 @@ Client = TypeVar("Client", AIOKafkaConsumer, AIOKafkaAdminClient)
 _hash = lru_cache(KEYS)(murmur2)
 _MEMBERS: Final = frozenset({NoError.errno, RebalanceInProgressError.errno})
 """Of answers to members."""
+
+
+MetadataRequest.__init__.__defaults__ = (None, False)
+"""No client of this process, Faust's included, asks a broker to create a topic: it would be made as the broker's
+defaults are, with one partition. aiokafka's always ask for that and have no option.
+
+https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/protocol/metadata.py
+"""
 
 
 def partition(key: bytes, partitions: Sequence[int], _: Sequence[int]) -> int:
@@ -190,6 +203,33 @@ def send_when(producer: AIOKafkaProducer, allowed: Callable[[], Awaitable[None]]
         return await send(node, request, group=group)  # written at once: it suspends nowhere before
 
     client.send = allowed_send
+
+
+async def committed(
+    admin: AIOKafkaAdminClient, group: str, partitions: AbstractSet[TopicPartition]
+) -> Mapping[TopicPartition, OffsetAndMetadata]:
+    """What a group has committed of each, with a negative offset where it has nothing. Raises KafkaError: aiokafka's
+    `list_consumer_group_offsets` returns nothing where the coordinator answers that it has not loaded the group yet.
+
+    https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/admin/client.py
+    """
+    for _ in range(LOADING_ATTEMPTS):
+        found = await admin.list_consumer_group_offsets(group, partitions=list(partitions))
+        if not partitions - found.keys():
+            return found
+        await asyncio.sleep(LOADING_SECONDS)
+    raise KafkaError(f"the coordinator does not say yet what {group} has committed")
+
+
+def way(consumer: AIOKafkaConsumer, partition: TopicPartition) -> object | None:
+    """What a consumer reads a partition through, None where there is none now. It is another one where the partition
+    has another leader or the leader was connected to anew: its log may be another then, and aiokafka goes on at its
+    offset in what may have been cut back and have grown again (KIP-320).
+
+    https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/fetcher.py
+    """
+    client: Any = consumer._client
+    return client._conns.get((client.cluster.leader_for_partition(partition), ConnectionGroup.DEFAULT))  # type: ignore[no-any-return]
 
 
 async def probe(server: str, timeout_ms: int, options: Options) -> None:

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -16,9 +17,11 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from common.backoff import Backoff
 from common.clock import SYSTEM
 from common.errors import KafkaUnusable
+from common.skew import Skew
 from common.tasks import Tasks
 from common.telemetry import Figure, Values, registered
 from ingest.kafka import aiokafka_fixes, metrics
+from ingest.kafka.reaching import explain_refusal
 from ingest.kafka.sent import SENT, Sent
 from ingest.model.topics import MAX_MESSAGE_BYTES
 
@@ -30,6 +33,8 @@ FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 10.0
 STOP_SECONDS: Final = 5.0
 
+_BY_BROKER: Final = 1
+"""A message's time is when the broker stored it."""
 _ENDED: Final = "publishing to Kafka has ended: {}"
 log = structlog.get_logger(__name__)
 
@@ -75,7 +80,7 @@ class Publisher:
 
     A producer that Kafka refuses for good (an out-of-order sequence, a time-out) is replaced, and what was not
     acknowledged is sent again in its order: a message may arrive twice, but is never lost. Its header SENT identifies
-    it.
+    it. Until all that was sent before is acknowledged, each replacement waits longer, and the process is not ready.
     """
 
     def __init__(
@@ -123,7 +128,10 @@ class Publisher:
         )
         self._breaks = 0
         self._refusal = ""
-        """Why Kafka takes nothing now."""
+        """Why Kafka did not take what was sent before; empty when it has."""
+        self._refused_up_to = 0
+        """The last message that was sent before."""
+        self._skew = Skew("kafka")
         self._ended: BaseException | None = None
         """Why nothing is sent anymore."""
         self._stack = AsyncExitStack()
@@ -180,7 +188,7 @@ class Publisher:
         if self._ended is not None:
             yield _ENDED.format(self._ended)
         if self._refusal:
-            yield f"Kafka does not answer: {self._refusal}"
+            yield f"Kafka takes no messages: {self._refusal}"
         if self._room.locked():
             yield f"limit: kafka.unacknowledged_messages, {self._limit} wait for Kafka, and their sources with them"
 
@@ -194,6 +202,7 @@ class Publisher:
             return
         try:
             await self._check_partitions(producer, message.topic)
+            handed_over_at = SYSTEM.now()
             delivery = await producer.send(
                 message.topic, message.value, message.key, message.partition, headers=message.headers
             )
@@ -202,7 +211,7 @@ class Publisher:
         except KafkaError as error:
             self._break(producer, error)
         else:
-            delivery.add_done_callback(lambda done: self._delivered(producer, number, done))
+            delivery.add_done_callback(lambda done: self._delivered(producer, number, handed_over_at, done))
 
     async def _check_partitions(self, producer: AIOKafkaProducer, topic: str) -> None:
         """Raises PartitionsChanged."""
@@ -214,8 +223,13 @@ class Publisher:
                 "of order. Give another kafka.topic_prefix, where all begins anew"
             )
 
-    def _delivered(self, producer: AIOKafkaProducer, number: int, delivery: "asyncio.Future[Any]") -> None:
+    def _delivered(
+        self, producer: AIOKafkaProducer, number: int, handed_over_at: datetime, delivery: "asyncio.Future[Any]"
+    ) -> None:
         error = asyncio.CancelledError() if delivery.cancelled() else delivery.exception()
+        if error is None and (stored := delivery.result()).timestamp_type == _BY_BROKER:
+            stored_at = datetime.fromtimestamp(stored.timestamp / 1000, UTC)
+            self._skew.measure(handed_over_at, stored_at, SYSTEM.now())
         if error is None or isinstance(error, MessageSizeTooLargeError):
             self._done(number, error)
         else:
@@ -226,6 +240,8 @@ class Publisher:
         if message is None:
             return
         self._room.release()
+        if self._refusal and next(iter(self._unacknowledged), self._sent + 1) > self._refused_up_to:
+            self._recover()
         if message.acknowledged.done():
             return
         if error is None:
@@ -237,7 +253,13 @@ class Publisher:
         if producer is self._producer and not self._broken.is_set():
             log.warning("the producer broke and is replaced", error=repr(error))
             self._breaks += 1
+            self._refusal = explain_refusal(error)
+            self._refused_up_to = self._sent
             self._broken.set()
+
+    def _recover(self) -> None:
+        self._refusal = ""
+        self._backoff.reset()
 
     async def _supervise(self) -> None:
         try:
@@ -245,9 +267,10 @@ class Publisher:
                 await self._until_broken()
                 async with self._order:
                     await self._discard_producer()
-                    await self._start_producer()
-                if self._broken.is_set():
+                if self._refusal:
                     await self._backoff.wait()
+                async with self._order:
+                    await self._start_producer()
         except BaseException as error:
             self._ended = error
             raise
@@ -275,12 +298,13 @@ class Publisher:
             await aiokafka_fixes.discard(producer, STOP_SECONDS)
             if not isinstance(error, KafkaError | OSError):
                 raise
-            self._refusal = repr(error)
-            log.warning("Kafka does not answer", error=self._refusal)
+            self._refusal = explain_refusal(error)
+            log.warning("Kafka does not answer", error=repr(error))
             return
         self._producer = producer
-        self._refusal = ""
         self._broken.clear()
+        if not self._unacknowledged:
+            self._recover()
         for number, message in list(self._unacknowledged.items()):
             await self._push(number, message)
 

@@ -4,6 +4,7 @@ import ssl
 from typing import Final
 
 from aiokafka.errors import (
+    BrokerResponseError,
     KafkaError,
     SaslAuthenticationFailed,
     TopicAuthorizationFailedError,
@@ -56,3 +57,11 @@ def explain(error: BaseException) -> str:
         if isinstance(error, kind):
             return text
     return f"it does not answer ({plain(error) or type(error).__name__}). Check kafka.bootstrap_servers"
+
+
+def explain_refusal(error: BaseException) -> str:
+    """Why messages were not taken, in words."""
+    if isinstance(error, TopicAuthorizationFailedError):
+        return explain(error)
+    described = error.description if isinstance(error, BrokerResponseError) else error
+    return plain(described) or type(error).__name__

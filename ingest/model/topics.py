@@ -43,6 +43,7 @@ class Topic(NamedTuple):
             kept = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(COMPACTION_LAG_HOURS * _HOUR_MS)}
         return {
             **kept,
+            "message.timestamp.type": "LogAppendTime",  # a publisher's clock may be wrong: Kafka refuses the future
             "max.message.bytes": str(MAX_MESSAGE_BYTES),
             "min.insync.replicas": str(self.min_insync_replicas),
         }

@@ -2,25 +2,25 @@
 
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Final
 
 from common.durations import in_words
 from common.errors import FilesUnusable
+from common.skew import TOLERATED
 from common.text import plain
 from ingest.kafka.admin import TopicsUnusable, dated_after
 from leadsman.run.diagnosis import Diagnosis
 from leadsman.run.settings import Settings
 
-SKEW: Final = timedelta(seconds=5)
-"""An HTTP date has whole seconds, and an answer takes its time."""
 CLOCKS: Final = "timedatectl status, and chronyc tracking, on both machines"
 COMMITS: Final = "__consumer_offsets"
-"""Where the broker that coordinates a group writes its commits, dated by the broker."""
+"""Where the broker that coordinates a group writes its commits."""
 
 
 def compared(what: str, there: datetime, here: datetime) -> Diagnosis:
     skew = there - here
-    if abs(skew) <= SKEW:
+    if abs(skew) <= TOLERATED:
         return Diagnosis(what, "ok", "as this machine's")
     direction = "ahead of" if skew > timedelta() else "behind"
     detail = f"{in_words(abs(skew).total_seconds())} {direction} this machine's: times and silences are wrong by that"
@@ -28,26 +28,28 @@ def compared(what: str, there: datetime, here: datetime) -> Diagnosis:
 
 
 async def kafka_clocks(settings: Settings, here: datetime) -> AsyncIterator[Diagnosis]:
-    """Whether a message is dated after `here`, its date being its publisher's, or for a commit the broker's own.
+    """Whether a message is dated after `here`, by the broker that stored it.
 
     A clock that is behind leaves no such trace, and Kafka returns its time only to who writes.
     """
     kafka = settings.kafka
     topics = [topic.name for topic in kafka.every_topic()]
     try:
-        dates = await dated_after(here + SKEW, kafka.bootstrap_servers, [*topics, COMMITS], kafka.client_options())
+        dates = await dated_after(
+            here + TOLERATED, kafka.bootstrap_servers, [*topics, COMMITS], kafka.client_options()
+        )
     except (TopicsUnusable, FilesUnusable):
         return  # what is wrong there is Kafka's, and reported
-    for topic, dated in dates.items():
-        who = "broker" if topic == COMMITS else "publisher"
+    if dates:
+        topic, dated = max(dates.items(), key=itemgetter(1))
         ahead = in_words((dated - here).total_seconds())
         yield Diagnosis(
-            f"clock of a {who}",
+            "clock of a broker",
             "wrong",
             f"at least {ahead} ahead of this machine's: a message of {plain(topic)} is dated so",
             CLOCKS,
         )
-    if not dates:
+    else:
         yield Diagnosis(
             "clocks in Kafka", "ok", "no message is dated ahead of this machine's; a clock that is behind is not seen"
         )

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime, timedelta
-from email.utils import parsedate_to_datetime
 from functools import partial
 from importlib.metadata import version
 from typing import Final
@@ -17,7 +16,7 @@ from common.durations import in_words
 from common.tasks import in_thread
 from common.text import plain
 from ingest.apiserver.connect import KubeconfigError, configuration
-from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, get, read_body
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, answered_at, get, read_body
 from leadsman.run.clocks import compared, kafka_clocks
 from leadsman.run.diagnosis import Diagnosis, State
 from leadsman.run.permissions import Checked, check_cluster
@@ -98,14 +97,14 @@ async def _cluster(settings: Settings) -> AsyncIterator[Diagnosis]:
         async with ApiClient(access) as client:
             asked_at = SYSTEM.now()
             async with get(client, "/version", {}, _TIMEOUT) as response:
-                dated = response.headers.get("Date", "")
+                there = answered_at(response)
                 body = await read_body(response)
     except (KubeconfigError, ApiError, *TRANSPORT_ERRORS) as error:
         yield Diagnosis("cluster", "unknown", plain(error, 1000), "leadsman validate")
         return
     yield Diagnosis("cluster", "ok", f"{plain(access.host)}, {_version(body)}")
-    if dated:
-        yield compared("clock of the API server", parsedate_to_datetime(dated), asked_at)
+    if there is not None:
+        yield compared("clock of the API server", there, asked_at)
     lease = lease_name(settings.kafka, watch) if watch.election.enabled and settings.kafka.is_given else None
     checked = [each async for each in check_cluster(watch, lease)]
     for each in _judged(checked, "kubectl apply -f deploy/kubernetes"):

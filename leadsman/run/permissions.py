@@ -13,6 +13,7 @@ from ingest.apiserver.leader import LeaseName
 from ingest.apiserver.node_leases import WITHOUT
 from ingest.apiserver.requests import (
     FORBIDDEN,
+    INTERNAL_ERROR,
     TOO_MANY_REQUESTS,
     TRANSPORT_ERRORS,
     UNAUTHORIZED,
@@ -37,7 +38,6 @@ PROXY: Final = "nodes/proxy"
 LEASES: Final = "coordination.k8s.io"
 NOBODY: Final = "leadsman-asks-for-none"
 """A name that no object has."""
-INTERNAL_ERROR: Final = 500
 _CHEAP: Final = {
     "list": {"limit": "1"},
     "watch": {"watch": "true", "timeoutSeconds": "1", "resourceVersion": "0"},

@@ -1,9 +1,11 @@
 """Messages into tables: facts from the summaries of the nodes' logs, findings, and dead letters."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
+from aiokafka import TopicPartition
 
 from ingest.model.columns import pack
 from ingest.model.observation import UNDECODABLE
@@ -14,8 +16,10 @@ from sql.database.errors import DatabaseError
 from sql.database.open import Database
 from sql.landing.arrow import from_columns
 from sql.landing.batches import land
+from sql.landing.offsets import LandedOffsets
 from streams.fold.batch import Batch
 from streams.kafka.landing.portion import Portion
+from streams.kafka.landing.resume import Landed
 from streams.kafka.landing.store import TransientFailure
 from streams.kafka.message import Message
 from streams.kafka.messages.findings import columns_of, decode_findings
@@ -32,26 +36,46 @@ class PortionStore:
 
     def __init__(self, database: Database, topics: Topics) -> None:
         self._database = database
+        self._offsets = LandedOffsets(database, "")
         self._readers: dict[str, Callable[[Message, _Rows], None]] = {
             topics.nodes.name: _read_record,
             topics.findings.name: _read_findings,
             topics.dead_letters.name: _read_dead_letter,
         }
 
-    def __call__(self, portion: Portion) -> None:
+    def __call__(self, portion: Portion, landed: Mapping[TopicPartition, Landed]) -> None:
         """Raises TransientFailure where the database may take it later, DatabaseError where it will not."""
         rows = _Rows()
         rows.read(self._readers[portion.topic], portion.messages)
-        try:
+        with _transient():
             rows.land(self._database, portion.token)
-        except DatabaseError as failure:
-            if failure.lasting:
-                raise
-            raise TransientFailure(str(failure)) from None
+            self._offsets.save(landed)
+
+    def landed(self, kafka: str) -> dict[TopicPartition, Landed]:
+        """How far a Kafka is stored, by the id of its cluster; what is stored next is of it. Raises as above."""
+        with _transient():
+            if self._offsets.kafka != kafka:
+                self._offsets = LandedOffsets(self._database, kafka)
+            return self._offsets.load()
+
+    def begin(self, landed: Mapping[TopicPartition, Landed]) -> None:
+        """What is stored next of these follows this. Raises as above."""
+        with _transient():
+            self._offsets.begin(landed)
 
     def topics(self) -> list[str]:
         """What is landed."""
         return list(self._readers)
+
+
+@contextmanager
+def _transient() -> Iterator[None]:
+    try:
+        yield
+    except DatabaseError as failure:
+        if failure.lasting:
+            raise
+        raise TransientFailure(str(failure)) from None
 
 
 class _Rows:

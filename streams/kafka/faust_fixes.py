@@ -115,10 +115,10 @@ class Consumer(driver.Consumer):
         sources = {TP(*tp): offset or 0 for tp, offset in committed.items() if not self._is_changelog_tp(tp)}
         if not sources:
             return {}
-        earliest = await self.earliest_offsets(*sources)
+        earliest, ends = await self.earliest_offsets(*sources), await self.highwaters(*sources)
         transport = cast("Transport", self.transport)
         starts = {
-            tp: transport.start_of(tp.topic, tp.partition, offset, earliest.get(tp) or 0)
+            tp: transport.start_of(tp.topic, tp.partition, offset, earliest.get(tp) or 0, ends.get(tp) or 0)
             for tp, offset in sources.items()
         }
         moved = {tp: offset for tp, offset in starts.items() if sources[tp] and offset != sources[tp]}
@@ -164,11 +164,11 @@ class Consumer(driver.Consumer):
 
 class Transport(driver.Transport):
     """Faust's, with this consumer. `start_of` chooses where a stream's partition is read from, given the committed
-    and the topic's first offset.
+    and the topic's first and last offset.
     """
 
     Consumer = Consumer
-    start_of: Callable[[str, int, int, int], int]
+    start_of: Callable[[str, int, int, int, int], int]
     is_hole: Callable[[TopicPartition, int, int], Awaitable[bool]]
     membership: Membership
 

@@ -96,12 +96,12 @@ class Takeovers:
         self.changelogs: dict[str, Changelog] = {}
         """By source."""
 
-    def start_of(self, topic: str, partition: int, committed: int, earliest: int) -> int:
+    def start_of(self, topic: str, partition: int, committed: int, earliest: int, end: int) -> int:
         """The offset to read from; as committed, while the states are not there."""
         changelog = self.changelogs[topic]
         if partition not in changelog.owned:
             return committed
-        begin = start(topic, partition, committed, changelog.covered(partition), earliest)
+        begin = start(topic, partition, committed, changelog.covered(partition), earliest, end)
         for gap in begin.gaps:
             self.gaps.add(gap, self.clusters(TopicPartition(topic, partition)))
         return begin.offset

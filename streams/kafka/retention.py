@@ -186,7 +186,7 @@ class RetentionWatch:
             aiokafka_fixes.started(AIOKafkaAdminClient(**self._options)) as admin,
             aiokafka_fixes.started(AIOKafkaConsumer(**self._options)) as consumer,
         ):
-            committed = await admin.list_consumer_group_offsets(self._group, partitions=list(own))
+            committed = await aiokafka_fixes.committed(admin, self._group, set(own))
             ends, earliest = await asyncio.gather(consumer.end_offsets(own), consumer.beginning_offsets(own))
             limits = await _limits(admin, {each.topic for each in own})
             ms = {each: max(limits[each.topic].ms, 0) for each in own}
@@ -197,7 +197,7 @@ class RetentionWatch:
             Unread(
                 each.topic,
                 each.partition,
-                first=max(committed[each].offset if each in committed else 0, earliest[each]),
+                first=max(committed[each].offset, earliest[each]),
                 end=ends[each],
                 earliest=earliest[each],
                 kept=kept[each],

@@ -5,12 +5,14 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ingest.model.records import Problem
 
-Kind: TypeAlias = Literal["lost", "unknown", "unfolded", "compacted"]
+Kind: TypeAlias = Literal["lost", "unknown", "unfolded", "compacted", "unstored", "replaced"]
 _WHAT: Final[Mapping[Kind, str]] = {
     "lost": "was deleted by retention before it was read",
     "unknown": "was deleted by retention, and Kafka does not know, or no longer, whether it was read",
     "unfolded": "was committed, but no state has it; what the topic has of it is folded again",
     "compacted": "was removed by compaction, which a topic of records must not have, before it was read",
+    "unstored": "was committed, but the database lacks it or may have lost it; what the topic has is stored again",
+    "replaced": "was received, and the topic was cut back or made anew since; all that it has is read again",
 }
 
 
@@ -18,8 +20,9 @@ class Gap(NamedTuple):
     """Messages from offset `first` up to but not including `end`.
 
     They are `lost`, since the topic has deleted them before they were read; `unknown`, since it has deleted them and
-    nothing shows whether they were read; `unfolded`, since they were committed and no state has seen them; or
-    `compacted`, since compaction removed them.
+    nothing shows whether they were read; `unfolded`, since they were committed and no state has seen them;
+    `compacted`, since compaction removed them; `unstored`, since they were committed and the store lacks them; or
+    `replaced`, since the topic has others there.
     """
 
     kind: Kind
@@ -53,11 +56,13 @@ class Start(NamedTuple):
     gaps: tuple[Gap, ...]
 
 
-def start(topic: str, partition: int, committed: int, covered: int | None, earliest: int) -> Start:
+def start(topic: str, partition: int, committed: int, covered: int | None, earliest: int, end: int) -> Start:
     """`covered` is the offset before which all is in states, None where that is not known, 0 where there is no state;
-    `earliest` is the topic's first; `committed` is 0 where nothing is, or not any more: Kafka forgets it in time.
-    What a log's state knows is not folded again: an early start costs time alone.
+    `earliest` is the topic's first and `end` is behind its last; `committed` is 0 where nothing is, or not any more:
+    Kafka forgets it in time. What a log's state knows is not folded again: an early start costs time alone.
     """
+    if end < committed:
+        return Start(earliest, (Gap("replaced", topic, partition, end, committed),))
     offset = committed if covered is None else min(committed, covered)
     seen = covered or committed or earliest
     gaps = (

@@ -7,7 +7,7 @@ from typing import Any, Final
 from sql.database.open import Database, connect
 from sql.schema.migrate import migrate
 
-INNER: Final = ("replay_checkpoints", "schema_migrations", "schema_views")
+INNER: Final = ("landed_offsets", "replay_checkpoints", "schema_migrations", "schema_views")
 """For Leadsman itself."""
 FACTS: Final = (
     "nodes",

@@ -81,6 +81,14 @@ SOURCES: Final = {
         "aiokafka.producer.sender:SendProduceReqHandler.do": "2dccd3d56b1607fb",
         "aiokafka.producer.sender:Sender._sender_routine": "2380dc5e333d9ebd",
     },
+    "ingest.kafka.aiokafka_fixes:committed": {
+        "aiokafka.admin.client:AIOKafkaAdminClient.list_consumer_group_offsets": "63aad3c2197d4867",
+    },
+    "ingest.kafka.aiokafka_fixes:way": {
+        "aiokafka.client:AIOKafkaClient._get_conn": "68ce5d8391719d33",
+        "aiokafka.consumer.fetcher:Fetcher._get_actions_per_node": "1dab2cf937d165d0",
+        "aiokafka.consumer.fetcher:Fetcher._proc_fetch_request": "59bf948fff47eed5",
+    },
     "ingest.kafka.aiokafka_fixes:probe": {
         "aiokafka.client:AIOKafkaClient.bootstrap": "198943b004e55849",
         "aiokafka.conn:AIOKafkaConnection.close": "28f164aa1e4f0bbc",

@@ -105,7 +105,7 @@ class AlertConsumer:
 
     async def _read_committed(self, partitions: list[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
         async with aiokafka_fixes.started(AIOKafkaAdminClient(**self._options)) as admin:
-            return dict(await admin.list_consumer_group_offsets(self._group, partitions=partitions))
+            return dict(await aiokafka_fixes.committed(admin, self._group, set(partitions)))
 
 
 class _Following:

@@ -24,6 +24,10 @@ class Arrivals:
         self._reach(partition, first)
         self._next[partition] = last + 1
 
+    def next(self, partition: TopicPartition) -> int:
+        """What is to come next."""
+        return self._next[partition]
+
     def clear(self) -> None:
         """Forget everything but the gaps."""
         self._next.clear()

@@ -26,7 +26,8 @@ from streams.kafka import metrics
 from streams.kafka.gaps import Gaps
 from streams.kafka.landing.arrivals import Arrivals
 from streams.kafka.landing.portion import DEFAULT_LIMITS, Begun, Buffers, Limits, Portion
-from streams.kafka.landing.ranges import read_ranges
+from streams.kafka.landing.ranges import read_logs, read_ranges
+from streams.kafka.landing.resume import UNKNOWN_MS, Landed, Resume, resume
 from streams.kafka.landing.store import FIRST_BACKOFF_SECONDS, Abandoned, Store, Storing, new_backoff
 from streams.kafka.message import of_record
 from streams.kafka.retention import RetentionWatch
@@ -40,6 +41,8 @@ MAX_RECORDS: Final = 5_000
 REVOCATION_SECONDS: Final = 15.0
 """How long a rebalance waits for the insert that runs; less than the session."""
 GRACE_SECONDS: Final = 20.0
+CHECK_SECONDS: Final = 60.0
+"""How often it is compared what is stored, what is committed and what the topics have."""
 log = structlog.get_logger(__name__)
 
 
@@ -79,7 +82,7 @@ class Landing:
         )
         self._buffers = Buffers(limits, time.monotonic)
         self._unknown: set[TopicPartition] = set()
-        """Partitions of which it is not known yet whether a range of them was begun."""
+        """Partitions of which it is not known yet whether a range of them was begun, or their logs are the same."""
         self._known: set[TopicPartition] = set()
         """Those of which it is known; messages of others are not ours, or will be received again."""
         self._revoking = False
@@ -87,9 +90,16 @@ class Landing:
         """Messages received in an older generation are not stored."""
         self._next: dict[TopicPartition, int] = {}
         """What is stored next, of each partition that something was received of."""
+        self._received: dict[TopicPartition, Landed] = {}
+        """What was received last, of each that something was received of."""
+        self._ways: dict[TopicPartition, object] = {}
+        """What each was received through."""
         self._landed: Counter[tuple[str, ...]] = Counter()
         self._newest: dict[tuple[str, ...], float] = {}
         self._joined = False
+        self._kafka = ""
+        """Id of the cluster."""
+        self._checked_at = time.monotonic()
         self._busy = asyncio.Lock()
         self._storing = Storing(store)
         self._gaps = gaps or Gaps()
@@ -104,6 +114,7 @@ class Landing:
         self._consumer.subscribe(list(self._topics), listener=_Listener(self))
         try:
             async with aiokafka_fixes.started(self._admin), aiokafka_fixes.started(self._consumer):
+                self._kafka = (await self._admin.describe_cluster())["cluster_id"] or ""
                 with registered(self._figures(), self._why_not):
                     async with grace(stop, GRACE_SECONDS), Tasks() as begin:
                         begin(aiokafka_fixes.failure(self._consumer))
@@ -132,6 +143,8 @@ class Landing:
         self._known.clear()
         self._arrivals.clear()
         self._next.clear()
+        self._received.clear()
+        self._ways.clear()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Nothing of the partitions is stored before it is known what was begun."""
@@ -158,6 +171,9 @@ class Landing:
     def _why_not(self) -> Iterator[str]:
         if not self._joined:
             yield "partitions are being assigned"
+        for topic in self._topics if self._joined else ():
+            if not self._consumer.partitions_for_topic(topic):
+                yield f"topic {topic} does not exist any more, or its brokers are away: restart to make it anew"
         yield from self._gaps.why_not()
         yield from self._retention.why_not()
         if self._storing.refusal:
@@ -170,7 +186,7 @@ class Landing:
             await self._receive()
             async with self._busy:
                 try:
-                    if self._unknown:
+                    if self._unknown or (self._known and time.monotonic() - self._checked_at >= CHECK_SECONDS):
                         await self._learn(stop)
                     await self._land_due(stop)
                 except Abandoned:
@@ -179,32 +195,64 @@ class Landing:
                     log.warning("offsets were not committed because the group was rebalanced", error=repr(error))
 
     async def _learn(self, stop: asyncio.Event) -> None:
-        """Learn what was begun and perhaps not finished, finish it, and receive from where the group stands then.
+        """Learn what was begun and perhaps not finished, finish it, and receive from where the store stands then.
+        Partitions that are known begin again where something is missing.
 
         Until aiokafka knows the next assignment, it goes on to give what it fetched for the last one.
         """
         generation, unknown = self._generation, set(self._unknown)
+        self._checked_at = time.monotonic()
         try:
-            found = await self._admin.list_consumer_group_offsets(self._group, partitions=list(unknown))
-            begun = {tp: each for tp, at in found.items() if (each := Begun.of(tp, at))}
+            partitions = unknown | self._known
+            found = await aiokafka_fixes.committed(self._admin, self._group, partitions)
+            landed = await self._storing.landed(self._kafka, stop, self._is_ours())
+            logs = await read_logs(self._options, partitions, landed | self._received)
+            resumes = {
+                tp: resume(tp, found[tp].offset, landed.get(tp), logs[tp], self._received.get(tp))
+                for tp in partitions
+            }
+            unknown |= {tp for tp in self._known if resumes[tp].gaps}
+            begun = {tp: each for tp in unknown if (each := Begun.of(tp, found[tp])) and each.follows(landed)}
+            begun = {tp: each for tp, each in begun.items() if not resumes[tp].gaps}
             finished = {each for each in dict.fromkeys(begun.values()) if await self._finish(each, begun, stop)}
-            earliest = await self._consumer.beginning_offsets(list(unknown))
         except (CommitFailedError, IllegalStateError):
             raise
-        except KafkaError as error:
+        except (KafkaError, TimeoutError) as error:
             log.warning("Kafka does not report what was begun", error=repr(error))
             await asyncio.sleep(FIRST_BACKOFF_SECONDS)
             return
         if generation != self._generation:
             return
-        for tp, first in earliest.items():
-            at = self._arrivals.begin(tp, found[tp].offset, first)
-            if begun.get(tp) in finished and at <= (end := begun[tp].stored[tp].offset - 1):
-                self._arrivals.add(tp, at, end)
-                at = end + 1
-            self._consumer.seek(tp, at)
+        begins: dict[TopicPartition, Landed] = {}
+        for tp in unknown:
+            if tp in self._received and not resumes[tp].gaps:
+                self._consumer.seek(tp, self._arrivals.next(tp))  # it was read another way, and is the same
+                continue
+            is_finished = begun.get(tp) in finished
+            at = self._begin(tp, resumes[tp], logs[tp].earliest, begun[tp].stored[tp].offset if is_finished else 0)
+            if resumes[tp].gaps or (tp not in landed and not is_finished):
+                begins[tp] = Landed(at, UNKNOWN_MS)
+        await self._storing.begin(begins, stop, self._is_ours())
+        if again := {tp: OffsetAndMetadata(at.end, "") for tp, at in begins.items() if resumes[tp].gaps}:
+            await self._commit(again)
+        if generation != self._generation:
+            return
         self._unknown -= unknown
         self._known |= unknown
+
+    def _begin(self, tp: TopicPartition, how: Resume, earliest: int, finished: int) -> int:
+        """Receive what is not stored, from `finished` on where that is later; returns from where on."""
+        for gap in how.gaps:
+            self._gaps.add(gap)
+        at = self._arrivals.begin(tp, how.stored, earliest)
+        if at < finished:
+            self._arrivals.add(tp, at, finished - 1)
+            at = finished
+        self._buffers.forget(tp)
+        self._next.pop(tp, None)
+        self._received.pop(tp, None)
+        self._consumer.seek(tp, at)
+        return at
 
     async def _finish(self, begun: Begun, by: Mapping[TopicPartition, Begun], stop: asyncio.Event) -> bool:
         """Store what was begun, whoever has its other partitions now, and commit ours; False where it cannot be."""
@@ -217,7 +265,8 @@ class Landing:
         is_ours = self._is_ours()
         messages = await read_ranges(self._options, begun, lambda: is_ours() and not stop.is_set())
         if messages:
-            await self._storing.store(begun.portion(messages), stop, is_ours)
+            portion = begun.portion(messages)
+            await self._storing.store(portion, {tp: portion.landed[tp] for tp in ours}, stop, is_ours)
         else:
             log.warning("a range was begun whose messages the topic no longer has", partitions=str(ours))
         if not is_ours():
@@ -232,10 +281,25 @@ class Landing:
 
     async def _receive(self) -> None:
         received = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=MAX_RECORDS)
-        for tp in received.keys() & self._known:
-            self._buffers.add(tp, [of_record(record) for record in received[tp]])
-            self._next.setdefault(tp, received[tp][0].offset)
-            self._arrivals.add(tp, received[tp][0].offset, received[tp][-1].offset)
+        for tp in list(self._known):
+            records = received.get(tp, ())
+            if self._is_another_way(tp) or (records and records[0].offset < self._arrivals.next(tp)):
+                self._known.discard(tp)
+                self._unknown.add(tp)
+            elif records:
+                self._buffers.add(tp, [of_record(record) for record in records])
+                self._next.setdefault(tp, records[0].offset)
+                self._arrivals.add(tp, records[0].offset, records[-1].offset)
+                self._received[tp] = Landed(records[-1].offset + 1, records[-1].timestamp)
+
+    def _is_another_way(self, tp: TopicPartition) -> bool:
+        """Whether the broker may have another log than what was received came from."""
+        way = aiokafka_fixes.way(self._consumer, tp)
+        before = self._ways.setdefault(tp, way) if way else None
+        if before is None or before is way:
+            return False
+        self._ways[tp] = way
+        return True
 
     async def _land_due(self, stop: asyncio.Event) -> None:
         if portions := list(self._buffers.cut_due()):
@@ -246,7 +310,7 @@ class Landing:
         await self._commit({tp: intent for each in portions for tp, intent in each.intents.items()})
         for each in portions:
             began = time.perf_counter()
-            await self._storing.store(each, stop, is_ours)
+            await self._storing.store(each, each.landed, stop, is_ours)
             self._stored(each, time.perf_counter() - began)
         if generation != self._generation:
             raise Abandoned

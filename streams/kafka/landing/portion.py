@@ -1,12 +1,13 @@
 """Which messages of a topic are stored at once, and how its group remembers what it begins to store."""
 
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
-import xxhash
 from aiokafka import OffsetAndMetadata, TopicPartition
 
+from streams.kafka.landing.resume import UNKNOWN_MS, Landed
 from streams.kafka.message import Message
 
 MAX_RANGES: Final = 64
@@ -22,10 +23,7 @@ class Range(NamedTuple):
 
 
 class _Intent(msgspec.Struct, omit_defaults=True):
-    """The metadata of an intent: the end of its own range, or of a portion of several all that it is.
-
-    Versions that know only of one range end with an error at the latter, and store nothing twice.
-    """
+    """The metadata of an intent: all that its portion is. Earlier versions wrote the end alone of a single range."""
 
     end: int | None = None
     token: str = ""
@@ -55,9 +53,14 @@ class Begun(NamedTuple):
         """As of the portion."""
         return _stored(self.topic, self.ranges)
 
+    def follows(self, landed: Mapping[TopicPartition, Landed]) -> bool:
+        """Whether a store has everything before it: to store it alone would hide what is missing."""
+        before = ((each, landed.get(TopicPartition(self.topic, each.partition))) for each in self.ranges)
+        return all(at is None or each.start <= at.end for each, at in before)
+
     def portion(self, messages: Sequence[Message]) -> "Portion":
         """With what the topic still has of it."""
-        token = self.token or _token(self.topic, self.ranges[0], messages)
+        token = self.token or _early_token(self.topic, self.ranges[0], messages)
         return Portion(self.topic, self.ranges, messages, token)
 
 
@@ -68,14 +71,14 @@ class Portion(NamedTuple):
     ranges: tuple[Range, ...]
     messages: Sequence[Message]
     token: str
-    """The same for the same ranges; another one where the topic was recreated and counts from 0 again."""
+    """The same whenever it is stored: its intents have it. The same ranges have another one when they are received
+    anew, for the database may have lost their rows and know their token still.
+    """
 
     @property
     def intents(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """What a group commits before it stores this: from here on, and up to which offsets at once."""
-        several = len(self.ranges) > 1
-        intent = _Intent(None, self.token, self.ranges) if several else _Intent(self.ranges[0].end)
-        metadata = msgspec.json.encode(intent).decode()
+        metadata = msgspec.json.encode(_Intent(None, self.token, self.ranges)).decode()
         return {TopicPartition(self.topic, of.partition): OffsetAndMetadata(of.start, metadata) for of in self.ranges}
 
     @property
@@ -83,12 +86,22 @@ class Portion(NamedTuple):
         """What it commits afterwards."""
         return _stored(self.topic, self.ranges)
 
+    @property
+    def landed(self) -> Mapping[TopicPartition, Landed]:
+        """What a store has of its partitions afterwards."""
+        times = {message.partition: message.timestamp_ms for message in self.messages}
+        return {
+            TopicPartition(self.topic, each.partition): Landed(each.end + 1, times.get(each.partition, UNKNOWN_MS))
+            for each in self.ranges
+        }
+
 
 def _stored(topic: str, ranges: Iterable[Range]) -> Mapping[TopicPartition, OffsetAndMetadata]:
     return {TopicPartition(topic, each.partition): OffsetAndMetadata(each.end + 1, "") for each in ranges}
 
 
-def _token(topic: str, of: Range, messages: Sequence[Message]) -> str:
+def _early_token(topic: str, of: Range, messages: Sequence[Message]) -> str:
+    """As earlier versions made it, and did not keep it."""
     return f"{topic}:{of.partition}:{of.start}-{of.end}@{messages[-1].timestamp_ms}"
 
 
@@ -147,6 +160,10 @@ class Buffers:
         """Forget everything."""
         self._buffers.clear()
 
+    def forget(self, partition: TopicPartition) -> None:
+        """Forget what was received of it."""
+        self._buffers.pop(partition, None)
+
     def cut_due(self) -> Iterator[Portion]:
         """Take out what is to be stored now: with a partition that is due all of its topic, for an insert costs the
         database more than its rows.
@@ -180,7 +197,8 @@ class Buffers:
 
 
 def _portion(topic: str, buffers: Sequence[tuple[int, _Buffer]]) -> Portion:
-    ranges = [Range(number, each.messages[0].offset, each.messages[-1].offset) for number, each in buffers]
-    tokens = [_token(topic, of, each.messages) for of, (_, each) in zip(ranges, buffers, strict=True)]
-    token = tokens[0] if len(tokens) == 1 else f"{topic}:{xxhash.xxh3_128_hexdigest(chr(10).join(tokens).encode())}"
-    return Portion(topic, tuple(ranges), [message for _, each in buffers for message in each.messages], token)
+    ranges = tuple(Range(number, each.messages[0].offset, each.messages[-1].offset) for number, each in buffers)
+    messages = [message for _, each in buffers for message in each.messages]
+    first = ranges[0]
+    shown = f"{len(ranges)} ranges" if len(ranges) > 1 else f"{first.partition}:{first.start}-{first.end}"
+    return Portion(topic, ranges, messages, f"{topic}:{shown}@{uuid.uuid4().hex}")

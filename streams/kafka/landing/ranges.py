@@ -1,16 +1,20 @@
 """Ranges of a topic as they are, whoever has its partitions now."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from ingest.kafka import aiokafka_fixes
 from ingest.model.topics import MAX_MESSAGE_BYTES
 from streams.kafka.landing.portion import Begun
+from streams.kafka.landing.resume import Landed, Log
 from streams.kafka.landing.store import Abandoned
 from streams.kafka.message import Message, of_record
 
-POLL_MS = 100
+POLL_MS: Final = 100
+TIMES_SECONDS: Final = 30.0
 
 
 async def read_ranges(options: aiokafka_fixes.Options, begun: Begun, is_ours: Callable[[], bool]) -> list[Message]:
@@ -40,3 +44,30 @@ async def read_ranges(options: aiokafka_fixes.Options, begun: Begun, is_ours: Ca
                 found[tp] += [of_record(record) for record in records if record.offset <= ranges[tp].end]
             left = {tp for tp in left if await consumer.position(tp) <= ranges[tp].end}
     return [message for of_range in found.values() for message in of_range]
+
+
+async def read_logs(
+    options: aiokafka_fixes.Options, partitions: Collection[TopicPartition], last: Mapping[TopicPartition, Landed]
+) -> Mapping[TopicPartition, Log]:
+    """What the topics have of partitions, with the time of the message before each `last` end. Raises KafkaError."""
+    one_batch = {"enable_auto_commit": False, "max_partition_fetch_bytes": 1}
+    async with aiokafka_fixes.started(AIOKafkaConsumer(**options, **one_batch)) as consumer:
+        earliest = await consumer.beginning_offsets(list(partitions))
+        ends = await consumer.end_offsets(list(partitions))
+        offsets = {tp: last[tp].end - 1 for tp in partitions if tp in last}
+        offsets = {tp: offset for tp, offset in offsets.items() if earliest[tp] <= offset < ends[tp]}
+        times = await _times(consumer, offsets)
+    return {tp: Log(earliest[tp], ends[tp], times.get(tp)) for tp in partitions}
+
+
+async def _times(consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+    consumer.assign(list(offsets))
+    for tp, offset in offsets.items():
+        consumer.seek(tp, offset)
+    found, left = dict[TopicPartition, int](), set(offsets)
+    async with asyncio.timeout(TIMES_SECONDS):
+        while left:
+            for tp, records in (await consumer.getmany(*left, timeout_ms=POLL_MS)).items():
+                found.update((tp, each.timestamp) for each in records if each.offset == offsets[tp])
+            left = {tp for tp in left if await consumer.position(tp) <= offsets[tp]}
+    return found

@@ -1,24 +1,38 @@
 """The store's own thread, and how often it is tried."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Thread
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeVar
 
 import structlog
+from aiokafka import TopicPartition
 
 from common.backoff import Backoff
 from common.clock import SYSTEM
 from streams.kafka.landing.portion import Portion
+from streams.kafka.landing.resume import Landed
 
 FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 10.0
 log = structlog.get_logger(__name__)
 
-Store: TypeAlias = Callable[[Portion], None]
-"""Returns when a portion is stored, and raises TransientFailure where the same portion is to be tried again."""
+_Answer = TypeVar("_Answer")
+
+
+class Store(Protocol):
+    """Raises TransientFailure where the same is to be tried again."""
+
+    def __call__(self, portion: Portion, landed: Mapping[TopicPartition, Landed], /) -> None:
+        """Return when the portion is stored, and last of all how far partitions are `landed` with it."""
+
+    def landed(self, kafka: str, /) -> dict[TopicPartition, Landed]:
+        """How far a Kafka is stored, by the id of its cluster; all that is stored next is of this Kafka."""
+
+    def begin(self, landed: Mapping[TopicPartition, Landed], /) -> None:
+        """Note that these go on from there, since nothing was known of them, or something is missing."""
 
 
 class TransientFailure(Exception):
@@ -42,43 +56,68 @@ class Storing:
         self.refusal = ""
         """Why the store takes nothing now."""
         self._store = store
-        self._waiting: SimpleQueue[tuple[Portion, Future[None]]] = SimpleQueue()
+        self._waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
         Thread(target=self._run, name="landing", daemon=True).start()
 
-    async def store(self, portion: Portion, stop: asyncio.Event, is_ours: Callable[[], bool]) -> None:
+    async def store(
+        self,
+        portion: Portion,
+        landed: Mapping[TopicPartition, Landed],
+        stop: asyncio.Event,
+        is_ours: Callable[[], bool],
+    ) -> None:
         """Return when the portion is stored, however often that must be tried.
 
         Raises Abandoned where it is no longer ours, or the lander stops; and what storing raises.
         """
+        await self._try(lambda: self._store(portion, landed), stop, is_ours, portion.token)
+
+    async def landed(
+        self, kafka: str, stop: asyncio.Event, is_ours: Callable[[], bool]
+    ) -> dict[TopicPartition, Landed]:
+        """As the store's; raises as `store`."""
+        return await self._try(lambda: self._store.landed(kafka), stop, is_ours, "what is stored")
+
+    async def begin(
+        self, landed: Mapping[TopicPartition, Landed], stop: asyncio.Event, is_ours: Callable[[], bool]
+    ) -> None:
+        """As the store's; raises as `store`."""
+        if landed:
+            await self._try(lambda: self._store.begin(landed), stop, is_ours, "where partitions begin")
+
+    async def _try(
+        self, ask: Callable[[], _Answer], stop: asyncio.Event, is_ours: Callable[[], bool], what: str
+    ) -> _Answer:
         backoff = new_backoff()
         while is_ours() and not stop.is_set():
             try:
-                await self._once(portion)
+                answer = await self._once(ask)
             except TransientFailure as failure:
                 self.refusals += 1
                 self.refusal = str(failure)
                 wait_seconds = backoff.next_seconds()
-                log.warning("not stored yet", range=portion.token, reason=str(failure), again_in_seconds=wait_seconds)
+                log.warning("not stored yet", range=what, reason=str(failure), again_in_seconds=wait_seconds)
             else:
                 self.refusal = ""
-                return
+                return answer
             await _sleep(wait_seconds, stop)
         raise Abandoned
 
-    async def _once(self, portion: Portion) -> None:
-        stored: Future[None] = Future()
-        self._waiting.put((portion, stored))
-        await asyncio.wrap_future(stored)
+    async def _once(self, ask: Callable[[], _Answer]) -> _Answer:
+        answered: Future[_Answer] = Future()
+
+        def answer() -> None:
+            try:
+                answered.set_result(ask())
+            except BaseException as failure:  # noqa: BLE001  # it is raised where the answer is awaited
+                answered.set_exception(failure)
+
+        self._waiting.put(answer)
+        return await asyncio.wrap_future(answered)
 
     def _run(self) -> None:
         while True:
-            portion, stored = self._waiting.get()
-            try:
-                self._store(portion)
-            except BaseException as failure:  # noqa: BLE001  # it is raised where the portion is awaited
-                stored.set_exception(failure)
-            else:
-                stored.set_result(None)
+            self._waiting.get()()
 
 
 async def _sleep(seconds: float, stop: asyncio.Event) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import shutil
 import ssl
 import subprocess
 import urllib.error
@@ -61,10 +62,17 @@ class Cluster:
 
     `flags` go over those of kube-apiserver (`{"watch-cache": "false"}`). `url`, `ca_file`, `token(user)` and
     `kubeconfig(user)` are for clients, `scheduler_url` and `scheduler_ca_file` for those of its scheduler; `kubectl`
-    and `request` are for tests, as admin.
+    and `request` are for tests, as admin. One that is not `managed` has neither scheduler nor controllers.
     """
 
-    def __init__(self, folder: Path, flags: Mapping[str, str] | None = None, nodes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        flags: Mapping[str, str] | None = None,
+        nodes: tuple[str, ...] = (),
+        *,
+        managed: bool = True,
+    ) -> None:
         self.folder = folder
         self._programs = kubernetes_programs()
         self._etcd_url = f"http://{HOST}:{free_port()}"
@@ -82,13 +90,12 @@ class Cluster:
         self.scheduler_url = f"https://{HOST}:{scheduler_port}"
         self.scheduler_ca_file = folder / "scheduler-pki" / "kube-scheduler.crt"
         serving = {"secure-port": scheduler_port, "cert-dir": str(self.scheduler_ca_file.parent)}
-        self._managers = [self._manager("kube-scheduler", serving), self._controller_manager()]
+        self._managers = [self._manager("kube-scheduler", serving), self._controller_manager()] if managed else []
 
     def start(self) -> "Cluster":
         """Start all; returns when the API server is ready and the default service account exists, which pods need."""
         self._make_service_account_key()
-        self.etcd.start()
-        self.etcd.await_ready(lambda: _answers(f"{self._etcd_url}/health"))
+        self._start_etcd()
         self.start_api_server()
         for user in self._tokens:
             self._write_kubeconfig(user)
@@ -111,6 +118,21 @@ class Cluster:
     def restart_api_server(self) -> None:
         """A new API server with an empty watch cache; open watches end."""
         self.api_server.stop(timeout_seconds=3)  # with open watches it would take its time
+        self.start_api_server()
+
+    def keep(self, snapshot: Path) -> None:
+        """Take a snapshot of etcd, which is away meanwhile."""
+        self.etcd.stop()
+        shutil.copytree(self.folder / "etcd", snapshot)
+        self._start_etcd()
+
+    def restore(self, snapshot: Path) -> None:
+        """Restore etcd, with an API server that remembers nothing else."""
+        self.api_server.stop(timeout_seconds=3)
+        self.etcd.stop()
+        shutil.rmtree(self.folder / "etcd")
+        shutil.copytree(snapshot, self.folder / "etcd")
+        self._start_etcd()
         self.start_api_server()
 
     def compact(self) -> int:
@@ -158,6 +180,10 @@ class Cluster:
     def program(self, name: str) -> Path:
         """The path of one of PROGRAMS."""
         return self._programs / name
+
+    def _start_etcd(self) -> None:
+        self.etcd.start()
+        self.etcd.await_ready(lambda: _answers(f"{self._etcd_url}/health"))
 
     def _exists(self, path: str) -> bool:
         try:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from components.alertmanager import GROUP_INTERVAL_SECONDS, Alertmanager
 from components.kafka import Kafka
@@ -26,6 +27,7 @@ from components.programs.cache import require
 from components.programs.extras import alertmanager_program
 from components.rows import row
 from ingest.files.sources import read_sources
+from ingest.kafka.aiokafka_fixes import started
 from ingest.model.topics import Headers
 from paths import EXAMPLES, NODE_PRESSURE
 from streams.alerting.holding import fingerprint
@@ -33,7 +35,7 @@ from streams.alerting.receivers.choose import group_of
 from streams.alerting.receivers.standing import WITHOUT_NEWS
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import alert_headers, encode_alert
-from waiting import eventually, lasting
+from waiting import eventually, lasting, until
 
 pytestmark = pytest.mark.components("kafka")
 
@@ -309,9 +311,21 @@ def test_what_a_silent_cluster_left_firing_ends_as_unknown_and_fires_again_with_
     (key, value, headers) = message(alert("A"))
 
     async def send_as_of_then() -> None:
-        async with AIOKafkaProducer(bootstrap_servers=pipeline.settings.kafka.bootstrap_servers) as producer:
-            topic = pipeline.topics.alerts.name
-            await producer.send_and_wait(topic, value, key, headers=headers, timestamp_ms=long_ago)
+        servers, topic = pipeline.settings.kafka.bootstrap_servers, pipeline.topics.alerts
+        settings = {**topic.config(), "message.timestamp.type": "CreateTime"}
+        async with (
+            started(AIOKafkaAdminClient(bootstrap_servers=servers)) as admin,
+            AIOKafkaProducer(bootstrap_servers=servers) as producer,
+        ):
+            await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic.name, settings)])
+
+            async def is_as_of_then() -> bool:
+                """Of what withdraws an alert that there is not."""
+                stored = await producer.send_and_wait(topic.name, None, b"-", timestamp_ms=long_ago)
+                return bool(stored.timestamp == long_ago)
+
+            await until(is_as_of_then)
+            await producer.send_and_wait(topic.name, value, key, headers=headers, timestamp_ms=long_ago)
 
     asyncio.run(send_as_of_then())
     consumers.start(f"webhook={hook.url}")

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -13,8 +13,10 @@ from components.kafka import Kafka
 from ingest.kafka.admin import ensure_topics, lag
 from ingest.kafka.publish import Publisher
 from ingest.model.topics import Topic
-from streams.kafka.landing.consumer import Landing
+from streams.kafka.gaps import Gaps
+from streams.kafka.landing.consumer import CHECK_SECONDS, Landing
 from streams.kafka.landing.portion import Limits, Portion
+from streams.kafka.landing.resume import Landed
 from streams.kafka.landing.store import TransientFailure
 from waiting import until
 
@@ -33,15 +35,23 @@ class Store:
 
     stored: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
     tried: list[str] = field(default_factory=list)
+    ends: dict[TopicPartition, Landed] = field(default_factory=dict)
     before: Callable[[], None] = lambda: None
     after: Callable[[], None] = lambda: None
 
-    def __call__(self, portion: Portion) -> None:
+    def __call__(self, portion: Portion, landed: Mapping[TopicPartition, Landed]) -> None:
         self.before()
         values = tuple(message.value for message in portion.messages)
         self.tried.append(portion.token)
         assert self.stored.setdefault(portion.token, values) == values
+        self.ends |= landed
         self.after()
+
+    def landed(self, _: str) -> dict[TopicPartition, Landed]:
+        return dict(self.ends)
+
+    def begin(self, landed: Mapping[TopicPartition, Landed]) -> None:
+        self.ends |= landed
 
     def values(self) -> list[bytes]:
         return sorted(value for values in self.stored.values() for value in values)
@@ -240,3 +250,58 @@ async def test_a_batch_is_bounded_by_its_messages(kafka: Kafka) -> None:
     stop.set()
     await running
     assert len(store.stored[store.tried[0]]) >= 300
+
+
+def names(store: Store) -> set[bytes]:
+    return {value for values in store.stored.values() for value in values}
+
+
+@pytest.mark.asyncio
+async def test_what_was_committed_and_is_not_stored_is_a_gap_and_stored(kafka: Kafka) -> None:
+    """A database that lost its newest part and knows its token still, before a lander begins and while it runs."""
+    log, store, gaps, stop = Log(kafka), Store(), Gaps(), asyncio.Event()
+    await log.send(10)
+    await log.land(store)
+    (before,) = store.ends.items()
+    await log.send(10)
+    await log.land(store)
+    del store.stored[store.tried[-1]]
+    store.ends |= dict([before])
+    name = log.topic.name
+    landing = Landing([name], log.servers, store, group=name, instance="0", limits=LIMITS, gaps=gaps)
+    running = asyncio.ensure_future(landing.run(stop))
+    await until(lambda: running.done() or names(store) == {*log.sent}, 60)
+    assert gaps.counts == {(name, "unstored"): 10}
+    del store.stored[store.tried[-1]]
+    store.ends |= dict([before])
+    landing._checked_at -= CHECK_SECONDS
+    await until(lambda: running.done() or names(store) == {*log.sent}, 60)
+    await until(log.landed, 60)
+    stop.set()
+    await running
+    assert len(set(store.tried)) == len(store.tried) == 4
+
+
+@pytest.mark.asyncio
+async def test_a_topic_made_anew_is_stored_from_its_beginning(kafka: Kafka) -> None:
+    """The new topic has as many messages again: by its end alone it looks like the old one."""
+    log, store, gaps, stop = Log(kafka), Store(), Gaps(), asyncio.Event()
+    await log.send(10)
+    await log.land(store)
+    admin = AIOKafkaAdminClient(bootstrap_servers=log.servers)
+    await admin.start()
+    await admin.delete_topics([log.topic.name])
+
+    async def is_gone() -> bool:
+        return log.topic.name not in await admin.list_topics()
+
+    await until(is_gone, 60)
+    await admin.close()
+    await log.send(15)
+    name = log.topic.name
+    landing = Landing([name], log.servers, store, group=name, instance="0", limits=LIMITS, gaps=gaps)
+    running = asyncio.ensure_future(landing.run(stop))
+    await until(lambda: running.done() or names(store) == {*log.sent}, 60)
+    stop.set()
+    await running
+    assert gaps.counts == {(name, "replaced"): 1}

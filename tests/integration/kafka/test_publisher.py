@@ -3,17 +3,27 @@
 import asyncio
 import uuid
 import warnings
+from datetime import timedelta
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
+from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
 
+from common.backoff import Backoff
+from common.clock import SYSTEM
 from components.kafka import Kafka
+from fakes.clock import FakeClock
 from ingest.kafka import publish
 from ingest.kafka.admin import ensure_topics
+from ingest.kafka.aiokafka_fixes import started
 from ingest.kafka.publish import Publisher
 from ingest.kafka.sent import SENT, Sent
 from ingest.model.topics import Topic
+from waiting import until
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.components("kafka")]
 
@@ -70,6 +80,51 @@ async def test_what_waits_in_a_producer_is_not_sent_before_that_is_allowed(kafka
     async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers, auto_offset_reset="earliest") as consumer:
         consumer.assign([TopicPartition(topic.name, 0)])
         assert [(await consumer.getone()).value for _ in range(2)] == [b"1", b"2"]
+
+
+async def test_a_refusal_is_waited_for_longer_each_time_until_what_was_refused_is_taken(kafka: Kafka) -> None:
+    """Kafka refuses messages whose time is too far from its own; another topic takes them all the while."""
+    name, other = f"refused-{uuid.uuid4().hex[:8]}", Topic(f"taken-{uuid.uuid4().hex[:8]}", 1, 1, "")
+    await ensure_topics(kafka.bootstrap_servers, [other])
+    refuses = {"message.timestamp.type": "CreateTime", "message.timestamp.before.max.ms": "0"}
+    takes = {"message.timestamp.type": "LogAppendTime"}
+    clock = FakeClock()
+    async with (
+        started(AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)) as admin,
+        Publisher(kafka.bootstrap_servers, {"linger_ms": 50}) as publisher,
+    ):
+        await admin.create_topics([NewTopic(name, 1, 1, topic_configs=refuses)])
+        publisher._backoff = Backoff(clock.clock, initial_seconds=0.2, limit_seconds=1.0, jitter=0.0)
+        refused = await publisher.send(name, b"k", b"0")
+        taken = await publisher.send(other.name, b"k", b"0")
+        await until(lambda: len(clock.slept) >= 4)
+        await taken
+        assert clock.slept[:4] == [0.2, 0.4, 0.8, 1.0]
+        assert list(publisher._why_not()) == [
+            "Kafka takes no messages: The timestamp of the message is out of acceptable range."
+        ]
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, takes)])
+        await refused
+        assert list(publisher._why_not()) == []
+        assert publisher._backoff.next_seconds() == 0.2
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=2), timedelta(hours=-2)])
+async def test_a_clock_that_differs_from_the_broker_s_is_measured_and_logged_once(
+    kafka: Kafka, ahead: timedelta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = Topic(f"skew-{uuid.uuid4().hex[:8]}", 1, 1, "")
+    await ensure_topics(kafka.bootstrap_servers, [topic])
+    monkeypatch.setattr(publish, "SYSTEM", SYSTEM._replace(now=lambda: SYSTEM.now() + ahead))
+    with capture_logs() as logs:
+        async with Publisher(kafka.bootstrap_servers) as publisher:
+            for _ in range(3):
+                await (await publisher.send(topic.name, b"k", b"v"))
+    measured = REGISTRY.get_sample_value("leadsman_clock_skew_seconds", {"server": "kafka"})
+    assert measured == pytest.approx(ahead.total_seconds(), abs=60)
+    (line,) = [each for each in logs if each["log_level"] == "warning"]
+    assert line["server"] == "kafka"
+    assert line["this_machine"].endswith("ahead" if ahead > timedelta() else "behind")
 
 
 async def test_a_producer_that_does_not_stop_is_replaced_and_complains_of_nothing(

@@ -3,23 +3,24 @@
 import asyncio
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, OffsetAndMetadata, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from structlog.testing import capture_logs
 
 from common.tasks import Tasks
 from components.kafka import Kafka
-from ingest.kafka.admin import ensure_topics
+from ingest.kafka.aiokafka_fixes import started
 from ingest.kafka.publish import Publisher
 from ingest.model.records import SourceErrorRecord
-from ingest.model.topics import changelogs, decode_record
+from ingest.model.topics import Topic, changelogs, decode_record
 from ingest.model.topics import topics as topics_of
 from streams.kafka.app import Worker
 from streams.kafka.gaps import Gaps
 from streams.kafka.landing.consumer import Landing
-from streams.kafka.landing.portion import Portion
+from streams.kafka.landing.resume import Landed
 from streams.kafka.landing.store import TransientFailure
 from streams.kafka.metrics import RETENTION_NEAR
 from streams.kafka.retention import RetentionWatch
@@ -27,6 +28,14 @@ from streams.kafka.retention import RetentionWatch
 pytestmark = pytest.mark.components("kafka")
 
 HOURS = 168
+
+
+async def make_topics(servers: str, topics: Sequence[Topic]) -> None:
+    """With the times that producers give."""
+    async with started(AIOKafkaAdminClient(bootstrap_servers=servers)) as admin:
+        settings = [{**topic.config(), "message.timestamp.type": "CreateTime"} for topic in topics]
+        made = zip(topics, settings, strict=True)
+        await admin.create_topics([NewTopic(each.name, each.partitions, 1, topic_configs=its) for each, its in made])
 
 
 async def produce(servers: str, partition: TopicPartition, ages_hours: Sequence[float]) -> None:
@@ -46,7 +55,7 @@ async def commit(servers: str, group: str, partition: TopicPartition, offset: in
 async def test_what_will_be_deleted_unread_is_reported_before(kafka: Kafka) -> None:
     topics = topics_of(f"near-{uuid.uuid4().hex[:8]}", partitions=4, retention_hours=HOURS)
     servers = kafka.bootstrap_servers
-    await ensure_topics(servers, [topics.nodes, topics.cluster])
+    await make_topics(servers, [topics.nodes, topics.cluster])
     old, read, young, idle = (TopicPartition(topics.nodes.name, number) for number in range(4))
     for partition in (old, read):
         await produce(servers, partition, [150, 130, 1])  # 126 h are three quarters
@@ -88,16 +97,22 @@ async def test_a_worker_and_a_lander_that_run_report_what_they_have_not_read(kaf
     """The worker folds and has not written a state; the lander has a store that takes nothing."""
     topics = topics_of(f"runs-{uuid.uuid4().hex[:8]}", partitions=1, retention_hours=HOURS)
     servers, group = kafka.bootstrap_servers, uuid.uuid4().hex
-    await ensure_topics(servers, [*topics, *changelogs(group, topics)])
+    await make_topics(servers, [*topics, *changelogs(group, topics)])
     await produce(servers, TopicPartition(topics.nodes.name, 0), [150, 130, 1])
     await produce(servers, TopicPartition(topics.findings.name, 0), [150, 1])
 
-    def away(_: Portion) -> None:
-        raise TransientFailure("away")
+    class Away:
+        def __call__(self, *_: object) -> None:
+            raise TransientFailure("away")
+
+        def landed(self, _: str) -> dict[TopicPartition, Landed]:
+            return {}
+
+        def begin(self, _: Mapping[TopicPartition, Landed]) -> None: ...
 
     gaps, stop = Gaps(), asyncio.Event()
     worker = Worker([], topics, servers, group=group, instance="0", state_seconds=3600)
-    landing = Landing([topics.findings.name], servers, away, group=f"{group}-land", gaps=gaps)
+    landing = Landing([topics.findings.name], servers, Away(), group=f"{group}-land", gaps=gaps)
     async with Publisher(servers) as publisher, Tasks() as begin:
         begin(gaps.publish(publisher, topics))
         running = [begin(worker.run(stop)), begin(landing.run(stop))]

@@ -5,9 +5,11 @@ import shlex
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
@@ -75,6 +77,20 @@ async def test_topics_and_changelogs_do_not_have_the_broker_s_defaults(kafka: Ka
         assert int(found["max.message.bytes"]) == 8 * 1024 * 1024
     again = await make_topics(settings)
     assert (again.missing, again.differences) == ([], [])
+
+
+@pytest.mark.parametrize("ahead", [timedelta(days=2), timedelta(days=-8)])
+async def test_messages_have_the_broker_s_time_whatever_the_clock_of_who_sends_them(
+    kafka: Kafka, ahead: timedelta
+) -> None:
+    """Kafka refuses what is an hour ahead of it, and deletes what is older than the retention."""
+    await make_topics(settings := settings_of(kafka))
+    theirs_ms = int((datetime.now(UTC) + ahead).timestamp() * 1000)
+    async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
+        for topic in settings.every_topic():
+            stored = await producer.send_and_wait(topic.name, b"v", b"k", timestamp_ms=theirs_ms)
+            stored_at = datetime.fromtimestamp(stored.timestamp / 1000, UTC)
+            assert abs(datetime.now(UTC) - stored_at) < timedelta(minutes=5), topic.name
 
 
 async def test_a_difference_is_reported_with_the_command_that_mends_it(kafka: Kafka) -> None:

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from common import skew
 from common.telemetry import MOST_CONNECTIONS, REASONS_AT_MOST, STAGE_SECONDS, CannotServe, Figure, registered, served
 from components import telemetry
 from components.processes import HOST, free_port
@@ -123,6 +124,7 @@ async def test_each_metric_of_the_alert_rules_is_one_of_ours() -> None:
     port = free_port()
     STAGE_SECONDS.labels("fold").observe(1)
     DEAD_LETTERS.labels("not_json").inc()
+    skew.SECONDS.labels("kafka").set(0)
     with ExitStack() as stack:
         for figure in _every_figure():
             stack.enter_context(registered({figure: _one(figure)}))

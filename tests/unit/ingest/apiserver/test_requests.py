@@ -1,11 +1,14 @@
 """Requests to the API server and the errors that it answers."""
 
 import socket
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import aiohttp
 import pytest
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
+from prometheus_client import REGISTRY
 
 from fakes.apiserver import Answer, FakeApiServer, refusal, watching
 from ingest.apiserver.requests import (
@@ -43,6 +46,19 @@ async def test_the_seconds_of_a_status_go_before_those_of_the_header_and_both_ar
     far = refusal(429, "", "", retryAfterSeconds=10**9)
     assert (await _error(far)).retry_after_seconds == RETRY_AFTER_LIMIT_SECONDS
     assert (await _error(refusal(429, "", "", {"Retry-After": "Fri, 31 Dec"}))).retry_after_seconds == 0
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=2), timedelta(hours=-2)])
+async def test_a_clock_that_differs_from_the_server_s_is_measured(ahead: timedelta) -> None:
+    there = format_datetime(datetime.now(UTC) - ahead, usegmt=True)
+    await _ask(Answer(b"", headers={"Date": there}))
+    measured = REGISTRY.get_sample_value("leadsman_clock_skew_seconds", {"server": "apiserver"})
+    assert measured == pytest.approx(ahead.total_seconds(), abs=60)
+
+
+@pytest.mark.parametrize("there", ["", "yesterday", "Thu, 99 Nov 2026 25:00:00 GMT", "Thu, 26 Nov 0000 00:00:00 GMT"])
+async def test_an_answer_whose_date_is_none_is_taken(there: str) -> None:
+    assert await _ask(Answer(b"x", headers={"Date": there})) == b"x"
 
 
 async def test_an_error_that_is_no_status_tells_its_text_on_one_safe_line() -> None:

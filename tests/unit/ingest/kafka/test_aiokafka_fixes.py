@@ -7,10 +7,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from aiokafka import AIOKafkaConsumer
+from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
 from aiokafka.client import ConnectionGroup
-from aiokafka.errors import NodeNotReadyError
+from aiokafka.errors import KafkaError, NodeNotReadyError
 from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
+from aiokafka.protocol.metadata import MetadataRequest, MetadataRequest_v5
 from aiokafka.protocol.produce import ProduceRequest
 from structlog.testing import capture_logs
 
@@ -267,3 +268,26 @@ async def test_what_would_have_to_connect_again_is_allowed_again_afterwards() ->
     with pytest.raises(NodeNotReadyError):
         await sending
     assert producer.written == []
+
+
+async def test_what_is_not_loaded_yet_is_not_taken_for_nothing_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A coordinator that loads a group answers with no partition at all."""
+    monkeypatch.setattr(aiokafka_fixes, "LOADING_SECONDS", 0.0)
+    there = {TopicPartition("t", 0): OffsetAndMetadata(5, "")}
+    answers: list[dict[TopicPartition, OffsetAndMetadata]] = [{}, {}, there]
+
+    async def asked(group: str, partitions: list[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
+        assert (group, partitions) == ("g", [*there])
+        return answers.pop(0) if answers else {}
+
+    admin: Any = SimpleNamespace(list_consumer_group_offsets=asked)
+    assert await aiokafka_fixes.committed(admin, "g", there.keys()) == there
+    with pytest.raises(KafkaError, match="does not say yet"):
+        await aiokafka_fixes.committed(admin, "g", there.keys())
+
+
+async def test_no_request_for_metadata_creates_a_topic() -> None:
+    """As clients make them: with topics, and with all of them."""
+    for request in (MetadataRequest(["t"]), MetadataRequest(None), MetadataRequest()):
+        built: Any = request.build(MetadataRequest_v5)
+        assert not built.allow_auto_topic_creation

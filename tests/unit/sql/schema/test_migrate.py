@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from components.rows import T0, row, store, store_samples, summary
+from generate.tables import INNER
 from sql.database.errors import DatabaseError, MigrationChanged, MigrationMissing, SchemaNewer, SchemaUnreleased
 from sql.database.open import Database, connect
 from sql.landing.arrow import SCHEMAS
@@ -74,7 +75,7 @@ def test_a_table_with_a_retention_says_when_a_row_was_stored(database: Database)
 
 
 def test_every_column_says_what_it_means(database: Database) -> None:
-    for table in (*SCHEMAS, *ROLLUP_TABLES, "replay_checkpoints", "schema_migrations", "schema_views"):
+    for table in (*SCHEMAS, *ROLLUP_TABLES, *INNER):
         silent = [name for name, _, comment, _ in columns_of(database, table) if not comment]
         assert silent == [], table
 

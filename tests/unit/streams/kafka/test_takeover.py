@@ -37,18 +37,25 @@ from streams.kafka.takeover import Gap, Start, start
 def test_where_a_partition_is_read_from(
     committed: int, covered: int | None, earliest: int, offset: int, gaps: list[tuple[str, int, int]]
 ) -> None:
-    found = start("x.nodes", 3, committed, covered, earliest)
+    found = start("x.nodes", 3, committed, covered, earliest, 3000)
     assert found.offset == offset
     assert [(gap.kind, gap.first, gap.end) for gap in found.gaps] == gaps
 
 
 @given(st.integers(1, 99), st.none() | st.integers(0, 99), st.integers(0, 99))
 def test_every_message_is_covered_or_read_or_told_of(committed: int, covered: int | None, earliest: int) -> None:
-    found = start("x.nodes", 0, committed, covered, earliest)
+    found = start("x.nodes", 0, committed, covered, earliest, 99)
     seen = covered or committed
     told = {offset for gap in found.gaps if gap.kind == "lost" for offset in range(gap.first, gap.end)}
     assert set(range(seen, 99)) <= told | set(range(found.offset, 99))
     assert not told & set(range(found.offset, 99))
+
+
+@pytest.mark.parametrize("covered", [90, 100, 110, None])
+def test_a_topic_that_ends_before_what_was_read_is_read_from_its_beginning(covered: int | None) -> None:
+    """It was cut back or made anew; logs know by the times which messages they have."""
+    assert start("x.nodes", 3, 100, covered, 5, 80) == Start(5, (Gap("replaced", "x.nodes", 3, 80, 100),))
+    assert start("x.nodes", 3, 100, covered, 5, 100).offset >= 90
 
 
 def test_a_gap_is_told_with_its_size_and_place() -> None:
@@ -69,12 +76,16 @@ async def test_where_nothing_is_committed_any_more_what_is_missing_is_reported_a
     async def earliest_offsets(*partitions: TP) -> dict[TP, int]:
         return dict.fromkeys(partitions, 200)
 
+    async def highwaters(*partitions: TP) -> dict[TP, int]:
+        return dict.fromkeys(partitions, 300)
+
     async def seek_wait(partitions: object) -> None:
         sought.append(partitions)
 
     consumer = SimpleNamespace(
         transport=takeovers,
         earliest_offsets=earliest_offsets,
+        highwaters=highwaters,
         seek_wait=seek_wait,
         _is_changelog_tp=lambda tp: tp.topic == "changelog",
     )

@@ -1,11 +1,12 @@
 """How a lander ends."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from common.errors import FilesUnusable
@@ -13,6 +14,7 @@ from common.tls import RotatingPassword
 from ingest.kafka import aiokafka_fixes
 from streams.kafka.landing import consumer
 from streams.kafka.landing.consumer import Landing
+from streams.kafka.landing.resume import Landed
 
 
 class Client:
@@ -28,6 +30,20 @@ class Client:
 
     async def close(self) -> None: ...
 
+    async def describe_cluster(self) -> dict[str, str]:
+        return {"cluster_id": "k"}
+
+
+class Nowhere:
+    """A store that nothing is stored in."""
+
+    def __call__(self, *_: object) -> None: ...
+
+    def landed(self, _: str) -> dict[TopicPartition, Landed]:
+        return {}
+
+    def begin(self, _: Mapping[TopicPartition, Landed]) -> None: ...
+
 
 async def _nothing(*_: object) -> None: ...
 
@@ -42,7 +58,7 @@ def ending(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     monkeypatch.setattr(aiokafka_fixes, "hand_on", lambda _: None)
 
     def make(error: Exception, **client_options: object) -> Any:
-        landing: Any = Landing(["t"], "127.0.0.1:1", lambda _: None, group="g", client_options=client_options)
+        landing: Any = Landing(["t"], "127.0.0.1:1", Nowhere(), group="g", client_options=client_options)
         monkeypatch.setattr(landing._retention, "run", _nothing)
 
         async def fails(_: asyncio.Event) -> None:

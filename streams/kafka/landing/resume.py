@@ -1,0 +1,56 @@
+"""Where a lander takes a partition up: what the store has, what was committed and what the topic has still. Pure."""
+
+from typing import Final, NamedTuple
+
+from aiokafka import TopicPartition
+
+from streams.kafka.takeover import Gap
+
+UNKNOWN_MS: Final = -1
+
+
+class Landed(NamedTuple):
+    """What a store has of a partition: every message before `end`."""
+
+    end: int
+    timestamp_ms: int
+    """Kafka's time of the message before `end`, UNKNOWN_MS where the topic had lost it."""
+
+
+class Log(NamedTuple):
+    """What the topic has of a partition: offsets from `earliest` up to but not including `end`."""
+
+    earliest: int
+    end: int
+    timestamp_ms: int | None = None
+    """Kafka's time of the last message that was received, or else landed; None where the topic does not have it."""
+
+    def is_other_than(self, last: Landed) -> bool:
+        """Whether it was cut back or made anew since: its end is before that, or another message is there."""
+        seen = self.timestamp_ms is not None and last.timestamp_ms != UNKNOWN_MS
+        return self.end < last.end or (seen and self.timestamp_ms != last.timestamp_ms)
+
+
+class Resume(NamedTuple):
+    """How a partition goes on."""
+
+    stored: int
+    """Everything before it is stored; negative where that is not known."""
+    gaps: tuple[Gap, ...] = ()
+
+
+def resume(
+    partition: TopicPartition, committed: int, landed: Landed | None, log: Log, received: Landed | None = None
+) -> Resume:
+    """The store decides, not what was committed, which is negative where Kafka knows nothing; that holds where the
+    store has nothing of the partition yet. The log is compared with what was `received` behind what is stored, if
+    anything. What is stored again replaces its rows: an early start costs time alone.
+    """
+    topic, number = partition
+    if landed is None:
+        return Resume(committed)
+    last = received or landed
+    if log.is_other_than(last):
+        return Resume(log.earliest, (Gap("replaced", topic, number, min(log.end, last.end - 1), last.end),))
+    gap = Gap("unstored", topic, number, max(landed.end, log.earliest), committed)
+    return Resume(landed.end, (gap,) if gap.messages > 0 else ())

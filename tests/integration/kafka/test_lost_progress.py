@@ -1,0 +1,360 @@
+"""A lander whose progress is lost in Kafka or in the database, apart or together; broker and engine are real."""
+
+import asyncio
+import json
+import os
+import shutil
+import struct
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
+
+from components.command import dsn
+from components.kafka import Kafka
+from components.rows import T0, row
+from ingest.files.envelope import decode_line
+from ingest.kafka.admin import TopicsUnusable, ensure_topics, lag
+from ingest.kafka.publish import Publisher
+from ingest.kafka.replay import replay_into_kafka
+from ingest.model.observation import Position
+from ingest.model.records import SourceErrorRecord
+from ingest.model.topics import Topics, changelogs, decode_record
+from ingest.model.topics import topics as topics_of
+from sql.database.open import Database, connect
+from sql.landing.portions import PortionStore
+from streams.analytics.registry import REDUCERS
+from streams.fold.findings import NodeEvent
+from streams.kafka.app import Worker
+from streams.kafka.gaps import Gaps
+from streams.kafka.landing.consumer import CHECK_SECONDS, Landing
+from streams.kafka.landing.portion import Limits
+from streams.kafka.messages.findings import columns_of, decode_findings, encode_findings, finding_headers
+from waiting import until
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.components("kafka")]
+
+PARTITIONS = 4
+EACH = 40
+"""Messages that are sent at once, over all partitions."""
+
+
+class Lost:
+    """Findings in Kafka, numbered, and what a lander makes of them: one that leaves its group when it stops."""
+
+    def __init__(self, kafka: Kafka, folder: Path) -> None:
+        self.kafka = kafka
+        self.servers = kafka.bootstrap_servers
+        self.topics: Topics = topics_of(f"lost-{uuid.uuid4().hex[:8]}", partitions=PARTITIONS)
+        self.group = f"{self.topics.findings.name}-land"
+        self.gaps = Gaps()
+        self.folder = folder
+        self.sent = 0
+        self.landing: Any = None
+
+    async def make_topics(self) -> None:
+        await ensure_topics(self.servers, list(self.topics))
+
+    async def send(self) -> None:
+        async with Publisher(self.servers) as publisher:
+            for number in range(self.sent, self.sent + EACH):
+                value = encode_findings("c", "n", T0, [row(NodeEvent, name=str(number))])
+                key, headers = b"c/n%d" % number, finding_headers("c", "n", T0, str(number))
+                await publisher.send(self.topics.findings.name, key, value, headers)
+            await publisher.flush()
+        self.sent += EACH
+
+    @asynccontextmanager
+    async def lander(self) -> AsyncIterator[Database]:
+        """One that runs for the block, and what it stores into."""
+        stop = asyncio.Event()
+        with connect(dsn(self.folder)) as database:
+            store = PortionStore(database, self.topics)
+            self.landing = Landing(
+                [self.topics.findings.name],
+                self.servers,
+                store,
+                group=self.group,
+                limits=Limits(seconds=0.1),
+                gaps=self.gaps,
+            )
+            running = asyncio.ensure_future(self.landing.run(stop))
+            try:
+                await until(lambda: running.done() or len(self.landing._known) == PARTITIONS)
+                yield database
+            finally:
+                stop.set()
+                await running
+
+    async def land(self) -> None:
+        """Until all is stored and committed."""
+        async with self.lander() as database:
+            await self.all_stored(database)
+
+    async def all_stored(self, database: Database) -> None:
+        async def is_so() -> bool:
+            left = await lag(self.servers, self.group, [self.topics.findings.name])
+            return (names(database), left) == ({str(number) for number in range(self.sent)}, 0)
+
+        await until(is_so)
+
+    async def reported(self) -> list[SourceErrorRecord]:
+        """What was published of what was missing."""
+        async with Publisher(self.servers) as publisher:
+            publishing = asyncio.ensure_future(self.gaps.publish(publisher, self.topics))
+            try:
+                number = len(self.gaps._reported)
+                return await first_of(self.servers, self.topics.cluster.name, number)
+            finally:
+                publishing.cancel()
+
+
+async def first_of(servers: str, topic: str, number: int) -> list[SourceErrorRecord]:
+    async with AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
+        records = [decode_record((await consumer.getone()).value) for _ in range(number)]
+    return [each for each in records if isinstance(each, SourceErrorRecord)]
+
+
+def names(database: Database) -> set[str]:
+    return {name for (name,) in database.query("SELECT name FROM node_events").rows}
+
+
+@pytest.fixture
+def folder(migrated_folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(migrated_folder, tmp_path / "db", symlinks=True))
+
+
+@pytest.mark.parametrize("landed_before", [True, False])
+async def test_a_group_that_was_reset_to_the_end_skips_nothing(
+    kafka: Kafka, folder: Path, *, landed_before: bool
+) -> None:
+    """Nothing had landed of any partition, or something of each."""
+    on = Lost(kafka, folder)
+    await on.make_topics()
+    if landed_before:
+        await on.send()
+    await on.land()
+    await on.send()
+    await reset_to_the_end(on)
+    await on.land()
+    assert on.gaps.counts == {(on.topics.findings.name, "unstored"): EACH}
+    found = await on.reported()
+    assert sum(int(each.error.split()[1]) for each in found) == EACH
+    assert {each.problem for each in found} == {"gap"}
+
+
+async def reset_to_the_end(on: Lost) -> None:
+    partitions = [TopicPartition(on.topics.findings.name, number) for number in range(PARTITIONS)]
+    async with AIOKafkaConsumer(
+        bootstrap_servers=on.servers, group_id=on.group, enable_auto_commit=False
+    ) as consumer:
+        consumer.assign(partitions)
+        ends = await consumer.end_offsets(partitions)
+        await consumer.commit({tp: OffsetAndMetadata(end, "") for tp, end in ends.items()})
+
+
+async def test_where_kafka_has_forgotten_the_group_nothing_is_stored_twice_or_reported(
+    kafka: Kafka, folder: Path
+) -> None:
+    on = Lost(kafka, folder)
+    await on.make_topics()
+    await on.send()
+    await on.land()
+    on.group += "-as-if-it-were-new"
+    await on.send()
+    await on.land()
+    assert on.gaps.counts == {}
+    with connect(dsn(folder)) as database:
+        assert database.query("SELECT count() FROM node_events", settings={"final": 0}).rows == [(on.sent,)]
+
+
+async def test_the_first_start_of_this_version_goes_on_from_what_was_committed(kafka: Kafka, folder: Path) -> None:
+    on = Lost(kafka, folder)
+    await on.make_topics()
+    await on.send()
+    await reset_to_the_end(on)
+    await on.send()
+    async with on.lander() as database:
+        await until(lambda: len(names(database)) == EACH)
+        assert names(database) == {str(number) for number in range(EACH, 2 * EACH)}
+    assert on.gaps.counts == {}
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["while it runs", "before it begins"])
+async def test_what_the_newest_part_of_a_table_had_is_stored_again(
+    kafka: Kafka, folder: Path, *, running: bool
+) -> None:
+    """As after a power loss: ClickHouse set the part aside, and knows the tokens of its rows still."""
+    on = Lost(kafka, folder)
+    await on.make_topics()
+    async with on.lander() as database:
+        for _ in range(2):
+            await on.send()
+            await on.all_stored(database)
+        lose_newest(database, "node_events")
+        assert len(names(database)) < on.sent
+        if running:
+            on.landing._checked_at -= CHECK_SECONDS
+            await on.all_stored(database)
+    await on.land()
+    assert {kind for _, kind in on.gaps.counts} == {"unstored"}
+    found = dict(on.gaps.counts)
+    await on.send()
+    await on.land()
+    assert on.gaps.counts == found
+
+
+async def test_what_all_newest_parts_had_is_stored_again(kafka: Kafka, folder: Path) -> None:
+    """Progress is among them, and what is left of the parts is not there to be noticed."""
+    on = Lost(kafka, folder)
+    await on.make_topics()
+    await on.send()
+    await on.land()
+    before = folder.with_name("before")
+    shutil.copytree(folder, before, symlinks=True)
+    await on.send()
+    await on.land()
+    shutil.rmtree(folder)
+    before.rename(folder)
+    await on.land()
+    assert on.gaps.counts == {(on.topics.findings.name, "unstored"): EACH}
+
+
+def lose_newest(database: Database, table: str) -> None:
+    newest = "SELECT name FROM system.parts WHERE database = currentDatabase() AND table = {t:String} AND active"
+    ((name,),) = database.query(f"{newest} ORDER BY min_block_number DESC LIMIT 1", {"t": table}).rows
+    database.command(f"ALTER TABLE {table} DETACH PART '{name}'")
+
+
+@pytest.fixture
+def own_kafka(tmp_path: Path) -> Iterator[Kafka]:
+    broker = Kafka(tmp_path / "kafka")
+    try:
+        yield broker.start()
+    finally:
+        broker.stop()
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["while it runs", "before it begins"])
+async def test_what_follows_where_a_log_was_cut_back_is_stored(
+    own_kafka: Kafka, folder: Path, *, running: bool
+) -> None:
+    """As a machine does that loses power, or an unclean election: the offsets in Kafka survive, and come again."""
+    on = Lost(own_kafka, folder)
+    await on.make_topics()
+    await on.send()
+    await on.send()
+    if not running:
+        await on.land()
+    async with on.lander() if running else nothing() as database:
+        if running:
+            await on.all_stored(database)
+        await asyncio.to_thread(own_kafka.stop)
+        cut = cut_back(own_kafka, on.topics.findings.name)
+        await asyncio.to_thread(own_kafka.start)
+        for _ in range(2):  # now the log ends behind what was received of the old one
+            await on.send()
+        if running:
+            await on.all_stored(database)
+    if not running:
+        await on.land()
+    assert cut
+    assert {kind for _, kind in on.gaps.counts} == {"replaced"}
+    found = await on.reported()
+    assert {each.resource for each in found} == {f"kafka {on.topics.findings.name}/{number}" for number in cut}
+
+
+async def test_a_worker_folds_what_follows_where_a_log_was_cut_back(own_kafka: Kafka) -> None:
+    """It finds its own offset behind the end; each log knows by the time what it has."""
+    servers, topics = own_kafka.bootstrap_servers, topics_of("cut", partitions=2)
+    await ensure_topics(servers, [*topics, *changelogs("cut", topics)])
+
+    async def fold(until_number: int) -> Counter[tuple[str, ...]]:
+        worker, stop = (
+            Worker(REDUCERS, topics, servers, group="cut", instance="0", state_seconds=0.1),
+            asyncio.Event(),
+        )
+        running = asyncio.ensure_future(worker.run(stop))
+
+        async def all_folded() -> bool:
+            with suppress(TopicsUnusable):  # a Kafka that is new has no coordinator yet
+                left = await lag(servers, "cut", [topics.nodes.name])
+                return running.done() or (left == 0 and await found_in(servers, topics) >= set(range(until_number)))
+            return False
+
+        await until(all_folded)
+        stop.set()
+        await running
+        return worker._takeovers.gaps.counts
+
+    await observe(servers, topics, range(20))
+    await observe(servers, topics, range(20, 40))
+    await fold(40)
+    await asyncio.to_thread(own_kafka.stop)
+    cut = cut_back(own_kafka, topics.nodes.name)
+    await asyncio.to_thread(own_kafka.start)
+    await observe(servers, topics, range(40, 44))
+    assert cut
+    assert {kind for _, kind in await fold(44)} == {"replaced"}
+
+
+async def observe(servers: str, topics: Topics, numbers: range) -> None:
+    """Events of two nodes."""
+
+    def line(number: int) -> bytes:
+        at = f"2026-07-01T12:{number:02d}:00Z"
+        about = {"kind": "Node", "name": f"n{number % 2}", "uid": f"n{number % 2}"}
+        metadata = {"name": str(number), "namespace": "default", "uid": f"u{number}", "creationTimestamp": at}
+        event = {"metadata": metadata, "involvedObject": about, "reason": "Rebooted", "type": "Warning", "count": 1}
+        event |= {"message": "x", "source": {"component": "kubelet"}, "firstTimestamp": at, "lastTimestamp": at}
+        seen = {"ts": at, "cluster": "c", "source": "watch", "resource": "events", "type": "ADDED", "object": event}
+        return json.dumps(seen).encode()
+
+    async with Publisher(servers) as publisher:
+        seen = [decode_line(line(number), Position("events", str(number))) for number in numbers]
+        await replay_into_kafka(seen, publisher, topics)
+
+
+async def found_in(servers: str, topics: Topics) -> set[int]:
+    """Of the Events."""
+    partitions = [TopicPartition(topics.findings.name, number) for number in range(topics.findings.partitions)]
+    async with AIOKafkaConsumer(bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
+        consumer.assign(partitions)
+        ends, found = await consumer.end_offsets(partitions), set[int]()
+        for tp, end in ends.items():
+            while await consumer.position(tp) < end:
+                rows = columns_of(decode_findings((await consumer.getone(tp)).value)).get("node_events", {})
+                found |= {int(str(name)) for name in rows.get("name", ())}
+    return found
+
+
+@asynccontextmanager
+async def nothing() -> AsyncIterator[Any]:
+    yield None
+
+
+def cut_back(kafka: Kafka, topic: str) -> list[int]:
+    """Take the last batch of each partition away; the broker is stopped. Returns the partitions."""
+    cut = []
+    for folder in sorted(kafka.data.glob(f"{topic}-*")):
+        (segment,) = folder.glob("*.log")
+        content, starts = segment.read_bytes(), [0]
+        while starts[-1] + 12 <= len(content):
+            (length,) = struct.unpack(">i", content[starts[-1] + 8 : starts[-1] + 12])
+            starts.append(starts[-1] + 12 + length)
+        batches = list(pairwise(starts))
+        if len(batches) > 1:
+            os.truncate(segment, batches[-1][0])
+            cut.append(int(folder.name.rpartition("-")[2]))
+        for derived in ("*.index", "*.timeindex", "*.snapshot"):
+            for file in folder.glob(derived):
+                file.unlink()
+    for clean in kafka.data.glob(".kafka_cleanshutdown"):
+        clean.unlink()
+    return cut

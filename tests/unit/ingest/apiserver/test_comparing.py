@@ -1,0 +1,192 @@
+"""Etcd is restored from a snapshot: versions go back, and pass the old ones again with other objects.
+
+What a watch shows then is a history of which its beginning is not what was published. delivery.md#reconciling.
+"""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from fakes.apiserver import FakeApiServer, bookmark, event, listing, pod, refusal, watching
+from fakes.clock import FakeClock
+from ingest.apiserver.comparing import EVERY_SECONDS, SOON_SECONDS, Comparing, went_back
+from unit.ingest.apiserver.test_watch import PODS_PATH, Stage, _errors, _stage, _told
+
+BASE, LOST, LATE = pod("base", "3"), pod("lost", "6"), pod("late", "7")
+
+
+def _lists(server: FakeApiServer) -> list[dict[str, str]]:
+    return [query for query in server.asked(PODS_PATH) if "watch" not in query]
+
+
+def _exact(version: str) -> dict[str, str]:
+    return {"resourceVersion": version, "resourceVersionMatch": "Exact", "limit": "500"}
+
+
+def _passing(stage: Stage, seconds: float) -> Any:
+    """Each time that the server is heard, so many seconds have passed."""
+
+    def heard(_: str) -> None:
+        stage.clock.seconds += seconds
+
+    return heard
+
+
+def _keys(stage: Stage) -> set[str]:
+    """What the cluster's log learned last that there is."""
+    parts = [msgspec.json.decode(each.object) for each in stage.listed if each.type == "INVENTORY"]
+    return set([part["keys"] for part in parts if "ofLogs" not in part][-1])
+
+
+@pytest.mark.asyncio
+async def test_a_watcher_that_resumes_soon_publishes_all_that_there_is() -> None:
+    """The version that it kept is one of the new history by then: `lost` was never there, and `late` is."""
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("9", [BASE, LATE]),
+            watching(bookmark("12")),
+            listing("12", [BASE, LATE]),
+            watching(event("ADDED", pod("new", "13"))),
+        ]
+        steps = await stage.until(
+            lambda taken: ("ADDED", "new") in _told(taken), version="9", contact=_passing(stage, SOON_SECONDS)
+        )
+        assert _lists(stage.server) == [_exact("9"), _exact("12")]
+    assert _told(steps) == [("ADDED", "base"), ("ADDED", "late"), ("ADDED", "new")]
+    assert _keys(stage) == {"uid-base", "uid-late"}
+    assert _errors(steps) == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("away", [refusal(503, "ServiceUnavailable", "etcd"), refusal(502, "BadGateway", "proxy")])
+async def test_a_server_that_was_away_is_compared_with_what_was_seen(away: Any) -> None:
+    """It is back with versions that passed the old one already, so that the watch goes on as if nothing were."""
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("9", [BASE, LOST]),
+            away,
+            watching(bookmark("12")),
+            listing("12", [BASE, LATE]),
+            watching(event("ADDED", pod("new", "13"))),
+        ]
+        steps = await stage.until(
+            lambda taken: ("ADDED", "new") in _told(taken), contact=_passing(stage, SOON_SECONDS)
+        )
+        assert _lists(stage.server)[1:] == [_exact("12")]
+    assert _told(steps)[2:] == [("ADDED", "late"), ("DELETED", "lost"), ("ADDED", "new")]
+    assert _keys(stage) == {"uid-base", "uid-late"}
+    assert any(error.startswith("gap: pods until version 12 may not have been seen") for error in _errors(steps))
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("back", [bookmark("5"), event("ADDED", pod("late", "5"))], ids=["bookmark", "event"])
+async def test_versions_that_go_back_in_a_watch_are_compared_at_once(back: bytes) -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("9", [BASE, LOST]),
+            watching(back),
+            listing("5", [BASE, pod("late", "5")]),
+            watching(event("ADDED", pod("new", "13"))),
+        ]
+        steps = await stage.until(lambda taken: ("ADDED", "new") in _told(taken))
+        assert _lists(stage.server)[1:] == [_exact("5")]
+    assert sorted(_told(steps)[2:]) == [("ADDED", "late"), ("ADDED", "new"), ("DELETED", "lost")]
+    assert len(_errors(steps)) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_server_whose_versions_are_behind_is_listed_and_that_is_a_gap() -> None:
+    too_large = refusal(504, "Timeout", "Too large resource version: 9, current: 5")
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("9", [BASE, LOST]),
+            too_large,
+            too_large,
+            listing("5", [BASE]),
+            watching(event("ADDED", pod("new", "6"))),
+        ]
+        steps = await stage.until(lambda taken: ("ADDED", "new") in _told(taken))
+    assert _told(steps)[2:] == [("DELETED", "lost"), ("ADDED", "new")]
+    assert [error.startswith("gap: pods between version 9 and 5") for error in _errors(steps)] == [True]
+
+
+@pytest.mark.asyncio
+async def test_a_comparison_without_news_says_nothing_and_comes_again_after_hours() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("9", [BASE]),
+            watching(bookmark("12")),
+            listing("12", [BASE]),
+            watching(bookmark("14")),
+            listing("14", [BASE]),
+            watching(event("ADDED", pod("new", "15"))),
+        ]
+        steps = await stage.until(
+            lambda taken: ("ADDED", "new") in _told(taken), contact=_passing(stage, EVERY_SECONDS)
+        )
+        assert _lists(stage.server)[1:] == [_exact("12"), _exact("14")]
+    assert _told(steps) == [("ADDED", "base"), ("ADDED", "new")]
+    assert _errors(steps) == []
+
+
+@pytest.mark.asyncio
+async def test_a_comparison_that_is_refused_ends_in_a_new_list_and_one_that_fails_does_not_stop_the_watch() -> None:
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("9", [BASE, LOST]),
+            watching(bookmark("12")),
+            refusal(500, "InternalError", "no leader"),
+            watching(event("ADDED", pod("between", "13"))),
+            refusal(410, "Expired", "too old resource version"),
+            listing("20", [BASE, pod("between", "13")]),
+            watching(event("ADDED", pod("new", "21"))),
+        ]
+        steps = await stage.until(
+            lambda taken: ("ADDED", "new") in _told(taken), contact=_passing(stage, EVERY_SECONDS)
+        )
+    assert _told(steps)[2:] == [("ADDED", "between"), ("DELETED", "lost"), ("ADDED", "new")]
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.5, 1.0])
+def test_comparisons_come_at_jittered_times_and_not_before_half_of_theirs(chance: float) -> None:
+    clock = FakeClock(chance)
+    comparing = Comparing(clock.clock)
+    assert not comparing.is_due
+    for arrange, seconds in ((comparing.soon, SOON_SECONDS), (comparing.done, EVERY_SECONDS)):
+        arrange()
+        clock.seconds += seconds * (0.5 + chance) - 1
+        assert not comparing.is_due
+        clock.seconds += 1
+        assert comparing.is_due
+
+
+def test_a_server_that_comes_and_goes_is_not_listed_each_time_but_one_whose_versions_go_back_is() -> None:
+    clock = FakeClock(0.5)
+    comparing = Comparing(clock.clock)
+    comparisons = 0
+    for _ in range(600):
+        clock.seconds += 1
+        comparing.soon()
+        if comparing.is_due:
+            comparisons += 1
+            comparing.begun()
+            comparing.done()
+    assert comparisons == 2  # after 10 s, and 300 s after that one
+    comparing.now()
+    assert comparing.is_due
+
+
+@pytest.mark.parametrize(
+    ("version", "before", "back"),
+    [
+        ("5", "9", True),
+        ("9", "5", False),
+        ("10", "9", False),
+        ("9", "9", False),
+        ("x5", "9", False),
+        ("5", "", False),
+    ],
+)
+def test_only_numbers_can_go_back(version: str, before: str, back: bool) -> None:
+    assert went_back(version, before) == back
