@@ -91,24 +91,35 @@ def json_parts(data: bytes, kind: str = "") -> Iterator[Part]:
     if data.lstrip().startswith(b"["):
         yield from _array_parts(data, kind)
         return
-    try:
-        FIELDS.decode(data)
-        documents = [data]
-    except DECODE_ERRORS:
-        documents = re.split(rb"\n(?=\{)", _LOGS.sub(_blank, data.replace(b"\r\n", b"\n")))
+    if (fields := _fields(data)) is not None:
+        yield from _object_parts("", data, fields)
+        return
+    documents = re.split(rb"\n(?=\{)", _LOGS.sub(_blank, data.replace(b"\r\n", b"\n")))
     line = 1
     for document in documents:
-        text, said = _without_lines_of_kubectl(document)
-        if text.strip():
-            yield from document_parts("" if len(documents) == 1 else f"line {line}", text)
-        if said:
-            yield Bad(
-                f"line {line + text.count(NEWLINE)}",
-                said,
-                "not_json",
-                f"kubectl reported: {plain(said.decode(errors='replace'))}",
-            )
+        place = "" if len(documents) == 1 else f"line {line}"
+        if (fields := _fields(document)) is not None:
+            yield from _object_parts(place, document, fields)
+        else:
+            yield from _parts_between_lines_of_kubectl(place, document, line)
         line += document.count(NEWLINE) + 1
+
+
+def _fields(document: bytes) -> Fields | None:
+    try:
+        return FIELDS.decode(document)
+    except DECODE_ERRORS:
+        return None
+
+
+def _parts_between_lines_of_kubectl(place: str, document: bytes, line: int) -> Iterator[Part]:
+    """Yield what is in a document that may have warnings and errors of kubectl around it, and then the errors."""
+    text, said = _without_lines_of_kubectl(document)
+    if text.strip():
+        yield from document_parts(place, text)
+    if said:
+        reason = f"kubectl reported: {plain(said.decode(errors='replace'))}"
+        yield Bad(f"line {line + text.count(NEWLINE)}", said, "not_json", reason)
 
 
 def _blank(log: re.Match[bytes]) -> bytes:
@@ -144,7 +155,11 @@ def document_parts(place: str, document: bytes) -> Iterator[Part]:
         fields = FIELDS.decode(document)
     except DECODE_ERRORS as error:
         yield from _broken_document(place, document, error)
-        return
+    else:
+        yield from _object_parts(place, document, fields)
+
+
+def _object_parts(place: str, document: bytes, fields: Fields) -> Iterator[Part]:
     if "items" not in fields:
         if "rows" in fields and text_of(fields, "kind") == "Table":
             yield from _rows_parts(place, document, fields)
