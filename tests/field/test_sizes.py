@@ -64,7 +64,8 @@ def test_no_reducer_takes_longer_for_a_pod_of_many(tmp_path: Path, shape: str) -
     dump, nowhere = tmp_path / "pods.json", _Nowhere()
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*map(SHAPES[shape], range(_PODS))]}))
     took: defaultdict[str, list[int]] = defaultdict(list)
-    Replay([timed(each, took[each.name]) for each in REDUCERS], nowhere, nowhere).run(map(decode, read_sources([dump])))
+    reducers = [timed(each, took[each.name]) for each in REDUCERS]
+    Replay(reducers, nowhere, nowhere).run(map(decode, read_sources([dump])))
     grew = {name: median(each[-_CHUNK:]) / median(each[:_CHUNK]) for name, each in took.items() if len(each) >= _PODS}
     assert grew.keys() & {"pod_ends", "scheduling"}
     assert {name: times for name, times in grew.items() if times > _GROWTH} == {}
