@@ -18,6 +18,8 @@ from streams.local.replay import Replay
 
 Rows = dict[str, dict[tuple[Any, ...], dict[str, Any]]]
 _KEPT_APART = {"updated_at"}
+_POSITION = {"source", "position"}
+"""The file that a dead letter was in."""
 
 
 class Stored:
@@ -57,10 +59,11 @@ class Stored:
         return [row for row in rows if all(_plain(row[name]) == value for name, value in where.items())]
 
     def comparable(self) -> dict[str, list[str]]:
-        """All rows but for when each was last heard of."""
+        """All rows, but for what is kept apart."""
         return {
-            table: sorted(repr([(k, v) for k, v in row.items() if k not in _KEPT_APART]) for row in rows.values())
+            table: sorted(repr([(k, v) for k, v in row.items() if k not in apart]) for row in rows.values())
             for table, rows in self.rows.items()
+            for apart in [_KEPT_APART | (_POSITION if table == "dead_letters" else set())]
         }
 
 
