@@ -37,7 +37,7 @@ class Stored:
                 row = dict(zip(each._fields, each, strict=True))
                 key = tuple(_plain(row.get(name)) for name in natural_key(table))
                 known = of_table.get(key)
-                if known is None or row.get("updated_at", row["ts"]) >= known.get("updated_at", known["ts"]):
+                if known is None or _version(table, row) >= _version(table, known):
                     of_table[key] = row
 
     def drain(self) -> None:
@@ -76,6 +76,11 @@ def natural_key(table: str) -> tuple[str, ...]:
         ):
             return tuple(found[1].split(", "))
     raise AssertionError(f"{table} has no ORDER BY")
+
+
+def _version(table: str, row: dict[str, Any]) -> tuple[bool, datetime]:
+    """Of rows of one natural key the greatest stays."""
+    return table == "evictions" and row["time_known"], row.get("updated_at", row["ts"])
 
 
 def _plain(value: Any) -> Any:

@@ -14,7 +14,8 @@ from ingest.files.yaml_documents import yaml_parts
 from paths import EXAMPLES, TESTS
 
 CASES = sorted(path.parent for path in (TESTS / "field/cases").glob("*/facts.json"))
-ENDED = [path for path in CASES if path.name[:2] in {"05", "06", "07", "08", "10", "13"}]
+_OF_ONE_KEY = "evictions", "numa_admission_failures", "pod_ends", "pressure_changes"
+"""Tables of what happened once: a look at a part of it before leaves no second row."""
 
 
 def case(folder: Path) -> tuple[list[Path], list[dict[str, Any]]]:
@@ -93,17 +94,52 @@ def test_neither_order_nor_files_nor_passes_change_what_a_dump_implies(
     assert split.comparable() == once.comparable()
 
 
-@pytest.mark.parametrize("folder", ENDED, ids=lambda folder: folder.name)
-def test_a_look_at_a_part_before_leaves_one_row_for_each_end(folder: Path, tmp_path: Path) -> None:
-    """Pods first, then Events, then all: what came later completes or corrects it."""
-    found = pieces(case(folder)[0])
+@pytest.mark.parametrize("name", SOURCES)
+@settings(max_examples=2, deadline=None)
+@given(st.data())
+def test_a_look_at_a_part_before_leaves_one_row_for_what_happened_once(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    """What came later completes or corrects it."""
+    found, folder = SOURCES[name], tmp_path_factory.mktemp("dump")
+    whole = written(folder / "whole", found)
     once, often = Stored(), Stored()
-    once.replay(written(tmp_path / "all", found))
-    for kinds in ({"Pod"}, {"Event"}, {"Node", "Pod", "Event"}):
-        some = [each for each in found if each.content.get("kind") in kinds]
-        often.replay(written(tmp_path / "-".join(sorted(kinds)), some))
-    often.replay(tmp_path / "all")
-    assert often.comparable()["pod_ends"] == once.comparable()["pod_ends"]
+    once.replay(whole)
+    for number in range(2):
+        if some := [each for each in found if data.draw(st.booleans())]:
+            often.replay(written(folder / f"{number}", some))
+    often.replay(whole)
+    for table in _OF_ONE_KEY:
+        assert often.comparable().get(table) == once.comparable().get(table)
+
+
+MESSAGE = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. "
+
+
+@pytest.mark.parametrize("passes", ["pod all", "event all", "all", "pod event all", "pod event"])
+def test_an_eviction_that_its_pod_dates_a_second_before_its_event_is_one_row(tmp_path: Path, passes: str) -> None:
+    """The kubelet sets the condition, and writes its Event when the second has changed (rules: how-pods-end)."""
+    about = {"name": "web-0", "namespace": "shop", "uid": "u1"}
+    target = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet", "message": MESSAGE}
+    status = {"phase": "Failed", "conditions": [target | {"lastTransitionTime": "2026-07-31T14:40:00Z"}]}
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": about, "spec": {"nodeName": "n1"}, "status": status}
+    event = {
+        "kind": "Event",
+        "apiVersion": "v1",
+        "metadata": {"name": "web-0.1", "namespace": "shop", "uid": "e1"},
+        "involvedObject": about | {"kind": "Pod"},
+        "reason": "Evicted",
+        "message": MESSAGE,
+        "source": {"component": "kubelet", "host": "n1"},
+        "lastTimestamp": "2026-07-31T14:40:01Z",
+    }
+    things = {"pod": [Piece("", pod)], "event": [Piece("", event)], "all": [Piece("", pod), Piece("", event)]}
+    stored = Stored()
+    for number, each in enumerate(passes.split()):
+        stored.replay(written(tmp_path / f"{number}", things[each]))
+    (row,) = stored.of("evictions", {"pod": "web-0"})
+    assert row["time_known"]
+    assert row["evidence"] == "both" or passes == "pod event"
 
 
 def written(folder: Path, found: Sequence[Piece]) -> Path:

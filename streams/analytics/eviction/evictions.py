@@ -160,7 +160,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
     if parsed is None:
         raise BadRecord("unknown_text", f"{witness.kind} of an eviction says {witness.text[:200]!r}")
     cause = _cause(parsed)
-    key = f"{witness.uid}/{cause}"
+    key = f"{witness.uid or f'{witness.namespace}/{witness.pod}'}/{cause}"  # exporters of Events drop uids
     story = on_shelf(state.stories, key)
     if story is None:
         row = _new(state, record, witness, parsed, cause)
