@@ -5,12 +5,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from field.folding import Stored, shown
+from ingest.files.envelope import encode_line
+from ingest.files.sources import read_sources
 from ingest.files.yaml_documents import yaml_parts
+from ingest.model.observation import Observed
+from ingest.resources.table import TABLE
 from paths import EXAMPLES, TESTS
 
 CASES = sorted(path.parent for path in (TESTS / "field/cases").glob("*/facts.json"))
@@ -28,6 +33,23 @@ def case(folder: Path) -> tuple[list[Path], list[dict[str, Any]]]:
 @pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
 def test_a_public_report_is_answered_right(folder: Path) -> None:
     paths, facts = case(folder)
+    holds(facts, *paths)
+
+
+@pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
+def test_the_first_lists_of_a_live_cluster_are_answered_as_its_dump_is(folder: Path, tmp_path: Path) -> None:
+    """All lists have one time then, that of reading, and come in the order of the table of resources."""
+    paths, facts = case(folder)
+    seen = [entry.observation for entry in read_sources(paths) if isinstance(entry, Observed)]
+    read_at = max(each.ts for each in seen)
+    order = [resource.name for resource in TABLE]
+    listed = [msgspec.structs.replace(each, ts=read_at) if each.source == "list" else each for each in seen]
+    lines = [encode_line(each) for each in sorted(listed, key=lambda each: order.index(each.resource))]
+    (tmp_path / "live.jsonl").write_bytes(b"".join(lines))
+    holds(facts, tmp_path / "live.jsonl")
+
+
+def holds(facts: list[dict[str, Any]], *paths: Path) -> None:
     stored = Stored()
     stored.replay(*paths)
     for fact in facts:
