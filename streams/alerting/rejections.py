@@ -21,7 +21,7 @@ _CONDITIONS: Final = {
     "DiskPressure": "disk pressure",
     "PIDPressure": "process id pressure",
 }
-_LABELS: Final = "the node's labels do not match their node affinity"
+_LABELS: Final = "the node's labels, as the kubelet had them, did not match their node affinity"
 _SYSTEM: Final = "they are for another operating system"
 _PORT: Final = "a host port that they need is taken"
 _WORDS: Final = {
