@@ -84,17 +84,22 @@ REGISTRY.register(_REGISTERED)
 
 
 @contextmanager
-def registered(figures: Mapping[Figure, Callable[[], Values]], reasons: Reasons = tuple) -> Iterator[None]:
-    """Register a running component's figures and the reasons why it is not ready, none while it is."""
+def registered(figures: Mapping[Figure, Callable[[], Values]], reasons: Reasons | None = None) -> Iterator[None]:
+    """Register a running component's figures, and the reasons why it is not ready: `reasons` gives none while it is.
+
+    A part is starting until a component of it has registered reasons.
+    """
     mine = list(figures.items())
     _REGISTERED.figures += mine
-    _REGISTERED.reasons.append(reasons)
+    if reasons is not None:
+        _REGISTERED.reasons.append(reasons)
     try:
         yield
     finally:
         for each in mine:
             _REGISTERED.figures.remove(each)
-        _REGISTERED.reasons.remove(reasons)
+        if reasons is not None:
+            _REGISTERED.reasons.remove(reasons)
 
 
 @asynccontextmanager

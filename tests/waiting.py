@@ -9,6 +9,9 @@ from typing import Final
 POLL_SECONDS: Final = 0.05
 PATIENCE_SECONDS: Final = 300.0
 """Only what fails waits for so long."""
+LOOPS: Final = 5_000_000
+LOOP_SECONDS: Final = 0.1
+"""Time of so many loops with nothing else on the machine."""
 
 
 class NotReady(RuntimeError):
@@ -16,10 +19,18 @@ class NotReady(RuntimeError):
 
 
 def unhurried(seconds: float) -> float:
-    """What is promised of a machine with nothing else to do, on this one: as many times longer as processes wanted a
-    core in the last minute.
+    """Seconds promised for a machine with nothing else to do, scaled to this one: by the load of the last minute, and
+    by how much longer a loop takes than on the machine that the promises were measured on.
     """
-    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return seconds * max(1.0, load, _loop_seconds() / LOOP_SECONDS)
+
+
+def _loop_seconds() -> float:
+    began = time.perf_counter()
+    for _ in range(LOOPS):
+        pass
+    return time.perf_counter() - began
 
 
 def holds_in_time(
@@ -45,9 +56,9 @@ def eventually(
         raise NotReady(f"not within {timeout_seconds:.0f} s: {what}")
 
 
-async def until(holds: Callable[[], object | Awaitable[object]], timeout_seconds: float = 20.0) -> None:
+async def until(holds: Callable[[], object | Awaitable[object]], timeout_seconds: float = PATIENCE_SECONDS) -> None:
     """The same for tasks of the running loop, with a condition that may be awaited; TimeoutError."""
-    async with asyncio.timeout(unhurried(timeout_seconds)):
+    async with asyncio.timeout(timeout_seconds):
         while not await _answer(holds()):  # noqa: ASYNC110  # an event of this loop cannot tell of another process
             await asyncio.sleep(POLL_SECONDS / 5)
 

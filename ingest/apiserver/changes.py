@@ -13,7 +13,7 @@ from ingest.apiserver.inventory import parts
 from ingest.apiserver.watch_events import Oversized, WatchEvent, version_of
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.records import ObjectChange
-from ingest.model.reports import Tally, bookmark_observation, error_observation
+from ingest.model.reports import Report, Tally, bookmark_observation, error_observation
 from ingest.resources.resource import ApiResource
 
 _CHANGES: Final = frozenset(get_args(ObjectChange))
@@ -123,8 +123,14 @@ class Changes:
         bookmark = bookmark_observation(self._clock.now(), self._cluster, self._resource.name, since=since)
         return Seen(self._resource.name, "", bookmark)
 
-    def error(self, text: str, *, since: datetime | None = None) -> Seen:
-        observation = error_observation(self._clock, self._cluster, "watch", self._resource.name, text, since=since)
+    def error(self, text: str) -> Seen:
+        return self._report(Report(text))
+
+    def gap(self, text: str, since: datetime | None) -> Seen:
+        return self._report(Report(text, "gap", since))
+
+    def _report(self, report: Report) -> Seen:
+        observation = error_observation(self._clock, self._cluster, "watch", self._resource.name, report)
         return Seen(self._resource.name, "", observation)
 
     def count(self, happening: str) -> None:

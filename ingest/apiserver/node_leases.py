@@ -17,7 +17,7 @@ from common.clock import Clock
 from ingest.apiserver.requests import FORBIDDEN, NOT_FOUND, TRANSPORT_ERRORS, ApiError, TooLargeError, get, read_body
 from ingest.model.objects.node import Node
 from ingest.model.observation import UNDECODABLE, Observation
-from ingest.model.reports import Tally, error_observation
+from ingest.model.reports import Report, Tally, error_observation
 from ingest.normalize.received import Received
 from ingest.resources.node_leases import NAMESPACE, NODE_LEASES
 
@@ -120,7 +120,9 @@ class NodeLeases:
         if not self._is_told:
             self._is_told = True
             text = f"get leases in {NAMESPACE} is not allowed: {WITHOUT}"
-            await self._emit(Received(error_observation(self._clock, self._cluster, "list", NODE_LEASES.name, text)))
+            await self._emit(
+                Received(error_observation(self._clock, self._cluster, "list", NODE_LEASES.name, Report(text)))
+            )
 
     async def _later(self, name: str, at_least_seconds: float = 0.0) -> None:
         self._count("failure")

@@ -195,10 +195,10 @@ class Watch:
         progress = self._progress
         if progress.gap and not progress.nothing_was_missed(changes, self._clock.monotonic()):
             self._changes.count("gap")
-            yield self._changes.error(
+            yield self._changes.gap(
                 f"gap: {self.resource.name} between version {plain(progress.version)} and {plain(version)} "
                 f"may not have been seen ({progress.gap}); a new list shows {changes} changes",
-                since=progress.heard_at,
+                progress.heard_at,
             )
         if progress.is_anew:
             yield self._changes.anew(began)

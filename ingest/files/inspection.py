@@ -12,6 +12,7 @@ from common.errors import BadRecord
 from common.text import plain
 from ingest.model.observation import Observation, Observed, Position, Unreadable
 from ingest.model.records import NodeRecord, PodRecord, Record
+from ingest.model.reports import Report
 from ingest.normalize.normalize import normalize
 from ingest.resources.table import OF_NODES
 
@@ -87,12 +88,8 @@ class Inspection(NamedTuple):
     """Files that could not be read, and why."""
 
 
-class _Failure(msgspec.Struct, frozen=True):
-    error: str = ""
-
-
 _SAMPLED: Final = frozenset(resource.name for resource in OF_NODES if resource.sampled)
-_FAILURE: Final = msgspec.json.Decoder(_Failure)
+_REPORT: Final = msgspec.json.Decoder(Report)
 _DECODE_ERRORS: Final = (RecursionError, UnicodeDecodeError, msgspec.DecodeError)
 
 
@@ -209,7 +206,7 @@ class _Summary:
 
     def _add_error(self, seen: Observation) -> None:
         try:
-            error = plain(_FAILURE.decode(seen.object).error)
+            error = plain(_REPORT.decode(seen.object).error)
         except _DECODE_ERRORS:
             error = ""
         key = (seen.cluster, seen.node, seen.resource, error)

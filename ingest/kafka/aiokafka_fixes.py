@@ -82,9 +82,32 @@ async def discard(producer: AIOKafkaProducer, within_seconds: float) -> None:
         producer._closed = True  # or it complains when it is forgotten
 
 
+def hand_on(client: AIOKafkaProducer | AIOKafkaConsumer | AIOKafkaAdminClient) -> None:
+    """Raise what ends a client's task for metadata to all who wait for metadata. Of a client that is not started yet.
+
+    aiokafka lets them wait for ever, and a client that starts is among them.
+
+    https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/client.py
+    """
+    inner: Any = client.client if isinstance(client, AIOKafkaProducer) else client._client
+    synchronize = inner._md_synchronizer
+
+    async def synchronized() -> None:
+        try:
+            await synchronize()
+        except Exception as error:
+            update = inner._md_update_fut = inner._md_update_fut or asyncio.get_running_loop().create_future()
+            update.set_exception(error)
+            update.exception()  # or asyncio logs it where nobody waits
+            raise
+
+    inner._md_synchronizer = synchronized
+
+
 @asynccontextmanager
 async def started(client: Client) -> AsyncIterator[Client]:
     """Start a client for the block. It is stopped after it, also where it did not start."""
+    hand_on(client)
     try:
         await client.start()
         yield client

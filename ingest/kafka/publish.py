@@ -266,6 +266,7 @@ class Publisher:
 
     async def _start_producer(self) -> None:
         producer = AIOKafkaProducer(**self._options)
+        aiokafka_fixes.hand_on(producer)
         if self._allowed is not None:
             aiokafka_fixes.send_when(producer, self._allowed)
         try:

@@ -17,7 +17,7 @@ from common.text import plain
 from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, TooLargeError
 from ingest.kubelet.access import KubeletUnreachable
 from ingest.model.observation import UNDECODABLE, Observation
-from ingest.model.reports import Failure, Tally, error_observation
+from ingest.model.reports import Failure, Report, Tally, error_observation
 from ingest.normalize.received import Received
 from ingest.resources.configz import CONFIGZ
 from ingest.resources.resource import KubeletResource
@@ -143,7 +143,9 @@ class Kubelets:
     async def _report(self, kubelet: "_Kubelet", failure: Failure, text: str) -> None:
         self._tally["kubelet", "failure"] += 1
         if failure.should_report(f"{kubelet.asking}: {text}"):
-            error = error_observation(self._clock, self._cluster, "kubelet", kubelet.asking, text, kubelet.node)
+            error = error_observation(
+                self._clock, self._cluster, "kubelet", kubelet.asking, Report(text), kubelet.node
+            )
             await self._emit(Received(error))
 
 

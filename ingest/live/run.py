@@ -26,7 +26,7 @@ from ingest.live.scheduler import Scheduler, schedulers
 from ingest.live.settings import LiveSettings
 from ingest.model.freshness import Freshness, Silence
 from ingest.model.observation import Observation
-from ingest.model.reports import Tally, bookmark_observation, error_observation
+from ingest.model.reports import Report, Tally, bookmark_observation, error_observation
 from ingest.normalize.received import Received
 from ingest.resources.nodes import NODES
 from ingest.resources.resource import ApiResource
@@ -253,9 +253,10 @@ class Live:
     def _silence(self, silence: Silence) -> Observation:
         error = partial(error_observation, self._clock, self._settings.cluster)
         text = f"stream silent for {silence.seconds:.0f} s"
+        report = Report(text, "silent", silent_seconds=round(silence.seconds))
         kind, _, node = silence.stream.partition("/")
         self.tally[kind, "silence"] += 1
-        return error("kubelet", STATS_SUMMARY.name, text, node) if node else error("watch", silence.stream, text)
+        return error("kubelet", STATS_SUMMARY.name, report, node) if node else error("watch", silence.stream, report)
 
     async def _keep_versions(self, store: VersionStore) -> None:
         while True:

@@ -19,7 +19,7 @@ from ingest.kubelet.access import Https
 from ingest.kubelet.poll import Emit
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation
-from ingest.model.reports import Failure, Tally, error_observation
+from ingest.model.reports import Failure, Report, Tally, error_observation
 from ingest.normalize.received import Received
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE, SIZE
 
@@ -98,7 +98,7 @@ class Scheduler:
             self._tally["scheduler", "failure"] += 1
             if self.failure.should_report(str(problem)):
                 text = f"scheduler {self.host}: {problem}"
-                error = error_observation(self._clock, self._cluster, "list", SCHEDULER_CACHE.name, text)
+                error = error_observation(self._clock, self._cluster, "list", SCHEDULER_CACHE.name, Report(text))
                 await self._emit(Received(error))
             return
         self.failure.recovered()

@@ -17,6 +17,7 @@ from ingest.model.objects.pod import Pod
 from ingest.model.podresources import AllocatableResources, PodResources
 from ingest.model.samples import NodeSample, PodColumns, PodUsages
 
+Problem: TypeAlias = Literal["unreadable", "silent", "gap", "behind", "partial"]
 ObjectChange: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 
 
@@ -255,12 +256,18 @@ class NodeNumaRecord(Record, frozen=True, tag="node_numa"):
 
 
 class SourceErrorRecord(Record, frozen=True, tag="source_error"):
-    """A source could not be read."""
+    """A source could not be read, was silent, or may have missed something."""
 
     resource: str
     error: str
+    """The reason, in words for people."""
+    problem: Problem = "unreadable"
     since: datetime | None = None
     """When it was heard last, where changes may have been missed since then and the watcher knows when that was."""
+    silent_seconds: float | None = None
+    """How long a silent source has not been heard."""
+    entries: Count | None = None
+    """How many entries of a state had no room, where the problem is `partial`."""
 
 
 class InventoryRecord(Record, frozen=True, tag="inventory"):

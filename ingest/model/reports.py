@@ -8,6 +8,7 @@ import msgspec
 
 from common.clock import Clock
 from ingest.model.observation import Observation, Origin
+from ingest.model.records import Problem
 
 Tally: TypeAlias = Counter[tuple[str, str]]
 """How often what happened on which stream; what can happen is a bounded vocabulary of each source."""
@@ -17,18 +18,19 @@ AGENT: Final = "agent"
 """What is silent where an agent is: the resource of its rows in `source_errors`."""
 
 
+class Report(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The object of an observation of type ERROR: fields of a SourceErrorRecord, of which `error` is safe text."""
+
+    error: str
+    problem: Problem = "unreadable"
+    since: datetime | None = None
+    silent_seconds: float | None = None
+
+
 def error_observation(
-    clock: Clock,
-    cluster: str,
-    source: Origin,
-    resource: str,
-    error: str,
-    node: str = "",
-    *,
-    since: datetime | None = None,
+    clock: Clock, cluster: str, source: Origin, resource: str, report: Report, node: str = ""
 ) -> Observation:
-    """An observation of type ERROR, seen now; `error` is safe text. `since` is that of a SourceErrorRecord."""
-    content = {"error": error, **({"since": since} if since else {})}
+    """An observation of type ERROR, seen now."""
     return Observation(
         ts=clock.now(),
         cluster=cluster,
@@ -36,7 +38,7 @@ def error_observation(
         resource=resource,
         type="ERROR",
         node=node,
-        object=msgspec.Raw(msgspec.json.encode(content)),
+        object=msgspec.Raw(msgspec.json.encode(report)),
     )
 
 

@@ -20,7 +20,7 @@ from common.text import plain
 from ingest.files.envelope import encode_line
 from ingest.files.rotate import Rotation, open_capture
 from ingest.model.observation import Observation
-from ingest.model.reports import Failure, agent_bookmark, error_observation
+from ingest.model.reports import Failure, Report, agent_bookmark, error_observation
 from ingest.node.cgroups import read_cpu_throttling
 from ingest.node.host import CannotReadError, is_there, read_file
 from ingest.node.numa_usage import NumaUsage
@@ -129,7 +129,9 @@ class Agent:
         )
 
     def _error(self, resource: str, text: str) -> Observation:
-        return error_observation(self._clock, self._settings.cluster, "agent", resource, text, self._settings.node)
+        return error_observation(
+            self._clock, self._settings.cluster, "agent", resource, Report(text), self._settings.node
+        )
 
 
 async def run_agent(settings: AgentSettings, output: Path | None) -> None:

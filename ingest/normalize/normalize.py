@@ -11,15 +11,10 @@ from common.scrub import scrub
 from common.text import plain
 from ingest.model.observation import UNDECODABLE, Change, Observation
 from ingest.model.records import HeardRecord, InventoryRecord, Record, SourceErrorRecord
-from ingest.model.reports import AGENT
+from ingest.model.reports import AGENT, Report
 from ingest.model.summary import Summary
 from ingest.resources.stats_summary import STATS_SUMMARY
 from ingest.resources.table import BY_NAME
-
-
-class _Error(msgspec.Struct, frozen=True):
-    error: str
-    since: datetime | None = None
 
 
 class _Inventory(msgspec.Struct, frozen=True, rename="camel"):
@@ -34,7 +29,7 @@ class _Bookmark(msgspec.Struct, frozen=True):
     since: datetime | None = None
 
 
-_error: Final = msgspec.json.Decoder(_Error).decode
+_error: Final = msgspec.json.Decoder(Report).decode
 _inventory: Final = msgspec.json.Decoder(_Inventory).decode
 _bookmark: Final = msgspec.json.Decoder(_Bookmark).decode
 
@@ -94,7 +89,9 @@ def _source_error(observation: Observation) -> Record:
         node=observation.node,
         resource=observation.resource,
         error=scrub(reported.error),
+        problem=reported.problem,
         since=reported.since,
+        silent_seconds=reported.silent_seconds,
     )
 
 

@@ -69,10 +69,10 @@ async def lead(election: LeaderElection, work: Work, stop: asyncio.Event) -> Non
     while not stop.is_set():
         log.info("waiting for the lease")
         try:
-            with registered({LEADS: lambda: {(): 0.0}}):
+            with registered({LEADS: lambda: {(): 0.0}}, tuple):
                 await run_until(stop, election.acquire())
             if not stop.is_set():
-                with registered({LEADS: lambda: {(): 1.0}}):
+                with registered({LEADS: lambda: {(): 1.0}}, tuple):
                     await election.hold(work)
         except LeadershipLostError as error:
             log.warning("another replica may watch now", reason=str(error))

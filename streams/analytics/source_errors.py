@@ -1,6 +1,5 @@
 """What could not be read, was silent, or may have been missed: table `source_errors`."""
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
@@ -12,18 +11,6 @@ from ingest.model.records import HeardRecord, NodeRecord, SourceErrorRecord
 from streams.analytics.agents import Agent, heard_of, judged, node_changed
 from streams.fold.findings import SourceError
 from streams.fold.reducer import Output, Reducer
-
-_SILENT: Final = re.compile(r"stream silent for (\d{1,12}) s$")
-"""As `ingest.live.run` words it."""
-_GAP: Final = "gap: "
-"""As `ingest.apiserver.watch` words it: versions between a lost watch and the new list were not seen."""
-_BEHIND: Final = "behind: "
-"""As `streams.kafka.retention` words it: Kafka will delete messages before they are read."""
-
-_PARTIAL: Final = "partial: "
-"""As `streams.kafka.worker` words it: a state had no room for some of its entries."""
-
-_KINDS: Final = {_GAP: "gap", _BEHIND: "behind", _PARTIAL: "partial"}
 
 
 class State(msgspec.Struct, frozen=True):
@@ -73,22 +60,17 @@ def _watch_heard(state: ClusterState, record: HeardRecord) -> tuple[ClusterState
 
 
 def _row(record: SourceErrorRecord, heard: datetime | None) -> SourceError:
-    silent = _SILENT.match(record.error)
-    is_gap = record.error.startswith(_GAP)
-    since = (record.since or heard) if is_gap else None
+    since = (record.since or heard) if record.problem == "gap" else None
     return SourceError(
         cluster=record.cluster,
         ts=record.ts,
         node=record.node,
         resource=record.resource,
-        kind="silent" if silent else _kind(record.error),
-        silent_seconds=float(silent[1]) if silent else _seconds(since, record.ts) if since else None,
+        kind=record.problem,
+        silent_seconds=_seconds(since, record.ts) if since else record.silent_seconds,
         error=record.error,
+        entries=record.entries,
     )
-
-
-def _kind(error: str) -> str:
-    return next((kind for prefix, kind in _KINDS.items() if error.startswith(prefix)), "unreadable")
 
 
 def _seconds(since: datetime, until: datetime) -> float:
@@ -106,7 +88,7 @@ def _unwatched(record: HeardRecord, heard: datetime) -> SourceError:
         resource=record.resource,
         kind="gap",
         silent_seconds=_seconds(heard, record.ts),
-        error=f"{_GAP}nobody watched {record.resource} {between}; a new list reconciled what is there",
+        error=f"gap: nobody watched {record.resource} {between}; a new list reconciled what is there",
     )
 
 

@@ -11,7 +11,7 @@ import structlog
 from aiokafka import TopicPartition
 
 from ingest.kafka.publish import Publisher
-from ingest.model.records import SourceErrorRecord
+from ingest.model.records import Problem, SourceErrorRecord
 from ingest.model.topics import Topics, cluster_of, encode_record, headers_of, key_of
 from streams.kafka.changelog import Changelog
 from streams.kafka.takeover import Gap, start
@@ -26,6 +26,8 @@ class Reported(Protocol):
 
     @property
     def kind(self) -> str: ...
+    @property
+    def problem(self) -> Problem: ...
     @property
     def resource(self) -> str: ...
     @property
@@ -77,8 +79,9 @@ class Gaps:
         while True:
             gap, clusters = await self._found.get()
             for cluster in clusters:
+                now = datetime.now(UTC)
                 record = SourceErrorRecord(
-                    ts=datetime.now(UTC), cluster=cluster, resource=gap.resource, error=gap.error
+                    ts=now, cluster=cluster, resource=gap.resource, error=gap.error, problem=gap.problem
                 )
                 headers = headers_of(record, f"{gap.kind} {gap.resource} {gap.first}-{gap.end}")
                 key, value = key_of(cluster, ""), encode_record(record)

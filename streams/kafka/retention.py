@@ -15,8 +15,8 @@ from common.telemetry import Values
 from ingest.kafka import aiokafka_fixes
 from ingest.kafka.aiokafka_fixes import Options
 from ingest.kafka.topic_settings import settings_of
+from ingest.model.records import Problem
 from streams.kafka.gaps import Gaps
-from streams.kafka.takeover import BEHIND
 
 NEAR: Final = 0.75
 """Of the retention: what is older and unread is reported."""
@@ -57,6 +57,7 @@ class Unread(NamedTuple):
     lost_in_seconds: float | None = None
     """When the first will be deleted, at the pace of late; None where it is read before, or there is no pace yet."""
     kind: str = "behind"
+    problem: Problem = "behind"
 
     @property
     def messages(self) -> int:
@@ -87,7 +88,7 @@ class Unread(NamedTuple):
             hours = self.lost_in_seconds / 3600
             when = f"at the pace of the last {PACE_SECONDS / 60:g} minutes Kafka deletes the oldest in {hours:.1f} h"
         return (
-            f"{BEHIND}{self.messages} messages from offset {self.first} on are unread, and {when}: see why too "
+            f"behind: {self.messages} messages from offset {self.first} on are unread, and {when}: see why too "
             "little is read, or keep them longer"
         )
 

@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-GAP: Final = "gap: "
-"""How the error of a gap's row begins."""
-BEHIND: Final = "behind: "
-"""That of a row about messages that retention is about to delete."""
+from ingest.model.records import Problem
+
 Kind: TypeAlias = Literal["lost", "unknown", "unfolded", "compacted"]
 _WHAT: Final[Mapping[Kind, str]] = {
     "lost": "was deleted by retention before it was read",
@@ -31,6 +29,10 @@ class Gap(NamedTuple):
     end: int
 
     @property
+    def problem(self) -> Problem:
+        return "gap"
+
+    @property
     def messages(self) -> int:
         return self.end - self.first
 
@@ -41,7 +43,7 @@ class Gap(NamedTuple):
     @property
     def error(self) -> str:
         """For a row of `source_errors`."""
-        return f"{GAP}{self.messages} messages, offsets {self.first} to {self.end - 1}: each {_WHAT[self.kind]}"
+        return f"gap: {self.messages} messages, offsets {self.first} to {self.end - 1}: each {_WHAT[self.kind]}"
 
 
 class Start(NamedTuple):

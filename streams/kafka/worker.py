@@ -111,7 +111,14 @@ class LogFolder:
         )
         log.error("a state is too large", key=key, mapping=left_out.mapping, entries=left_out.entries)
         now = datetime.now(UTC)
-        record = SourceErrorRecord(ts=now, cluster=cluster, resource=f"state {left_out.mapping}", error=error)
+        record = SourceErrorRecord(
+            ts=now,
+            cluster=cluster,
+            resource=f"state {left_out.mapping}",
+            error=error,
+            problem="partial",
+            entries=left_out.entries,
+        )
         headers = headers_of(record, f"{record.resource} {key} {now.isoformat()}")
         await (
             await self._publisher.send(self._topics.cluster.name, key_of(cluster, ""), encode_record(record), headers)

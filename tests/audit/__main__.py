@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from audit.judge import KNOWN, NOT_AUDITED, judged
+from waiting import PATIENCE_SECONDS
 
 ADVISORIES: Final = "https://osv-vulnerabilities.storage.googleapis.com/PyPI/all.zip"
 """What OSV knows of PyPI; only its time is asked for."""
@@ -51,7 +52,9 @@ def _audited(flags: Sequence[str]) -> Any:
 
 def _renewed() -> datetime:
     """When the advisories were last renewed."""
-    with urllib.request.urlopen(urllib.request.Request(ADVISORIES, method="HEAD"), timeout=30) as answer:
+    with urllib.request.urlopen(
+        urllib.request.Request(ADVISORIES, method="HEAD"), timeout=PATIENCE_SECONDS
+    ) as answer:
         return parsedate_to_datetime(answer.headers["Last-Modified"])
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from components.processes import HOST, Process, free_port
 from components.programs.extras import alertmanager_program
+from waiting import PATIENCE_SECONDS
 
 GROUP_INTERVAL_SECONDS: Final = 1
 CONFIG: Final = """\
@@ -42,7 +43,7 @@ class Alertmanager:
 
     def alerts(self) -> list[dict[str, Any]]:
         """What fires, as it says itself."""
-        with urllib.request.urlopen(f"{self.url}/api/v2/alerts?active=true", timeout=10) as answer:  # noqa: S310  # our own
+        with urllib.request.urlopen(f"{self.url}/api/v2/alerts?active=true", timeout=PATIENCE_SECONDS) as answer:  # noqa: S310  # our own
             found: list[dict[str, Any]] = json.load(answer)
             return found
 

@@ -31,7 +31,7 @@ from backports import zstd
 from components import native
 from components.processes import ends_with_parent
 from paths import IMPORTS
-from waiting import NotReady
+from waiting import PATIENCE_SECONDS, NotReady
 
 FAULTS: Final = frozenset({"drop_before", "drop_after", "error", "hang"})
 """Connection closed before or after the statement has run; answer 500 without running it; no answer for a minute."""
@@ -306,7 +306,7 @@ class ClickHouseHttp:
 
     def _put(self, fault: str) -> None:
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/fault", fault.encode(), method="PUT")
-        urllib.request.urlopen(request, timeout=10).close()  # noqa: S310 - loopback
+        urllib.request.urlopen(request, timeout=PATIENCE_SECONDS).close()  # noqa: S310 - loopback
 
 
 @contextmanager

@@ -42,7 +42,7 @@ from sql.schema.migrate import migrate
 from streams.analytics.registry import REDUCERS
 from streams.fold.reducer import AnyReducer, Reducer
 from streams.local.replay import Replay
-from waiting import eventually, until
+from waiting import PATIENCE_SECONDS, eventually, until
 
 PARTITIONS: Final = 4
 FAULT: Final = "LEADSMAN_TEST_FAULT"
@@ -157,7 +157,7 @@ class Pipeline:
         kafka = self.settings.kafka
         return waiting(kafka.bootstrap_servers, f"{kafka.topic_prefix}-{part}", names)
 
-    def settle(self, timeout_seconds: float = 180.0) -> None:
+    def settle(self, timeout_seconds: float = PATIENCE_SECONDS) -> None:
         """Return when everything that was sent has been stored."""
         eventually(f"all is landed; see {self._folder}", lambda: self.waiting() == 0, timeout_seconds, POLL_SECONDS)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from waiting import NotReady, holds_in_time
+from waiting import PATIENCE_SECONDS, NotReady, holds_in_time
 
 HOST: Final = "127.0.0.1"
 PORTS: Final = range(15_000, 30_000)
@@ -64,7 +64,7 @@ class Process:
                 start_new_session=True,
             )
 
-    def await_ready(self, ready: Callable[[], bool], timeout_seconds: float = 120.0) -> None:
+    def await_ready(self, ready: Callable[[], bool], timeout_seconds: float = PATIENCE_SECONDS) -> None:
         """Return when `ready()` is true; NotReady when the program exits before that, or the time is over."""
 
         def answered() -> bool:
@@ -89,7 +89,7 @@ class Process:
         """SIGTERM, without waiting."""
         os.kill(self.pid, signal.SIGTERM)
 
-    def wait(self, timeout_seconds: float) -> int:
+    def wait(self, timeout_seconds: float = PATIENCE_SECONDS) -> int:
         """The exit status, negative for a signal; NotReady when it still runs when the time is over."""
         assert self._process is not None
         try:

@@ -5,12 +5,13 @@ import urllib.error
 import urllib.request
 
 from components.processes import HOST
+from waiting import PATIENCE_SECONDS
 
 
 def get(port: int, path: str) -> tuple[int, str]:
     """Status and text; 0 where nothing answers."""
     try:
-        with urllib.request.urlopen(f"http://{HOST}:{port}/{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{HOST}:{port}/{path}", timeout=PATIENCE_SECONDS) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as refused:
         with refused:

@@ -8,6 +8,7 @@ from typing import Final, Self
 from components.processes import HOST, Process, free_port
 from components.programs.cache import require
 from components.programs.extras import toxiproxy_program
+from waiting import PATIENCE_SECONDS
 
 _TOXICS: Final = ("upstream", "downstream")
 
@@ -37,7 +38,7 @@ class Toxiproxy:
         """One request to its HTTP API; urllib's HTTPError where it refuses."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"http://{HOST}:{self._port}{path}", data, method=method)
-        urllib.request.urlopen(request, timeout=10).close()  # noqa: S310  # ours
+        urllib.request.urlopen(request, timeout=PATIENCE_SECONDS).close()  # noqa: S310  # ours
 
     def _answers(self) -> bool:
         try:

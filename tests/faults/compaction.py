@@ -33,7 +33,7 @@ class Compaction:
     def passes(self) -> None:
         """Return when all that the changelogs hold now, but for what was never written to, was cleaned."""
         due = {tp: end for tp, end in asyncio.run(ends(self._on.pipeline, self._topics)).items() if end}
-        eventually("the log cleaner has run", lambda: all(self._cleaned(tp) >= end for tp, end in due.items()), 180)
+        eventually("the log cleaner has run", lambda: all(self._cleaned(tp) >= end for tp, end in due.items()))
 
     def _cleaned(self, partition: TopicPartition) -> int:
         """The offset up to which the broker has cleaned it."""

@@ -17,14 +17,12 @@ from faults.offsets import committed, ends, publishers_since
 from streams.kafka.membership import Expelled
 from waiting import eventually
 
-TAKEN_OVER_SECONDS = 180.0
-
 
 def die(on: Attacked, of_worker: str, of_lander: str, folder: Path) -> None:
     """By SIGKILL, each at such a moment of `faults.dying`; both are started again."""
     with on.away():
         for each in _started(on, of_worker, of_lander, folder, "SIGKILL"):
-            assert each.wait(120) == -signal.SIGKILL, each.last_lines()
+            assert each.wait() == -signal.SIGKILL, each.last_lines()
 
 
 def pause(on: Attacked, of_worker: str, of_lander: str, folder: Path, then: Callable[[], None] | None) -> None:
@@ -41,7 +39,7 @@ def pause(on: Attacked, of_worker: str, of_lander: str, folder: Path, then: Call
             taken_over = _later(on.pipeline)
             for other in others:
                 other.start()
-            eventually("others have taken over", taken_over, TAKEN_OVER_SECONDS)
+            eventually("others have taken over", taken_over)
             published = (on.pipeline.topics.findings.name, on.pipeline.topics.alerts.name)
             before = asyncio.run(ends(on.pipeline, published))
             if then is not None:

@@ -58,7 +58,7 @@ def test_through_kafka_nothing_is_left_of_nodes_that_are_gone(
         pipeline.replay(items)
         pipeline.settle()
         pipeline.replay([stays])  # states are written once more
-        eventually("only what exists is left", lambda: _logs(pipeline) == {b"bench/stays"}, 60)
+        eventually("only what exists is left", lambda: _logs(pipeline) == {b"bench/stays"})
         assert _left(pipeline, pipeline.topics.alerts.name) == set()
         pipeline.settle()
         assert pipeline.digest() == embedded_digest([*items, stays], clickhouse.dsn("churn_embedded"))

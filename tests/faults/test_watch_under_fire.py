@@ -24,7 +24,7 @@ from faults.stormy import Stormy
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
-from waiting import until
+from waiting import unhurried, until
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.components("cluster")]
 
@@ -90,7 +90,7 @@ class Sky:
             pods = (await asyncio.to_thread(self.cluster.request, "GET", PODS))["items"]
             return self.existing == {pod["metadata"]["uid"] for pod in pods} and not self.live.degraded()
 
-        await until(is_seen, CATCH_UP_SECONDS)
+        await until(is_seen, unhurried(CATCH_UP_SECONDS))
         return len(self.existing)
 
     async def told(self) -> None:
@@ -100,7 +100,7 @@ class Sky:
             self._check()
             return "pods" in self.live.degraded() or "pods" in self.failed
 
-        await until(is_told, TOLD_WITHIN_SECONDS)
+        await until(is_told, unhurried(TOLD_WITHIN_SECONDS))
 
     def _check(self) -> None:
         if self._watching.done():

@@ -53,6 +53,10 @@ SOURCES: Final = {
         "aiokafka.producer.message_accumulator:MessageAccumulator.fail_all": "f1e12e8100bfcb8c",
         "aiokafka.client:AIOKafkaClient.close": "02119d4d618ae493",
     },
+    "ingest.kafka.aiokafka_fixes:hand_on": {
+        "aiokafka.client:AIOKafkaClient._md_synchronizer": "e0421bffa9a7735a",
+        "aiokafka.client:AIOKafkaClient.force_metadata_update": "cb7befef21c8f3f9",
+    },
     "ingest.kafka.aiokafka_fixes:stop": {
         "aiokafka.consumer.consumer:AIOKafkaConsumer.stop": "bc5da9c98595299a",
         "aiokafka.consumer.fetcher:Fetcher.close": "1cd24bc1c442149e",

@@ -91,8 +91,7 @@ _UNKNOWN: Final = (
     (
         partial,
         """
-        SELECT sum(toUInt64OrZero(extract(error, '^partial: the ([0-9]+) ')))
-        FROM source_errors FINAL WHERE cluster = {cluster:String} AND kind = 'partial'
+        SELECT sum(ifNull(entries, 0)) FROM source_errors FINAL WHERE cluster = {cluster:String} AND kind = 'partial'
         """,
     ),
 )
@@ -156,9 +155,7 @@ def _print_cluster(
 
 def _readable(item: Item, command: str | None) -> Item:
     """Without a question to a database that will be gone."""
-    if command is not None:
-        return item
-    return item._replace(step=f"{item.step.partition(': leadsman query')[0].rstrip('.')}." if item.step else "")
+    return item if command is not None else item._replace(step=item.step._replace(query=""))
 
 
 def _section(heading: str, items: Sequence[Item], view: Overview, console: Console) -> None:
@@ -193,7 +190,13 @@ def _words(item: Item, view: Overview) -> str:
         times += f" to {clock(item.until)}"
     times += " or earlier" if item.or_earlier else ""
     where = f"On {some(item.nodes)}." if item.nodes and len(view.nodes) > 1 else ""
-    parts = (f"{item.title}{times}.", item.who and f"{item.who}.", item.text, where, item.step)
+    parts = (
+        f"{item.title}{times}.",
+        item.who and f"{item.who}.",
+        item.text,
+        where,
+        str(item.step) if item.step else "",
+    )
     return " ".join(plain(part, MOST) for part in parts if part)
 
 

@@ -7,7 +7,7 @@ from common.amounts import some
 from common.text import plain
 from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings
-from leadsman.web.attention.item import Item, distinct
+from leadsman.web.attention.item import Item, Step, distinct
 from leadsman.web.attention.nodes import not_ready
 from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, waiting
 from leadsman.web.reading.alerts import Alert
@@ -86,7 +86,7 @@ def _of_alerts(name: str, same: Sequence[Alert]) -> Item:
         "alerts",
         since=since,
         alerts=(name,),
-        step=same[0].description or f"Read its runbook, {name}.",
+        step=Step(same[0].description.removesuffix(".") or f"Read its runbook, {name}"),
     )
 
 
@@ -110,7 +110,7 @@ def _silence(view: Overview) -> Iterator[Item]:
         before = f"Nothing was seen {'towards the end of' if evidence.seen else 'in'} the range"
         title = "Nothing is known of now" if view.scope.now else before
         text = f"{freshness(evidence)}. All else here is how it was then."
-        step = "Check that Leadsman runs and what it may read: leadsman validate."
+        step = Step("Check that Leadsman runs and what it may read: leadsman validate")
         yield Item(
             Severity.UNKNOWN,
             title,
@@ -144,10 +144,10 @@ _WARNINGS: Final = {
 }
 """Reasons of Events in words."""
 _STEPS: Final = {
-    "BackOff": "Read what it wrote last: kubectl logs --previous.",
-    "ContainerGCFailed": "Look at the container runtime of the node.",
-    "OOMKilling": "Find which pods use more than they request: leadsman query over_request.",
-    "SystemOOM": "Find which pods use more than they request: leadsman query over_request.",
+    "BackOff": Step("Read what it wrote last: kubectl logs --previous"),
+    "ContainerGCFailed": Step("Look at the container runtime of the node"),
+    "OOMKilling": Step("Find which pods use more than they request", "over_request"),
+    "SystemOOM": Step("Find which pods use more than they request", "over_request"),
 }
 
 
@@ -168,7 +168,7 @@ def _warnings(view: Overview) -> Iterator[Item]:
         yield Item(Severity.WARNING, title, f"{text}.", (), "timeline", False, first, last, step=_EVENTS)
 
 
-_EVENTS: Final = "Read the Events: leadsman query events."
+_EVENTS: Final = Step("Read the Events", "events")
 
 
 def _of_events(row: RowDict) -> Item:
@@ -206,7 +206,7 @@ def _without_statistics(view: Overview) -> Iterator[Item]:
         of = "" if view.node else f" of {len(nodes)} of {some(len(view.nodes), 'node')}"
         title = f"No recent statistics{of}"
         text = f"{last}{'Its' if len(nodes) == 1 else 'Their'} room and pressure ahead are not known."
-        step = "See which kubelets could not be read: leadsman query source_errors."
+        step = Step("See which kubelets could not be read", "source_errors")
         about = (("StreamStalled", "stats/summary"),)
         item = Item(Severity.UNKNOWN, title, text, nodes, "unknown", step=step, about=about)
         yield item._replace(of_each="No recent statistics").begun(since)
@@ -221,5 +221,5 @@ def _without_news(view: Overview) -> Iterator[Item]:
         title = f"{some(len(lost), 'alert')} without data"
         text = f"Whether {'it still holds' if len(lost) == 1 else 'they still hold'} is not known: {names}."
         nodes, since = distinct(alert.node for alert in lost), min(alert.ends_at or alert.starts_at for alert in lost)
-        step = "Check that Leadsman runs and what it may read: leadsman validate."
+        step = Step("Check that Leadsman runs and what it may read: leadsman validate")
         yield Item(Severity.UNKNOWN, title, text, nodes, "alerts", since=since, step=step)

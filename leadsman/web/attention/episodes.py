@@ -32,9 +32,14 @@ _OF_ALERTS: Final = {
     "warning": Severity.WARNING,
     "unknown": Severity.UNKNOWN,
 }
-_POD: Final = re.compile(r"^Pod \S+ ")
-_NAMES_PODS: Final = re.compile(r"^(was|is) ")
-_CUT: Final = re.compile(r"[,;(] ?|[.:] |\.$| within ")
+_OF_PODS: Final = {
+    "eviction": "were evicted: low on {}",
+    "limit": "were evicted for their own limit",
+    "pod_end": "were {}",
+    "numa": "were not admitted: {}",
+    "pending": "are Pending and {}",
+}
+"""What happened to several pods, by kind, of what it was about."""
 _LASTING_KINDS: Final = frozenset({"pending", "unknown"})
 """Lines of the story about what is still so at the end."""
 
@@ -160,9 +165,9 @@ def fold(happenings: Iterable[Happening], scope: Scope, prefix: str = "e") -> li
     """
     apart = max(APART, timedelta(seconds=scope.seconds / APART_OF_RANGE))
     groups: list[list[Happening]] = []
-    last: dict[tuple[str, str, str], list[Happening]] = {}
+    last: dict[tuple[str, ...], list[Happening]] = {}
     for each in happenings:
-        alike = (each.kind, _head(each).translate(_NO_DIGITS), each.resource)
+        alike = (each.kind, each.about, each.resource, str(bool(each.pod)))
         group = last.get(alike)
         if group is None or not _goes_on(group, each, apart):
             group = last[alike] = []
@@ -170,9 +175,6 @@ def fold(happenings: Iterable[Happening], scope: Scope, prefix: str = "e") -> li
         group.append(each)
     groups.sort(key=lambda group: (_until(group) is None, group[0].since), reverse=True)
     return [_episode(f"{prefix}{nth}", group) for nth, group in enumerate(groups)]
-
-
-_NO_DIGITS: Final = {ord(digit): None for digit in "0123456789"}
 
 
 def _goes_on(group: Sequence[Happening], later: Happening, apart: timedelta) -> bool:
@@ -207,38 +209,24 @@ def _state(severity: Severity, *, over: bool) -> str:
 def severity_of(each: Happening) -> Severity:
     """Of one happening, while it lasts."""
     if each.kind == "alert":
-        return _OF_ALERTS.get(each.about, Severity.NOTE)
+        return _OF_ALERTS.get(each.severity, Severity.NOTE)
     if each.kind == "image_gc":
         return Severity.CRITICAL if each.about in BROKEN_GC else Severity.NOTE
     return _SEVERITIES.get(each.kind, Severity.WARNING)
 
 
-def _head(each: Happening) -> str:
-    """The part of the words that does not change from one time to the next."""
-    if each.kind in {"image_gc", "node", "pressure"}:
-        return each.about
-    if each.kind == "alert":
-        return each.what.partition(":")[0]
-    text = _POD.sub("", each.what)
-    if each.kind == "eviction":
-        return text.partition(",")[0].removesuffix(".")
-    if each.kind == "scheduler":
-        return ",".join(text.split(",")[:2]).partition(":")[0]
-    return _CUT.split(text, maxsplit=1)[0]
-
-
 def _words(group: Sequence[Happening]) -> str:
+    first, last = group[0], group[-1]
     if len(group) == 1:
-        return group[0].what
-    head = _head(group[0])
-    if _NAMES_PODS.match(head):
-        verb, _, rest = head.partition(" ")
-        return f"{some(len(group), 'pod')} {'were' if verb == 'was' else 'are'} {rest}"
+        return first.what
+    if first.pod:
+        return f"{some(len(group), 'pod')} {_OF_PODS[first.kind].format(first.about)}"
     times = some(len(group), "time")
-    if group[0].kind in {"kubelet", "pressure", "node"}:
-        return f"{head}: {times}"
-    head, text = _head(group[-1]), group[-1].what
-    return f"{head} ({times}){text.removeprefix(head)}" if text.startswith(head) else f"{text} ({times})"
+    if first.kind in {"kubelet", "pressure", "node"}:
+        return f"{first.about}: {times}"
+    if first.kind == "alert":
+        return f"{last.about} ({times}){last.what.removeprefix(last.about)}"
+    return f"{last.what.removesuffix('.')} ({times}){'.' if last.what.endswith('.') else ''}"
 
 
 def place(scope: Scope, at: datetime) -> float:

@@ -8,7 +8,7 @@ from typing import Final
 
 from common.amounts import some
 from leadsman.web.attention.badges import OFTEN, Severity
-from leadsman.web.attention.item import Item, distinct
+from leadsman.web.attention.item import Item, Step, distinct
 from leadsman.web.attention.pods import evicted, rejected
 from leadsman.web.reading.begun import Since, earliest, first
 from leadsman.web.reading.margins import Margin
@@ -35,7 +35,7 @@ def findings(view: Overview) -> Iterator[Item]:
         yield from rule(view)
 
 
-NEXT_EVICTION: Final = "See which pods go first: leadsman query next_eviction."
+NEXT_EVICTION: Final = Step("See which pods go first", "next_eviction")
 
 
 def _thresholds_met(view: Overview) -> Iterator[Item]:
@@ -76,7 +76,7 @@ def _unguarded(view: Overview) -> Iterator[Item]:
             text,
             tuple(nodes),
             "nodes",
-            step=f"Set {margin.signal} in evictionHard, and find what uses it: leadsman query unguarded_signals.",
+            step=Step(f"Set {margin.signal} in evictionHard, and find what uses it", "unguarded_signals"),
             about=(("EvictionThresholdNear", resource),),
             signals=(margin.signal,),
         )
@@ -150,7 +150,7 @@ def _image_gc(view: Overview) -> Iterator[Item]:
                 tuple(nodes),
                 "image-gc",
                 since=min(row["ts"] for row in rows),
-                step="See what it wanted and freed: leadsman query broken_image_gc.",
+                step=Step("See what it wanted and freed", "broken_image_gc"),
                 about=tuple((name, "") for name in _IMAGE_GC_ALERTS[verdict]),
             )
 
@@ -171,7 +171,7 @@ def _blind_spots(view: Overview) -> Iterator[Item]:
                 False,
                 min(seen),
                 max(seen),
-                step="Restart kube-scheduler, or add or delete any node: both rebuild its list.",
+                step=Step("Restart kube-scheduler, or add or delete any node: both rebuild its list"),
                 about=(("SchedulerBlindSpot", ""),),
             )
 
@@ -202,7 +202,7 @@ def _nearing(view: Overview) -> Iterator[Item]:
     if saved:
         _, name, first_saved = saved[0]
         text = f"{measured(first_saved.signal)}: {first_saved.ahead}, but image GC acts before that."
-        step = "Nothing to do unless image GC fails: leadsman query image_gc_now."
+        step = Step("Nothing to do unless image GC fails", "image_gc_now")
         nodes = distinct(each[1] for each in saved)
         signals, text = (first_saved.signal,), _of(view, name, text)
         item = Item(Severity.NOTE, "Image GC will act", text, nodes, "nodes", step=step, signals=signals)
@@ -228,7 +228,7 @@ def _pressure(view: Overview) -> Iterator[Item]:
                 tuple(node.name for node in under),
                 "nodes",
                 since=since,
-                step="See what is left and what goes first: leadsman query thresholds.",
+                step=Step("See what is left and what goes first", "thresholds"),
                 about=(("NodePressureLasting", condition),),
                 of_each=condition,
             )
@@ -248,7 +248,7 @@ def _pressure(view: Overview) -> Iterator[Item]:
             now=False,
             since=min((span[0] for span in spans), default=None),
             until=max((span[1] for span in spans), default=None),
-            step="Find what fills it again: leadsman query pressure_oscillation.",
+            step=Step("Find what fills it again", "pressure_oscillation"),
             about=(("PressureOscillation", ""),),
         )
 
@@ -264,7 +264,7 @@ def _overcommitted(view: Overview) -> Iterator[Item]:
             f"Pods request more than there is to give: {', '.join(each)}.",
             nodes,
             "nodes",
-            step="Move pods, or lower requests to what is used: leadsman query over_request.",
+            step=Step("Move pods, or lower requests to what is used", "over_request"),
             about=(("NodeOvercommitted", ""),),
         ).begun(first(view.begun, "over", over, nodes))
 
@@ -277,7 +277,7 @@ def _numa(view: Overview) -> Iterator[Item]:
     if late is not None and late["verdict"] == "late_joiners_emptier":
         names = (*late["youngest_nodes"], *late["oldest_nodes"])
         title = "Nodes that joined later stay emptier"
-        step = "See by which placement pods would be even: leadsman query numa_whatif."
+        step = Step("See by which placement pods would be even", "numa_whatif")
         item = Item(Severity.WARNING, title, sentence(late["explanation"]), names, "numa", step=step)
         yield item.begun(first(view.begun, "late", ("",), ("",)))
     nodes = [node for node in view.nodes if node.uneven]
@@ -294,7 +294,7 @@ def _numa(view: Overview) -> Iterator[Item]:
             text,
             names,
             "numa",
-            step="See where exclusive CPUs are free: leadsman query numa_map.",
+            step=Step("See where exclusive CPUs are free", "numa_map"),
             about=(("NUMASkewHigh", ""), ("NUMAFragmented", "")),
         ).begun(first(view.begun, "uneven", ("",), names))
 
@@ -314,6 +314,6 @@ def _sources(view: Overview) -> Iterator[Item]:
                 now=False,
                 since=min(row["first_at"], row["last_at"] - timedelta(seconds=row["longest_silence_seconds"] or 0)),
                 until=row["last_at"],
-                step="Check that it answers and what Leadsman may read: leadsman validate.",
+                step=Step("Check that it answers and what Leadsman may read: leadsman validate"),
                 about=(("StreamStalled", row["resource"]),),
             )

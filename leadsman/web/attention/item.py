@@ -16,6 +16,19 @@ OWNERS: Final = 3
 NAME: Final = 120
 
 
+class Step(NamedTuple):
+    """The one thing to do next, without a stop, and the saved question that shows more of it."""
+
+    words: str = ""
+    query: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.words)
+
+    def __str__(self) -> str:
+        return f"{self.words}: leadsman query {self.query}." if self.query else f"{self.words}."
+
+
 class Item(NamedTuple):
     """One thing to look at; `nodes` are all that it concerns."""
 
@@ -33,8 +46,7 @@ class Item(NamedTuple):
     """The alerts of the same problem that fire."""
     who: str = ""
     """Whose pods, how often."""
-    step: str = ""
-    """The one thing to do next."""
+    step: Step = Step()
     about: tuple[tuple[str, str], ...] = ()
     """Names of alerts about the same problem, each with the label's value that tells it from others of its name."""
     or_earlier: bool = False

@@ -7,7 +7,7 @@ from typing import Final
 from common.amounts import some
 from common.text import plain
 from leadsman.web.attention.badges import Severity
-from leadsman.web.attention.item import Item
+from leadsman.web.attention.item import Item, Step
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.begun import first
 from leadsman.web.reading.overview import Overview
@@ -23,15 +23,13 @@ def not_ready(view: Overview) -> Iterator[Item]:
     if rows := [row for row in others if row["ready"] is not None]:
         reported = f"Its kubelet reports: {sentence(plain(rows[0]['message']))} " if rows[0]["message"] else ""
         text = f"{reported if len(rows) == 1 else ''}{_leases(rows)}No new pods are placed there."
-        step = (
-            f"See kubectl describe node {plain(rows[0]['node'])} and the logs of its kubelet and container runtime."
-        )
+        step = Step(f"See kubectl describe node {plain(rows[0]['node'])} and its kubelet's and runtime's logs")
         title = "Not Ready" if view.node else f"{len(rows)} {of} not Ready"
         yield _of(rows, Severity.CRITICAL, title, text, step)._replace(of_each="Not Ready")
     if rows := [row for row in others if row["ready"] is None]:
         text = f"The kubelet does not report, or the Node has no condition Ready. {_leases(rows)}"
         text += "Whether its pods run is not known."
-        step = f"Look at the machine of {plain(rows[0]['node'])}, its kubelet and its network."
+        step = Step(f"Look at the machine of {plain(rows[0]['node'])}, its kubelet and its network")
         title = "Ready is unknown" if view.node else f"{len(rows)} {of} with Ready unknown"
         yield _of(rows, Severity.CRITICAL, title, text, step)
     taken = [row for row in drained if drainer(row["taints"])]
@@ -42,10 +40,10 @@ def not_ready(view: Overview) -> Iterator[Item]:
         of_them = "It is" if view.node else f"{down} of them {'is' if down == 1 else 'are'}"
         text = "No new pods are placed there." + (f" {of_them} not Ready." if down else "")
         ready = [row for row in cordoned if row["ready"]]
-        step = (
-            f"When the maintenance is over: kubectl uncordon {plain(ready[0]['node'])}."
+        step = Step(
+            f"When the maintenance is over: kubectl uncordon {plain(ready[0]['node'])}"
             if ready
-            else f"See kubectl describe node {plain(cordoned[0]['node'])} before it is uncordoned: it is not Ready."
+            else f"See kubectl describe node {plain(cordoned[0]['node'])} before it is uncordoned: it is not Ready"
         )
         title = "Cordoned" if view.node else f"{len(cordoned)} {of} cordoned"
         item = _of(cordoned, Severity.NOTE, title, text, step)._replace(since=None)
@@ -66,10 +64,10 @@ def _being_removed(view: Overview, rows: Sequence[RowDict], of: str) -> Item:
         taint = next(taint for taint in left["taints"] if drainer([taint]))
         key, _, value = taint.partition(":")[0].partition("=")
         text += _marked(value, view)
-    step = (
-        f"If {by} does not finish, the taint was left behind: kubectl taint node {name} {plain(key)}-."
+    step = Step(
+        f"If {by} does not finish, the taint was left behind: kubectl taint node {name} {plain(key)}-"
         if left is not None
-        else f"See what {by} says: kubectl get events --field-selector involvedObject.name={name}."
+        else f"See what {by} says: kubectl get events --field-selector involvedObject.name={name}"
     )
     item = _of(rows, Severity.NOTE, title, text, step)._replace(since=None)
     return item.begun(first(view.begun, "cordoned", ("",), item.nodes))
@@ -102,7 +100,7 @@ def _leases(rows: Sequence[RowDict]) -> str:
     return f"When that was seen, {some(len(ages), 'Lease')} had last been renewed {before} before. "
 
 
-def _of(rows: Sequence[RowDict], severity: Severity, title: str, text: str, step: str) -> Item:
+def _of(rows: Sequence[RowDict], severity: Severity, title: str, text: str, step: Step) -> Item:
     nodes = tuple(row["node"] for row in rows)
     about = (("NodeNotReady", ""),)
     return Item(severity, title, text, nodes, "nodes", since=rows[0]["since"], step=step, about=about)

@@ -8,7 +8,7 @@ from common.amounts import some
 from common.text import plain
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from leadsman.web.attention.badges import Severity
-from leadsman.web.attention.item import Item, distinct, first_owner, whose
+from leadsman.web.attention.item import Item, Step, distinct, first_owner, whose
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
@@ -36,9 +36,9 @@ def evicted(view: Overview) -> Iterator[Item]:
             Severity.CRITICAL, f"{some(counts.total(), 'pod')} evicted{_for(counts)}", "pods evicted", rows, "pods"
         )._replace(
             text="Pods use almost none of what filled the disk." if outside else "",
-            step="Check system logs, images and host paths: leadsman query disk_unexplained."
+            step=Step("Check system logs, images and host paths", "disk_unexplained")
             if outside
-            else _EVICTION_STEPS.get(resource, "See each of them: leadsman query evicted_pods."),
+            else _EVICTION_STEPS.get(resource, Step("See each of them", "evicted_pods")),
             about=(("PodsEvicted", "pressure"),),
         )
     if rows := [row for row in view.evicted if row["cause"] == "limit"]:
@@ -50,16 +50,16 @@ def evicted(view: Overview) -> Iterator[Item]:
             text="They used more local storage than they may."
             if pods > 1
             else "It used more local storage than it may.",
-            step=f"Raise the limit of {first_owner(rows)}, or find what fills it.",
+            step=Step(f"Raise the limit of {first_owner(rows)}, or find what fills it"),
             about=(("PodsEvicted", "limit"),),
         )
 
 
 _EVICTION_STEPS: Final = {
-    "memory": "Compare what pods use with what they request: leadsman query over_request.",
-    "ephemeral-storage": "Find what fills the disk: leadsman query ephemeral_storage.",
-    "inodes": "Find what makes many small files: leadsman query evicted_pods.",
-    "pids": "Find what forks: leadsman query evicted_pods.",
+    "memory": Step("Compare what pods use with what they request", "over_request"),
+    "ephemeral-storage": Step("Find what fills the disk", "ephemeral_storage"),
+    "inodes": Step("Find what makes many small files", "evicted_pods"),
+    "pids": Step("Find what forks", "evicted_pods"),
 }
 
 
@@ -108,16 +108,16 @@ def _contradiction(denied: RowDict) -> str:
     return f"By the API {plain(free_of)} are free: the kubelet still counts what is gone."
 
 
-def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], denied: RowDict | None) -> str:
+def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], denied: RowDict | None) -> Step:
     if denied:
-        return f"Restart the kubelet of {plain(denied['node'])}: leadsman query refused_pods."
+        return Step(f"Restart the kubelet of {plain(denied['node'])}", "refused_pods")
     if reason in UNSEEN_BY_SCHEDULER or (said and said[0]["refused_by"] in _OF_NUMA):
         kind, _, owner = first_owner(same).partition(" ")
-        return f"{fewer(kind, owner)}, and see what fits: leadsman query numa_largest_fit."
+        return Step(f"{fewer(kind, owner)}, and see what fits", "numa_largest_fit")
     if said and said[0]["refused_by"] == "node_labels":
         name = plain(said[0]["node"])
-        return f"See kubectl get node {name} --show-labels, and delete the pods to have them made anew."
-    return "Remove the cause or cordon the node: leadsman query refused_pods."
+        return Step(f"See kubectl get node {name} --show-labels, and delete the pods to have them made anew")
+    return Step("Remove the cause or cordon the node", "refused_pods")
 
 
 _SAID_BY_REASON: Final = frozenset({"node_labels", "node_pressure", "host_port", "taint", "node_shutdown", "system"})
@@ -142,7 +142,7 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
             "times",
         )._replace(
             text=text if kills > 1 else text.replace("them at their", "it at its"),
-            step=f"Raise the memory limit of {first_owner(rows, 'times')}, or find its leak.",
+            step=Step(f"Raise the memory limit of {first_owner(rows, 'times')}, or find its leak"),
             about=(("ContainersOOMKilled", ""),),
         )
 
@@ -175,12 +175,12 @@ def waiting(view: Overview) -> Iterator[Item]:
         yield _contradicted(view)
 
 
-def _next_step(row: RowDict) -> str:
+def _next_step(row: RowDict) -> Step:
     if not row["node"]:
-        return "See where each would fit: leadsman query pending_fit."
-    if row["why"].startswith("FailedAttachVolume"):
-        return "See how many volumes the node has, and can attach: leadsman query node_volumes."
-    return f"Read the Events of its pods: kubectl describe pod -n {plain(row['namespace'])} {plain(row['pod'])}."
+        return Step("See where each would fit", "pending_fit")
+    if row["event"] == "FailedAttachVolume":
+        return Step("See how many volumes the node has, and can attach", "node_volumes")
+    return Step(f"Read the Events of its pods: kubectl describe pod -n {plain(row['namespace'])} {plain(row['pod'])}")
 
 
 def _contradicted(view: Overview) -> Item:
@@ -190,7 +190,7 @@ def _contradicted(view: Overview) -> Item:
     text = f"{some(pods, 'pending pod fits', 'pending pods fit')} {plain(nodes[0])}"
     text += f" or {some(len(nodes) - 1, 'other node')}" if len(nodes) > 1 else ""
     text += " by the API's objects, and the scheduler has just found no room. It may count a pod that is gone."
-    step = "Dump its cache (SIGUSR2) or restart kube-scheduler: leadsman query pods_not_retried."
+    step = Step("Dump its cache (SIGUSR2) or restart kube-scheduler", "pods_not_retried")
     title = "The scheduler contradicts the API: inconclusive"
     return Item(Severity.WARNING, title, text, nodes, "scheduler", step=step)
 

@@ -35,9 +35,14 @@ class Happening(NamedTuple):
     kind: str
     what: str
     about: str = ""
-    """A condition, a verdict, an alert's severity or resource: by kind."""
+    """A condition, resource, reason, verdict or an alert's name, by kind: `about` of the view `story`."""
     resource: str = ""
+    """An alert's."""
     namespaces: tuple[str, ...] = ()
+    pod: str = ""
+    """The one pod that it is about, as namespace/name."""
+    severity: str = ""
+    """An alert's."""
 
 
 SEVERITIES: Final = ("critical", "warning", "unknown", "note")
@@ -107,7 +112,16 @@ def read_timeline(
             else rows
         )
     moments = [
-        Happening(row["ts"], row["ts"], row["node"], row["kind"], row["what"], namespaces=tuple(row["namespaces"]))
+        Happening(
+            row["ts"],
+            row["ts"],
+            row["node"],
+            row["kind"],
+            row["what"],
+            row["about"],
+            namespaces=tuple(row["namespaces"]),
+            pod=row["pod"],
+        )
         for row in rows
         if row["kind"] not in _LASTING
     ]
@@ -125,9 +139,10 @@ def of_alerts(alerts: Iterable[Alert], scope: Scope) -> list[Happening]:
             alert.node,
             "alert",
             f"{alert.name}: {alert.summary}" if alert.summary else alert.name,
-            "unknown" if alert.unknown else alert.severity,
+            alert.name,
             alert.resource,
             (alert.namespace,) if alert.namespace else (),
+            severity="unknown" if alert.unknown else alert.severity,
         )
         for alert in alerts
         if alert.starts_at < scope.until and (alert.ends_at is None or alert.ends_at >= scope.since)

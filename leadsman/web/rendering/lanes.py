@@ -63,10 +63,9 @@ def _of_kind(kind: str, episodes: Sequence[Episode]) -> _Pieces:
 
 
 def _evictions(chart: Chart, episodes: Sequence[Episode]) -> _Pieces:
-    """By what the kubelet was low on, which the story names after the pod."""
+    """By what the kubelet was low on."""
     for each in episodes:
-        low_on = each.pieces[0].what.rpartition(" low on ")[2].partition(",")[0].rstrip(".")
-        if each.kind == "eviction" and low_on.startswith(chart.resource):
+        if each.kind == "eviction" and each.pieces[0].about.startswith(chart.resource):
             yield each, each.pieces
 
 
@@ -82,7 +81,7 @@ def _alerts(chart: Chart, episodes: Sequence[Episode]) -> _Pieces:
     about = {chart.resource, chart.condition}
     for each in episodes:
         first = each.pieces[0]
-        if each.kind == "alert" and (first.resource in about or (chart.images and first.what.startswith("ImageGC"))):
+        if each.kind == "alert" and (first.resource in about or (chart.images and first.about.startswith("ImageGC"))):
             yield each, each.pieces
 
 

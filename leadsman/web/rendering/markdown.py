@@ -12,12 +12,14 @@ from markdown_it.utils import OptionsDict
 from markupsafe import Markup, escape
 
 from common.text import plain
+from leadsman.web.attention.item import Step
 from leadsman.web.rendering.links import Links
 from sql.questions.queries import SavedQuery, saved_queries
 from streams.alerting.runbook import Runbook, runbooks
 
 _COMMAND: Final = re.compile(r"(?P<command>[^#]*?)\s*(?:#\s*(?P<note>.*))?")
 _QUESTION: Final = re.compile(r"leadsman query (?P<name>\w+)(?P<given>(?: --param \w+=\S+)*)")
+_WITHIN: Final = re.compile(r"leadsman query \w+(?: --param \w+=\S*[^\s.])*")
 _GIVEN: Final = re.compile(r"--param (\w+)=(\S+)")
 LEVELS: Final = 6
 MOST_STEP: Final = 400
@@ -66,14 +68,25 @@ def runbook_html(runbook: Runbook, links: Links, deeper: int = 0) -> Markup:
     return Markup(_parser().render(runbook.text, env))  # noqa: S704 - HTML in the text is escaped by the parser
 
 
-def step_html(step: str, links: Links, nodes: Sequence[str] = ()) -> Markup:
-    """What to do next, with a text of its own or a cluster: the question at its end is a link that asks it, about the
-    node where it concerns a single one.
+def step_html(step: Step, links: Links, nodes: Sequence[str] = ()) -> Markup:
+    """What to do next: a link that asks its question, about the node where it concerns a single one. The words of an
+    alert may have commands within.
     """
-    words, _, command = plain(step, MOST_STEP).partition(": leadsman query ")
-    asked = _question(f"leadsman query {command.rstrip('.')}")
-    address = links.ask(*asked, node=nodes[0] if len(nodes) == 1 else "") if asked else ""
-    return Markup('<a href="{}">{}</a>.').format(address, words) if address else escape(plain(step, MOST_STEP))
+    node = nodes[0] if len(nodes) == 1 else ""
+
+    def link(command: str, words: str) -> Markup | None:
+        asked = _question(command)
+        address = links.ask(*asked, node=node) if asked else ""
+        return Markup('<a href="{}">{}</a>').format(address, words) if address else None
+
+    def within(found: re.Match[str]) -> str:
+        command = Markup(found.group()).unescape()  # noqa: S704  # of what was escaped
+        return str(link(command, command) or found.group())
+
+    if found := link(f"leadsman query {step.query}", plain(step.words, MOST_STEP)):
+        return found + "."
+    text = str(escape(plain(str(step), MOST_STEP)))
+    return Markup(_WITHIN.sub(within, text))  # noqa: S704  # it is escaped
 
 
 @cache

@@ -4,6 +4,7 @@
 -- column until: When it was first seen to be Pending no more; null where it still is
 -- column reason: Reason in its status, or of its condition PodScheduled
 -- column why: The last words about it, of the scheduler or of a Warning Event
+-- column event: Reason of the Warning Event that `why` quotes; empty where it quotes no Event
 -- column autoscaler: The last words about it of what adds nodes, with its name; empty where it said nothing
 CREATE OR REPLACE VIEW pod_waits AS
 SELECT
@@ -20,6 +21,7 @@ SELECT
         b.node = '' AND notEmpty(f.why), f.why,
         notEmpty(e.why), e.why,
         b.reason) AS why,
+    if(b.node = '' AND notEmpty(f.why), '', e.event) AS event,
     e.autoscaler AS autoscaler
 FROM
 (
@@ -58,9 +60,11 @@ LEFT JOIN
         object_uid AS uid,
         -- Volumes that are waited for name no cause, which other Events of these minutes do
         argMaxIf(
-            concat(reason, ': ', message),
+            (concat(reason, ': ', message), toString(reason)),
             (ts - toIntervalMinute(reason = 'FailedMount' AND position(message, 'timed out waiting for') > 0 ? 10 : 0), message),
-            type = 'Warning' AND component NOT IN (SELECT component FROM autoscalers)) AS why,
+            type = 'Warning' AND component NOT IN (SELECT component FROM autoscalers)) AS warning,
+        warning.1 AS why,
+        warning.2 AS event,
         argMaxIf(concat(component, ': ', message), (ts, message), component IN (SELECT component FROM autoscalers)) AS autoscaler
     FROM node_events FINAL
     PREWHERE object_kind = 'Pod' AND (type = 'Warning' OR reason IN ('Nominated', 'NotTriggerScaleUp', 'TriggeredScaleUp'))

@@ -3,6 +3,8 @@
 -- column node: The node that it concerns; empty where it concerns the cluster
 -- column kind: kubelet, node, settings, stall, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, silence, pending, warning or unknown
 -- column what: A sentence about it
+-- column about: What it has in common with others of its kind: a condition, a resource, a reason, a verdict
+-- column pod: The one pod that it is about, as namespace/name; empty where it is about none or several
 -- column namespaces: Of the pods and objects that it is about; empty where it is about none
 CREATE OR REPLACE VIEW story AS
 WITH
@@ -26,10 +28,10 @@ WITH
         SELECT toLowCardinality(each.1) AS cluster, each.2 AS last_at, each.3 AS nodes, each.4 AS unsampled, each.5 AS silent
         FROM (SELECT arrayJoin(evidence) AS each)
     )
-SELECT cluster, ts, node, kind, what, namespaces
+SELECT cluster, ts, node, kind, what, about, pod, namespaces
 FROM
 (
-    SELECT cluster, ts, node, 'kubelet' AS kind, 'The kubelet started.' AS what, CAST([], 'Array(String)') AS namespaces
+    SELECT cluster, ts, node, 'kubelet' AS kind, 'The kubelet started.' AS what, 'The kubelet started' AS about, '' AS pod, CAST([], 'Array(String)') AS namespaces
     FROM node_events FINAL
     -- Before rows are merged, which an Event allows: none of these ever changes in it
     PREWHERE reason = 'Starting' AND object_kind = 'Node' AND component = 'kubelet'
@@ -39,14 +41,15 @@ FROM
         if(status, concat(condition, ' began.'),
             concat(condition, ' ended', if(lasted_seconds IS NULL, '', concat(' after ', toString(round(lasted_seconds)), ' s')),
                 if(kubelet_restart, ' because the kubelet restarted.', '.'))) AS what,
+        toString(condition) AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM pressure_changes FINAL
     WHERE NOT kubelet_restart OR lasted_seconds IS NOT NULL
     UNION ALL
     SELECT
         cluster, ts, node, if(cause = 'limit', 'limit', 'eviction') AS kind,
-        if(cause = 'limit', concat('Pod ', namespace, '/', pod, ' was evicted for its own limit. ', message), concat(
-            'Pod ', namespace, '/', pod, ' was evicted: low on ', resource,
+        if(cause = 'limit', concat('Pod ', pod, ' was evicted for its own limit. ', message), concat(
+            'Pod ', pod, ' was evicted: low on ', resource,
             if(available IS NULL OR threshold IS NULL, '',
                 if(resource IN ('memory', 'ephemeral-storage'),
                     concat(', ', formatReadableSize(available), ' available, below the ', formatReadableSize(threshold), ' threshold'),
@@ -62,8 +65,9 @@ FROM
                 earliest IS NULL OR latest IS NULL, ' The time of the eviction is not known: this is when the pod was seen.',
                 concat(' It was evicted between ', formatDateTime(assumeNotNull(earliest), '%F %T'),
                     ' and ', formatDateTime(assumeNotNull(latest), '%F %T'), ' UTC.')) AS what,
+        if(cause = 'limit', '', toString(resource)) AS about, concat(namespace, '/', e.pod) AS pod,
         [toString(namespace)] AS namespaces
-    FROM pod_evictions
+    FROM pod_evictions AS e
     WHERE cause IN ('pressure', 'limit')
     UNION ALL
     SELECT
@@ -75,36 +79,37 @@ FROM
             transform(condition, ['MemoryPressure', 'DiskPressure', 'PIDPressure'],
                 [' under memory pressure', ' under disk pressure', ' under PID pressure'], concat(': ', condition)),
             if(empty(owners), '', concat(', of ', arrayStringConcat(owners, ', '))), '.') AS what,
+        toString(condition) AS about, '' AS pod,
         arrayMap(each -> toString(each), namespaces) AS namespaces
     FROM admission_storms
     UNION ALL
     SELECT
         cluster, min(ended_at) AS ts, node, 'pod_end' AS kind,
         concat(
-            if(uniqExact(uid) = 1, concat('Pod ', any(namespace), '/', any(pod), ' was '),
-                concat(toString(uniqExact(uid)), ' pods were ')),
-            multiIf(
-                cause = 'api_eviction', if(actor = 'eviction API', 'evicted by the eviction API', concat('evicted by ', actor, ', which drains the node')),
-                cause = 'scheduler_preemption', concat('preempted by ', actor, ' for a pod of higher priority'),
-                cause = 'kubelet_preemption', 'preempted by the kubelet for a critical pod',
-                cause = 'taint_manager', 'evicted for a NoExecute taint of the node',
-                cause = 'node_shutdown', 'ended by the shutdown of the node',
-                cause = 'pod_gc', 'garbage-collected: the node is gone',
-                cause = 'node_lost', 'lost: the node no longer reports',
-                cause = 'deadline', 'ended at the active deadline',
-                cause = 'admission', concat('rejected at admission: ', rejection),
-                concat(
-                    if(cause = 'oom_kill', 'OOM killed', if(container = '', 'ended', 'restarted')),
-                    if(container = '', '', concat(' in container ', container)),
-                    if(cause = 'liveness', ' after a failed liveness or startup probe', ''))),
+            if(pod = '', concat(toString(uniqExact(uid)), ' pods were '), concat('Pod ', pod, ' was ')), about,
             if(count() > uniqExact(uid), concat(' (', toString(count()), ' times)'), ''),
             '.',
             if(argMax(explanation, ended_at) = '', '', concat(' ', argMax(explanation, ended_at))),
             if(cause != 'admission' OR argMax(said, ended_at) = '', '', concat(' The kubelet: "', argMax(said, ended_at), '"'))) AS what,
+        multiIf(
+            cause = 'api_eviction', if(actor = 'eviction API', 'evicted by the eviction API', concat('evicted by ', actor, ', which drains the node')),
+            cause = 'scheduler_preemption', concat('preempted by ', actor, ' for a pod of higher priority'),
+            cause = 'kubelet_preemption', 'preempted by the kubelet for a critical pod',
+            cause = 'taint_manager', 'evicted for a NoExecute taint of the node',
+            cause = 'node_shutdown', 'ended by the shutdown of the node',
+            cause = 'pod_gc', 'garbage-collected: the node is gone',
+            cause = 'node_lost', 'lost: the node no longer reports',
+            cause = 'deadline', 'ended at the active deadline',
+            cause = 'admission', concat('rejected at admission: ', rejection),
+            concat(
+                if(cause = 'oom_kill', 'OOM killed', if(container = '', 'ended', 'restarted')),
+                if(container = '', '', concat(' in container ', container)),
+                if(cause = 'liveness', ' after a failed liveness or startup probe', ''))) AS about,
+        if(uniqExact(uid) = 1, concat(any(namespace), '/', any(name)), '') AS pod,
         groupUniqArray(toString(namespace)) AS namespaces
     FROM
     (
-        SELECT cluster, ts AS ended_at, node, namespace, pod, uid, container, cause, actor, if(cause = 'admission', reason, '') AS rejection,
+        SELECT cluster, ts AS ended_at, node, namespace, pod AS name, uid, container, cause, actor, if(cause = 'admission', reason, '') AS rejection,
             explanation, replaceRegexpOne(trimBoth(message), '^Pod (?:was rejected: )?([A-Z])', '\\1') AS said
         FROM pod_ends FINAL
         WHERE cause NOT IN ('node_pressure', 'own_limit', 'deleted', 'exited')
@@ -122,6 +127,7 @@ FROM
             ['benign_startup', 'restart_loop', 'persistent', 'insufficient_freed', 'recovered'],
             ['failed once at the start', 'fails at every start of the kubelet', 'does not run', 'frees too little', 'works again'],
             verdict), ': ', explanation) AS what,
+        toString(verdict) AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM image_gc FINAL
     UNION ALL
@@ -130,21 +136,23 @@ FROM
         concat('The scheduler ', transform(verdict,
             ['lost_node', 'stale_view', 'ghost_nodes'],
             ['does not see a node', 'counts too few nodes', 'counts nodes that do not exist'],
-            verdict), if(pod = '', '', concat(', by pod ', namespace, '/', pod)), ': ', evidence) AS what,
+            verdict), if(b.pod = '', '', concat(', by pod ', namespace, '/', b.pod)), ': ', evidence) AS what,
+        toString(verdict) AS about, '' AS pod,
         if(namespace = '', [], [toString(namespace)]) AS namespaces
-    FROM scheduler_blind_spots FINAL
+    FROM scheduler_blind_spots AS b FINAL
     WHERE verdict != 'inconclusive'
     UNION ALL
     SELECT
         cluster, min(failed_at) AS ts, if(uniqExact(place) = 1, any(place), '') AS node, 'numa' AS kind,
         concat(
-            if(count() = 1, concat('Pod ', any(namespace), '/', any(pod), ' was'),
+            if(count() = 1, concat('Pod ', pod, ' was'),
                 concat(toString(count()), ' pods', if(owner = '', '', concat(' of ', owner)), ' in ', namespace, ' were')),
             ' not admitted',
             if(count() = 1, '', concat(' within ', toString(dateDiff('second', min(failed_at), max(failed_at))), ' s')),
             if(uniqExact(place) = 1, '', concat(' on ', toString(uniqExact(place)), ' nodes')),
             ': ', reason, '. ', if(count() = 1, '', 'The last: '), argMax(explanation, failed_at),
             if(argMax(said, failed_at) = '', '', concat(' The kubelet: "', argMax(said, failed_at), '"'))) AS what,
+        toString(reason) AS about, if(count() = 1, concat(any(namespace), '/', any(name)), '') AS pod,
         groupUniqArray(toString(namespace)) AS namespaces
     FROM
     (
@@ -156,7 +164,7 @@ FROM
         FROM
         (
             SELECT
-                f.cluster AS cluster, f.ts AS failed_at, f.node AS place, f.namespace AS namespace, f.pod AS pod, f.uid AS uid,
+                f.cluster AS cluster, f.ts AS failed_at, f.node AS place, f.namespace AS namespace, f.pod AS name, f.uid AS uid,
                 f.reason AS reason, f.explanation AS explanation, replaceRegexpOne(trimBoth(f.message), '^Pod (?:was rejected: )?([A-Z])', '\\1') AS said, o.owner AS owner,
                 if(o.owner = '', f.uid, '') AS maker,
                 lagInFrame(toNullable(f.ts)) OVER (
@@ -175,7 +183,7 @@ FROM
     )
     GROUP BY cluster, namespace, owner, maker, reason, runaway
     UNION ALL
-    SELECT cluster, ts, node, 'numa' AS kind, concat('NUMA sources disagree: ', explanation) AS what, CAST([], 'Array(String)') AS namespaces
+    SELECT cluster, ts, node, 'numa' AS kind, concat('NUMA sources disagree: ', explanation) AS what, 'disagreement' AS about, '' AS pod, CAST([], 'Array(String)') AS namespaces
     FROM numa_disagreements FINAL
     UNION ALL
     SELECT
@@ -183,6 +191,7 @@ FROM
         concat('NUMA, late joiners: ', l.explanation,
             if(w.largest_fit_cpus > l.largest_fit_cpus, concat('; had most_allocated placed the same pods, one of ',
                 toString(w.largest_fit_cpus), ' would still fit'), ''), '.') AS what,
+        'late joiners' AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM (SELECT * FROM late_joiners FINAL ORDER BY ts DESC LIMIT 1 BY cluster) AS l
     LEFT JOIN
@@ -196,6 +205,7 @@ FROM
         multiIf(state = 'Ready', 'The node is Ready again.',
             state = 'NotReady', concat('The node is not Ready', if(ready_message = '', '.', concat(': ', ready_message))),
             'Whether the node is Ready is unknown: its kubelet does not report.') AS what,
+        state AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
     (
@@ -215,6 +225,7 @@ FROM
             reason = 'NodeShutdown', 'The machine shuts down, as its kubelet saw.',
             reason = 'DeletingNode', 'The cloud provider has no such machine any more.',
             concat(component, ' takes the node: "', message, '"')) AS what,
+        toString(reason) AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM node_events FINAL
     PREWHERE object_kind = 'Node' AND reason IN (
@@ -223,6 +234,7 @@ FROM
     UNION ALL
     SELECT cluster, ts, node, 'node' AS kind,
         if(unschedulable, 'The node is cordoned: no new pods are placed on it.', 'The node is no longer cordoned.') AS what,
+        if(unschedulable, 'cordoned', 'uncordoned') AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
     (
@@ -241,6 +253,7 @@ FROM
             'Work stood still for ', if(memory >= io, 'memory', 'I/O'), ', for up to ', toString(round(greatest(memory, io))), ' % of a minute, for ',
             toString(dateDiff('second', min(at), max(at)) + toUInt32(max(window_seconds))), ' s',
             if(swapped > 0, concat('; ', formatReadableSize(swapped), ' of swap was in use'), ''), '.') AS what,
+        if(memory >= io, 'memory', 'I/O') AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
     (
@@ -273,6 +286,7 @@ FROM
         cluster, min(since) AS ts, if(uniqExact(place) = 1, any(place), '') AS node, 'settings' AS kind,
         concat(
             if(uniqExact(place) = 1, '', concat('On ', toString(uniqExact(place)), ' nodes: ')), problem, ' ', advice) AS what,
+        toString(rule) AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM (SELECT cluster, ts AS since, node AS place, rule, subject, problem, advice FROM settings_warnings FINAL WHERE holds)
     GROUP BY cluster, rule, subject, problem, advice, toStartOfHour(since)
@@ -281,6 +295,7 @@ FROM
         c.cluster AS cluster, s.starts_at AS ts, '' AS node, 'silence' AS kind,
         concat('Alerts are silenced until ', formatDateTime(s.ends_at, '%F %T UTC', 'UTC'), ' by ', s.created_by, ' (',
             arrayStringConcat(arrayMap(m -> concat(m.1, m.2, '"', m.3, '"'), s.matchers), ', '), '): ', s.comment) AS what,
+        '' AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM (SELECT * FROM silences FINAL WHERE ends_at > starts_at) AS s
     CROSS JOIN (SELECT DISTINCT cluster FROM nodes) AS c
@@ -293,10 +308,12 @@ FROM
     SELECT
         w.cluster AS cluster, min(w.since) AS ts, w.node AS node, 'pending' AS kind,
         concat(
-            if(count() = 1, concat('Pod ', any(w.namespace), '/', any(w.pod), ' is Pending'),
+            if(count() = 1, concat('Pod ', pod, ' is Pending'),
                 concat(toString(count()), ' pods', if(w.owner = '', '', concat(' of ', w.owner)), ' in ', w.namespace, ' are Pending')),
-            if(w.node = '', ' and not scheduled', ' and not started'),
+            ' and ', about,
             if(argMax(w.why, (w.since, w.pod)) = '', '.', concat(': ', argMax(w.why, (w.since, w.pod))))) AS what,
+        if(w.node = '', 'not scheduled', 'not started') AS about,
+        if(count() = 1, concat(any(w.namespace), '/', any(w.pod)), '') AS pod,
         [toString(w.namespace)] AS namespaces
     FROM pod_waits AS w
     WHERE w.until IS NULL
@@ -320,6 +337,7 @@ FROM
         cluster, first_at AS ts, node, 'warning' AS kind,
         concat(reason, if(lower_bound, ', at least ', ', '), toString(times), if(times = 1, ' time', ' times'),
             if(objects = 1, concat(', ', object), concat(', on ', toString(objects), ' objects')), ': ', if(lengthUTF8(last_message) > 160, concat(substringUTF8(last_message, 1, 159), '…'), last_message)) AS what,
+        toString(reason) AS about, '' AS pod,
         namespaces
     FROM
     (
@@ -342,6 +360,7 @@ FROM
         cluster, assumeNotNull(each.2) AS ts, each.1 AS node, 'unknown' AS kind,
         concat('No statistics of this kubelet after this time; the cluster was observed for another ',
             if(each.3 < 7200, concat(toString(intDiv(each.3, 60)), ' min.'), concat(toString(intDiv(each.3, 3600)), ' h.'))) AS what,
+        'kubelet silent' AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM seen
     ARRAY JOIN silent AS each
@@ -350,6 +369,7 @@ FROM
         cluster, last_at AS ts, '' AS node, 'unknown' AS kind,
         concat('No kubelet statistics of ', toString(unsampled), ' of ', toString(nodes),
             if(nodes = 1, ' node', ' nodes'), ' were seen: how much room they have left is not known.') AS what,
+        'kubelets not seen' AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM seen
     WHERE unsampled > 0
@@ -357,10 +377,11 @@ FROM
     SELECT
         cluster, min(at) AS ts, '' AS node, 'unknown' AS kind,
         concat('Verdicts from ', resource, ' are partial from here on: ', toString(sum(entries)), ' entries had no room within the hour.') AS what,
+        'partial' AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
     (
-        SELECT cluster, resource, ts AS at, toUInt64OrZero(extract(error, '^partial: the ([0-9]+) ')) AS entries
+        SELECT cluster, resource, ts AS at, ifNull(entries, 0) AS entries
         FROM source_errors FINAL
         WHERE kind = 'partial'
     )

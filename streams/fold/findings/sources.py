@@ -17,6 +17,8 @@ class SourceError(NamedTuple):
     """silent, gap, behind, partial or unreadable."""
     silent_seconds: float | None
     error: str
+    entries: int | None = None
+    """How many entries of a state had no room, where the kind is partial."""
 
 
 @row(table="dead_letters")

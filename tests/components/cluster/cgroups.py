@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 from typing import Final
 
-from waiting import holds_in_time
+from waiting import PATIENCE_SECONDS, holds_in_time
 
 ROOT: Final = Path("/sys/fs/cgroup")
 UNIFIED: Final = "cgroup2"
@@ -51,7 +51,7 @@ def processes(name: str) -> set[int]:
     return found - {0}
 
 
-def end_processes(name: str, timeout_seconds: float = 60.0) -> None:
+def end_processes(name: str, timeout_seconds: float = PATIENCE_SECONDS) -> None:
     """SIGKILL to every process in the cgroup, until none is left."""
 
     def none_is_left() -> bool:
@@ -64,7 +64,7 @@ def end_processes(name: str, timeout_seconds: float = 60.0) -> None:
     holds_in_time(none_is_left, timeout_seconds)
 
 
-def remove(name: str, timeout_seconds: float = 60.0) -> None:
+def remove(name: str, timeout_seconds: float = PATIENCE_SECONDS) -> None:
     """Remove the cgroup and those below it, innermost first; a process that is ending may hold one for a moment."""
 
     def none_is_left() -> bool:

@@ -12,7 +12,7 @@ from components.cluster.image import IMAGE, worker_archive
 from components.processes import Process
 from components.programs.cache import tool
 from components.programs.debian import unpacked
-from waiting import eventually
+from waiting import PATIENCE_SECONDS, eventually
 
 PACKAGES: Final = ("containerd", "runc", "containernetworking-plugins")
 SUBNET: Final = "198.51.100.0/24"
@@ -104,7 +104,7 @@ class Containerd:
     def ctr(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """One call of containerd's own client in the kubelet's namespace."""
         command = [str(self._bin / "ctr"), "-a", str(self.socket), "-n", "k8s.io", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=check, timeout=120)
+        return subprocess.run(command, capture_output=True, text=True, check=check, timeout=PATIENCE_SECONDS)
 
     def stop(self) -> None:
         """Delete the containers, whose shims end with them, and stop."""

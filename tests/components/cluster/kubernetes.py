@@ -16,6 +16,7 @@ from components.processes import HOST, Process, free_port
 from components.programs.cache import cached, tool
 from components.programs.debian import unpacked
 from components.programs.golang import build_programs
+from waiting import PATIENCE_SECONDS
 
 NEWEST: Final = "1.36.3"
 VERSION: Final = os.environ.get("COMPONENTS_KUBERNETES", NEWEST)
@@ -141,7 +142,7 @@ class Cluster:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310  # always https
         try:
-            with urllib.request.urlopen(request, timeout=30, context=self._tls()) as answer:  # noqa: S310  # see above
+            with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS, context=self._tls()) as answer:  # noqa: S310  # see above
                 raw = answer.read()
         except urllib.error.HTTPError as refused:
             with refused:
@@ -170,7 +171,7 @@ class Cluster:
 
     def _etcd(self, call: str, body: Mapping[str, object]) -> Any:
         data = json.dumps(body).encode()
-        with urllib.request.urlopen(f"{self._etcd_url}/v3/{call}", data, timeout=30) as answer:  # noqa: S310  # http
+        with urllib.request.urlopen(f"{self._etcd_url}/v3/{call}", data, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310  # http
             return json.load(answer)
 
     def _etcd_command(self) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from components.cluster.image import IMAGE
 from components.cluster.kubernetes import ApiError, Cluster
 from components.processes import HOST, free_port
-from waiting import NotReady, eventually
+from waiting import PATIENCE_SECONDS, NotReady, eventually
 
 
 class ClusterNode:
@@ -24,7 +24,7 @@ class ClusterNode:
         """What the kubelet answers on `path`, as `/stats/summary`, `/configz`, `/metrics`."""
         trusting = ssl._create_unverified_context()  # noqa: S323  # the kubelet signed its certificate itself
         asked = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {self.cluster.token()}"})  # noqa: S310  # https
-        with urllib.request.urlopen(asked, timeout=10, context=trusting) as answer:  # noqa: S310  # https
+        with urllib.request.urlopen(asked, timeout=PATIENCE_SECONDS, context=trusting) as answer:  # noqa: S310  # https
             return bytes(answer.read())
 
     def run_pod(
@@ -54,7 +54,7 @@ class ClusterNode:
         """The pod `default/name` as the API server has it."""
         return self.cluster.request("GET", f"/api/v1/namespaces/default/pods/{name}")
 
-    def await_phase(self, name: str, phase: str, timeout_seconds: float = 180.0) -> Any:
+    def await_phase(self, name: str, phase: str, timeout_seconds: float = PATIENCE_SECONDS) -> Any:
         """The pod, when its phase is `phase`; NotReady when the time is over."""
         try:
             eventually(f"pod {name} {phase}", lambda: self.pod(name)["status"]["phase"] == phase, timeout_seconds)

@@ -16,6 +16,7 @@ from components.cluster.containerd import Containerd
 from components.cluster.kubelet import CONFIG, bridge, clear, new_folder
 from components.cluster.kubernetes import kubernetes_programs
 from components.processes import HOST, Process, free_port
+from waiting import PATIENCE_SECONDS
 
 NAME: Final = "unified-node"
 PRESSURE: Final = Path("/proc/pressure")
@@ -93,7 +94,9 @@ class UnifiedKubelet:
     def summary(self) -> Any:
         """`/stats/summary`."""
         trusting = ssl._create_unverified_context()  # noqa: S323  # the kubelet signed its certificate itself
-        with urllib.request.urlopen(f"https://{HOST}:{self._port}/stats/summary", timeout=10, context=trusting) as it:
+        with urllib.request.urlopen(
+            f"https://{HOST}:{self._port}/stats/summary", timeout=PATIENCE_SECONDS, context=trusting
+        ) as it:
             return json.load(it)
 
     def _answers(self) -> bool:

@@ -66,7 +66,7 @@ class VirtualNode(ClusterNode):
     def start(self) -> "VirtualNode":
         """Boot; returns when the node is Ready, after 20 s on a machine with nothing else to do."""
         self._process.start()
-        self._process.await_ready(self.is_ready, timeout_seconds=300)
+        self._process.await_ready(self.is_ready)
         return self
 
     def stop(self) -> None:

@@ -17,7 +17,7 @@ const browser = await chromium.launch({
 });
 
 const holds = async (page, condition) => {  // the page's own policy forbids to wait within it
-  const deadline = Date.now() + 40000;
+  const deadline = Date.now() + 300000;
   while (!await page.evaluate(condition)) {
     if (Date.now() > deadline) throw new Error(`never: ${condition}`);
     await page.waitForTimeout(50);
@@ -53,7 +53,7 @@ const see = async (step) => {
     viewport: { width: step.width ?? 1440, height: step.height ?? 900 }, colorScheme: step.scheme ?? 'light',
     timezoneId: step.zone ?? 'UTC', javaScriptEnabled: step.scripts ?? true,
   });
-  context.setDefaultTimeout(120000);  // only what fails waits for so long
+  context.setDefaultTimeout(300000);  // only what fails waits for so long
   const page = await context.newPage();
   const seen = { console: [], errors: [], requests: [], dialogs: [], read: {}, violations: [] };
   page.on('console', (message) => seen.console.push(`${message.type()}: ${message.text()}`));

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from components.programs.cache import ComponentMissing, cached, run_step, tool
+from waiting import PATIENCE_SECONDS
 
 PLAYWRIGHT: Final = "1.65.1"
 AXE: Final = "4.14.1"
 SCRIPT: Final = Path(__file__).with_name("browse.mjs")
-TIMEOUT_SECONDS: Final = 240
+TIMEOUT_SECONDS: Final = 4 * PATIENCE_SECONDS
 
 
 def browser_modules() -> Path:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from components.command import start
+from waiting import PATIENCE_SECONDS
 
 
 @contextmanager
@@ -20,4 +21,4 @@ def serving(db: Path | str) -> Iterator[str]:
         yield found.group()
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE_SECONDS)

@@ -15,6 +15,7 @@ from paths import LATE_JOINERS, NODE_PRESSURE
 from sql.database.open import Database, connect
 from sql.schema.migrate import migrate
 from streams.fold.findings import EvictionSignal, NodeFit, NodeRow, PodBinding
+from waiting import PATIENCE_SECONDS
 
 QUIET: Final = "c"
 """The cluster in which nothing happens."""
@@ -86,7 +87,7 @@ def _site(db: Path) -> Iterator[str]:
         yield found.group()
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE_SECONDS)
 
 
 def _quiet(db: Database) -> None:

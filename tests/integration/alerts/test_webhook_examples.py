@@ -20,7 +20,7 @@ from paths import EXAMPLES
 from streams.alerting.receivers.pushing import SIGNATURE, signature, webhook
 from streams.alerting.receivers.standing import Received, Standing
 from streams.kafka.messages.alerts import AlertMessage
-from waiting import eventually
+from waiting import PATIENCE_SECONDS, eventually
 
 SECRET = "canary-webhook-secret"  # noqa: S105  # of this test
 T0 = datetime(2026, 11, 21, 4, tzinfo=UTC)
@@ -34,7 +34,7 @@ class Receiver:
         self.process = Process(name, [*argv, str(self.port)], folder / "log", {"WEBHOOK_SECRET": SECRET})
 
     def post(self, body: bytes, header: str) -> int:
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=10)
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE_SECONDS)
         try:
             connection.request("POST", "/hook", body, {SIGNATURE: header})
             return connection.getresponse().status
@@ -132,7 +132,7 @@ def test_within_the_window_time_may_differ_and_a_replay_changes_nothing(receiver
 
 
 def test_a_body_that_is_too_large_is_not_read(receiver: Receiver) -> None:
-    connection = http.client.HTTPConnection(HOST, receiver.port, timeout=10)
+    connection = http.client.HTTPConnection(HOST, receiver.port, timeout=PATIENCE_SECONDS)
     connection.putrequest("POST", "/hook")
     connection.putheader("Content-Length", str(1 << 30))
     connection.putheader(SIGNATURE, f"t={int(time.time())},v1={'0' * 64}")

@@ -21,6 +21,7 @@ from sql.database.open import connect
 from sql.database.replicated import everywhere
 from sql.schema.migrate import migrate
 from sql.schema.views import load_views
+from waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.components("clickhouse")
 
@@ -78,7 +79,7 @@ def test_every_table_feed_and_view_can_be_made_as_replicated(tmp_path: Path, *, 
             input=json.dumps([(sql.replace(" ON CLUSTER 'prod'", ""), database) for sql, database in placed]),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE_SECONDS,
             check=False,
         )
     assert done.returncode == 0, done.stderr

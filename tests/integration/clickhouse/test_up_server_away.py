@@ -26,7 +26,7 @@ from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.schema.migrate import migrate
 from streams.analytics.registry import REDUCERS
 from streams.local.replay import Replay
-from waiting import until
+from waiting import PATIENCE_SECONDS, until
 
 CLOCK: Final = hurried(0.2)
 
@@ -100,7 +100,7 @@ async def test_a_stop_does_not_wait_for_a_server_that_is_away(tmp_path: Path) ->
                 await until(lambda: bool(reported))
                 stop.set()
                 with pytest.raises(DatabaseUnreachable):
-                    await asyncio.wait_for(running, 10)
+                    await asyncio.wait_for(running, PATIENCE_SECONDS)
 
 
 def test_an_insert_whose_answer_was_lost_is_there_once(clickhouse: ClickHouseHttp) -> None:

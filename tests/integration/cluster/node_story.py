@@ -90,7 +90,7 @@ def start_growing(node: RealNode) -> int:
 
 def await_eviction(node: RealNode) -> None:
     """Returns when the pod is evicted and the node, which was under pressure, is out of it again."""
-    node.await_phase(GROWER, "Failed", timeout_seconds=300)
+    node.await_phase(GROWER, "Failed")
     eventually("the node tells of memory pressure", lambda: told_of_pressure(node))
     eventually("the node is out of memory pressure", lambda: under_pressure(node) == "False")
 

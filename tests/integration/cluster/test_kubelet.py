@@ -17,6 +17,7 @@ from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation
 from ingest.normalize.normalize import normalize
+from waiting import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.components("cluster")]
 
@@ -70,7 +71,7 @@ async def test_a_real_kubelets_answers_can_be_normalized(real_node: RealNode) ->
     wanted = {"nodes", "stats/summary", "metrics", "configz"}
     seen: dict[str, Observation] = {}
     live = await Live.connect(settings)
-    async with live.deliveries() as deliveries, asyncio.timeout(60):
+    async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
         async for delivery in deliveries:
             one = delivery.observation
             if one.type not in {"ERROR", "INVENTORY", "BOOKMARK"} and real_node.name in (one.node, _name(one)):

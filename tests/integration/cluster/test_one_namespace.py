@@ -84,7 +84,7 @@ def test_up_watches_that_namespace_as_a_view_of_its_own(tenant: Tenant, cluster:
         captured = tmp_path / "c"
         eventually("it was seen", lambda: any('"later"' in each.read_text() for each in captured.rglob("*.jsonl")))
         up.terminate()
-        assert up.wait(60) == 0
+        assert up.wait() == 0
     finally:
         up.stop()
         cluster.request("DELETE", f"{pods}/later", {"gracePeriodSeconds": 0})

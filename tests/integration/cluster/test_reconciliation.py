@@ -18,6 +18,7 @@ from streams.analytics.registry import REDUCERS
 from streams.fold.findings import SourceError
 from streams.fold.fold import Fold, LogKey, LogState
 from streams.fold.shelves import all_on
+from waiting import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.components("cluster")]
 
@@ -135,7 +136,7 @@ async def _watched(cluster: Cluster, space: Space, logs: Logs) -> None:
         kubelet=KubeletSettings(access="off"),
     )
     live = await Live.connect(settings)
-    async with live.deliveries() as deliveries, asyncio.timeout(120):
+    async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
         async for delivery in deliveries:
             for record in delivery.received.records():
                 logs.take(record.folded())

@@ -16,6 +16,7 @@ from ingest.live.settings import LiveSettings, SchedulerSettings
 from ingest.model.records import SchedulerCacheRecord
 from ingest.normalize.normalize import normalize
 from leadsman.run.validate import check_schedulers
+from waiting import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.components("cluster")]
 
@@ -47,7 +48,8 @@ async def test_its_cache_has_the_nodes_that_the_api_server_has(cluster: Cluster)
         listed = len((await asyncio.to_thread(cluster.request, "GET", "/api/v1/nodes"))["items"])
         live = await Live.connect(settings_of(cluster, "admin", "nodes"))
         found: SchedulerCacheRecord | None = None
-        async with live.deliveries() as deliveries, asyncio.timeout(120):  # it tells nothing in its first minute
+        # it tells nothing in its first minute
+        async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
             async for seen in of_the_cache(deliveries, "SNAPSHOT"):
                 (record,) = normalize(seen)
                 assert isinstance(record, SchedulerCacheRecord)
@@ -65,7 +67,7 @@ async def test_its_cache_has_the_nodes_that_the_api_server_has(cluster: Cluster)
 async def test_an_account_needs_get_on_metrics_and_nothing_else(cluster: Cluster) -> None:
     settings = settings_of(cluster, "leadsman", "nodes")
     live = await Live.connect(settings)
-    async with live.deliveries() as deliveries, asyncio.timeout(60):
+    async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
         refused = await anext(of_the_cache(deliveries, "ERROR"))
     assert "403 Forbidden" in msgspec.json.decode(refused.object)["error"]
     assert (
@@ -83,7 +85,7 @@ async def test_an_account_needs_get_on_metrics_and_nothing_else(cluster: Cluster
     await asyncio.to_thread(cluster.request, "POST", f"{RBAC}/clusterroles", role)
     await asyncio.to_thread(cluster.request, "POST", f"{RBAC}/clusterrolebindings", binding)
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while True:  # a scheduler keeps a refusal for 10 s
                 (checked,) = [each async for each in check_schedulers(settings)]
                 if "403" not in checked.problem:

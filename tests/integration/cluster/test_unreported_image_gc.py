@@ -89,7 +89,7 @@ def drain(node: RealNode) -> None:
     node.cluster.request("POST", "/apis/node.k8s.io/v1/runtimeclasses", runtime)
     for pod in SANDBOXLESS:
         make(node, pod, IMAGE, runtimeClassName="nowhere")
-    eventually("the bucket is empty", lambda: warnings_of_the_node(node) > BUCKET, 300, every_seconds=1)
+    eventually("the bucket is empty", lambda: warnings_of_the_node(node) > BUCKET, every_seconds=1)
 
 
 def warnings_of_the_node(node: RealNode) -> int:

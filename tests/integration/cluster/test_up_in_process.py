@@ -36,7 +36,7 @@ from integration.cluster.node_story import (
 )
 from sql.database.open import connect
 from sql.questions.digest import digest
-from waiting import eventually, unhurried
+from waiting import PATIENCE_SECONDS, eventually, unhurried
 
 pytestmark = pytest.mark.components("cluster")
 
@@ -60,7 +60,7 @@ def _running(up: Process) -> Iterator[None]:
         _start(up)
         yield
         up.terminate()
-        assert up.wait(60) == 0
+        assert up.wait() == 0
     finally:
         up.stop()
 
@@ -74,7 +74,7 @@ def _start(up: Process) -> None:
 
 
 def _page(port: int) -> str:
-    with urllib.request.urlopen(f"http://{HOST}:{port}/?last=1h", timeout=30) as answer:
+    with urllib.request.urlopen(f"http://{HOST}:{port}/?last=1h", timeout=PATIENCE_SECONDS) as answer:
         return str(answer.read().decode())
 
 
@@ -114,7 +114,7 @@ def evicted(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Ev
             _picture(port, "up-first-finding")
             pin(real_node)
             threshold = start_growing(real_node)
-            real_node.await_phase(GROWER, "Failed", timeout_seconds=300)
+            real_node.await_phase(GROWER, "Failed")
             evicted_at = time.monotonic()
             eventually("the eviction is on the page", lambda: "1 pod evicted for memory" in _page(port))
             shown_seconds = time.monotonic() - evicted_at

@@ -29,7 +29,7 @@ from ingest.model.reports import Tally
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
 from ingest.resources.resource import ApiResource
-from waiting import until
+from waiting import PATIENCE_SECONDS, until
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.components("cluster")]
 
@@ -225,7 +225,7 @@ async def test_a_connection_that_hangs_is_made_anew_and_loses_nothing(cluster: C
         await space.make_pod("meanwhile")
         began = time.monotonic()
         following = asyncio.ensure_future(running.until(lambda it: ("watch", "ADDED", "meanwhile") in it.told))
-        await until(lambda: space.tally["pods", "silent"], 60)
+        await until(lambda: space.tally["pods", "silent"])
         wire.cut()
         wire.mend()
         await following
@@ -314,7 +314,7 @@ async def test_without_permission_for_pods_the_nodes_are_still_seen(cluster: Clu
 async def _degraded_when_seen(live: Live, node: str) -> Mapping[str, str]:
     """What is degraded once the node was seen and the pods were refused."""
     told = set()
-    async with live.deliveries() as deliveries, asyncio.timeout(120):
+    async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
         async for delivery in deliveries:
             if delivery.observation.type in {"INVENTORY", "BOOKMARK"}:
                 continue
@@ -336,7 +336,7 @@ async def test_the_lease_of_a_leader_that_ended_is_taken_by_the_next(cluster: Cl
             )
             holders.append((lease["spec"]["holderIdentity"], lease["spec"]["leaseTransitions"]))
 
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             for identity in ("a", "b"):
                 await LeaderElection(await space.client(), name, identity, SYSTEM).run(work)
     assert holders == [("a", 0), ("b", 1)]

@@ -27,7 +27,7 @@ from leadsman.cli.exits import STATUSES
 from leadsman.cli.main import app
 from paths import NODE_PRESSURE, ROOT
 from sql.questions.queries import saved_queries
-from waiting import eventually
+from waiting import PATIENCE_SECONDS, eventually
 
 REFERENCE: Final = (ROOT / "docs/commands.md").read_text("utf-8")
 CONTEXT: Final = click.Context(app, **app.context_settings)
@@ -87,7 +87,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     typed = recipe[1].replace("$(VENV)/bin/leadsman", COMMAND).replace("$(CAPTURE)", captures[1])
     command = shlex.split(typed.replace("$(DEMO_DB)", dsn))
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT)
-    assert done.stderr == ""
+    assert PROGRESS.sub("", done.stderr) == ""
     return " ".join(done.stdout.split()), dsn
 
 
@@ -291,7 +291,7 @@ def test_ctrl_c_ends_a_replay_in_one_line(long_capture: Path, tmp_path: Path, wo
         try:
             wait_for_rows(tmp_path / "db", stopped)
             stopped.send_signal(signal.SIGINT)
-            output, errors = stopped.communicate(timeout=60)
+            output, errors = stopped.communicate(timeout=PATIENCE_SECONDS)
         finally:
             stopped.kill()
     assert (stopped.returncode, output) == (INTERRUPTED, "")

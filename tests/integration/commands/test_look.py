@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from components.captures import jsonl, observation
-from components.command import COMMAND, ENVIRONMENT, leadsman, succeeds
+from components.command import COMMAND, ENVIRONMENT, PROGRESS, leadsman, succeeds
 from leadsman.cli.look import _blind
 from paths import EXAMPLES
 from sql.database.open import connect
@@ -21,7 +21,8 @@ def _look(stdin: bytes, folder: Path, *arguments: str) -> "subprocess.CompletedP
     done = subprocess.run(
         [COMMAND, "look", *arguments], input=stdin, capture_output=True, check=False, env=environment
     )
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+    errors = PROGRESS.sub("", done.stderr.decode())
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), errors)
 
 
 def test_a_capture_from_standard_input_gives_the_story_of_the_file(tmp_path: Path) -> None:

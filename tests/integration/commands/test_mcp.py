@@ -15,6 +15,7 @@ from mcp_types import TextContent
 
 from components.command import leadsman, start, succeeds
 from leadsman.web.site.access import FREE_GUESSES
+from waiting import PATIENCE_SECONDS
 
 TOKEN = "0123456789abcdef0123"  # noqa: S105 - of this test
 
@@ -29,7 +30,7 @@ async def child(database: Path) -> AsyncIterator[Client]:
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "leadsman", "mcp", "--db", f"chdb://{database}"]
     )
-    async with Client(command, read_timeout_seconds=120) as client:
+    async with Client(command, read_timeout_seconds=PATIENCE_SECONDS) as client:
         yield client
 
 
@@ -122,12 +123,12 @@ def address(database: Path, tmp_path: Path) -> Iterator[str]:
         assert line.startswith("assistants are answered at "), line
         yield line.split()[4]
         process.terminate()
-        assert (process.wait(60), "Traceback" not in process.stderr.read()) == (0, True)
+        assert (process.wait(PATIENCE_SECONDS), "Traceback" not in process.stderr.read()) == (0, True)
 
 
 @pytest.mark.asyncio
 async def test_over_http_only_whoever_has_the_token_is_answered(address: str) -> None:
-    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=120) as http:
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=PATIENCE_SECONDS) as http:
         async with Client(streamable_http_client(address, http_client=http)) as client:
             assert (await answered(client, "clusters"))["clusters"]
         # a page whose name somebody pointed here is refused, whatever it knows

@@ -24,7 +24,7 @@ from components.programs.cache import require, tool
 from ingest.kafka.admin import ensure_topics
 from ingest.model.topics import Topic
 from paths import TESTS
-from waiting import NotReady, eventually
+from waiting import PATIENCE_SECONDS, NotReady, eventually
 
 ONE_CPU = {"cpu": "1", "memory": "32Mi"}
 
@@ -96,7 +96,7 @@ def test_kafka_answers_keeps_its_data_over_a_kill_and_leaves_no_process(tmp_path
 async def first_message(kafka: Kafka, topic: str) -> bytes:
     consumer = AIOKafkaConsumer(topic, bootstrap_servers=kafka.bootstrap_servers, auto_offset_reset="earliest")
     async with consumer:
-        return bytes((await asyncio.wait_for(consumer.getone(), 60)).value or b"")
+        return bytes((await asyncio.wait_for(consumer.getone(), PATIENCE_SECONDS)).value or b"")
 
 
 async def send(kafka: Kafka, topic: str, value: bytes) -> None:

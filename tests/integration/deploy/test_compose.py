@@ -18,6 +18,7 @@ import yaml
 from components.command import COMMAND, ENVIRONMENT
 from components.processes import free_port
 from paths import ROOT, TESTS
+from waiting import PATIENCE_SECONDS
 
 COMPOSE: Final[dict[str, Any]] = yaml.safe_load((ROOT / "compose.yaml").read_text())
 SPECIFICATION: Final = jsonschema.Draft7Validator(json.loads((TESTS / "schemas/compose-spec.json").read_text()))
@@ -33,7 +34,9 @@ def filled(text: str) -> str:
 
 
 def run(argv: list[str], environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(argv, capture_output=True, text=True, env=environment, check=False, timeout=120)
+    return subprocess.run(
+        argv, capture_output=True, text=True, env=environment, check=False, timeout=PATIENCE_SECONDS
+    )
 
 
 def environment_of(service: dict[str, Any]) -> dict[str, str]:

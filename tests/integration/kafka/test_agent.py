@@ -73,7 +73,7 @@ def test_a_change_is_told_alone_and_sigterm_ends_it_when_kafka_has_it(
         write(root / "var/lib/kubelet/cpu_manager_state", CPU_STATE.replace("5f3a", "6f3a"))
         eventually("the change is told", lambda: len(told()) == 4)
         agent.terminate()
-        assert agent.wait(30) == 0
+        assert agent.wait() == 0
     finally:
         agent.stop()
     assert told().count("cpu_manager_state") == 2

@@ -72,7 +72,7 @@ class Log:
         stop = asyncio.Event()
         landings = [self.landing(store, instance).run(stop) for instance in instances or ("0",)]
         running = asyncio.ensure_future(asyncio.gather(*landings))
-        await until(lambda: running.done() or self.landed(), 60)
+        await until(lambda: running.done() or self.landed())
         stop.set()
         await running
 
@@ -218,13 +218,13 @@ async def test_what_comes_while_the_group_forms_anew_does_not_displace_what_was_
     store.before = away
     await log.send(10)
     running = asyncio.ensure_future(log.landing(store).run(stop))
-    await until(lambda: bool(store.tried), 60)
+    await until(lambda: bool(store.tried))
     other = AIOKafkaConsumer(
         log.topic.name, bootstrap_servers=log.servers, group_id=log.topic.name, enable_auto_commit=False
     )
     await other.start()
     await other.stop()
-    await until(log.landed, 60)
+    await until(log.landed)
     stop.set()
     await running
     assert store.values() == log.sent
@@ -236,7 +236,7 @@ async def test_a_batch_is_bounded_by_its_messages(kafka: Kafka) -> None:
     await log.send(1000)
     stop = asyncio.Event()
     running = asyncio.ensure_future(log.landing(store, limits=Limits(messages=300, seconds=3600)).run(stop))
-    await until(lambda: bool(store.tried), 60)
+    await until(lambda: bool(store.tried))
     stop.set()
     await running
     assert len(store.stored[store.tried[0]]) >= 300

@@ -17,6 +17,7 @@ from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.open import connect
 from sql.schema.migrate import migrate
 from streams.fold.findings import NodeRow
+from waiting import PATIENCE_SECONDS
 
 USAGE: Final = 2
 NO_SOURCE: Final = 4
@@ -94,7 +95,7 @@ def test_the_page_ends_when_it_is_told(db: Path, told: signal.Signals) -> None:
             assert process.stderr is not None
             assert "the page is at http://127.0.0.1:" in process.stderr.readline()
             process.send_signal(told)
-            assert process.wait(timeout=30) == 0
+            assert process.wait(timeout=PATIENCE_SECONDS) == 0
         finally:
             process.kill()
 

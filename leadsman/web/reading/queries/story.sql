@@ -1,5 +1,5 @@
 -- What was concluded, in words, the last first
-SELECT ts, node, kind, what, namespaces
+SELECT ts, node, kind, what, about, pod, namespaces
 FROM story
 WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
     AND ({node:String} = '' OR node = {node:String})

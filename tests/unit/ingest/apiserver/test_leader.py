@@ -25,6 +25,7 @@ from ingest.apiserver.leader import (
     claim,
 )
 from ingest.apiserver.requests import ApiError
+from waiting import PATIENCE_SECONDS
 
 NAME = LeaseName("leadsman", "watch")
 COLLECTION = "/apis/coordination.k8s.io/v1/namespaces/leadsman/leases"
@@ -92,7 +93,7 @@ class LeaseServer:
 
 @pytest.mark.asyncio
 async def test_the_leader_works_and_gives_the_lease_back() -> None:
-    async with LeaseServer().running() as server, asyncio.timeout(10):
+    async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         client, election = server.election("a", FakeClock())
         holders = []
 
@@ -107,7 +108,7 @@ async def test_the_leader_works_and_gives_the_lease_back() -> None:
 
 @pytest.mark.asyncio
 async def test_a_second_replica_waits_until_the_first_has_not_renewed_for_15_seconds() -> None:
-    async with LeaseServer().running() as server, asyncio.timeout(10):
+    async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         first_client, first = server.election("a", FakeClock())
         fake = FakeClock()
         second_client, second = server.election("b", fake)
@@ -122,7 +123,7 @@ async def test_a_second_replica_waits_until_the_first_has_not_renewed_for_15_sec
 
 @pytest.mark.asyncio
 async def test_a_lease_that_is_renewed_is_never_taken() -> None:
-    async with LeaseServer().running() as server, asyncio.timeout(10):
+    async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         first_client, first = server.election("a", FakeClock())
         fake = FakeClock()
 
@@ -148,7 +149,7 @@ def _spec(server: LeaseServer) -> dict[str, Any]:
 
 @pytest.mark.asyncio
 async def test_a_leader_that_cannot_renew_for_10_seconds_stops_its_work() -> None:
-    async with LeaseServer().running() as server, asyncio.timeout(10):
+    async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         fake = FakeClock()
         client, election = server.election("a", fake)
         stopped = asyncio.Event()
@@ -169,7 +170,7 @@ async def test_a_leader_that_cannot_renew_for_10_seconds_stops_its_work() -> Non
 
 @pytest.mark.asyncio
 async def test_a_leader_that_was_paused_notices_before_it_publishes() -> None:
-    async with LeaseServer().running() as server, asyncio.timeout(10):
+    async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         fake = FakeClock()
         client, election = server.election("a", fake)
         checked = []
@@ -191,7 +192,7 @@ async def test_a_leader_that_was_paused_notices_before_it_publishes() -> None:
 @pytest.mark.asyncio
 async def test_a_leader_whose_machine_was_suspended_publishes_nothing_before_it_leads_again() -> None:
     """The monotonic clock stands still meanwhile. Another had the lease and gave it back: it is free, and taken."""
-    async with LeaseServer().running() as server, asyncio.timeout(10):
+    async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         fake, suspended = FakeClock(), timedelta()
         client, election = server.election("a", fake)
         election._clock = fake.clock._replace(now=lambda: fake.now() + suspended)
@@ -220,7 +221,7 @@ async def test_a_leader_whose_machine_was_suspended_publishes_nothing_before_it_
 @pytest.mark.asyncio
 async def test_a_renewal_after_a_suspension_does_not_hide_it() -> None:
     """What it has in memory is older than what another may have published."""
-    async with LeaseServer().running() as server, asyncio.timeout(10):
+    async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         fake, suspended = FakeClock(), timedelta()
         client, election = server.election("a", fake)
         election._clock = fake.clock._replace(now=lambda: fake.now() + suspended)
@@ -237,7 +238,7 @@ async def test_a_renewal_after_a_suspension_does_not_hide_it() -> None:
 
 @pytest.mark.asyncio
 async def test_a_leader_stops_at_once_when_another_has_the_lease() -> None:
-    async with LeaseServer().running() as server, asyncio.timeout(10):
+    async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         fake = FakeClock()
         client, election = server.election("a", fake)
 
@@ -257,7 +258,7 @@ async def test_a_leader_stops_at_once_when_another_has_the_lease() -> None:
 
 @pytest.mark.asyncio
 async def test_what_the_work_raises_is_raised_and_the_lease_is_free() -> None:
-    async with LeaseServer().running() as server, asyncio.timeout(10):
+    async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         client, election = server.election("a", FakeClock())
 
         async def work() -> None:
@@ -271,7 +272,7 @@ async def test_what_the_work_raises_is_raised_and_the_lease_is_free() -> None:
 
 @pytest.mark.asyncio
 async def test_a_server_that_is_down_is_waited_for() -> None:
-    async with LeaseServer().running() as server, asyncio.timeout(10):
+    async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         server.down = True
         client, election = server.election("a", FakeClock())
         async with client:
@@ -284,7 +285,7 @@ async def test_a_server_that_is_down_is_waited_for() -> None:
 
 @pytest.mark.asyncio
 async def test_without_permission_the_election_ends_with_an_error() -> None:
-    async with LeaseServer().running() as server, asyncio.timeout(10):
+    async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         server.forbids = True
         client, election = server.election("a", FakeClock())
         async with client:

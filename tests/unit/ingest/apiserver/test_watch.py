@@ -20,6 +20,7 @@ from ingest.resources.events import EVENTS
 from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES
 from ingest.resources.pods import PODS
 from ingest.resources.resource import ApiResource
+from waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.asyncio
 
@@ -47,7 +48,7 @@ class Stage:
     ) -> list[Seen]:
         """The steps of a new watch until `enough` says so of them."""
         taken: list[Seen] = []
-        async with self.server.client(options.pop("token", "")) as client, asyncio.timeout(10):
+        async with self.server.client(options.pop("token", "")) as client, asyncio.timeout(PATIENCE_SECONDS):
             watch = Watch(
                 resource,
                 "lab",
@@ -472,7 +473,7 @@ async def test_each_request_has_the_token_of_now() -> None:
     async with _stage() as stage:
         tokens = iter(["one", "two", "three"])
         stage.server.script[PODS_PATH] = [listing("7", []), watching(bookmark("8"))]
-        async with stage.server.client("zero") as client, asyncio.timeout(10):
+        async with stage.server.client("zero") as client, asyncio.timeout(PATIENCE_SECONDS):
             client.configuration.refresh_api_key_hook = lambda target: target.api_key.update(
                 BearerToken=f"Bearer {next(tokens)}"
             )

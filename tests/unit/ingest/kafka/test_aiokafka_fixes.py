@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from aiokafka import AIOKafkaConsumer
 from aiokafka.client import ConnectionGroup
 from aiokafka.errors import NodeNotReadyError
 from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
@@ -14,7 +15,9 @@ from aiokafka.protocol.produce import ProduceRequest
 from structlog.testing import capture_logs
 
 from common.clock import SYSTEM, Instant
+from common.errors import FilesUnusable
 from ingest.kafka import aiokafka_fixes
+from waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.asyncio
 
@@ -106,6 +109,25 @@ async def test_a_connection_that_a_broker_does_not_end_is_cut() -> None:
         await aiokafka_fixes.stop(consumer)
     assert consumer._client.connection.is_cut
     assert logs == []
+
+
+async def test_a_file_that_is_unusable_while_a_client_starts_is_why_it_does_not() -> None:
+    """The task for metadata ended with it, and the start of a lander waited for metadata for ever."""
+    consumer = AIOKafkaConsumer("t", bootstrap_servers="127.0.0.1:1")
+    inner: Any = consumer._client
+    why = FilesUnusable("ca_file: it is empty")
+
+    async def bootstrap() -> None:
+        inner._sync_task = asyncio.create_task(inner._md_synchronizer())
+
+    async def update(*_: object) -> None:
+        raise why
+
+    inner.bootstrap, inner._metadata_update = bootstrap, update
+    with pytest.raises(FilesUnusable) as raised:
+        async with asyncio.timeout(PATIENCE_SECONDS), aiokafka_fixes.started(consumer):
+            pass
+    assert raised.value is why
 
 
 class Coordinator:

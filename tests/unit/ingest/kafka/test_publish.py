@@ -13,6 +13,7 @@ from common.telemetry import _REGISTERED
 from common.tls import RotatingContext
 from ingest.kafka.publish import MAX_NUMBERED, Publisher, PublisherEnded, _Numbers
 from ingest.kafka.sent import SENT
+from waiting import PATIENCE_SECONDS
 
 
 def test_a_ca_file_that_is_empty_for_a_moment_ends_the_publisher_loudly(tmp_path: Path) -> None:
@@ -26,7 +27,7 @@ def test_a_ca_file_that_is_empty_for_a_moment_ends_the_publisher_loudly(tmp_path
         # what a connection can be opened to; it is no Kafka, and need not be one
         async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0) as server:
             address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            async with asyncio.timeout(10), Publisher(address, options) as publisher:
+            async with asyncio.timeout(PATIENCE_SECONDS), Publisher(address, options) as publisher:
                 try:
                     await asyncio.Event().wait()
                 finally:

@@ -20,6 +20,7 @@ from ingest.kubelet.poll import TOGETHER_SECONDS, Kubelets, offset_seconds
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally
 from ingest.normalize.received import Received
+from waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.asyncio
 
@@ -87,7 +88,7 @@ class Run:
 
         kubelets = Kubelets("lab", self.kubelet.fetch, emit, clock=self.clock.clock, tally=self.tally, **options)
         polls = [asyncio.ensure_future(kubelets.poll(node)) for node in nodes]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await enough.wait()
         for poll in polls:
             poll.cancel()

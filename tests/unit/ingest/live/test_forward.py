@@ -21,7 +21,7 @@ from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
 from ingest.normalize.received import Received
 from leadsman.run.watch import ElectionRefusedError, lead
-from waiting import until
+from waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -81,7 +81,7 @@ async def _running(watcher: Watching) -> AsyncIterator[None]:
         yield
     finally:
         stop.set()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await run
 
 

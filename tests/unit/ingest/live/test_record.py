@@ -19,7 +19,7 @@ from ingest.live.record import Captured, Capturing
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation, Observed
-from waiting import until
+from waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -74,7 +74,7 @@ async def test_what_is_seen_is_written_without_secrets_and_counted(tmp_path: Pat
 async def test_it_ends_when_its_time_is_over(tmp_path: Path) -> None:
     async with _live() as live:
         capturing = Capturing(live, open_capture(tmp_path / "folder", "lab", Rotation()), lambda _: None)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await capturing.run(asyncio.Event(), seconds=0.1)
     assert len(list((tmp_path / "folder").iterdir())) == 1
 
@@ -88,7 +88,7 @@ async def test_it_says_now_and_then_how_it_goes(tmp_path: Path) -> None:
 
     async with _live() as live:
         capturing = Capturing(live, open_capture(tmp_path / "folder", "lab", Rotation()), tell, hurried())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await capturing.run(said)
 
 

@@ -20,7 +20,7 @@ from ingest.kubelet.settings import KubeletSettings
 from ingest.live.run import Delivery, Live
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation
-from waiting import until
+from waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -60,7 +60,7 @@ def _access(server: FakeApiServer) -> Configuration:
 async def _until(live: Live, enough: Any) -> list[Delivery]:
     """Deliveries until `enough` says so of all of them; each is acknowledged."""
     taken: list[Delivery] = []
-    async with live.deliveries() as deliveries, asyncio.timeout(10):
+    async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
         async for delivery in deliveries:
             taken.append(delivery)
             live.acknowledge(delivery)
@@ -107,7 +107,7 @@ async def test_all_is_listed_when_each_resource_that_can_be_read_was_read_whole(
         live = Live(_settings(resources=("nodes", "pods", "events")), _access(server), None)
         server.script["/api/v1/events"] = [Answer(status=403)]
         assert not live.is_listed()
-        async with live.deliveries() as deliveries, asyncio.timeout(10):
+        async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
             while not live.is_listed():
                 live.acknowledge(await anext(deliveries))
         assert set(live.degraded()) == {"events"}
@@ -153,7 +153,7 @@ async def test_a_node_that_is_gone_is_asked_no_more() -> None:
         both = listing("5", [_node("3"), _node("4", "n2")])
         server.script["/api/v1/nodes"] = [both, watching(event("DELETED", _node("6")))]
         live = Live(_settings(), _access(server), None)
-        async with live.deliveries() as deliveries, asyncio.timeout(10):
+        async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
             async for delivery in deliveries:
                 if delivery.observation.type == "DELETED":
                     break
@@ -168,7 +168,7 @@ async def test_versions_are_kept_behind_what_is_acknowledged_and_a_restart_goes_
     settings = _settings(resources=("pods",))
     async with _server() as server:
         live = Live(settings, _access(server), store)
-        async with live.deliveries() as deliveries, asyncio.timeout(10):
+        async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
             # the pod of the list, its end (two inventories and a bookmark), and two more pods
             taken = [await anext(deliveries) for _ in range(6)]
             for delivery in (*taken[:4], taken[5]):
@@ -229,7 +229,7 @@ async def test_a_silent_stream_is_told_but_not_a_custom_resource_that_does_not_e
 
         settings = _settings(resources=("pods", "noderesourcetopologies"))
         live = Live(settings, _access(server), None, SYSTEM._replace(sleep=sleep))
-        async with live.deliveries() as deliveries, asyncio.timeout(10):
+        async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
             for _ in range(3):
                 await anext(deliveries)
             await looked_everywhere.wait()
@@ -250,7 +250,7 @@ async def test_a_whole_watch_leaves_a_bookmark_a_minute_and_a_silent_one_a_row_a
             SYSTEM.random,
         )
         live = Live(_settings(resources=("pods",)), _access(server), None, clock)
-        async with live.deliveries() as deliveries, asyncio.timeout(10):
+        async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
             began = clock.now()
             await _next(deliveries, lambda seen: b'"uid-c"' in bytes(seen.object) and seen.type == "ADDED")
             heard_by = clock.now()

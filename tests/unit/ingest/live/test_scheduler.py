@@ -32,6 +32,7 @@ from ingest.normalize.received import Received
 from leadsman.run.permissions import REVIEWS, Checked, check_cluster
 from leadsman.run.validate import check_schedulers
 from unit.leadsman.run.test_permissions import kubeconfig
+from waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.asyncio
 
@@ -219,7 +220,7 @@ async def test_one_that_cannot_be_reached_is_degraded_and_the_watch_goes_on() ->
     async with FakeApiServer().running() as server:
         server.script["/api/v1/nodes"] = [listing("5", []), watching()]
         live = Live(settings, Configuration(host=server.url), None)
-        async with live.deliveries() as deliveries, asyncio.timeout(10):
+        async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
             while (error := (await anext(deliveries)).observation).resource != "scheduler_cache":
                 pass
         assert error.type == "ERROR"

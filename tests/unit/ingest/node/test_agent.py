@@ -29,6 +29,7 @@ from ingest.model.records import (
 )
 from ingest.node.agent import Agent, AgentSettings, follow, follow_until_stopped, run_agent_once
 from ingest.normalize.normalize import normalize
+from waiting import PATIENCE_SECONDS
 
 CPU_STATE = '{"policyName":"static","defaultCpuSet":"0","entries":{"5f3a":{"w":"1"}},"checksum":2703986358}'
 """Of G, with another uid: the agent does not look at checksums."""
@@ -285,6 +286,6 @@ async def test_sigterm_ends_the_agent_after_the_look_that_it_is_at(root: Path) -
         written.append(observation)
         signal.raise_signal(signal.SIGTERM)
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await follow_until_stopped(Agent(AgentSettings("c", "n1", root)), write, 3600.0)
     assert {each.resource for each in written} == RESOURCES

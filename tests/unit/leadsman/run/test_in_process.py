@@ -27,7 +27,7 @@ from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry
 from streams.local.replay import Replay
-from waiting import until
+from waiting import unhurried, until
 
 
 class Database:
@@ -104,7 +104,7 @@ async def test_what_was_observed_before_the_clock_was_set_back_is_not_held_until
             running = asyncio.ensure_future(process.run(stop))
             await until(lambda: b'"name":"b"' in _written(tmp_path))
             back, lines = timedelta(hours=1), _written(tmp_path).count(b"\n")
-            await until(lambda: replay.report.read >= lines, timeout_seconds=8.0)
+            await until(lambda: replay.report.read >= lines, timeout_seconds=unhurried(8.0))
             stop.set()
             await running
 

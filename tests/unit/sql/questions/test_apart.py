@@ -18,7 +18,7 @@ from sql.database.stop import Stop
 from sql.questions.apart import Apart
 from sql.questions.limits import MIB, Limits
 from streams.fold.findings import NodeRow
-from waiting import unhurried
+from waiting import PATIENCE_SECONDS, unhurried
 
 LIMITS = Limits(rows=1000, seconds=5, memory_bytes=256 * MIB, answer_bytes=16 * MIB)
 UNION = " UNION ALL ".join(["SELECT 1"] * 20)
@@ -170,7 +170,7 @@ def test_a_process_that_dies_while_it_waits_is_begun_again(apart: Apart) -> None
     apart.ask("SELECT 1", {}, LIMITS)
     os.kill(child_of(apart), signal.SIGKILL)
     assert apart._child is not None
-    apart._child._process.wait(20)
+    apart._child._process.wait(PATIENCE_SECONDS)
     assert apart.ask("SELECT 1", {}, LIMITS).rows == [(1,)]
 
 

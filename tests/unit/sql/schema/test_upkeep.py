@@ -109,4 +109,4 @@ def test_a_database_that_fails_is_asked_again(monkeypatch: pytest.MonkeyPatch, e
         raise error
 
     with Upkeep(connect):
-        eventually("it was asked three times", lambda: len(asked) > 2, 10)
+        eventually("it was asked three times", lambda: len(asked) > 2)

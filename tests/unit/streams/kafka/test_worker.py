@@ -13,7 +13,7 @@ from aiokafka import TopicPartition
 
 from common.errors import BadRecord
 from ingest.kafka.publish import Publisher
-from ingest.model.records import DeadLetterRecord, HeardRecord, SourceErrorRecord
+from ingest.model.records import DeadLetterRecord, HeardRecord, Problem, SourceErrorRecord
 from ingest.model.topics import MAX_MESSAGE_BYTES, decode_record, encode_record, topics
 from ingest.normalize.dead_letters import Buried
 from streams.analytics import source_errors
@@ -29,7 +29,7 @@ from streams.kafka.outbox import Concluded, Outbox
 from streams.kafka.parts import PartsCodec
 from streams.kafka.states import LogStates, Turn
 from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, SAMPLED, LogFolder
-from waiting import until
+from waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -321,7 +321,7 @@ async def _run(agent: Agent, stream: Stream) -> None:
     running = asyncio.ensure_future(agent.run(stream))
     try:
         await until(lambda: (stream.drained.is_set() and agent.folded) or agent.failure is not None)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await agent.rest()
     finally:
         running.cancel()
@@ -426,8 +426,8 @@ async def test_rows_about_sources_are_counted_by_kind_and_by_resources_that_exis
     kafka = Kafka()
     publisher, only = cast("Publisher", kafka), [source_errors.CLUSTER_REDUCER]
     folder = LogFolder(only, LogStates(only, kafka.recovered(), "changelog", publisher), publisher, TOPICS)
-    given = [("pods", "stream silent for 120 s"), ("agent", "stream silent for 120 s"), ("forged", "gap: x")]
-    records = [SourceErrorRecord(ts=T0, cluster="c", resource=name, error=error) for name, error in given]
+    given: list[tuple[str, Problem]] = [("pods", "silent"), ("agent", "silent"), ("forged", "gap")]
+    records = [SourceErrorRecord(ts=T0, cluster="c", resource=name, error="e", problem=each) for name, each in given]
     await folder.fold([message(number, value=encode_record(each)) for number, each in enumerate(records)], OURS)
     assert folder.source_errors == {("silent", "pods"): 1, ("silent", "agent"): 1, ("gap", "other"): 1}
 

@@ -13,7 +13,7 @@ from common.tasks import Tasks
 from components.processes import HOST
 from leadsman.web.assistant import server as assistant
 from leadsman.web.assistant.server import MOST_CONNECTIONS, http_server, listener_at
-from waiting import until
+from waiting import PATIENCE_SECONDS, unhurried, until
 
 pytestmark = pytest.mark.asyncio
 ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -45,8 +45,8 @@ async def _listening(app: Held) -> AsyncIterator[int]:
             await serving
 
 
-async def _status(port: int) -> bytes:
-    async with asyncio.timeout(10):
+async def _status(port: int, within: float = PATIENCE_SECONDS) -> bytes:
+    async with asyncio.timeout(within):
         reader, writer = await asyncio.open_connection(HOST, port)
         writer.write(ASK)
         line = await reader.readline()
@@ -61,8 +61,8 @@ async def test_connections_that_ask_nothing_keep_nobody_out(sent: bytes) -> None
         for _ in range(2 * MOST_CONNECTIONS):
             held.append(await asyncio.open_connection(HOST, port))
             held[-1][1].write(sent)
-        assert await _status(port) == b"HTTP/1.1 200 OK"
-        async with asyncio.timeout(5):
+        assert await _status(port, unhurried(5)) == b"HTTP/1.1 200 OK"
+        async with asyncio.timeout(PATIENCE_SECONDS):
             for reader, _ in held[:MOST_CONNECTIONS]:
                 with suppress(ConnectionResetError):
                     assert await reader.read() == b""
@@ -72,7 +72,7 @@ async def test_connections_that_ask_nothing_keep_nobody_out(sent: bytes) -> None
 
 async def test_who_asks_nothing_in_time_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assistant, "ASKED_WITHIN_SECONDS", 0.0)
-    async with _listening(Held()) as port, asyncio.timeout(5):
+    async with _listening(Held()) as port, asyncio.timeout(PATIENCE_SECONDS):
         reader, writer = await asyncio.open_connection(HOST, port)
         with suppress(ConnectionResetError):
             assert await reader.read() == b""

@@ -24,7 +24,8 @@ def moment(minutes: float, what: str, kind: str = "eviction", node: str = "n") -
 
 
 def evicted(minutes: float, pod: str, low_on: str = "memory", node: str = "n") -> Happening:
-    return moment(minutes, f"Pod a/{pod} was evicted: low on {low_on}, 1 GiB available.", node=node)
+    what = f"Pod a/{pod} was evicted: low on {low_on}, 1 GiB available."
+    return moment(minutes, what, node=node)._replace(about=low_on, pod=f"a/{pod}")
 
 
 def lasting(since: float, until: float | None, kind: str = "pressure", about: str = "DiskPressure") -> Happening:
@@ -60,7 +61,8 @@ def test_what_comes_and_goes_is_one_episode_in_pieces() -> None:
 
 def test_an_alert_that_fires_again_keeps_its_last_words() -> None:
     alerts = [
-        Happening(at(minute), at(minute + 1), "n", "alert", f"Near: {minute} left", "warning") for minute in (0, 5)
+        Happening(at(minute), at(minute + 1), "n", "alert", f"Near: {minute} left", "Near", severity="warning")
+        for minute in (0, 5)
     ]
     (found,) = fold(alerts, SCOPE)
     assert (found.what, found.head) == ("Near (2 times): 5 left", "Near (2 times)")
@@ -119,8 +121,8 @@ def test_a_severity_is_looked_for_in_its_kinds() -> None:
 @pytest.mark.parametrize(
     ("what", "kind", "severity"),
     [
-        (lasting(0, None, "alert", "critical"), "alert", Severity.CRITICAL),
-        (lasting(0, None, "alert", "info"), "alert", Severity.NOTE),
+        (lasting(0, None, "alert")._replace(severity="critical"), "alert", Severity.CRITICAL),
+        (lasting(0, None, "alert")._replace(severity="info"), "alert", Severity.NOTE),
         (lasting(0, None, "image_gc", "persistent"), "image_gc", Severity.CRITICAL),
         (lasting(0, None, "image_gc", "recovered"), "image_gc", Severity.NOTE),
         (moment(0, "The kubelet started.", "kubelet"), "kubelet", Severity.NOTE),
@@ -150,3 +152,13 @@ def test_of_too_many_to_be_read_a_lane_shows_how_dense_they_were() -> None:
 def test_nothing_is_lost_whatever_the_words(given_: list[tuple[int, str]]) -> None:
     happenings = [moment(minute, what, "warning") for minute, what in sorted(given_)]
     assert sum(len(each.pieces) for each in fold(happenings, SCOPE)) == len(happenings)
+
+
+def test_what_a_sentence_says_decides_nothing() -> None:
+    """Words may change: the fields alone make an episode, and say how many pods were of it."""
+    found = fold(
+        [evicted(0, "p")._replace(what="x, y: z"), evicted(1, "q")._replace(what="Pod was low on inodes")], SCOPE
+    )
+    assert words(found) == ["2 pods were evicted: low on memory"]
+    apart = fold([evicted(0, "p")._replace(what="x"), evicted(1, "q", "inodes")._replace(what="x")], SCOPE)
+    assert words(apart) == ["x", "x"]

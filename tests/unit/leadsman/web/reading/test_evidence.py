@@ -419,9 +419,9 @@ def test_verdicts_without_entries_of_a_state_are_partial_for_a_day(database: Dat
     sampled(database, "n")
     store(database, ready("n"))
     for minute, entries in ((0, 30), (5, 40)):
-        error = f"partial: the {entries} oldest entries of pending_pods/pods are left out, since the log c has more"
+        left_out = {"kind": "partial", "error": "some are left out", "entries": entries}
         at = T0 - timedelta(hours=20, minutes=-minute)
-        store(database, row(SourceError, ts=at, resource="state pending_pods/pods", kind="partial", error=error))
+        store(database, row(SourceError, ts=at, resource="state pending_pods/pods", **left_out))
     (line,) = [each for each in story(database).splitlines() if "partial" in each]
     assert line.strip() == "Verdicts are partial: 70 entries had no room in a log's state."
     found = database.query("SELECT ts, what FROM story WHERE cluster = 'c' AND what LIKE 'Verdicts %'").rows

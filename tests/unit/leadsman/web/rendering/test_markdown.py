@@ -2,6 +2,7 @@
 
 import pytest
 
+from leadsman.web.attention.item import Step
 from leadsman.web.reading.scope import Asked
 from leadsman.web.rendering.links import Links, ReportLinks
 from leadsman.web.rendering.markdown import runbook_html, step_html
@@ -35,7 +36,7 @@ def test_a_question_is_about_the_cluster_of_the_page_and_the_node_that_it_came_f
 
 
 def test_the_next_step_of_a_card_is_about_its_node_where_it_has_a_single_one() -> None:
-    links, step = Links(Asked(cluster="c")), "See them: leadsman query evicted_pods."
+    links, step = Links(Asked(cluster="c")), Step("See them", "evicted_pods")
     assert '&amp;p.node=n">See them</a>' in str(step_html(step, links, ["n"]))
     assert "p.node" not in str(step_html(step, links, ["n", "m"]))
     assert "p.node" not in str(step_html(step, links))
@@ -54,11 +55,20 @@ def test_a_question_within_a_sentence_and_another_alert_s_name_are_links() -> No
 
 
 def test_the_question_of_a_next_step_is_a_link_and_in_a_report_a_command() -> None:
-    step = "Scale <b>leaky</b> down: leadsman query pod_ends --param cause=admission."
-    asked = '<a href="/ask?name=pod_ends&amp;p.cause=admission">Scale &lt;b&gt;leaky&lt;/b&gt; down</a>.'
-    assert str(step_html(step, Links())) == asked
-    assert str(step_html(step, ReportLinks())) == step.replace("<", "&lt;").replace(">", "&gt;")
-    assert str(step_html("Run it: leadsman query no_such_question.", Links())).startswith("Run it: leadsman")
+    step = Step("Scale <b>leaky</b> down", "pod_ends")
+    assert str(step_html(step, Links())) == '<a href="/ask?name=pod_ends">Scale &lt;b&gt;leaky&lt;/b&gt; down</a>.'
+    assert str(step_html(step, ReportLinks())) == "Scale &lt;b&gt;leaky&lt;/b&gt; down: leadsman query pod_ends."
+    unknown = Step("Run it", "no_such_question")
+    assert str(step_html(unknown, Links())) == "Run it: leadsman query no_such_question."
+    assert not Step()
+
+
+def test_questions_in_the_words_of_an_alert_are_links() -> None:
+    step = Step("Scale <b>leaky</b> down. The pods: leadsman query pod_ends --param cause=admission")
+    asked = '<a href="/ask?name=pod_ends&amp;p.cause=admission">leadsman query pod_ends --param cause=admission</a>'
+    assert str(step_html(step, Links())) == f"Scale &lt;b&gt;leaky&lt;/b&gt; down. The pods: {asked}."
+    hostile = Step("leadsman query pod_ends --param cause=<script>")
+    assert "<script>" not in str(step_html(hostile, Links()))
 
 
 def test_in_a_report_a_question_is_a_command_and_a_runbook_a_place() -> None:

@@ -122,11 +122,11 @@ HAPPENED = (
     happening(1, "kubelet", "The kubelet started."),
     happening(5, "pressure", "MemoryPressure", 9, about="MemoryPressure"),
     happening(6, "pressure", "DiskPressure", None, about="DiskPressure"),
-    happening(7, "eviction", "Pod a/b was evicted: low on memory, 1 GiB available."),
-    happening(7.1, "eviction", "Pod a/c was evicted: low on memory, 1 GiB available."),
-    happening(8, "eviction", "Pod a/d was evicted: low on inodes."),
-    happening(9, "alert", "EvictionThresholdNear: x", None, about="critical", resource="memory"),
-    happening(10, "alert", "ImageGCInsufficientFreed: x", None, about="warning"),
+    happening(7, "eviction", "Pod a/b was evicted.", about="memory")._replace(pod="a/b"),
+    happening(7.1, "eviction", "Pod a/c was evicted.", about="memory")._replace(pod="a/c"),
+    happening(8, "eviction", "Pod a/d was evicted.", about="inodes")._replace(pod="a/d"),
+    happening(9, "alert", "x", None, about="EvictionThresholdNear", resource="memory")._replace(severity="critical"),
+    happening(10, "alert", "x", None, about="ImageGCInsufficientFreed")._replace(severity="warning"),
     happening(11, "image_gc", "Image GC does not run: x", None, about="persistent"),
 )
 

@@ -39,7 +39,10 @@ def test_what_a_lander_reports_of_no_cluster_fires_too() -> None:
     fold, log = Fold([*analytics(timedelta(hours=1)), *alert_reducers(None)]), LogState()
     limits = Limits(24 * 3_600_000)
     unread = Unread("leadsman.findings", 0, first=1, end=6, earliest=0, kept=0, recent=3, fresh=6, limits=limits)
-    found = fold.step(log, SourceErrorRecord(ts=at(0), cluster="", resource=unread.resource, error=unread.error))
+    record = SourceErrorRecord(
+        ts=at(0), cluster="", resource=unread.resource, error=unread.error, problem=unread.problem
+    )
+    found = fold.step(log, record)
     (error,) = (each for each in found if isinstance(each, SourceError))
     (alert,) = (each for each in found if isinstance(each, Alert))
     assert (error.kind, error.cluster) == (unread.kind, "")

@@ -29,6 +29,7 @@ from streams.alerting.receivers.remembered import MOST, Remembered
 from streams.alerting.receivers.standing import WITHOUT_NEWS, Received, Standing
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import AlertMessage, alert_headers, decode_alert, encode_alert
+from waiting import PATIENCE_SECONDS
 
 
 def received(
@@ -367,7 +368,7 @@ async def test_an_alert_that_the_receiver_does_not_answer_is_parked_and_the_next
     """It was tried for ever, and held up whatever came after it."""
     monkeypatch.setattr(posting, "TIMEOUT_SECONDS", 0.2)
     clock = FakeClock()
-    async with Server().running() as server, asyncio.timeout(60):
+    async with Server().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         receiving = webhook(server.url, None, clock.clock)
         server.hanging = {"A"}
         standing = standing_after(received(), received(name="B"), received(name="C"))
@@ -400,11 +401,11 @@ async def test_no_more_is_parked_than_the_next_process_knows_of() -> None:
         server.failing = {"A"}
         standing = standing_after(received(), *(received(name=f"n{number}") for number in range(MOST)))
         work = asyncio.ensure_future(receiving.deliver([received()], standing))
-        await asyncio.wait_for(enough.wait(), 60)
+        await asyncio.wait_for(enough.wait(), PATIENCE_SECONDS)
         assert not work.done()
         assert "A" not in receiving.parked
         server.failing.clear()
-        await asyncio.wait_for(work, 60)
+        await asyncio.wait_for(work, PATIENCE_SECONDS)
         await receiving.close()
 
 
@@ -422,7 +423,7 @@ async def test_a_receiver_that_is_down_is_asked_until_it_is_there() -> None:
         url = server.url
     receiving = webhook(url, None, clock.clock._replace(sleep=sleep))
     work = asyncio.ensure_future(receiving.deliver([received()], Standing()))
-    await asyncio.wait_for(enough.wait(), 60)
+    await asyncio.wait_for(enough.wait(), PATIENCE_SECONDS)
     assert not work.done()
     assert max(clock.slept) == 60.0
     work.cancel()

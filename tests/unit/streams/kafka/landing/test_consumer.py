@@ -39,6 +39,7 @@ def ending(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     monkeypatch.setattr(consumer, "AIOKafkaAdminClient", Client)
     monkeypatch.setattr(aiokafka_fixes, "failure", _nothing)
     monkeypatch.setattr(aiokafka_fixes, "stop", _nothing)
+    monkeypatch.setattr(aiokafka_fixes, "hand_on", lambda _: None)
 
     def make(error: Exception, **client_options: object) -> Any:
         landing: Any = Landing(["t"], "127.0.0.1:1", lambda _: None, group="g", client_options=client_options)
