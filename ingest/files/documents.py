@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from common.text import plain
+from ingest.files.around import NEWLINE, without_lines, without_logs
 from ingest.files.envelope import ErrorType, explain
 from ingest.files.newest import newest_time
 
@@ -58,20 +59,6 @@ _ROWS: Final = msgspec.json.Decoder(list[_Row])
 _STRING: Final = msgspec.json.Decoder(str)
 _ITEMS_START: Final = re.compile(r'"items"\s*:\s*\[')
 _LIST_KIND: Final = re.compile(r'"kind"\s*:\s*"(\w+)List"')
-NEWLINE: Final = b"\n"
-_LOGS: Final = re.compile(
-    rb"^==== START logs for container [^\n]*\n.*?(?:^==== END logs for container [^\n]*\n?|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
-"""What `kubectl cluster-info dump` prints between its lists."""
-_WARNINGS: Final = re.compile(
-    rb"^(?:Warning: |[IWE]\d{4} \d\d:\d\d:\d\d|```|[^\n{}\"]{0,80}[$#>] +\w)[^\n]*$|^```\w*$", re.MULTILINE
-)
-"""What kubectl and client-go print beside objects, and what a terminal or a ticket has around them."""
-_ERRORS: Final = re.compile(
-    rb"^(?:Error from server|error: |The connection to the server|Unable to connect to the server)[^\n]*$",
-    re.MULTILINE,
-)
 _BETWEEN: Final = re.compile(r"[\s,]*")
 
 
@@ -100,7 +87,7 @@ def json_parts(data: bytes, kind: str = "") -> Iterator[Part]:
     if (fields := _fields(data)) is not None:
         yield from _object_parts("", data, fields)
         return
-    documents = re.split(rb"\n(?=\{)", _LOGS.sub(_blank, data.replace(b"\r\n", b"\n")))
+    documents = re.split(rb"\n(?=\{)", without_logs(data.replace(b"\r\n", b"\n")))
     line = 1
     for document in documents:
         place = "" if len(documents) == 1 else f"line {line}"
@@ -120,24 +107,12 @@ def _fields(document: bytes) -> Fields | None:
 
 def _parts_between_lines_of_kubectl(place: str, document: bytes, line: int) -> Iterator[Part]:
     """Yield what is in a document that may have warnings and errors of kubectl around it, and then the errors."""
-    text, said = _without_lines_of_kubectl(document)
+    text, said = without_lines(document)
     if text.strip():
         yield from document_parts(place, text)
     if said:
         reason = f"kubectl reported: {plain(said.decode(errors='replace'))}"
         yield Bad(f"line {line + text.count(NEWLINE)}", said, "not_json", reason)
-
-
-def _blank(log: re.Match[bytes]) -> bytes:
-    """Replaces what a container printed by as many empty lines."""
-    return NEWLINE * log[0].count(NEWLINE)
-
-
-def _without_lines_of_kubectl(document: bytes) -> tuple[bytes, bytes]:
-    """A document without what kubectl printed before and behind it, and the errors in that."""
-    text = _WARNINGS.sub(b"", document)
-    errors = [found[0].strip() for found in _ERRORS.finditer(text)] if b"rror" in text else []
-    return (_ERRORS.sub(b"", text), b"; ".join(errors)) if errors else (text, b"")
 
 
 def _array_parts(data: bytes, kind: str) -> Iterator[Part]:
