@@ -37,6 +37,7 @@ from sql.database.open import connect
 from sql.database.patient import Patient
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.questions.pending import calculate, recalculate
 from sql.schema.migrate import migrate
 from sql.schema.upkeep import Upkeep
 from streams.alerting.silences import Silence, silence_of
@@ -246,7 +247,7 @@ async def run_in_process(
             closing(Journal(folder, covered, keep=capture is not None)) as journal,
             registered({}, database.why_not),
             Lander(database) as lander,
-            Upkeep(partial(connect, dsn)),
+            Upkeep(partial(connect, dsn), recalculate),
         ):
             if not journal.is_whole:
                 (folder / VERSIONS).unlink(missing_ok=True)
@@ -264,11 +265,13 @@ async def run_in_process(
                     report(f"watching cluster {plain(watch.cluster)} for {length}; Ctrl-C ends it earlier")
                     begin(_end(live, page, stop))
                     await process.run(stop)
-                    return
-                async with listening(reader, page.host, page.port, page.token, settings.page) as at:
-                    report(f"cluster {plain(watch.cluster)} is at {at} ; Ctrl-C ends it")
-                    await process.run(stop)
-    report("all that was observed is stored")
+                else:
+                    async with listening(reader, page.host, page.port, page.token, settings.page) as at:
+                        report(f"cluster {plain(watch.cluster)} is at {at} ; Ctrl-C ends it")
+                        await process.run(stop)
+            await in_thread(partial(calculate, database))
+    if not isinstance(page, timedelta):
+        report("all that was observed is stored")
 
 
 async def _end(live: Live, after: timedelta, stop: asyncio.Event) -> None:

@@ -11,6 +11,7 @@ from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings
 from sql.database.open import connect
 from sql.landing.portions import PortionStore
+from sql.questions.pending import recalculate
 from sql.schema.migrate import migrate
 from sql.schema.upkeep import Upkeep
 from streams.kafka.gaps import Gaps
@@ -39,7 +40,7 @@ async def run_lander(settings: Settings) -> None:
             client_options=kafka.client_options(),
             gaps=gaps,
         )
-        with stop_on_signals() as stop, Upkeep(partial(connect, settings.db.get_secret_value())):
+        with stop_on_signals() as stop, Upkeep(partial(connect, settings.db.get_secret_value()), recalculate):
             async with Tasks() as begin:
                 begin(_publish(gaps, kafka))
                 await landing.run(stop)

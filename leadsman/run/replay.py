@@ -13,6 +13,7 @@ from sql.database.open import Database
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.landing.settle import settle
+from sql.questions.pending import calculate
 from streams.local.replay import Replay, ReplayReport
 from streams.local.shared import SharedReplay
 
@@ -41,5 +42,6 @@ def replay(database: Database, items: Iterable[Decoded], settings: Settings, *, 
             replayed.run(items)
         except SourceError as error:
             refused = error
+    calculate(database)
     settle(database)
     return Replayed(replayed.report, refused)

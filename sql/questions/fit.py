@@ -6,74 +6,89 @@ Numbers of a node that was recreated since (its Node object is younger) are igno
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
 from sql.database.open import Database
 from sql.questions.fit_devices import devices_of, with_devices
-from sql.questions.fit_rows import NodeRows, RowDict, candidate
-from sql.questions.fit_storage import namespaces_of, read_scheduled, storage_of, with_volumes
+from sql.questions.fit_rows import NodeRows, RowDict, candidate, neighbours
+from sql.questions.fit_storage import (
+    NOTHING_SCHEDULED,
+    Scheduled,
+    namespaces_of,
+    read_scheduled,
+    storage_of,
+    with_volumes,
+)
 from sql.questions.queries import BadParameter
 from streams.questions.asked import Question
 from streams.questions.fit import Answer, Candidate
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices
 from streams.rules.scheduling.filters import NodeState
+from streams.rules.scheduling.neighbours import Neighbour
 from streams.rules.scheduling.volume_needs import Storage
 from streams.rules.values.version import minor_version
 
 NEWEST_MINOR: Final = 99
 """Where no version is known, the newest rules hold."""
 
+LAST: Final = "(ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))"
+"""Sorts the changes of a pod: of those seen in the same moment the one that follows counts."""
 _CLUSTERS: Final = "SELECT DISTINCT cluster FROM nodes ORDER BY cluster"
 _NODES: Final = """
-SELECT n.node AS node, n.ts AS ts, n.created_at AS created_at, n.kubelet_version AS kubelet_version,
-    n.unschedulable AS unschedulable, n.ready AS ready, n.taints AS taints, n.allocatable AS allocatable,
-    n.labels AS labels, f.requested AS requested, f.pods AS pods, nullIf(f.ts, toDateTime64(0, 6, 'UTC')) AS fit_ts
+SELECT n.cluster AS cluster, n.node AS node, n.ts AS ts, n.created_at AS created_at,
+    n.kubelet_version AS kubelet_version, n.unschedulable AS unschedulable, n.ready AS ready, n.taints AS taints,
+    n.allocatable AS allocatable, n.labels AS labels, f.requested AS requested, f.pods AS pods,
+    nullIf(f.ts, toDateTime64(0, 6, 'UTC')) AS fit_ts
 FROM
 (
-    SELECT * FROM nodes WHERE cluster = {cluster:String} ORDER BY ts DESC LIMIT 1 BY node
+    SELECT * FROM nodes WHERE cluster IN {clusters:Array(String)} ORDER BY ts DESC LIMIT 1 BY cluster, node
 ) AS n
 LEFT JOIN
 (
-    SELECT node, max(ts) AS ts, mapFromArrays(groupArray(toString(resource)), groupArray(requested)) AS requested,
-        max(pods) AS pods
-    FROM node_fit_latest WHERE cluster = {cluster:String} GROUP BY node
-) AS f ON f.node = n.node
+    SELECT cluster, node, max(ts) AS ts, max(pods) AS pods,
+        mapFromArrays(groupArray(toString(resource)), groupArray(requested)) AS requested
+    FROM node_fit_latest WHERE cluster IN {clusters:Array(String)} GROUP BY cluster, node
+) AS f ON f.cluster = n.cluster AND f.node = n.node
 WHERE NOT n.deleted
 ORDER BY node
 """
 _SETTINGS: Final = """
-SELECT node, ts, cpu_manager_policy, cpu_manager_policy_options, memory_manager_policy, topology_manager_policy,
-    topology_manager_scope, topology_manager_policy_options
-FROM kubelet_settings WHERE cluster = {cluster:String} ORDER BY ts DESC LIMIT 1 BY node
+SELECT cluster, node, ts, cpu_manager_policy, cpu_manager_policy_options, memory_manager_policy,
+    topology_manager_policy, topology_manager_scope, topology_manager_policy_options
+FROM kubelet_settings WHERE cluster IN {clusters:Array(String)} ORDER BY ts DESC LIMIT 1 BY cluster, node
 """
 _SKEW: Final = """
-SELECT node, ts, free_cpus, exclusive_cpus, source, fidelity, assumed, explanation, cpu_manager_policy,
-    topology_manager_policy, topology_manager_scope
-FROM numa_skew WHERE cluster = {cluster:String} AND scope = 'node' ORDER BY ts DESC LIMIT 1 BY node
+SELECT cluster, node, ts, free_cpus, largest_fit_cpus, exclusive_cpus, source, fidelity, assumed, explanation,
+    cpu_manager_policy, topology_manager_policy, topology_manager_scope
+FROM numa_skew WHERE cluster IN {clusters:Array(String)} AND scope = 'node'
+ORDER BY ts DESC LIMIT 1 BY cluster, node
 """
 _ALLOCATIONS: Final = """
-SELECT node, ts, numa_node, cpus, free_cpus, cores, source, free_cpuset, core_cpusets, reserved_cpuset,
+SELECT cluster, node, ts, numa_node, cpus, free_cpus, cores, source, free_cpuset, core_cpusets, reserved_cpuset,
     core_sockets
-FROM numa_allocations WHERE cluster = {cluster:String}
-ORDER BY node, numa_node, ts DESC LIMIT 1 BY node, numa_node
+FROM numa_allocations WHERE cluster IN {clusters:Array(String)}
+ORDER BY node, numa_node, ts DESC LIMIT 1 BY cluster, node, numa_node
 """
 _RESOURCES: Final = """
-SELECT node, ts, numa_node, resource, capacity, allocatable, available, cells, source
-FROM numa_resources WHERE cluster = {cluster:String}
-ORDER BY node, numa_node, resource, source, ts DESC LIMIT 1 BY node, numa_node, resource, source
+SELECT cluster, node, ts, numa_node, resource, capacity, allocatable, available, cells, source
+FROM numa_resources WHERE cluster IN {clusters:Array(String)}
+ORDER BY node, numa_node, resource, source, ts DESC LIMIT 1 BY cluster, node, numa_node, resource, source
 """
 _WHATIF: Final = """
-SELECT node, ts, scope, strategy, largest_fit_cpus FROM numa_whatif WHERE cluster = {cluster:String}
+SELECT cluster, node, ts, scope, strategy, largest_fit_cpus
+FROM numa_whatif WHERE cluster IN {clusters:Array(String)}
 """
-_PODS: Final = """
-SELECT node, ts, namespace, labels, constraints, terminating
+_PODS: Final = f"""
+SELECT cluster, namespace, labels, constraints, terminating, groupArray(node) AS nodes
 FROM
 (
-    SELECT * FROM pod_bindings WHERE cluster = {cluster:String} ORDER BY ts DESC LIMIT 1 BY namespace, pod, uid
+    SELECT * FROM pod_bindings WHERE cluster IN {{clusters:Array(String)}}
+    ORDER BY {LAST} DESC LIMIT 1 BY cluster, namespace, pod, uid
 )
-WHERE node != '' AND change IN ('bound', 'updated')
+WHERE node != '' AND change IN ('bound', 'updated') AND ({{every:Bool}} OR constraints != '')
+GROUP BY cluster, namespace, labels, constraints, terminating
 """
 
 
@@ -128,34 +143,50 @@ def read_known(database: Database, cluster: str = "", node: str = "", *, with_po
     it does not know, and DatabaseError.
     """
     cluster = _cluster(database, cluster)
-    nodes = _rows(database, _NODES, cluster)
+    known = read_clusters(database, [cluster], pods="all" if with_pods else "none")[cluster]
+    return known.of(node) if node else known
+
+
+def read_clusters(
+    database: Database, clusters: Sequence[str], pods: Literal["none", "constrained", "all"]
+) -> dict[str, Known]:
+    """What is known of the nodes of each, with these of the pods there. Raises DatabaseError."""
+    rows = [_rows(database, sql, clusters) for sql in (_NODES, _SETTINGS, _SKEW, _ALLOCATIONS, _RESOURCES, _WHATIF)]
+    there = {} if pods == "none" else _rows(database, _PODS, clusters, every=pods == "all")
+    scheduled = {} if pods == "none" else read_scheduled(database, clusters)
+    return {
+        each: _known(
+            each,
+            [of.get(each, []) for of in rows],
+            None if pods == "none" else neighbours(there.get(each, [])),
+            scheduled.get(each, NOTHING_SCHEDULED),
+        )
+        for each in clusters
+    }
+
+
+def _known(
+    cluster: str, rows: Sequence[list[RowDict]], pods: Mapping[str, list[Neighbour]] | None, scheduled: Scheduled
+) -> Known:
+    nodes, whatif = rows[0], rows[-1]
     made_at = {row["node"]: row["created_at"] for row in nodes}
-    whatif = _rows(database, _WHATIF, cluster)
-    tables = [
-        _by_node(rows, made_at)
-        for rows in (*(_rows(database, sql, cluster) for sql in (_SETTINGS, _SKEW, _ALLOCATIONS, _RESOURCES)), whatif)
-    ]
-    pods = _by_node(_rows(database, _PODS, cluster), {}.fromkeys(made_at)) if with_pods else {}
+    tables = [_by_node(of, made_at) for of in rows[1:]]
     found = [NodeRows(row, *(table.get(row["node"], []) for table in tables)) for row in nodes]
-    candidates = [candidate(rows, pods.get(rows.node["node"], ())) for rows in found]
-    storage, devices, namespaces = Storage(), NO_DEVICES, namespaces_of(())
-    if with_pods:
-        scheduled = read_scheduled(database, cluster)
-        storage, devices = storage_of(*scheduled), devices_of(*scheduled)
-        namespaces = namespaces_of(scheduled[0])
+    candidates = [candidate(of, (pods or {}).get(of.node["node"], ())) for of in found]
+    storage, devices = storage_of(*scheduled), devices_of(*scheduled)
+    if pods is not None:
         candidates = with_devices(with_volumes(candidates, storage), devices)
-    known = Known(
+    return Known(
         cluster=cluster,
-        read_at={rows.node["node"]: max(_times(rows)) for rows in found},
+        read_at={of.node["node"]: max(_times(of)) for of in found},
         candidates=candidates,
         strategies={row["strategy"]: row["largest_fit_cpus"] for row in whatif if row["scope"] == "cluster"},
         scheduler_minor=_scheduler_minor(nodes),
-        everywhere=tuple(each.state for each in candidates) if with_pods else (),
+        everywhere=() if pods is None else tuple(each.state for each in candidates),
         storage=storage,
-        namespaces=namespaces,
+        namespaces=namespaces_of(scheduled.objects),
         devices=devices,
     )
-    return known.of(node) if node else known
 
 
 def _cluster(database: Database, cluster: str) -> str:
@@ -167,9 +198,16 @@ def _cluster(database: Database, cluster: str) -> str:
     return cluster
 
 
-def _rows(database: Database, sql: str, cluster: str) -> list[RowDict]:
-    found = database.query(sql, {"cluster": cluster})
-    return [RowDict(zip(found.column_names, row, strict=True)) for row in found.rows]
+def _rows(
+    database: Database, sql: str, clusters: Sequence[str], **parameters: Any
+) -> defaultdict[str, list[RowDict]]:
+    """By cluster."""
+    read = database.query(sql, {"clusters": list(clusters), **parameters})
+    found = defaultdict[str, list[RowDict]](list)
+    for row in read.rows:
+        of = dict(zip(read.column_names, row, strict=True))
+        found[of["cluster"]].append(of)
+    return found
 
 
 def _by_node(rows: Sequence[RowDict], made_at: Mapping[str, datetime | None]) -> dict[str, list[RowDict]]:

@@ -1,5 +1,6 @@
 """A candidate of `streams.questions.fit` from the latest rows of its node."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -36,7 +37,7 @@ class NodeRows(NamedTuple):
     whatif: Sequence[RowDict]
 
 
-def candidate(rows: NodeRows, pods: Sequence[RowDict] = ()) -> Candidate:
+def candidate(rows: NodeRows, pods: Sequence[Neighbour] = ()) -> Candidate:
     """`pods` are those bound to the node, where they were asked for."""
     configz, skew = next(iter(rows.settings), None), next(iter(rows.skew), None)
     known = _policies(configz, skew)
@@ -52,19 +53,26 @@ def candidate(rows: NodeRows, pods: Sequence[RowDict] = ()) -> Candidate:
         machine=_machine(skew, rows.allocations, rows.resources, configz),
         free_cpus=skew["free_cpus"] if skew else None,
         labels=rows.node["labels"],
-        neighbours=tuple(map(_neighbour, pods)),
+        neighbours=tuple(pods),
     )
     return Candidate(
         state=state,
         source=skew["source"] if skew else "",
         fidelity=skew["fidelity"] if skew else "",
+        largest_fit_cpus=skew["largest_fit_cpus"] if skew else None,
         numa_doubts=(*options_not_followed(known), *_doubts(skew)),
         largest_fits={each["strategy"]: each["largest_fit_cpus"] for each in rows.whatif},
     )
 
 
-def _neighbour(row: RowDict) -> Neighbour:
-    return Neighbour(row["namespace"], row["labels"], restored(row["constraints"]), bool(row["terminating"]))
+def neighbours(rows: Sequence[RowDict]) -> dict[str, list[Neighbour]]:
+    """The pods on each node; those that are alike are one object."""
+    found = defaultdict[str, list[Neighbour]](list)
+    for row in rows:
+        alike = Neighbour(row["namespace"], row["labels"], restored(row["constraints"]), bool(row["terminating"]))
+        for node in row["nodes"]:
+            found[node].append(alike)
+    return found
 
 
 def _policies(configz: RowDict | None, skew: RowDict | None) -> Policies:

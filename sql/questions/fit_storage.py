@@ -3,8 +3,8 @@ labels of its namespaces.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Final, Protocol, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -15,8 +15,12 @@ from streams.rules.scheduling.storage import Attachment, Claim, Class, Driver, N
 from streams.rules.scheduling.volume_needs import Storage
 from streams.rules.scheduling.volumes import node_volumes
 
-_OBJECTS: Final = "SELECT resource, namespace, name, facts FROM scheduled_now WHERE cluster = {cluster:String}"
-_LISTED: Final = "SELECT DISTINCT resource FROM scheduled_lists WHERE cluster = {cluster:String}"
+_OBJECTS: Final = """
+SELECT cluster, resource, namespace, name, facts FROM scheduled_now WHERE cluster IN {clusters:Array(String)}
+"""
+_LISTED: Final = """
+SELECT DISTINCT cluster, resource FROM scheduled_lists WHERE cluster IN {clusters:Array(String)}
+"""
 T = TypeVar("T")
 
 
@@ -24,12 +28,27 @@ class _Facts(Protocol):
     def __call__(self, resource: str, of: type[T]) -> dict[tuple[str, str], T]: ...
 
 
-def read_scheduled(database: Database, cluster: str) -> tuple[Sequence[Sequence[str]], list[str]]:
-    """Resource, namespace, name and facts of all that is there now beside nodes and pods, and of what that is all
-    there is. Raises DatabaseError.
-    """
-    rows = database.query(_OBJECTS, {"cluster": cluster}).rows
-    return rows, [row[0] for row in database.query(_LISTED, {"cluster": cluster}).rows]
+class Scheduled(NamedTuple):
+    """What there is now in a cluster beside nodes and pods."""
+
+    objects: Sequence[Sequence[str]] = ()
+    """Resource, namespace, name and facts of each."""
+    listed: Sequence[str] = ()
+    """Resources of which that is all there is."""
+
+
+NOTHING_SCHEDULED: Final = Scheduled()
+
+
+def read_scheduled(database: Database, clusters: Sequence[str]) -> Mapping[str, Scheduled]:
+    """Of each cluster. Raises DatabaseError."""
+    asked = {"clusters": list(clusters)}
+    found = defaultdict[str, tuple[list[Sequence[str]], list[str]]](lambda: ([], []))
+    for cluster, *of in database.query(_OBJECTS, asked).rows:
+        found[cluster][0].append(of)
+    for cluster, resource in database.query(_LISTED, asked).rows:
+        found[cluster][1].append(resource)
+    return {cluster: Scheduled(*of) for cluster, of in found.items()}
 
 
 def by_resource(objects: Iterable[Sequence[str]]) -> _Facts:

@@ -1,4 +1,6 @@
-"""What a database needs while it is landed into: rows that still hold are renewed, a disk that fills is announced."""
+"""What a database needs while it is landed into: what follows from its rows is calculated, rows that still hold are
+renewed, a disk that fills is announced.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +18,9 @@ from sql.database.errors import DatabaseError
 from sql.database.open import Database
 from sql.schema.renewal import renew
 
+PAUSE_SECONDS: Final = 10.0
+SHARE: Final = 20
+"""A calculation takes no more than one part in so many of the time."""
 DISK_SECONDS: Final = 60.0
 RENEWAL_SECONDS: Final = 86_400.0
 CLOSING_SECONDS: Final = 5.0
@@ -34,12 +39,15 @@ class Upkeep:
     The database is closed when the block has ended, where it answers within CLOSING_SECONDS.
     """
 
-    def __init__(self, connect: Callable[[], Database]) -> None:
+    def __init__(
+        self, connect: Callable[[], Database], calculate: Callable[[Database], None] = lambda _: None
+    ) -> None:
         self._connect = connect
+        self._calculate = calculate
         self._free: Mapping[tuple[str, ...], float] = {}
         self._logged: dict[str, int] = {}
         self._trouble = ""
-        self._renew_at = 0.0
+        self._once_at = self._renew_at = 0.0
         self._ended = Event()
         self._thread = Thread(target=self._run, name="upkeep", daemon=True)
         self._registration: AbstractContextManager[None] = registered({DISK_FREE: lambda: self._free})
@@ -70,13 +78,16 @@ class Upkeep:
 
     def _run(self) -> None:
         while not self._ended.is_set():
-            trouble = ""
+            began, trouble = time.monotonic(), ""
             try:
                 with self._connect() as database:
-                    self.once(database)
+                    if began >= self._once_at:
+                        self._once_at = began + DISK_SECONDS
+                        self.once(database)
+                    self._calculate(database)
             except Exception as error:  # noqa: BLE001  # nobody would miss a thread that has ended
                 trouble = str(error) if isinstance(error, DatabaseError) else scrub(plain(repr(error)))
                 if trouble != self._trouble:
                     log.warning("the upkeep of the database failed", reason=trouble)
             self._trouble = trouble
-            self._ended.wait(DISK_SECONDS)
+            self._ended.wait(max(PAUSE_SECONDS, SHARE * (time.monotonic() - began)))

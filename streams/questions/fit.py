@@ -26,6 +26,14 @@ class Candidate(NamedTuple):
     """Why its NUMA numbers may be wrong; of no concern to a pod without exclusive CPUs and devices."""
     largest_fits: dict[str, int] = {}  # noqa: RUF012  as above
     """The largest exclusive request that one of its NUMA nodes could take, by strategy (`numa_whatif`)."""
+    largest_fit_cpus: int | None = None
+    """And that one takes as they are."""
+
+    @property
+    def topology_manager_policy(self) -> str:
+        """Empty where no source reports it."""
+        policies = {each.topology_policy for each in self.state.settings}
+        return policies.pop() if len(policies) == 1 else ""
 
 
 class NumaAnswer(msgspec.Struct, frozen=True):
@@ -186,7 +194,6 @@ def _node_answer(asked: Question, pod: PodRequest, each: Candidate, scheduler_mi
     judgement, pods, numa_nodes = take(state, pod, scheduler_minor, most)
     needed = _largest(pod)
     could = judgement.verdict in {"fits", "refused_by_kubelet", "unknown"}
-    policies = {each.topology_policy for each in state.settings}
     return NodeAnswer(
         node=state.node,
         verdict=judgement.verdict,
@@ -195,7 +202,7 @@ def _node_answer(asked: Question, pod: PodRequest, each: Candidate, scheduler_mi
         numa_nodes=numa_nodes,
         hint=_hint(judgement),
         numa=[NumaAnswer(room.numa_node, room.takes, room.free_cpus, list(room.lacks)) for room in rooms(state, pod)],
-        topology_manager_policy=policies.pop() if len(policies) == 1 else "",
+        topology_manager_policy=each.topology_manager_policy,
         topology_manager_scope=state.settings[0].topology_scope,
         source=each.source,
         fidelity=each.fidelity,

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from components.database import EmptyDatabase
 from components.rows import dicts, store
+from sql.questions.pending import calculate
 from streams.fold.findings import Row
 
 Told: TypeAlias = Mapping[str, Sequence[dict[str, Any]]]
@@ -32,6 +33,7 @@ class Cases:
         found = defaultdict(list)
         with empty_database() as database:
             store(database, *(row for rows in self._rows.values() for row in rows))
+            calculate(database)
             for each in dicts(database, sql):
                 found[each["cluster"]].append(each)
         return found

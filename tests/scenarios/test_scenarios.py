@@ -15,6 +15,7 @@ from paths import SCENARIOS
 from sql.database.open import Database
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.questions.pending import calculate
 from sql.schema.migrate import MIGRATIONS
 from streams.analytics.registry import REDUCERS
 from streams.local.replay import Replay
@@ -23,6 +24,7 @@ from streams.local.replay import Replay
 def replay(database: Database, *paths: Path) -> None:
     with Lander(database) as lander:
         Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(map(decode, read_sources(paths)))
+    calculate(database)
 
 
 def natural_key(database: Database, table: str) -> str:

@@ -150,11 +150,13 @@ def of_alerts(alerts: Iterable[Alert], scope: Scope) -> list[Happening]:
 
 
 def of_image_gc(rows: Iterable[RowDict], scope: Scope) -> list[Happening]:
-    """Each episode of image GC; one that does its work, or whose last run was too long ago, is over."""
+    """Each episode of image GC; one that recovered, does its work, or whose last run was too long ago, is over."""
+    rows = list(rows)
+    recovered = {row["node"]: row["updated_at"] for row in reversed(rows) if row["verdict"] == "recovered"}
     return [
         Happening(
             row["ts"],
-            None if _goes_on(row, scope) else row["last_at"],
+            None if _goes_on(row, scope, recovered.get(row["node"])) else row["last_at"],
             row["node"],
             "image_gc",
             f"Image GC {GC_VERDICTS.get(row['verdict'], row['verdict'])}: {row['explanation']}",
@@ -168,8 +170,9 @@ GC_PERIOD: Final = 600
 """Two periods of image GC, in seconds: an episode without a run for so long is over."""
 
 
-def _goes_on(row: RowDict, scope: Scope) -> bool:
-    return row["verdict"] in BROKEN_GC and (scope.until - row["last_at"]).total_seconds() < GC_PERIOD
+def _goes_on(row: RowDict, scope: Scope, recovered_at: datetime | None) -> bool:
+    is_over = recovered_at is not None and recovered_at >= row["updated_at"]
+    return row["verdict"] in BROKEN_GC and not is_over and (scope.until - row["last_at"]).total_seconds() < GC_PERIOD
 
 
 def _read_shape(db: Database, scope: Scope, narrow: Mapping[str, str]) -> Shape:

@@ -62,6 +62,25 @@ def rooms(node: NodeState, pod: PodRequest) -> list[NumaRoom]:
     return [_room(machine, each, pod, whole_cores=whole_cores) for each in machine.topology.numa_nodes]
 
 
+def kubelets_verdict(node: NodeState, pod: PodRequest) -> str:
+    """What the kubelet alone would do about its exclusive CPUs: admitted, not_exclusive (it wants none), not_pinned,
+    unknown, or the reason for which it refuses the pod.
+    """
+    if not pod.exclusive_cpus:
+        return "not_exclusive"
+    judgement, _ = _kubelets(node, pod)
+    match judgement.verdict:
+        case "fits":
+            return "admitted"
+        case "not_exclusive":
+            return "not_pinned"
+        case "refused_by_kubelet":
+            reason = judgement.reasons[0].partition(":")[0]
+            return reason if reason.endswith("Error") else "UnexpectedAdmissionError"
+        case _:
+            return "unknown"
+
+
 def _judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judgement, NodeState]:
     """Also the node with the pod on it, where it fits."""
     reasons = scheduler_reasons(node, pod, scheduler_minor)

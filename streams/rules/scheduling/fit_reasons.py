@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-_NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
+NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
 _GUARDED_SINCE_MINOR: Final = 28
 """From Kubernetes 1.28 on, only a resource that the pod asks for can be insufficient."""
 
@@ -23,10 +23,10 @@ def fit_reasons(
     than cpu, memory and ephemeral-storage come last and by name, for the scheduler has no order for them.
     """
     reasons = ["Too many pods"] if pods + 1 > allocatable_pods else []
-    others = sorted(name for name in pod_requests if name not in {*_NATIVE, "pods"})
-    if not others and not any(pod_requests.get(name) for name in _NATIVE):
+    others = sorted(name for name in pod_requests if name not in {*NATIVE, "pods"})
+    if not others and not any(pod_requests.get(name) for name in NATIVE):
         return reasons
-    for name in (*_NATIVE, *others):
+    for name in (*NATIVE, *others):
         wanted = pod_requests.get(name, 0)
         free = allocatable.get(name, 0) - requested.get(name, 0)
         judged = wanted > 0 or minor_version < _GUARDED_SINCE_MINOR

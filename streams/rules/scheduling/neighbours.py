@@ -40,22 +40,39 @@ class Place(NamedTuple):
 def in_namespaces(pod: Neighbour, places: Sequence[Place], namespaces: Namespaces) -> tuple[Neighbour, list[Place]]:
     """The pod, and those that are there, with the names of the namespaces that their terms select by labels."""
     there = {other.namespace for place in places for other in place.pods}
-    pod_is_known = pod.namespace in namespaces
-    all_are_known = pod_is_known and there <= namespaces.keys()
-    named = [
-        place._replace(pods=[_named(other, namespaces, complete=pod_is_known) for other in place.pods])
-        for place in places
+    is_known = pod.namespace in namespaces
+    itself = named(pod, namespaces, complete=is_known and there <= namespaces.keys())
+    return itself, places_named(places, namespaces, complete=is_known)
+
+
+def places_named(places: Sequence[Place], namespaces: Namespaces, *, complete: bool) -> list[Place]:
+    """Those that are there, with these names; `complete` where that of the pod to come is known."""
+    return [
+        place._replace(pods=[named(other, namespaces, complete=complete) for other in place.pods]) for place in places
     ]
-    return _named(pod, namespaces, complete=all_are_known), named
 
 
-def _named(pod: Neighbour, namespaces: Namespaces, *, complete: bool) -> Neighbour:
-    return pod._replace(constraints=with_names(pod.constraints, namespaces, complete=complete))
+def named(pod: Neighbour, namespaces: Namespaces, *, complete: bool) -> Neighbour:
+    """The pod with these names; the same one where its terms select no namespaces."""
+    constraints = with_names(pod.constraints, namespaces, complete=complete)
+    return pod if constraints is pod.constraints else pod._replace(constraints=constraints)
 
 
 def is_among(place: Place, constraints: Constraints) -> bool:
     """Whether the pod's node selector and affinity allow that node."""
     return meets_any(constraints.nodes, {**place.labels, NODE_NAME: place.node})
+
+
+class _Bearing(NamedTuple):
+    """What a pod that is there has to do with the one that comes."""
+
+    other: Neighbour
+    is_any: bool
+    near: Sequence[NeighbourTerm]
+    away: Sequence[NeighbourTerm]
+    unwelcome: Sequence[NeighbourTerm]
+    perhaps: Sequence[NeighbourTerm]
+    alike: Sequence[Spread]
 
 
 class Neighbourhood:
@@ -66,9 +83,11 @@ class Neighbourhood:
         wants = pod.constraints
         self._near = Counter[_Domain]()
         self._away = Counter[_Domain]()
-        self._unwelcome = Counter[_Domain]()
+        self._unwelcome: set[_Domain] = set()
         self._perhaps_unwelcome: set[_Domain] = set()
         self._spread: list[dict[str, int]] = [{} for _ in wants.spread]
+        self._bearings: dict[int, _Bearing] = {}
+        """Of each pod, by its identity: most are alike, and the same object."""
         for place in places:
             for counts, each in self._counted(place):
                 counts.setdefault(place.labels[each.topology_key], 0)
@@ -76,21 +95,36 @@ class Neighbourhood:
                 self.join(place, other)
 
     def join(self, place: Place, other: Neighbour) -> None:
-        pod, wants, labels = self.pod, self.pod.constraints, place.labels
-        if wants.affinity and all(term.selects(other.namespace, other.labels) for term in wants.affinity):
-            self._near.update(_domains(wants.affinity, labels))
-        self._away.update(
-            _domains([term for term in wants.anti_affinity if term.selects(other.namespace, other.labels)], labels)
-        )
-        for term in other.constraints.anti_affinity:
-            if term.selects(pod.namespace, pod.labels):
-                self._unwelcome.update(_domains([term], labels))
-            elif term.may_select(pod.labels):
-                self._perhaps_unwelcome.update(_domains([term], labels))
-        if other.namespace == pod.namespace and not other.terminating:
+        bearing = self._bearings.get(id(other))
+        if bearing is None:
+            bearing = self._bearings[id(other)] = self._bearing(other)
+        if not bearing.is_any:
+            return
+        labels = place.labels
+        for counted, terms in ((self._near, bearing.near), (self._away, bearing.away)):
+            for domain in _domains(terms, labels):
+                counted[domain] += 1
+        self._unwelcome.update(_domains(bearing.unwelcome, labels))
+        self._perhaps_unwelcome.update(_domains(bearing.perhaps, labels))
+        if bearing.alike:
             for counts, each in self._counted(place):
-                if each.selector and matches(each.selector, other.labels):
+                if each in bearing.alike:
                     counts[labels[each.topology_key]] += 1
+
+    def _bearing(self, other: Neighbour) -> "_Bearing":
+        pod, wants = self.pod, self.pod.constraints
+        near = bool(wants.affinity) and all(term.selects(other.namespace, other.labels) for term in wants.affinity)
+        theirs = other.constraints.anti_affinity
+        unwelcome = [term for term in theirs if term.selects(pod.namespace, pod.labels)]
+        alike = other.namespace == pod.namespace and not other.terminating
+        parts = (
+            wants.affinity if near else (),
+            [term for term in wants.anti_affinity if term.selects(other.namespace, other.labels)],
+            unwelcome,
+            [term for term in theirs if term not in unwelcome and term.may_select(pod.labels)],
+            [each for each in wants.spread if alike and each.selector and matches(each.selector, other.labels)],
+        )
+        return _Bearing(other, any(parts), *parts)
 
     def reasons(self, place: Place) -> list[str]:
         """Why the scheduler does not place the pod there, in its words."""
@@ -137,7 +171,7 @@ class Neighbourhood:
             yield NO_NEIGHBOUR
         elif any(self._away[domain] for domain in _domains(wants.anti_affinity, place.labels)):
             yield BAD_NEIGHBOUR
-        elif not self._unwelcome.keys().isdisjoint(place.labels.items()):
+        elif not self._unwelcome.isdisjoint(place.labels.items()):
             yield UNWELCOME
 
     def _is_near(self, place: Place) -> bool:

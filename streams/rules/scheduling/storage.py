@@ -48,7 +48,7 @@ class Claim(_Facts, frozen=True):
     selected_node: str | None = None
     bytes: int = 0
     mode: str = ""
-    """Empty for a file system, which is the default: the view compares texts."""
+    """Empty for a file system, which is the default."""
     access: list[str] = []
     labels: list[Requirement] = []
     """What a volume's have to meet."""
@@ -68,7 +68,7 @@ class Volume(_Facts, frozen=True):
     """Namespace, name and uid of the one that it is for."""
     bytes: int = 0
     mode: str = ""
-    """Empty for a file system, which is the default: the view compares texts."""
+    """Empty for a file system, which is the default."""
     access: list[str] = []
     labels: dict[str, str] = {}
     attributes: str = ""

@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS source_errors
     kind LowCardinality(String) COMMENT 'silent (nothing was heard for longer than it should be), gap (changes may have been missed), behind (Kafka will delete messages before they are read), partial (what is concluded from then on lacks entries of a state) or unreadable',
     silent_seconds Nullable(Float64) COMMENT 'Seconds since it was last heard; null where it is not silent',
     error String COMMENT 'What the source said',
-    entries Nullable(UInt64) COMMENT 'How many entries of a state had no room; null where the kind is not partial',
+    entries Nullable(Int64) COMMENT 'How many entries of a state had no room; null where the kind is not partial',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree

@@ -1,61 +1,20 @@
-"""The view `pending_devices` against the rules, and `leadsman fit` with claims of devices (rules: scheduler-devices).
+"""`leadsman fit` with claims of devices (rules: scheduler-devices).
 
-Rows that were reasoned by hand are in tests/scenarios/pending_devices.
+Rows of `pending_fit` that were reasoned by hand are in tests/scenarios/pending_devices.
 """
 
-import itertools
 from typing import Any
 
-from hypothesis import strategies as st
-
-from components.rows import dicts, store
-from fakes.devices import DEVICES, GPU, OF_GPU, device_clusters
-from fakes.pending import listed, node, seen
-from fakes.places import neighbour
+from components.rows import store
+from fakes.devices import DEVICES, GPU, OF_GPU
+from fakes.pending import listed, node
 from fakes.storage import rows
-from profiles import drawn
 from sql.database.open import Database
 from sql.questions.fit import read_known
-from streams.fold.findings import Row
 from streams.questions.fit import NodeAnswer, answer
 from streams.questions.manifest import asked_by
-from streams.rules.scheduling.device_claims import device_needs, device_reasons
 
-NUMBERS = itertools.count()
-"""Of clusters."""
 UNKNOWN = "which nodes have the devices of claim gpu"
-
-
-def made_of(asked: dict[str, Any], complete: list[str], minor: int) -> tuple[str, list[Row]]:
-    """Of a cluster of its own."""
-    cluster = f"d-{next(NUMBERS)}"
-    pod = {**asked["pod"], "status": {**asked["pod"]["status"], "phase": "Pending"}}
-    nodes = [node(each["metadata"]["name"], cluster, minor, **each["metadata"]["labels"]) for each in asked["nodes"]]
-    lists = [listed(each, *(one["metadata"]["uid"] for one in asked[each]), cluster=cluster) for each in complete]
-    return cluster, [seen(pod, cluster), *nodes, *rows(asked, cluster), *lists]
-
-
-complete = st.just([*DEVICES]) | st.lists(st.sampled_from(DEVICES), unique=True)
-
-
-def test_the_view_agrees_with_the_rules(database: Database) -> None:
-    clusters = drawn(st.tuples(device_clusters(), complete, st.sampled_from([35, 36])), 30, night=500)
-    # That the rules are the scheduler's is tested in tests/oracle/test_devices.py.
-    made = [(asked, *made_of(asked, complete, minor)) for asked, complete, minor in clusters]
-    store(database, *(each for _, _, rows in made for each in rows))
-    told = {
-        (one["cluster"], one["node"]): one
-        for one in dicts(database, "SELECT * FROM pending_devices WHERE uid = 'new'")
-    }
-    for asked, cluster, _ in made:
-        known = read_known(database, cluster, with_pods=True)
-        constraints = neighbour(asked["pod"]).constraints
-        needs = device_needs(constraints, "ns", known.devices, known.scheduler_minor, pod=("p", "new"))
-        for each in known.everywhere:
-            reasons, unknowns = device_reasons(needs, each.node, each.labels, each.devices)
-            view = told.get((cluster, each.node), {"reasons": [], "unknowns": []})
-            assert sorted(view["reasons"]) == sorted(reasons), asked
-            assert sorted(view["unknowns"]) == sorted(unknowns), asked
 
 
 NAMED = {"name": "gpu", "resourceClaimName": "a"}

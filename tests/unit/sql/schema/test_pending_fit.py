@@ -1,4 +1,6 @@
-"""The view `pending_fit`, and what the tables know of a node: on rows reasoned by hand, and against the rules."""
+"""The view `pending_fit`, and what the tables know of a node: on rows reasoned by hand, and each pod and node by
+itself against the rules.
+"""
 
 import random
 from collections.abc import Sequence
@@ -21,6 +23,7 @@ from ingest.model.records import PodRecord
 from profiles import drawn
 from sql.database.open import Database
 from sql.questions.fit import Known, read_known
+from sql.questions.pending import calculate
 from sql.questions.queries import BadParameter
 from streams.analytics import pod_bindings
 from streams.fold.findings import (
@@ -131,12 +134,13 @@ def test_only_pods_that_still_wait_and_nodes_that_are_still_there_are_judged(tol
 
 CORDON = ["node.kubernetes.io/unschedulable=:NoSchedule"]
 CORDONED = case(
-    *(pending("p", 1), pending("d", 1, owner_kind="DaemonSet")), *node("n", unschedulable=True, taints=CORDON)
+    *(pending("p", 1), pending("d", 1, tolerations=["node.kubernetes.io/unschedulable:NoSchedule"])),
+    *node("n", unschedulable=True, taints=CORDON),
 )
 
 
 def test_a_cordon_keeps_all_away_but_pods_of_a_daemon_set(told: Told) -> None:
-    """Pods of a DaemonSet tolerate node.kubernetes.io/unschedulable, which a cordon adds as a taint too."""
+    """Their controller has them tolerate node.kubernetes.io/unschedulable, which a cordon adds as a taint too."""
     assert verdicts(told[CORDONED]) == {"n": (0, ["node(s) were unschedulable"], "not_exclusive")}
     assert verdicts(told[CORDONED], "d") == {"n": (1, [], "not_exclusive")}
 
@@ -196,15 +200,18 @@ POLICIES: list[tuple[int, dict[str, Any], str]] = [
     (4, {}, "admitted"),
     (6, {}, "TopologyAffinityError"),
     (6, {"topology_manager_policy": "restricted"}, "TopologyAffinityError"),
-    (9, {"topology_manager_policy": "restricted"}, "unknown"),
+    # No NUMA nodes together have 9: the CPU Manager has no hint, which is none that is preferred.
+    (9, {"topology_manager_policy": "restricted"}, "TopologyAffinityError"),
     (6, {"topology_manager_policy": "best-effort"}, "admitted"),
     (9, {"topology_manager_policy": "none"}, "UnexpectedAdmissionError"),
     (4, {"cpu_manager_policy": "none"}, "not_pinned"),
     (4, {"cpu_manager_policy": ""}, "unknown"),
-    (4, {"topology_manager_policy": ""}, "unknown"),
-    (6, {"largest_fit_cpus": None}, "unknown"),
-    (9, {"largest_fit_cpus": None}, "TopologyAffinityError"),
-    (4, {"free_cpus": None, "largest_fit_cpus": None}, "unknown"),
+    # Any policy admits 4, and 6 where they may lie on two NUMA nodes.
+    (4, {"topology_manager_policy": ""}, "admitted"),
+    (6, {"topology_manager_policy": ""}, "unknown"),
+    (6, {"fidelity": "none"}, "unknown"),
+    (9, {"fidelity": "none"}, "UnexpectedAdmissionError"),
+    (4, {"fidelity": "none", "free_cpus": None}, "unknown"),
 ]
 
 
@@ -253,6 +260,7 @@ def test_the_view_agrees_with_the_rules(database: Database) -> None:
         )
     pods = [pending(f"p{cpus}", cpus, cpus if cpus % 3 else 0) for cpus in range(1, 15)]
     store(database, *rows, *pods)
+    calculate(database)
     known = read(database)
     judged = dicts(database, "SELECT * FROM pending_fit")
     seen: set[str] = set()
@@ -262,14 +270,12 @@ def test_the_view_agrees_with_the_rules(database: Database) -> None:
             wanted = PodRequest((Request(pod.exclusive_cpus),), pod.requests)
             _, reasons, verdict = told[each.state.node]
             assert reasons == scheduler_reasons(each.state, wanted, known.scheduler_minor)
-            if verdict != "unknown":
-                assert verdict == kubelets(each, wanted), (each.state, wanted)
+            assert verdict == kubelets(each, wanted), (each.state, wanted)
             seen.add(verdict)
     assert seen == {
         "admitted",
         "not_exclusive",
         "not_pinned",
-        "unknown",
         "TopologyAffinityError",
         "UnexpectedAdmissionError",
     }
@@ -313,6 +319,7 @@ def test_the_view_agrees_with_the_rules_about_places_and_neighbours(database: Da
     # That the rules are the scheduler's is tested in tests/oracle/test_placement.py.
     made = {f"c-{number}": one for number, one in enumerate(drawn(PLACES, 15, night=200))}
     store(database, *(each for name, one in made.items() for each in drawn_rows(one, name)))
+    calculate(database)
     found = dicts(database, "SELECT * FROM pending_fit WHERE uid = 'new'")
     for name, (_, asked, labels, _) in made.items():
         told = {one["node"]: one for one in found if one["cluster"] == name}

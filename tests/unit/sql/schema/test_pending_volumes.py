@@ -1,4 +1,4 @@
-"""The views `scheduled_now` and `pending_volumes`: on rows reasoned by hand, and against the rules."""
+"""The view `scheduled_now`, and pods with claims of volumes in `pending_fit` and `leadsman fit`."""
 
 import itertools
 from collections.abc import Sequence
@@ -6,59 +6,21 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from components.cases import Cases, Told
 from components.database import EmptyDatabase
 from components.rows import T0, dicts, store
 from fakes.pending import listed, node, room, seen
-from fakes.places import neighbour
-from fakes.storage import RESOURCES, rows, storages
-from profiles import drawn
+from fakes.storage import RESOURCES, rows
 from sql.database.open import Database
 from sql.questions.fit import read_known
 from streams.fold.findings import Row
 from streams.questions.asked import question
 from streams.questions.fit import NodeAnswer, answer
 from streams.questions.manifest import asked_by
-from streams.rules.scheduling.volume_needs import needs_of
-from streams.rules.scheduling.volumes import volume_reasons
 
-NUMBERS = itertools.count()
-"""Of clusters."""
 DATA = "where volume data can be attached"
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
-
-
-def made_of(asked: dict[str, Any], complete: list[str], minor: int) -> tuple[str, list[Row]]:
-    """Of a cluster of its own."""
-    cluster = f"c-{next(NUMBERS)}"
-    pods = [seen(each, cluster) for each in [*asked["pods"], asked["pod"]]]
-    nodes = [node(each["metadata"]["name"], cluster, minor, **each["metadata"]["labels"]) for each in asked["nodes"]]
-    lists = [listed(each, *(one["metadata"]["uid"] for one in asked[each]), cluster=cluster) for each in complete]
-    return cluster, [*pods, *nodes, *rows(asked, cluster), *lists]
-
-
-complete = st.lists(st.sampled_from(RESOURCES), unique=True) | st.just([*RESOURCES])
-
-
-def test_the_view_agrees_with_the_rules(database: Database) -> None:
-    clusters = drawn(st.tuples(storages(), complete, st.sampled_from([30, 32, 36])), 60, night=500)
-    # That the rules are the scheduler's is tested in tests/oracle/test_volumes.py.
-    made = [(asked, *made_of(asked, complete, minor)) for asked, complete, minor in clusters]
-    store(database, *(each for _, _, rows in made for each in rows))
-    told = {
-        (one["cluster"], one["node"]): one
-        for one in dicts(database, "SELECT * FROM pending_volumes WHERE uid = 'new' ORDER BY cluster")
-    }
-    for asked, cluster, _ in made:
-        known = read_known(database, cluster, with_pods=True)
-        pods = [(each.namespace, each.constraints) for state in known.everywhere for each in state.neighbours]
-        needs = needs_of(neighbour(asked["pod"]).constraints, "ns", known.storage, pods=pods, uid="new")
-        for each in known.everywhere:
-            ours = volume_reasons(needs, each.node, each.labels, each.volumes, known.scheduler_minor)
-            view = told.get((cluster, each.node), {"reasons": [], "unknowns": []})
-            assert (sorted(view["reasons"]), sorted(view["unknowns"])) == (sorted(ours[0]), sorted(ours[1])), asked
 
 
 def waiting(*volumes: dict[str, Any], **more: Any) -> dict[str, Any]:

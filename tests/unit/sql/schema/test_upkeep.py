@@ -101,7 +101,7 @@ def free() -> float | None:
 
 @pytest.mark.parametrize("error", [DatabaseUnreachable("away"), ValueError("an answer that was cut off")])
 def test_a_database_that_fails_is_asked_again(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    monkeypatch.setattr(upkeep, "DISK_SECONDS", 0.01)
+    monkeypatch.setattr(upkeep, "PAUSE_SECONDS", 0.01)
     asked: list[int] = []
 
     def connect() -> Database:
@@ -110,3 +110,11 @@ def test_a_database_that_fails_is_asked_again(monkeypatch: pytest.MonkeyPatch, e
 
     with Upkeep(connect):
         eventually("it was asked three times", lambda: len(asked) > 2)
+
+
+def test_what_follows_from_the_rows_is_calculated_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "renew", lambda _: None)
+    monkeypatch.setattr(upkeep, "PAUSE_SECONDS", 0.01)
+    calculated: list[Database] = []
+    with Upkeep(lambda: cast("Database", Disks(0.25)), calculated.append):
+        eventually("it was calculated three times", lambda: len(calculated) > 2)

@@ -1,15 +1,11 @@
 """Nothing is called well without evidence: in the story, on the page and in the report."""
 
-import io
-from collections.abc import Sequence
 from datetime import datetime, timedelta
-from html.parser import HTMLParser
 
 import pytest
-from rich.console import Console
 
+from components.reading import Text, page, ready, report, running, sampled, story
 from components.rows import T0, row, store, store_samples, summary
-from leadsman.cli.present.story import print_story
 from leadsman.web.reading.evidence import Evidence, absent, freshness, nothing_found, paced, read_evidence
 from leadsman.web.reading.overview import read_node, read_overview
 from leadsman.web.reading.scope import Asked, Scope
@@ -32,60 +28,6 @@ from streams.fold.findings import (
 
 GIB = 1 << 30
 HOUR = Scope("c", T0, T0 + timedelta(hours=1))
-
-
-class Text(HTMLParser):
-    """What a reader sees, and the classes of the elements."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.classes: list[str] = []
-        self._parts: list[str] = []
-        self._hidden = False
-        self.feed(page)
-        self.text = " ".join("".join(self._parts).split())
-
-    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
-        self.classes.append(dict(attrs).get("class") or "")
-        self._hidden = tag in {"script", "style"}
-
-    def handle_endtag(self, tag: str) -> None:
-        self._hidden = self._hidden and tag not in {"script", "style"}
-
-    def handle_data(self, data: str) -> None:
-        if not self._hidden:
-            self._parts.append(data)
-
-
-def story(db: Database) -> str:
-    out = io.StringIO()
-    print_story(db, ["c"], Console(file=out, width=400), None)
-    return out.getvalue()
-
-
-def page(db: Database, now: datetime, **asked: str) -> Text:
-    made = overview_of(db, Request.of(asked), lambda: now)
-    assert made is not None
-    return Text(made)
-
-
-def report(db: Database) -> Text:
-    return Text(write_report(db, Asked(), T0 + timedelta(days=1)))
-
-
-def ready(name: str, *, value: bool | None = True) -> NodeRow:
-    return row(NodeRow, node=name, uid=name, ready=value)
-
-
-def running(node: str) -> PodBinding:
-    return row(PodBinding, change="bound", phase="Running", node=node, namespace="shop", pod="web", uid="u")
-
-
-def sampled(db: Database, *names: str, minutes: int = 0) -> None:
-    at = T0 + timedelta(minutes=minutes)
-    store_samples(
-        db, *(summary(at, name, memory_available_bytes=GIB, memory_working_set_bytes=GIB) for name in names)
-    )
 
 
 def troubled(db: Database) -> None:

@@ -1,0 +1,145 @@
+"""Table `pending_kinds`: whether pods that wait fit now, by the rules of `leadsman fit`. Whoever lands rows has it
+calculated from the tables afterwards, so that it follows from them alone, in whatever order they were landed.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate, chain
+from typing import Any, Final
+
+import pyarrow as pa
+
+from common.clock import SYSTEM
+from sql.database.open import Database
+from sql.questions.fit import LAST, Known, read_clusters
+from streams.questions.pending import Kind, Outcome, Waiting, heeds_all, judged
+
+TABLE: Final = "pending_kinds"
+_CLUSTERS: Final = f"""
+SELECT cluster FROM
+(
+    SELECT cluster FROM pod_bindings
+    WHERE (cluster, uid) IN (SELECT cluster, uid FROM pod_bindings WHERE change = 'pending')
+    GROUP BY cluster, namespace, pod, uid
+    HAVING argMax(change, {LAST}) = 'pending'
+    UNION ALL
+    SELECT cluster FROM {TABLE} GROUP BY cluster HAVING argMax(length(nodes), calculated_at) > 0
+)
+WHERE cluster NOT IN
+    (SELECT cluster FROM {TABLE} GROUP BY cluster HAVING max(calculated_at) > {{before:DateTime64(6, 'UTC')}})
+GROUP BY cluster ORDER BY cluster
+"""
+_WAITING: Final = f"""
+SELECT w.cluster, w.namespace, w.pod, w.uid, w.requests, w.exclusive_cpus, w.tolerations, w.labels, w.constraints,
+    h.words, nullIf(h.heard_at, toDateTime64(0, 6, 'UTC'))
+FROM
+(
+    SELECT * FROM pod_bindings
+    WHERE cluster IN {{clusters:Array(String)}}
+        AND (cluster, uid) IN (SELECT cluster, uid FROM pod_bindings WHERE change = 'pending')
+    ORDER BY {LAST} DESC
+    LIMIT 1 BY cluster, namespace, pod, uid
+) AS w
+LEFT JOIN
+(
+    SELECT cluster, namespace, pod, uid, max(ts) AS heard_at, argMax(reasons, (ts, text_source)) AS words
+    FROM scheduling_failures
+    WHERE cluster IN {{clusters:Array(String)}}
+    GROUP BY cluster, namespace, pod, uid
+) AS h ON h.cluster = w.cluster AND h.namespace = w.namespace AND h.pod = w.pod AND h.uid = w.uid
+WHERE w.change = 'pending'
+"""
+AGAIN: Final = timedelta(seconds=5)
+_AT_ONCE: Final = 100
+"""Clusters that are read together: a query takes as long for all of them as for a small one."""
+_TIME: Final = pa.timestamp("us", "UTC")
+_TEXTS: Final = pa.list_(pa.string())
+_NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_ALWAYS: Final = datetime(2299, 1, 1, tzinfo=UTC)
+
+
+def recalculate(database: Database) -> None:
+    """The same, where no other process did it just now."""
+    calculate(database, SYSTEM.now() - AGAIN)
+
+
+def calculate(database: Database, before: datetime = _ALWAYS) -> None:
+    """Store what the rules say of the pods that wait now, and of clusters where none does any more that; of those
+    that were calculated last before a time. Raises DatabaseError.
+    """
+    clusters = [row[0] for row in database.query(_CLUSTERS, {"before": before}).rows]
+    for first in range(0, len(clusters), _AT_ONCE):
+        _calculate(database, clusters[first : first + _AT_ONCE])
+
+
+def _calculate(database: Database, clusters: Sequence[str]) -> None:
+    waiting: dict[str, list[Waiting]] = {cluster: [] for cluster in clusters}
+    for cluster, namespace, pod, uid, requests, cpus, tolerations, *others in database.query(
+        _WAITING, {"clusters": list(clusters)}
+    ).rows:
+        waiting[cluster].append(Waiting(namespace, pod, uid, requests, cpus, tuple(tolerations), *others))
+    heeds = heeds_all(chain.from_iterable(waiting.values()))
+    known = read_clusters(database, clusters, "all" if heeds else "constrained")
+    tables = [_columns(known[cluster], _kinds(known[cluster], pods)) for cluster, pods in waiting.items()]
+    database.insert(TABLE, pa.concat_tables(tables))
+
+
+def _kinds(known: Known, waiting: Iterable[Waiting]) -> Iterator[Kind]:
+    return judged(
+        waiting,
+        known.everywhere,
+        known.scheduler_minor,
+        storage=known.storage,
+        namespaces=known.namespaces,
+        devices=known.devices,
+    )
+
+
+def _columns(known: Known, kinds: Iterable[Kind]) -> pa.Table:
+    """A row for each kind and outcome, one without pods where there is none."""
+    candidates = known.candidates
+    rows = list(_rows(kinds)) or [(0, 0, Kind((), {}), Outcome(None), ())]
+    numbers, outcomes, of, told, nodes = zip(*rows, strict=True)
+    pods = [each.pods if outcome == 0 else () for each, outcome in zip(of, outcomes, strict=True)]
+
+    def of_pods(field: str, kind: pa.DataType) -> "pa.Array[Any]":
+        return pa.array([[getattr(pod, field) for pod in each] for each in pods], pa.list_(kind))
+
+    def of_nodes(values: Iterable[Any], kind: pa.DataType) -> "pa.Array[Any]":
+        taken = pa.array(list(values), kind).take(places)
+        return pa.ListArray.from_arrays(offsets, taken)
+
+    places = pa.array(list(chain.from_iterable(nodes)), pa.int32())
+    offsets = pa.array([0, *accumulate(map(len, nodes))], pa.int32())
+    words = [[sorted(pod.heard.items()) for pod in each] for each in pods]
+    columns = {
+        "cluster": pa.array([known.cluster] * len(rows)),
+        "kind": pa.array(numbers, pa.uint32()),
+        "outcome": pa.array(outcomes, pa.uint32()),
+        "as_of": pa.array([known.as_of or _NEVER] * len(rows), _TIME),
+        "calculated_at": pa.array([SYSTEM.now()] * len(rows), _TIME),
+        "namespaces": of_pods("namespace", pa.string()),
+        "pods": of_pods("pod", pa.string()),
+        "uids": of_pods("uid", pa.string()),
+        "scheduler_reasons": pa.array(words, pa.list_(pa.map_(pa.string(), pa.int64()))),
+        "scheduled_at": of_pods("heard_at", _TIME),
+        "exclusive_cpus": pa.array([each.pods[0].exclusive_cpus if each.pods else 0 for each in of], pa.int64()),
+        "nodes": of_nodes((each.state.node for each in candidates), pa.string()),
+        "fits": pa.array([each.fits for each in told], pa.bool_()),
+        "reasons": pa.array([each.reasons for each in told], _TEXTS),
+        "unknowns": pa.array([each.unknowns for each in told], _TEXTS),
+        "taints": pa.array([each.taints for each in told], _TEXTS),
+        "numa_verdict": pa.array([each.numa_verdict for each in told]),
+        "free_cpus": of_nodes((each.state.free_cpus for each in candidates), pa.int64()),
+        "largest_fit_cpus": of_nodes((each.largest_fit_cpus for each in candidates), pa.int64()),
+        "topology_manager_policies": of_nodes((each.topology_manager_policy for each in candidates), pa.string()),
+        "numa_sources": of_nodes((each.source for each in candidates), pa.string()),
+        "numa_fidelities": of_nodes((each.fidelity for each in candidates), pa.string()),
+    }
+    return pa.table(columns)
+
+
+def _rows(kinds: Iterable[Kind]) -> Iterator[tuple[int, int, Kind, Outcome, Sequence[int]]]:
+    for number, kind in enumerate(kinds):
+        for outcome, (told, places) in enumerate(kind.outcomes.items()):
+            yield number, outcome, kind, told, places

@@ -1,0 +1,296 @@
+"""Whether each pod that waits fits each node now: view `pending_fit` (rules: exclusive-cpus, scheduler-fit,
+scheduler-messages).
+
+Pods of one kind are those that no rule tells apart; each kind is judged once for all nodes that are alike to it. Left
+out: of the kubelet's verdict memory and devices, CPUs of several containers (all are taken to be one container's),
+and that several pending pods compete.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from itertools import repeat
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from ingest.model.objects.pod import Toleration
+from streams.questions.pods_there import PodsThere, is_choosy
+from streams.rules.numa.topology_manager import Request
+from streams.rules.scheduling.constraints import Constraints, restored
+from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
+from streams.rules.scheduling.filters import (
+    NodeState,
+    PodRequest,
+    missing_facts,
+    scheduler_reasons,
+    untolerated_taints,
+)
+from streams.rules.scheduling.fit import kubelets_verdict
+from streams.rules.scheduling.fit_reasons import NATIVE, fit_reasons
+from streams.rules.scheduling.namespaces import Namespaces
+from streams.rules.scheduling.neighbours import Neighbour
+from streams.rules.scheduling.selectors import NODE_NAME, Terms
+from streams.rules.scheduling.storage import ZONES
+from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Need, Storage, needs_of
+
+MOST_PAIRS: Final = 1_500_000
+"""Kinds of pods times nodes that are judged: about two seconds. Pods of further kinds are not known to fit."""
+TOO_MANY: Final = "what a pod of so many kinds that wait would get: it was not judged"
+_Words: TypeAlias = tuple[str, ...]
+_NOTHING: Final[tuple[_Words, _Words]] = ((), ())
+
+
+class Waiting(NamedTuple):
+    """A pod that waits for a node, as its row has it."""
+
+    namespace: str
+    pod: str
+    uid: str
+    requests: dict[str, int] = {}  # noqa: RUF012  nobody mutates it
+    exclusive_cpus: int = 0
+    tolerations: _Words = ()
+    """As key=value:effect, or key:effect for any value."""
+    labels: Mapping[str, str] = {}
+    constraints: str = ""
+    """As JSON."""
+    heard: Mapping[str, int] = {}
+    """What the scheduler itself gave as reasons."""
+    heard_at: datetime | None = None
+
+
+class Outcome(NamedTuple):
+    fits: bool | None
+    """None where that is not known."""
+    reasons: _Words = ()
+    """The scheduler's, in its words."""
+    unknowns: _Words = ()
+    taints: _Words = ()
+    """Those that it does not tolerate, as key=value:effect."""
+    numa_verdict: str = "unknown"
+    """The kubelet's: admitted, not_exclusive, not_pinned, unknown or the reason of its refusal."""
+
+
+class Kind(NamedTuple):
+    pods: Sequence[Waiting]
+    outcomes: Mapping[Outcome, Sequence[int]]
+    """The places of the nodes of each."""
+
+
+def heeds_all(waiting: Iterable[Waiting]) -> bool:
+    """Whether pods that are there can bear on one that waits though nothing constrains them."""
+    return any(is_choosy(restored(text)) for text in {pod.constraints for pod in waiting})
+
+
+def judged(
+    waiting: Iterable[Waiting],
+    nodes: Sequence[NodeState],
+    scheduler_minor: int,
+    *,
+    storage: Storage = NO_EVIDENCE,
+    namespaces: Mapping[str, Mapping[str, str]] = {},
+    devices: Devices = NO_DEVICES,
+) -> Iterator[Kind]:
+    """All kinds of pods, each with what comes of it on the nodes; `nodes` have the pods there."""
+    judge = _Judge(nodes, scheduler_minor, storage, namespaces, devices)
+    kinds = defaultdict[Hashable, list[Waiting]](list)
+    for pod in sorted(waiting):
+        kinds[judge.kind(pod)].append(pod)
+    for number, pods in enumerate(kinds.values()):
+        enough = number * len(nodes) > MOST_PAIRS
+        unjudged = {Outcome(None, unknowns=(TOO_MANY,)): range(len(nodes))}
+        yield Kind(pods, unjudged if enough else judge.outcomes(pods[0]))
+
+
+class _Judge:
+    """The nodes, and in which classes they fall for the rules."""
+
+    def __init__(
+        self,
+        nodes: Sequence[NodeState],
+        scheduler_minor: int,
+        storage: Storage,
+        namespaces: Namespaces,
+        devices: Devices,
+    ) -> None:
+        self._nodes, self._minor = nodes, scheduler_minor
+        self._storage, self._devices = storage, devices
+        self._resources = set().union(*(each.allocatable for each in nodes))
+        self._near = PodsThere(nodes, namespaces)
+        self._alike: dict[Hashable, Sequence[Any]] = {}
+        self._restored: dict[str, Constraints] = {}
+
+    def kind(self, pod: Waiting) -> Hashable:
+        """The same for pods that no rule tells apart."""
+        constraints = self._constraints(pod)
+        itself = Neighbour(pod.namespace, pod.labels, constraints)
+        owns = bool(constraints.claimed or constraints.devices)
+        return (
+            frozenset(pod.requests.items()),
+            pod.exclusive_cpus,
+            pod.tolerations,
+            pod.constraints,
+            self._near.kind(itself),
+            self._ignored(pod),
+            pod[:3] if owns else pod.namespace if pod.constraints else "",
+        )
+
+    def outcomes(self, pod: Waiting) -> Mapping[Outcome, Sequence[int]]:
+        request = self._request(pod)
+        near: Iterable[tuple[_Words, _Words]] = repeat(_NOTHING)
+        itself, around, places = self._near.around(request)
+        if around is not None:
+            near = [(tuple(around.reasons(place)), tuple(around.unknowns(place))) for place in places]
+        request = request._replace(itself=itself)
+        found = defaultdict[Outcome, list[int]](list)
+        known: dict[Hashable, list[int]] = {}
+        looks, room = self._looks(request), self._room(request)
+        for place, key in enumerate(zip(looks, room, self._machines(pod), near, strict=False)):
+            of = known.get(key)
+            if of is None:
+                of = known[key] = found[self._outcome(self._nodes[place], request, key[2], key[3])]
+            of.append(place)
+        return found
+
+    def _outcome(self, node: NodeState, pod: PodRequest, verdict: str, near: tuple[_Words, _Words]) -> Outcome:
+        reasons = (*scheduler_reasons(node, pod, self._minor), *near[0])
+        unknowns = (*missing_facts(node, pod, self._minor), *near[1])
+        taints = tuple(
+            f"{each.key}={each.value}:{each.effect}"
+            for each in untolerated_taints(node, pod)
+            if not (node.unschedulable and each.key == "node.kubernetes.io/unschedulable")
+        )
+        fits = None if verdict == "unknown" or not node.ready or unknowns else True
+        return Outcome(False if reasons or verdict.endswith("Error") else fits, reasons, unknowns, taints, verdict)
+
+    def _constraints(self, pod: Waiting) -> Constraints:
+        found = self._restored.get(pod.constraints)
+        if found is None:
+            found = self._restored[pod.constraints] = restored(pod.constraints)
+        return found
+
+    def _ignored(self, pod: Waiting) -> frozenset[str]:
+        """Extended resources that no node has may be of those that the scheduler is set to ignore."""
+        return frozenset(
+            name
+            for name, amount in pod.requests.items()
+            if "/" in name and amount and name not in self._resources and f"Insufficient {name}" not in pod.heard
+        )
+
+    def _request(self, pod: Waiting) -> PodRequest:
+        constraints = self._constraints(pod)
+        itself = Neighbour(pod.namespace, pod.labels, constraints)
+        pods = self._near.bound[pod.namespace] if constraints.claimed else ()
+        return PodRequest(
+            (Request(pod.exclusive_cpus),),
+            pod.requests,
+            itself,
+            tuple(map(_toleration, pod.tolerations)),
+            ignored=self._ignored(pod),
+            needs=needs_of(constraints, pod.namespace, self._storage, pods=pods, uid=pod.uid),
+            device_needs=device_needs(constraints, pod.namespace, self._devices, self._minor, pod=(pod.pod, pod.uid)),
+        )
+
+    def _looks(self, pod: PodRequest) -> Sequence[int]:
+        """The class of each node by all that the scheduler heeds of it but resources and other pods."""
+        constraints, needs = pod.itself.constraints, pod.known_needs
+        keys = tuple(sorted({*_keys(constraints.nodes), *_keys_of_needs(needs), *_keys_of_devices(pod)}))
+        drivers = tuple(sorted({(each.driver, each.identity) for each in needs if each.driver}))
+        asks = keys, bool(constraints.ports), drivers, bool(pod.device_needs)
+        if asks not in self._alike:
+            self._alike[asks] = _classes(_look(each, *asks) for each in self._nodes)
+        return self._alike[asks]
+
+    def _room(self, pod: PodRequest) -> Sequence[_Words]:
+        """What of each node's resources is not enough."""
+        requests = {name: amount for name, amount in pod.requests.items() if name not in pod.ignored}
+        asks = "room", frozenset(requests.items())
+        if asks not in self._alike:
+            exceeds = [
+                [requests.get(name, 0) > free for free in self._free(name)] for name in sorted({*NATIVE, *requests})
+            ]
+            short = list(zip(self._full, *exceeds, strict=True))
+            one_each = dict(zip(short, self._nodes, strict=True))
+            words = {each: self._short(node, requests) for each, node in one_each.items()}
+            self._alike[asks] = [words[each] for each in short]
+        return self._alike[asks]
+
+    def _short(self, node: NodeState, requests: Mapping[str, int]) -> _Words:
+        pods = node.allocatable.get("pods", 0)
+        return tuple(fit_reasons(requests, node.allocatable, node.requested, node.pods, pods, self._minor))
+
+    def _free(self, name: str) -> Sequence[int]:
+        asks = "free", name
+        if asks not in self._alike:
+            self._alike[asks] = [each.allocatable.get(name, 0) - each.requested.get(name, 0) for each in self._nodes]
+        return self._alike[asks]
+
+    @cached_property
+    def _full(self) -> Sequence[bool]:
+        return [each.pods + 1 > each.allocatable.get("pods", 0) for each in self._nodes]
+
+    def _machines(self, pod: Waiting) -> Sequence[str]:
+        """What each kubelet would do about its exclusive CPUs."""
+        asks = "machine", pod.exclusive_cpus
+        if asks not in self._alike:
+            self._alike[asks] = list(self._verdicts(PodRequest((Request(pod.exclusive_cpus),), {})))
+        return self._alike[asks]
+
+    def _verdicts(self, pod: PodRequest) -> Iterator[str]:
+        known: dict[Hashable, str] = {}
+        for node in self._nodes:
+            # memory and devices are not asked for
+            machine = node.machine and (node.machine.topology, node.machine.free, node.machine.reserved)
+            of = pod.exclusive_cpus and (machine, node.free_cpus, node.settings)
+            if of not in known:
+                known[of] = kubelets_verdict(node, pod)
+            yield known[of]
+
+
+def _classes(of: Iterable[Hashable]) -> list[int]:
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(each, len(numbers)) for each in of]
+
+
+def _look(
+    node: NodeState, keys: Sequence[str], ports: bool, drivers: Sequence[tuple[str, str]], devices: bool
+) -> Hashable:
+    there = node.devices
+    return (
+        (node.unschedulable, node.ready, node.taints),
+        tuple(node.node if key == NODE_NAME else node.labels.get(key) for key in keys),
+        ports and tuple(port for other in node.neighbours for port in other.constraints.ports),
+        tuple(_attached(node, drivers)) if drivers else (),
+        devices and (frozenset(there.free.items()), frozenset(there.plain.items()), there.known, there.complete),
+    )
+
+
+def _attached(node: NodeState, drivers: Sequence[tuple[str, str]]) -> Iterator[Hashable]:
+    limits, used, attached = node.volumes[:3]
+    for counted in (Counter(driver for driver, _ in used), Counter(driver for driver, _ in attached)):
+        yield tuple(counted[driver] for driver, _ in drivers)
+    yield limits is None or tuple(limits.get(driver) for driver, _ in drivers)
+    yield tuple((each in used, each in attached) for each in drivers)
+    yield node.volumes.complete
+
+
+def _keys(*of: Terms | None) -> set[str]:
+    return {each.key for terms in of for term in terms or () for each in term}
+
+
+def _keys_of_needs(needs: Iterable[Need]) -> set[str]:
+    keys = set[str]()
+    for each in needs:
+        keys |= _keys(each.nodes, each.topologies, *each.candidates)
+        keys |= {*ZONES} if each.zones else set()
+        keys |= {NODE_NAME} if each.selected_node is not None else set()
+    return keys
+
+
+def _keys_of_devices(pod: PodRequest) -> set[str]:
+    return _keys(*(each.nodes for each in pod.device_needs or ()))
+
+
+def _toleration(text: str) -> Toleration:
+    named_, _, effect = text.rpartition(":")
+    key, equals, value = named_.partition("=")
+    return Toleration(key=key, operator="Equal" if equals else "Exists", value=value, effect=effect)

@@ -1,0 +1,113 @@
+"""What is over leaves the present tense at the same moment in look, page and report: a pair for each finding."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import pytest
+
+from components.reading import GIB, Text, page, ready, report, running, sampled, story
+from components.rows import T0, row, store
+from sql.database.open import Database
+from streams.fold.findings import (
+    Alert,
+    EvictionSignal,
+    ImageGc,
+    NodeFit,
+    NodeRow,
+    NumaSkew,
+    PodBinding,
+    PressureChange,
+    Row,
+    SchedulingFailure,
+)
+
+
+def at(seconds: float) -> datetime:
+    return T0 + timedelta(seconds=seconds)
+
+
+class Pair(NamedTuple):
+    """Rows of a finding that holds, and those that come when it is over."""
+
+    title: str
+    holds: Sequence[Row]
+    ends: Sequence[Row]
+
+
+def _node(seconds: float, **values: object) -> NodeRow:
+    return row(NodeRow, ts=at(seconds), node="n", uid="n", **{"ready": True, **values})
+
+
+def _signal(seconds: float, available: int, hard: int | None, **values: object) -> EvictionSignal:
+    of = {"signal": "memory.available", "capacity": 16 * GIB, "available": available, "hard_threshold": hard}
+    return row(EvictionSignal, ts=at(seconds), node="n", **of, **values)
+
+
+def _skew(seconds: float, ratio: float, stranded: int) -> NumaSkew:
+    cpus = {"free_cpus": 8, "largest_fit_cpus": 4, "exclusive_cpus": 8, "allocatable_cpus": 16}
+    known = {"scope": "node", "nodes": 1, "source": "podresources", "fidelity": "exact"}
+    return row(NumaSkew, ts=at(seconds), node="n", skew_ratio=ratio, stranded_cpus=stranded, **cpus, **known)
+
+
+def _fit(seconds: float, requested: int) -> NodeFit:
+    of = {"resource": "cpu", "capacity": 4000, "allocatable": 4000, "requested": requested}
+    return row(NodeFit, ts=at(seconds), node="n", free=4000 - requested, **of)
+
+
+def _gc(verdict: str, seconds: float) -> ImageGc:
+    return row(ImageGc, ts=at(seconds), node="n", verdict=verdict, last_at=at(seconds), updated_at=at(seconds))
+
+
+def _alert(status: str, seconds: float) -> Alert:
+    of = {"fingerprint": "f", "alertname": "PodsEvicted", "severity": "warning", "status": status, "node": "n"}
+    ends = at(seconds) if status == "resolved" else None
+    return row(Alert, ts=at(seconds), starts_at=at(0), ends_at=ends, updated_at=at(seconds), **of)
+
+
+POD = {"namespace": "shop", "pod": "web-1", "uid": "w"}
+PENDING = row(PodBinding, change="pending", phase="Pending", reason="Unschedulable", **POD)
+REFUSED = row(SchedulingFailure, reasons={"Insufficient cpu": 1}, text_source="condition", **POD)
+BOUND = row(PodBinding, ts=at(50), change="bound", phase="Running", node="n", **POD)
+
+PAIRS = (
+    Pair("not Ready", [_node(1, ready=False)], [_node(50)]),
+    Pair("Ready unknown", [_node(1, ready=None)], [_node(50)]),
+    Pair("cordoned", [_node(1, unschedulable=True)], [_node(50)]),
+    Pair("karpenter", [_node(1, taints=["karpenter.sh/disrupted:NoSchedule"])], [_node(50)]),
+    Pair(
+        "MemoryPressure",
+        [row(PressureChange, node="n", condition="MemoryPressure", status=True)],
+        [row(PressureChange, ts=at(50), node="n", condition="MemoryPressure", status=False, lasted_seconds=50.0)],
+    ),
+    Pair("hard threshold", [_signal(1, GIB // 2, GIB, hard_met=True)], [_signal(50, 4 * GIB, GIB)]),
+    Pair("A threshold is near", [_signal(1, 2 * GIB, GIB, seconds_to_hard=60.0)], [_signal(50, 8 * GIB, GIB)]),
+    Pair("without a threshold", [_signal(1, GIB // 8, None)], [_signal(50, 8 * GIB, None)]),
+    Pair("Image GC does not run", [_gc("persistent", 1)], [_gc("recovered", 50)]),
+    Pair("More requested than allocatable", [_fit(1, 4001)], [_fit(50, 4000)]),
+    Pair("Uneven NUMA nodes", [_skew(1, 1.0, 4)], [_skew(50, 0.0, 0)]),
+    Pair("1 pod Pending", [PENDING, REFUSED], [BOUND]),
+    Pair("PodsEvicted", [_alert("firing", 0)], [_alert("resolved", 50)]),
+)
+
+
+def _open(text: Text) -> list[str]:
+    """The cards of what lasts."""
+    return [each for each in text.classes if each.startswith("item ") and not each.endswith((" over", " allclear"))]
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.title)
+def test_it_is_told_while_it_holds_and_is_over_everywhere_at_once(database: Database, pair: Pair) -> None:
+    store(database, ready("n"), running("n"), *pair.holds)
+    sampled(database, "n", minutes=1)
+    now = at(120)
+    assert pair.title in story(database).partition("Earlier")[0].partition("At the end")[2]
+    for text in (page(database, now), report(database)):
+        assert _open(text)
+        assert pair.title in text.text
+    store(database, *pair.ends)
+    assert "At the end" not in story(database)
+    for text in (page(database, now), report(database)):
+        assert _open(text) == []
+        assert "all clear" in text.text
+        assert "so far" not in text.text, "nothing lasts in the timeline either"
