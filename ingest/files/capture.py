@@ -14,7 +14,7 @@ from ingest.files.envelope import ERROR_TYPES, decode_line, encode_line, unreada
 from ingest.files.lines import LINE_LIMIT_BYTES, DamagedError, SourceError, SourceFile
 from ingest.files.names import named
 from ingest.files.sniff import head_of
-from ingest.files.unread import unread
+from ingest.files.unread import SAVE, unread
 from ingest.model.observation import Observation, Observed, Position, Unreadable
 
 __all__ = ["ERROR_TYPES", "CaptureWriter", "Compression", "SourceError", "read_capture"]
@@ -121,9 +121,11 @@ def _no_capture(path: Path, held: list[Unreadable]) -> SourceError:
         return SourceError(f"{plain(named(path))}: this is a zip archive that holds nothing known")
     if path.is_file() and (known := unread(path, head_of(path))).is_evidence:
         return SourceError(f"{plain(named(path))}: {plain(known.what)}")
+    what = "a capture is JSON Lines"
+    if not first.raw.lstrip().startswith((b"{", b"[")):
+        what = f"nor an object, it is {'binary' if bytes(1) in first.raw else 'text'}; {SAVE}"
     return SourceError(
-        f"{plain(named(path))}: nothing in it is an observation, a capture is JSON Lines;"
-        f" line {first.position.place}: {first.reason}"
+        f"{plain(named(path))}: nothing in it is an observation, {what}; line {first.position.place}: {first.reason}"
     )
 
 

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from common.text import plain
+from ingest.files.around import NEWLINE, without_lines, without_logs
 from ingest.files.envelope import ErrorType, explain
 from ingest.files.newest import newest_time
 
@@ -40,6 +41,9 @@ class Bad(NamedTuple):
 
 Part: TypeAlias = Found | Bad
 
+ABOUT: Final = frozenset({"involvedObject", "regarding"})
+"""What an Event has, of either version."""
+
 FIELDS: Final = msgspec.json.Decoder(Fields)
 DECODE_ERRORS: Final = (RecursionError, UnicodeDecodeError, msgspec.DecodeError)
 """What msgspec raises for bytes that are no JSON of the wanted type."""
@@ -55,17 +59,6 @@ _ROWS: Final = msgspec.json.Decoder(list[_Row])
 _STRING: Final = msgspec.json.Decoder(str)
 _ITEMS_START: Final = re.compile(r'"items"\s*:\s*\[')
 _LIST_KIND: Final = re.compile(r'"kind"\s*:\s*"(\w+)List"')
-NEWLINE: Final = b"\n"
-_LOGS: Final = re.compile(
-    rb"^==== START logs for container [^\n]*\n.*?(?:^==== END logs for container [^\n]*\n?|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
-"""What `kubectl cluster-info dump` prints between its lists."""
-_WARNINGS: Final = re.compile(rb"^Warning: [^\n]*$", re.MULTILINE)
-_ERRORS: Final = re.compile(
-    rb"^(?:Error from server|error: |The connection to the server|Unable to connect to the server)[^\n]*$",
-    re.MULTILINE,
-)
 _BETWEEN: Final = re.compile(r"[\s,]*")
 
 
@@ -91,38 +84,35 @@ def json_parts(data: bytes, kind: str = "") -> Iterator[Part]:
     if data.lstrip().startswith(b"["):
         yield from _array_parts(data, kind)
         return
-    try:
-        FIELDS.decode(data)
-        documents = [data]
-    except DECODE_ERRORS:
-        documents = re.split(rb"\n(?=\{)", _LOGS.sub(_blank, data.replace(b"\r\n", b"\n")))
+    if (fields := _fields(data)) is not None:
+        yield from _object_parts("", data, fields)
+        return
+    documents = re.split(rb"\n(?=\{)", without_logs(data.replace(b"\r\n", b"\n")))
     line = 1
     for document in documents:
-        text, said = _without_lines_of_kubectl(document)
-        if text.strip():
-            yield from document_parts("" if len(documents) == 1 else f"line {line}", text)
-        if said:
-            yield Bad(
-                f"line {line + text.count(NEWLINE)}",
-                said,
-                "not_json",
-                f"kubectl reported: {plain(said.decode(errors='replace'))}",
-            )
+        place = "" if len(documents) == 1 else f"line {line}"
+        if (fields := _fields(document)) is not None:
+            yield from _object_parts(place, document, fields)
+        else:
+            yield from _parts_between_lines_of_kubectl(place, document, line)
         line += document.count(NEWLINE) + 1
 
 
-def _blank(log: re.Match[bytes]) -> bytes:
-    """Replaces what a container printed by as many empty lines."""
-    return NEWLINE * log[0].count(NEWLINE)
+def _fields(document: bytes) -> Fields | None:
+    try:
+        return FIELDS.decode(document)
+    except DECODE_ERRORS:
+        return None
 
 
-def _without_lines_of_kubectl(document: bytes) -> tuple[bytes, bytes]:
-    """A document without what kubectl printed before and behind it, and the errors in that."""
-    text = (
-        _WARNINGS.sub(b"", document) if b"\nWarning: " in document or document.startswith(b"Warning: ") else document
-    )
-    errors = [found[0].strip() for found in _ERRORS.finditer(text)] if b"rror" in text else []
-    return (_ERRORS.sub(b"", text), b"; ".join(errors)) if errors else (text, b"")
+def _parts_between_lines_of_kubectl(place: str, document: bytes, line: int) -> Iterator[Part]:
+    """Yield what is in a document that may have warnings and errors of kubectl around it, and then the errors."""
+    text, said = without_lines(document)
+    if text.strip():
+        yield from document_parts(place, text)
+    if said:
+        reason = f"kubectl reported: {plain(said.decode(errors='replace'))}"
+        yield Bad(f"line {line + text.count(NEWLINE)}", said, "not_json", reason)
 
 
 def _array_parts(data: bytes, kind: str) -> Iterator[Part]:
@@ -135,7 +125,8 @@ def _array_parts(data: bytes, kind: str) -> Iterator[Part]:
         yield from (item_part(head, index, text[begin:end].encode()) for index, (begin, end) in enumerate(complete))
         yield Bad("1", text[complete[-1][1] :].encode() if complete else data, *explain(error, data))
         return
-    yield from (item_part(head, index, item) for index, item in enumerate(items))
+    for index, item in enumerate(items):
+        yield from item_parts(head, index, item)
 
 
 def document_parts(place: str, document: bytes) -> Iterator[Part]:
@@ -144,7 +135,11 @@ def document_parts(place: str, document: bytes) -> Iterator[Part]:
         fields = FIELDS.decode(document)
     except DECODE_ERRORS as error:
         yield from _broken_document(place, document, error)
-        return
+    else:
+        yield from _object_parts(place, document, fields)
+
+
+def _object_parts(place: str, document: bytes, fields: Fields) -> Iterator[Part]:
     if "items" not in fields:
         if "rows" in fields and text_of(fields, "kind") == "Table":
             yield from _rows_parts(place, document, fields)
@@ -160,7 +155,7 @@ def document_parts(place: str, document: bytes) -> Iterator[Part]:
             yield Bad(place or "1", document, "wrong_type", f"{error} of items")
         return
     for index, item in enumerate(items):
-        yield item_part(head, index, bytes(item))
+        yield from item_parts(head, index, bytes(item))
 
 
 def _rows_parts(place: str, document: bytes, fields: Fields) -> Iterator[Part]:
@@ -182,6 +177,30 @@ def _rows_parts(place: str, document: bytes, fields: Fields) -> Iterator[Part]:
 
 def list_head(place: str, fields: Fields, newest: datetime | None) -> ListHead:
     return ListHead(place, text_of(fields, "kind").removesuffix("List"), text_of(fields, "apiVersion"), newest)
+
+
+def item_parts(head: ListHead, index: int, raw: bytes) -> Iterator[Part]:
+    """Yield an item of a List, or the items of the List that it is itself."""
+    part = item_part(head, index, raw)
+    if isinstance(part, Found) and part.kind.endswith("List") and "items" in part.fields:
+        yield from _object_parts(part.place, raw, part.fields)
+    else:
+        yield part
+
+
+def within(found: Found) -> Iterator[Part]:
+    """Yield the objects that an object without a kind holds: `{"event": {...}}` of an exporter, `{"pods": {...}}` of
+    somebody's script, a line of a container's log.
+    """
+    for name, raw in found.fields.items():
+        inner = text_of(found.fields, name).encode() or bytes(raw)
+        if inner.startswith(b"{") and (fields := _fields(inner)) is not None and _is_object(fields):
+            for part in _object_parts(f"{found.place} {plain(name)}", inner, fields):
+                yield part._replace(newest=found.newest) if isinstance(part, Found) else part
+
+
+def _is_object(fields: Fields) -> bool:
+    return "kind" in fields or "items" in fields or ("reason" in fields and not ABOUT.isdisjoint(fields))
 
 
 def item_part(head: ListHead, index: int, raw: bytes) -> Part:
@@ -206,9 +225,16 @@ def text_of(fields: Fields, name: str) -> str:
 def _broken_document(
     place: str, document: bytes, error: RecursionError | UnicodeDecodeError | msgspec.DecodeError
 ) -> Iterator[Part]:
-    """Yield every complete item of a List that is cut off, and the rest as it is."""
+    """Yield what is complete: objects in a row, or every item of a List that is cut off; and the rest as it is."""
     error_type, reason = explain(error, document)
     text = document.decode(errors="replace")
+    whole = [] if error_type == "cut_off" else list(_complete_values(text, 0))
+    if whole and text[whole[0][0]] == "{":
+        for begin, end in whole:
+            yield from document_parts(place, text[begin:end].encode())
+        if left := text[whole[-1][1] :].strip():
+            yield Bad(place or "1", left.encode(), error_type, reason)
+        return
     start = _ITEMS_START.search(text)
     rest = 0
     if start is not None and error_type == "cut_off":

@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
 from common.text import plain
-from ingest.files.documents import Bad, Found, Part, json_parts
+from ingest.files.documents import Bad, Found, Part, json_parts, within
 from ingest.files.envelope import unreadable
 from ingest.files.history import Fact, history
 from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile
@@ -95,7 +96,7 @@ class _Dump:
         with SourceFile(path) as source:
             data, damage = _whole(source)
         newest: datetime | None = None
-        for part in _parts(kind, data, file):
+        for part in chain.from_iterable(map(_unwrapped, _parts(kind, data, file))):
             position = Position(named(path), part.place)
             if isinstance(part, Bad):
                 self.unreadable.append(unreadable(part.error_type, part.reason, part.raw, position))
@@ -133,7 +134,7 @@ class _Dump:
                 if str(error) not in map(str, self._snapshot.refused[-1:]):
                     self._snapshot.refused.append(error)
             else:
-                self._snapshot.skipped[found.kind or "unknown"] += 1
+                self._snapshot.skipped[found.kind or "JSON without a kind"] += 1
         return thing
 
     def _node(self, thing: Thing, file: DumpFile) -> str:
@@ -180,6 +181,13 @@ def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:
         # as the errors of who packed a support bundle
         return (part for part in parts if isinstance(part, Found) and part.kind)
     return parts
+
+
+def _unwrapped(part: Part) -> Iterable[Part]:
+    """What an object without a kind holds, where it is nothing itself."""
+    if isinstance(part, Bad) or part.kind or "object" in part.fields or recognize(part) is not None:
+        return (part,)
+    return list(within(part)) or (part,)
 
 
 def _has_kubelets_metrics(data: bytes) -> bool:

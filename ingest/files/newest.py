@@ -10,9 +10,12 @@ _KEYS: Final = (
     "creationTimestamp|eventTime|finishedAt|firstTimestamp|lastHeartbeatTime|lastObservedTime|lastProbeTime"
     "|lastTimestamp|lastTransitionTime|lastUpdateTime|renewTime|startTime|startedAt|time"
 )
-_TIME: Final = re.compile(
-    rb'(?<![\w\\])"?(?:' + _KEYS.encode() + rb')"?:\s*["\']?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?)Z'
-)
+_OF_DAY: Final = re.compile(rb"T\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
+"""Begins with a letter, which is searched for many times faster than a choice of keys."""
+_BEFORE: Final = re.compile(rb'(?<![\w\\])"?(?:' + _KEYS.encode() + rb')"?:\s*["\']?\d{4}-\d\d-\d\d\Z')
+_BEFORE_BYTES: Final = 64
+"""The longest key, its quotes, spaces and the day."""
+_DAY_BYTES: Final = len("2026-11-26")
 
 
 def newest_time(text: bytes) -> datetime | None:
@@ -20,12 +23,18 @@ def newest_time(text: bytes) -> datetime | None:
 
     Times that are in the future by their meaning (`deletionTimestamp`, the end of a certificate) are ignored.
     """
-    times = {match[1] for match in _TIME.finditer(text)}
-    for newest in sorted(times, reverse=True):
-        try:
-            ts = datetime.fromisoformat(newest[:26].decode()).replace(tzinfo=UTC)
-        except ValueError:
-            continue
-        if EARLIEST <= ts < LATEST:
-            return ts
-    return None
+    newest, digits = None, b""
+    for match in _OF_DAY.finditer(text):
+        begin, end = match.span()
+        time = text[begin - _DAY_BYTES : end - 1]
+        if time > digits and _BEFORE.search(text, max(begin - _BEFORE_BYTES, 0), begin) and (ts := _time(time)):
+            newest, digits = ts, time
+    return newest
+
+
+def _time(text: bytes) -> datetime | None:
+    try:
+        ts = datetime.fromisoformat(text[:26].decode()).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return ts if EARLIEST <= ts < LATEST else None

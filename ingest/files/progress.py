@@ -19,6 +19,8 @@ from rich.progress import Progress as Bar
 
 from ingest.files.sources import Progress
 
+ALL_READ: Final = "analysing"
+"""What still goes on when all is read: the last observations are folded, and what they imply is stored."""
 LINE_EVERY_SECONDS: Final = 10.0
 """Between two lines where there is no terminal for a bar; shorter work prints none."""
 
@@ -45,7 +47,7 @@ def progress_bar(
 @contextmanager
 def _bar(stream: TextIO) -> Iterator[Progress]:
     bar = Bar(
-        TextColumn("reading"),
+        TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
         DownloadColumn(binary_units=True),
@@ -58,7 +60,14 @@ def _bar(stream: TextIO) -> Iterator[Progress]:
     task = bar.add_task("reading", total=None, observations=0)
 
     def progress(read_bytes: int, total_bytes: int, observations: int) -> None:
-        bar.update(task, completed=read_bytes, total=total_bytes or None, observations=observations)
+        is_read = 0 < total_bytes <= read_bytes
+        bar.update(
+            task,
+            description=ALL_READ if is_read else "reading",
+            completed=read_bytes,
+            total=None if is_read else total_bytes or None,
+            observations=observations,
+        )
 
     with bar:
         yield progress
@@ -66,11 +75,13 @@ def _bar(stream: TextIO) -> Iterator[Progress]:
 
 def _lines(stream: TextIO, now: Callable[[], float]) -> Progress:
     began = last = now()
+    is_read = False
 
     def progress(read_bytes: int, total_bytes: int, observations: int) -> None:
-        nonlocal last
-        at = now()
-        if at - last >= LINE_EVERY_SECONDS:
+        nonlocal last, is_read
+        at, was_read = now(), is_read
+        is_read = 0 < total_bytes <= read_bytes
+        if at - last >= LINE_EVERY_SECONDS or (is_read and not was_read and at - began >= LINE_EVERY_SECONDS):
             last = at
             print(progress_line(read_bytes, total_bytes, observations, at - began), file=stream, flush=True)
 
@@ -83,14 +94,16 @@ def _nothing(read_bytes: int, total_bytes: int, observations: int) -> None:
 
 def progress_line(read_bytes: int, total_bytes: int, observations: int, seconds: float) -> str:
     """One line: what was read in `seconds`, how fast, and how long the rest will take at that rate."""
+    if not read_bytes:
+        return "reading"
+    if 0 < total_bytes <= read_bytes:
+        return f"read {_mebibytes(read_bytes)} MiB, {observations} observations; {ALL_READ}"
     rate = read_bytes / seconds if seconds > 0 else 0.0
     parts = [f"read {_mebibytes(read_bytes)} MiB", f"{observations} observations", f"{_mebibytes(rate)} MiB/s"]
     if total_bytes:
-        # a file may grow while it is read
-        part = min(read_bytes / total_bytes, 1.0)
-        parts[0] = f"read {_mebibytes(read_bytes)} of {_mebibytes(total_bytes)} MiB ({part:.0%})"
+        parts[0] = f"read {_mebibytes(read_bytes)} of {_mebibytes(total_bytes)} MiB ({read_bytes / total_bytes:.0%})"
         if rate:
-            parts.append(f"{max(total_bytes - read_bytes, 0) / rate:.0f} s left")
+            parts.append(f"{(total_bytes - read_bytes) / rate:.0f} s left")
     return ", ".join(parts)
 
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 import xxhash
 
-from ingest.files.documents import FIELDS, Found, text_of
+from ingest.files.documents import ABOUT, FIELDS, Found, text_of
 from ingest.model.observation import UNDECODABLE, Change, Origin
 from ingest.resources.node_leases import NODE_LEASES, is_of_a_node
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE, is_about_a_cache
@@ -38,7 +38,6 @@ class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
 
 
 _METADATA: Final = msgspec.json.Decoder(_Metadata)
-_ABOUT: Final = frozenset({"involvedObject", "regarding"})
 _WATCH_TYPES: Final[dict[str, Change]] = {"ADDED": "ADDED", "MODIFIED": "MODIFIED", "DELETED": "DELETED"}
 _KINDS: Final = {
     kind: (re.compile(versions), resource.name) for resource in WATCHED for kind, versions in resource.kinds.items()
@@ -69,7 +68,7 @@ def recognize(found: Found) -> Thing | None:
 
 def _named(found: Found) -> Found:
     """An object by what it is: exporters leave the kind of an Event out, and a kubelet's file has its settings."""
-    if not found.kind and "reason" in found.fields and not _ABOUT.isdisjoint(found.fields):
+    if not found.kind and "reason" in found.fields and not ABOUT.isdisjoint(found.fields):
         metadata = found.fields.get("metadata") or msgspec.Raw(msgspec.json.encode({"name": _exported_name(found)}))
         said = found.fields.get("eventMessage")
         more = {"metadata": metadata} | (

@@ -37,7 +37,10 @@ _WATCH_EVENT: Final = re.compile(rb'\s*\{\s*"type"\s*:\s*"[A-Z]+"\s*,\s*"object"
 _JSON: Final = re.compile(rb"\s*(?:\{|\[\s*[\{\]])")
 _JSON_LATER: Final = re.compile(rb"^(?:\{\s*\"|\[\s*\{)", re.MULTILINE)
 """Behind lines that kubectl prints first: warnings, and errors of what it could not get."""
-_NOTED: Final = re.compile(rb"(?:(?:Warning|Error|error|[WEI]\d{4} |Flag |I0|W0|E0|Unable|#)[^\n]*\n|\s*\n)+")
+_NOTED: Final = re.compile(
+    rb"(?:(?:Warning|Error|error|[WEI]\d{4} |Flag |I0|W0|E0|Unable|#|```|[^\n{}\"]{0,80}[$#>] +\w)[^\n]*\n"
+    rb"|[^\n{}]{0,200}\n(?=```)|\s*\n)+"
+)
 _YAML: Final = re.compile(
     rb"(?:(?:---|%YAML|#|Warning:)[^\n]*\n|\s*\n)*(?:apiVersion|kind|items|metadata|- apiVersion):"
 )

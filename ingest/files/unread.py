@@ -16,6 +16,13 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         r"(?:[A-Z][A-Z0-9()%-]*(?: [A-Z][A-Z0-9()%-]*)?(?: {2,}|\t)){1,}[A-Z][A-Z0-9()% -]*\s*(?:\n|\Z)",
         f"a table of kubectl, which holds no objects; {SAVE}",
     ),
+    (
+        r"NAME +CPU\(cores\) |(?:NAMESPACE +)?(?:POD|NAME) +(?:NAME +)?CPU\(cores\) ",
+        "a table of kubectl top; save the statistics: kubectl get --raw /api/v1/nodes/NODE/proxy/stats/summary",
+    ),
+    (r"(?i:<!doctype html|<html)", f"a web page, perhaps a proxy's error; {SAVE}"),
+    (r"\[ *\d+\.\d+\] ", f"the kernel's log, which is not read; {SAVE}"),
+    (r'time="[^"\n]{0,40}" level=\w+ ', f"a container runtime's log, which is not read; {SAVE}"),
     (r"(?:[^\n]{0,200} )?kubelet(?:\[\d+\])?: ", f"a kubelet's journal, which is not read; {SAVE}"),
     (
         r"(?:\S+ std(?:out|err) [FP] )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ",

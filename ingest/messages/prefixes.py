@@ -6,6 +6,8 @@ from typing import Final
 COMBINED: Final = "(combined from similar events): "
 REJECTED: Final = ("Pod was rejected: ", "Pod ")
 """Before an admission's message in the pod's status: since 1.26, and before (rules: admission-failures)."""
+_SHUTDOWN: Final = "Pod was rejected as "
+"""Begins a whole message: "... the node is shutting down."."""
 _BEFORE: Final = re.compile(rf"(?:{re.escape(COMBINED)})?(?:{'|'.join(map(re.escape, REJECTED))})?")
 
 
@@ -20,4 +22,6 @@ def prefix_of(message: str) -> str:
 
 def without_rejection(text: str) -> str:
     """An admission's message, from a pod's status as from its Event."""
+    if text.startswith(_SHUTDOWN):
+        return text
     return next((text.removeprefix(each) for each in REJECTED if text.startswith(each)), text)

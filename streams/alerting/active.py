@@ -19,21 +19,23 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
     """How often each was seen, in the order in which they first were."""
     first_at: datetime | None = None
     last_at: datetime | None = None
-
-    @property
-    def count(self) -> int:
-        return sum(self.members.values())
+    count: int = 0
+    """How often all were seen; kept with them, as `parts` is, because a group of thousands grows one by one."""
+    parts: dict[str, int] = {}
+    """How many members belong to each owner or node, where an alert names these."""
 
     @property
     def seconds(self) -> float:
         """From the first to the last; 0 for an empty group."""
         return (self.last_at - self.first_at).total_seconds() if self.first_at and self.last_at else 0.0
 
-    def plus(self, member: str, at: datetime, times: int = 1) -> "Group":
+    def plus(self, member: str, at: datetime, times: int = 1, part: str = "") -> "Group":
         return Group(
             members={**self.members, member: self.members.get(member, 0) + times},
             first_at=min(at, self.first_at or at),
             last_at=max(at, self.last_at or at),
+            count=self.count + times,
+            parts={**self.parts, part: self.parts.get(part, 0) + times} if part else self.parts,
         )
 
 

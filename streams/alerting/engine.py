@@ -33,7 +33,7 @@ from streams.fold.failures import twice
 from streams.fold.findings import Alert, NodeRow, SourceError
 from streams.fold.reducer import Concluded, Reducer, Withdrawal
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Of the shape of a log's state: raise it when an alert changes the shape of what it remembers."""
 _MOMENT: Final = timedelta(microseconds=1)
 WITHDRAWN_AFTER: Final = timedelta(hours=24)

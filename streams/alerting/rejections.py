@@ -1,8 +1,9 @@
 """Rejections at admission in words: for what pods were rejected, and whose they are."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Final
+
+import msgspec
 
 from ingest.model.records import RejectionRecord
 from streams.alerting.active import Group
@@ -12,12 +13,15 @@ from streams.rules.eviction.messages import AdmissionRejection, parse_evicted
 
 MAX_MEMBERS: Final = 1000
 """Pods of one alert that are kept apart; of more, the rest are counted by row."""
+_MAX_OWNERS: Final = 100
+"""Owners of these pods that are kept apart; pods of more are counted as those of others."""
+_OTHERS: Final = "others"
 _CONDITIONS: Final = {
     "MemoryPressure": "memory pressure",
     "DiskPressure": "disk pressure",
     "PIDPressure": "process id pressure",
 }
-_LABELS: Final = "the node's labels do not match their node affinity"
+_LABELS: Final = "the node's labels, as the kubelet had them, did not match their node affinity"
 _SYSTEM: Final = "they are for another operating system"
 _PORT: Final = "a host port that they need is taken"
 _WORDS: Final = {
@@ -80,32 +84,26 @@ _BARE: Final = frozenset({"", "Node", "Pod"})
 
 def plus(group: Group, row: PodEnd | RejectionRecord) -> Group | None:
     """The group with one more rejected pod; None where it is there. A later witness can add the pod's owner."""
-    prefix = f"{row.uid} "
-    known = next((member for member in group.members if member.startswith(prefix)), None)
-    member = f"{prefix}{row.namespace} {row.owner_kind} {row.owner_name}"
-    if known is None:
-        at = row.ts if isinstance(row, PodEnd) else row.rejected_at
-        return group.plus(member if len(group.members) < MAX_MEMBERS else "", at)
-    if known == member or not row.owner_name:
+    of_nobody, owner = owned_by(row.namespace, "", ""), owned_by(row.namespace, row.owner_kind, row.owner_name)
+    unowned = f"{row.uid} without an owner"
+    if row.uid in group.members or (unowned in group.members and not row.owner_name):
         return None
-    members = {member if each == known else each: times for each, times in group.members.items()}
-    return Group(members, group.first_at, group.last_at)
+    if unowned in group.members:
+        members = {row.uid if each == unowned else each: times for each, times in group.members.items()}
+        parts = {each: times - (each == of_nobody) for each, times in group.parts.items()}
+        parts[owner] = parts.get(owner, 0) + 1
+        return msgspec.structs.replace(group, members=members, parts={key: parts[key] for key in parts if parts[key]})
+    at = row.ts if isinstance(row, PodEnd) else row.rejected_at
+    if len(group.members) >= MAX_MEMBERS:
+        return group.plus("", at, part=_OTHERS)
+    part = owner if owner in group.parts or len(group.parts) < _MAX_OWNERS else _OTHERS
+    return group.plus(row.uid if row.owner_name else unowned, at, part=part)
 
 
 def whose(group: Group) -> str:
     """The owners of a group's pods, those of most pods first: who they are, where, and how often."""
-    counts: Counter[str] = Counter()
-    for member, times in group.members.items():
-        counts[owner_of(member)] += times
-    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    ordered = sorted(group.parts.items(), key=lambda each: (-each[1], each[0]))
     return some((f"{owner}, {_often(times)}" for owner, times in ordered), "; ")
-
-
-def owner_of(member: str) -> str:
-    if not member:
-        return "others"
-    _, namespace, kind, owner = member.split(" ", 3)
-    return owned_by(namespace, kind, owner)
 
 
 def owned_by(namespace: str, kind: str, owner: str) -> str:

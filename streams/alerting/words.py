@@ -51,11 +51,12 @@ def amount(value: int, resource: str) -> str:
     return size(value) if resource in {"memory", "ephemeral-storage"} else f"{value} {resource}"
 
 
-def some(names: Iterable[str], separator: str = ", ") -> str:
-    """The first names, and how many more there are."""
+def some(names: Iterable[str], separator: str = ", ", *, count: int | None = None) -> str:
+    """The first names, and how many more there are; of `count`, where not all are at hand."""
     every = list(names)
-    shown = separator.join(name(each) for each in every[:SHOWN])
-    return f"{shown} and {len(every) - SHOWN} more" if len(every) > SHOWN else shown
+    shown, more = every[:SHOWN], (len(every) if count is None else count) - SHOWN
+    text = separator.join(map(name, shown))
+    return f"{text} and {more} more" if more > 0 else text
 
 
 def pods(count: int) -> str:

@@ -13,6 +13,7 @@ from ingest.model.records import NodeRecord, PodRecord, Record, SampleRecord
 from ingest.model.samples import NodeSample
 from streams.fold.findings import NodeFit
 from streams.fold.reducer import Output, Reducer
+from streams.fold.shelves import Shelves, count_on, on_shelf, put, taken
 from streams.rules.pods.phase import has_ended
 from streams.rules.pods.requests import effective_requests
 from streams.rules.values.quantity import in_base_units
@@ -23,7 +24,7 @@ _NANOCORES_PER_MILLICORE: Final = 1_000_000
 class State(msgspec.Struct, frozen=True):
     capacity: dict[str, int] = {}
     allocatable: dict[str, int] = {}
-    pods: dict[str, dict[str, int]] = {}
+    pods: Shelves[dict[str, int]] = {}
     """Effective requests of each pod that counts, by uid."""
     requested: dict[str, int] = {}
     """Their sum."""
@@ -53,13 +54,11 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
 
 def _pod(state: State, record: PodRecord) -> State:
     uid = record.object.metadata.uid
-    before = state.pods.get(uid)
+    before = on_shelf(state.pods, uid)
     requests = None if has_ended(record) else effective_requests(record.object)
     if requests == before:
         return state
-    pods = {k: v for k, v in state.pods.items() if k != uid}
-    if requests is not None:
-        pods[uid] = requests
+    pods = taken(state.pods, uid) if requests is None else put(state.pods, uid, requests)
     return msgspec.structs.replace(state, pods=pods, requested=_sum(state.requested, requests or {}, before or {}))
 
 
@@ -80,7 +79,7 @@ def _used(sample: NodeSample) -> dict[str, int]:
 
 
 def _rows(state: State, record: Record) -> list[Output]:
-    pods = len(state.pods)
+    pods = count_on(state.pods)
     rows: list[Output] = []
     for resource, allocatable in state.allocatable.items():
         capacity = state.capacity.get(resource, 0)
@@ -106,7 +105,7 @@ def _rows(state: State, record: Record) -> list[Output]:
 
 REDUCER: Final = Reducer(
     name="node_fit",
-    version=1,
+    version=2,
     log="node",
     takes=(SampleRecord, PodRecord, NodeRecord),
     state=State,

@@ -11,6 +11,7 @@ from ingest.model.objects.pod import Pod
 from ingest.model.records import PodRecord, Record, SettingsRecord
 from streams.fold.findings import StorageLimit
 from streams.fold.reducer import Output, Reducer
+from streams.fold.shelves import Shelves, all_on, on_shelf, put, taken
 from streams.rules.pods.phase import has_ended
 from streams.rules.pods.requests import effective_limits
 from streams.rules.pods.volumes import volume_limits
@@ -31,7 +32,7 @@ class Limits(msgspec.Struct, frozen=True, array_like=True):
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
     log_bytes: int | None = None
     """What rotation leaves of one container's log; None where no `/configz` has it."""
-    pods: dict[str, Limits] = {}
+    pods: Shelves[Limits] = {}
     """By uid."""
 
 
@@ -43,20 +44,20 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             log_bytes = base_units(config.container_log_max_size) * config.container_log_max_files
             if log_bytes == state.log_bytes:
                 return state, ()
-            return State(log_bytes, state.pods), _rows(record, state.pods, log_bytes)
+            return State(log_bytes, state.pods), _rows(record, dict(all_on(state.pods)), log_bytes)
         case _:
             return state, ()
 
 
 def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:
-    uid, before = record.object.metadata.uid, state.pods.get(record.object.metadata.uid)
+    uid = record.object.metadata.uid
+    before = on_shelf(state.pods, uid)
     after = None if has_ended(record) else _limits(record.object)
     if after == before:
         return state, ()
-    pods = {key: each for key, each in state.pods.items() if key != uid}
     if after is None:
-        return State(state.log_bytes, pods), ()
-    return State(state.log_bytes, pods | {uid: after}), _rows(record, {uid: after}, state.log_bytes)
+        return State(state.log_bytes, taken(state.pods, uid)), ()
+    return State(state.log_bytes, put(state.pods, uid, after)), _rows(record, {uid: after}, state.log_bytes)
 
 
 def _limits(pod: Pod) -> Limits:
@@ -93,5 +94,5 @@ def _rows(record: Record, pods: Mapping[str, Limits], log_bytes: int | None) -> 
 
 
 REDUCER: Final = Reducer(
-    name="storage_limits", version=1, log="node", takes=(PodRecord, SettingsRecord), state=State, step=step
+    name="storage_limits", version=2, log="node", takes=(PodRecord, SettingsRecord), state=State, step=step
 )

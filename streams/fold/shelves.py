@@ -33,9 +33,15 @@ def put(shelves: Shelves[V], key: str, value: V, most: int = 0) -> Shelves[V]:
 def taken(shelves: Shelves[V], key: str) -> Shelves[V]:
     """The same without a key."""
     name = _shelf(key)
-    left = {each: value for each, value in shelves.get(name, {}).items() if each != key}
+    if key not in shelves.get(name, {}):
+        return shelves
+    left = {each: value for each, value in shelves[name].items() if each != key}
     others = {each: shelf for each, shelf in shelves.items() if each != name}
     return {**others, name: left} if left else others
+
+
+def count_on(shelves: Shelves[V]) -> int:
+    return sum(map(len, shelves.values()))
 
 
 def all_on(shelves: Shelves[V]) -> Iterator[tuple[str, V]]:

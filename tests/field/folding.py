@@ -18,6 +18,8 @@ from streams.local.replay import Replay
 
 Rows = dict[str, dict[tuple[Any, ...], dict[str, Any]]]
 _KEPT_APART = {"updated_at"}
+_POSITION = {"source", "position"}
+"""The file that a dead letter was in."""
 
 
 class Stored:
@@ -35,7 +37,7 @@ class Stored:
                 row = dict(zip(each._fields, each, strict=True))
                 key = tuple(_plain(row.get(name)) for name in natural_key(table))
                 known = of_table.get(key)
-                if known is None or row.get("updated_at", row["ts"]) >= known.get("updated_at", known["ts"]):
+                if known is None or _version(table, row) >= _version(table, known):
                     of_table[key] = row
 
     def drain(self) -> None:
@@ -57,10 +59,11 @@ class Stored:
         return [row for row in rows if all(_plain(row[name]) == value for name, value in where.items())]
 
     def comparable(self) -> dict[str, list[str]]:
-        """All rows but for when each was last heard of."""
+        """All rows, but for what is kept apart."""
         return {
-            table: sorted(repr([(k, v) for k, v in row.items() if k not in _KEPT_APART]) for row in rows.values())
+            table: sorted(repr([(k, v) for k, v in row.items() if k not in apart]) for row in rows.values())
             for table, rows in self.rows.items()
+            for apart in [_KEPT_APART | (_POSITION if table == "dead_letters" else set())]
         }
 
 
@@ -73,6 +76,11 @@ def natural_key(table: str) -> tuple[str, ...]:
         ):
             return tuple(found[1].split(", "))
     raise AssertionError(f"{table} has no ORDER BY")
+
+
+def _version(table: str, row: dict[str, Any]) -> tuple[bool, datetime]:
+    """Of rows of one natural key the greatest stays."""
+    return table == "evictions" and row["time_known"], row.get("updated_at", row["ts"])
 
 
 def _plain(value: Any) -> Any:

@@ -1,22 +1,26 @@
 """Public reports as the dumps that their authors had: every fact of each, and in whatever order they are read."""
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from field.folding import Stored, shown
+from ingest.files.envelope import encode_line
+from ingest.files.sources import read_sources
 from ingest.files.yaml_documents import yaml_parts
+from ingest.model.observation import Observed
+from ingest.resources.table import TABLE
 from paths import EXAMPLES, TESTS
 
 CASES = sorted(path.parent for path in (TESTS / "field/cases").glob("*/facts.json"))
-SPLIT = [path for path in CASES if path.name[:2] not in {"01", "02", "04", "09", "14", "19", "21", "22"}]
-ENDED = [path for path in SPLIT if path.name[:2] in {"05", "06", "07", "08", "10", "13"}]
-_APART = {"dead_letters"}
-"""Their positions are in the files."""
+_OF_ONE_KEY = "evictions", "numa_admission_failures", "pod_ends", "pressure_changes"
+"""Tables of what happened once: a look at a part of it before leaves no second row."""
 
 
 def case(folder: Path) -> tuple[list[Path], list[dict[str, Any]]]:
@@ -29,6 +33,23 @@ def case(folder: Path) -> tuple[list[Path], list[dict[str, Any]]]:
 @pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
 def test_a_public_report_is_answered_right(folder: Path) -> None:
     paths, facts = case(folder)
+    holds(facts, *paths)
+
+
+@pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
+def test_the_first_lists_of_a_live_cluster_are_answered_as_its_dump_is(folder: Path, tmp_path: Path) -> None:
+    """All lists have one time then, that of reading, and come in the order of the table of resources."""
+    paths, facts = case(folder)
+    seen = [entry.observation for entry in read_sources(paths) if isinstance(entry, Observed)]
+    read_at = max(each.ts for each in seen)
+    order = [resource.name for resource in TABLE]
+    listed = [msgspec.structs.replace(each, ts=read_at) if each.source == "list" else each for each in seen]
+    lines = [encode_line(each) for each in sorted(listed, key=lambda each: order.index(each.resource))]
+    (tmp_path / "live.jsonl").write_bytes(b"".join(lines))
+    holds(facts, tmp_path / "live.jsonl")
+
+
+def holds(facts: list[dict[str, Any]], *paths: Path) -> None:
     stored = Stored()
     stored.replay(*paths)
     for fact in facts:
@@ -41,54 +62,115 @@ def test_a_public_report_is_answered_right(folder: Path) -> None:
             assert shown(row, wanted) == wanted, fact.get("why", fact["table"])
 
 
-def objects(paths: list[Path]) -> list[dict[str, Any]]:
-    """All objects of the API in some dumps, and what kubelets answered."""
-    files = [each for path in paths for each in ([path] if path.is_file() else sorted(path.rglob("*.json")))]
-    found: list[dict[str, Any]] = []
-    for file in files:
-        text = file.read_bytes()
-        if file.suffix == ".yaml":
-            found += [json.loads(part.raw) for part in yaml_parts(text)]
-            continue
-        whole = json.loads(text)
-        found += whole.get("items", [whole])
-    return [each for each in found if "kind" in each or "node" in each]
+class Piece(NamedTuple):
+    """One thing of a dump, which nothing keeps together with the others."""
+
+    file: str
+    """The name of a kubelet's answer, which has its node; empty for an object of the API."""
+    content: dict[str, Any]
 
 
-SOURCES = {folder.name: objects(case(folder)[0]) for folder in SPLIT} | {
-    "troubled-cluster": objects([EXAMPLES / "troubled-cluster.json"])
+def pieces(paths: list[Path]) -> list[Piece]:
+    """All that is in some dumps, and in captures, of which each line is a thing as it was found."""
+    files = [each for path in paths for each in (sorted(path.rglob("*.*")) if path.is_dir() else [path])]
+    return [piece for file in files if file.suffix in {".json", ".jsonl", ".yaml"} for piece in pieces_of(file)]
+
+
+def pieces_of(file: Path) -> Iterator[Piece]:
+    if file.suffix == ".yaml":
+        yield from (Piece("", json.loads(part.raw)) for part in yaml_parts(file.read_bytes()))
+        return
+    for whole in map(json.loads, file.read_text().splitlines() if file.suffix == ".jsonl" else [file.read_text()]):
+        if file.suffix == ".jsonl":
+            kind = {"nodes": "Node", "pods": "Pod", "events": "Event"}.get(whole["resource"])
+            named = "" if kind else f"{whole['node']}.{whole['resource'].replace('/', '-')}.json"
+            yield Piece(named, whole["object"] | ({"kind": kind} if kind else {}))
+        elif "items" in whole:
+            of_list = {"kind": whole["kind"].removesuffix("List"), "apiVersion": whole["apiVersion"]}
+            yield from (Piece("", of_list | each) for each in whole["items"])
+        else:
+            yield Piece("" if "kind" in whole else file.name, whole)
+
+
+SOURCES = {folder.name: pieces(case(folder)[0]) for folder in CASES} | {
+    "troubled-cluster": pieces([EXAMPLES / "troubled-cluster.json"])
 }
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.parametrize("name", SOURCES)
+@settings(max_examples=3, deadline=None)
 @given(st.data())
 def test_neither_order_nor_files_nor_passes_change_what_a_dump_implies(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
 ) -> None:
-    found = SOURCES[data.draw(st.sampled_from(sorted(SOURCES)))]
+    found = SOURCES[name]
     folder = tmp_path_factory.mktemp("dump")
-    whole = written(folder / "whole.json", found)
+    whole = [written(folder / "whole", found)]
     order = data.draw(st.permutations(range(len(found))))
     files = data.draw(st.integers(1, 3))
-    parts = [written(folder / f"{n}.json", [found[i] for i in order[n::files]]) for n in range(files)]
+    shares = [[found[i] for i in order[n::files]] for n in range(files)]
+    parts = [written(folder / f"{n}", share) for n, share in enumerate(shares) if share]
     once, split = Stored(), Stored()
-    once.replay(whole)
+    once.replay(*whole)
     split.replay(*data.draw(st.permutations(parts)))
     assert split.comparable() == once.comparable()
 
 
-@pytest.mark.parametrize("folder", ENDED, ids=lambda folder: folder.name)
-def test_a_look_at_a_part_before_leaves_one_row_for_each_end(folder: Path, tmp_path: Path) -> None:
-    """Pods first, then Events, then all: what came later completes or corrects it."""
-    found = objects(case(folder)[0])
+@pytest.mark.parametrize("name", SOURCES)
+@settings(max_examples=2, deadline=None)
+@given(st.data())
+def test_a_look_at_a_part_before_leaves_one_row_for_what_happened_once(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    """What came later completes or corrects it."""
+    found, folder = SOURCES[name], tmp_path_factory.mktemp("dump")
+    whole = written(folder / "whole", found)
     once, often = Stored(), Stored()
-    once.replay(written(tmp_path / "all.json", found))
-    for kinds in ({"Pod"}, {"Event"}, {"Node", "Pod", "Event"}):
-        often.replay(written(tmp_path / "part.json", [each for each in found if each.get("kind") in kinds]))
-    often.replay(tmp_path / "all.json")
-    assert often.comparable()["pod_ends"] == once.comparable()["pod_ends"]
+    once.replay(whole)
+    for number in range(2):
+        if some := [each for each in found if data.draw(st.booleans())]:
+            often.replay(written(folder / f"{number}", some))
+    often.replay(whole)
+    for table in _OF_ONE_KEY:
+        assert often.comparable().get(table) == once.comparable().get(table)
 
 
-def written(path: Path, items: list[dict[str, Any]]) -> Path:
-    path.write_text("\n".join(json.dumps(each) for each in items))
-    return path
+MESSAGE = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. "
+
+
+@pytest.mark.parametrize("passes", ["pod all", "event all", "all", "pod event all", "pod event"])
+def test_an_eviction_that_its_pod_dates_a_second_before_its_event_is_one_row(tmp_path: Path, passes: str) -> None:
+    """The kubelet sets the condition, and writes its Event when the second has changed (rules: how-pods-end)."""
+    about = {"name": "web-0", "namespace": "shop", "uid": "u1"}
+    target = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet", "message": MESSAGE}
+    status = {"phase": "Failed", "conditions": [target | {"lastTransitionTime": "2026-07-31T14:40:00Z"}]}
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": about, "spec": {"nodeName": "n1"}, "status": status}
+    event = {
+        "kind": "Event",
+        "apiVersion": "v1",
+        "metadata": {"name": "web-0.1", "namespace": "shop", "uid": "e1"},
+        "involvedObject": about | {"kind": "Pod"},
+        "reason": "Evicted",
+        "message": MESSAGE,
+        "source": {"component": "kubelet", "host": "n1"},
+        "lastTimestamp": "2026-07-31T14:40:01Z",
+    }
+    things = {"pod": [Piece("", pod)], "event": [Piece("", event)], "all": [Piece("", pod), Piece("", event)]}
+    stored = Stored()
+    for number, each in enumerate(passes.split()):
+        stored.replay(written(tmp_path / f"{number}", things[each]))
+    (row,) = stored.of("evictions", {"pod": "web-0"})
+    assert row["time_known"]
+    assert row["evidence"] == "both" or passes == "pod event"
+
+
+def written(folder: Path, found: Sequence[Piece]) -> Path:
+    """A folder with the objects of the API in one file, and with what kubelets answered."""
+    folder.mkdir()
+    if objects := [json.dumps(each.content) for each in found if not each.file]:
+        (folder / "objects.json").write_text("\n".join(objects))
+    for number, each in enumerate(found):
+        if each.file:
+            (folder / f"{number}").mkdir()
+            (folder / f"{number}" / each.file).write_text(json.dumps(each.content))
+    return folder

@@ -79,6 +79,19 @@ FORMS: dict[str, bytes] = {
     "crlf-bom.json": b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode(),
     "powershell.json": TEXT.replace("\n", "\r\n").encode("utf-16"),
     "warned.json": b"Warning: v1 ComponentStatus is deprecated in v1.19+\n" + TEXT.encode(),
+    "noted.json": b'E0126 10:00:00.000001  123 memcache.go:265] "Unhandled Error" err="no metrics"\n' + TEXT.encode(),
+    "terminal.txt": f"me@host:~$ kubectl get nodes,pods,events -A -o json\n{TEXT}me@host:~$ exit\n".encode(),
+    "ticket.md": f"```json\n{TEXT}```\n".encode(),
+    "one-line.json": "".join(map(json.dumps, ITEMS)).encode(),
+    "lists.json": f"[{listed('Node')},{listed('Pod')},{listed('Event')}]".encode(),
+    "list-of-lists.json": json.dumps(
+        {"kind": "List", "apiVersion": "v1", "items": [json.loads(listed(kind)) for kind in ("Node", "Pod", "Event")]}
+    ).encode(),
+    "by-name.json": json.dumps({f"{kind}s": json.loads(listed(kind)) for kind in ("Node", "Pod", "Event")}).encode(),
+    "search.jsonl": "\n".join(json.dumps({"_index": "k8s", "_source": each}) for each in ITEMS).encode(),
+    "container.log": "\n".join(
+        json.dumps({"log": f"{json.dumps(each)}\n", "stream": "stdout"}) for each in ITEMS
+    ).encode(),
     "list.yaml": yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": ITEMS}).encode(),
     "crlf.yaml": yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": ITEMS}).replace("\n", "\r\n").encode(),
     "documents.yaml": b"# saved from prod\n" + yaml.safe_dump_all(ITEMS, explicit_start=True).encode(),
@@ -144,6 +157,16 @@ UNREAD: dict[str, tuple[str, str]] = {
         "# HELP node_load1 x\n# TYPE node_load1 gauge\nnode_load1 1\n",
         "metrics of another exporter",
     ),
+    "top.txt": (
+        "NAME   CPU(cores)   CPU%   MEMORY(bytes)   MEMORY%\nn1   100m   5%   9Mi   4%\n",
+        "a table of kubectl top",
+    ),
+    "dmesg.txt": ("[12345.678901] Out of memory: Killed process 42 (java)\n", "the kernel's log"),
+    "containerd.log": (
+        'time="2026-07-31T14:40:00Z" level=info msg="ImageDelete event"\n',
+        "a container runtime's log",
+    ),
+    "page.html": ("<!DOCTYPE html><html><body>502 Bad Gateway</body></html>", "a web page"),
     "forbidden.txt": ("Error from server (Forbidden): nodes is forbidden\n", "kubectl's error instead of objects"),
     "status.json": (
         '{"kind": "Status", "apiVersion": "v1", "message": "no"}',

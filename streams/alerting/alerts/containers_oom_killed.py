@@ -27,10 +27,10 @@ def step(settings: Settings, state: Nothing, rows: Sequence[PodEnd], now: Now) -
             continue
         labels = _workload(row)
         group = groups.get(key_of(labels), Group())
-        kill = f"{row.uid} {row.attempt} {row.pod}/{row.container}"
+        kill = f"{row.uid} {row.attempt} {row.container}"
         if kill in group.members or len(group.members) >= MAX_MEMBERS:
             continue
-        group = groups[key_of(labels)] = group.plus(kill, row.ts)
+        group = groups[key_of(labels)] = group.plus(kill, row.ts, part=f"{row.pod}/{row.container}")
         changes.append(Happened(labels, *_words(row, group), until=row.ts, group=group, wanted=settings.kills))
     return state, changes
 
@@ -43,7 +43,7 @@ def _workload(row: PodEnd) -> dict[str, str]:
 def _words(row: PodEnd, group: Group) -> tuple[str, str]:
     workload = _workload(row)
     kills = "1 OOM kill" if group.count == 1 else f"{group.count} OOM kills within {in_words(group.seconds)}"
-    which = some(dict.fromkeys(kill.split(" ", 2)[2] for kill in group.members))
+    which = some(group.parts)
     return f"Node {name(row.node)}: {kills} of {workload['workload']} in namespace {workload['namespace']}", (
         f"The kernel killed {which}. Either the container reached its memory limit, or the node ran out of memory "
         "before the kubelet could evict. Raise the limit or find the leak; if the node was low, see "

@@ -8,7 +8,7 @@ from ingest.model.records import RejectionRecord
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now, Recovered
-from streams.alerting.rejections import because, owned_by, owner_of, plus, reason_of, whose, workload_labels
+from streams.alerting.rejections import because, owned_by, plus, reason_of, whose, workload_labels
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name, pods
 from streams.fold.findings import PodEnd
@@ -54,7 +54,7 @@ def _recovered(row: RejectionRecord, now: Now) -> list[Change]:
     return [
         Recovered({label: alert.labels[label] for label in ("reason", "node")})
         for alert in now.active.values()
-        if all(owner_of(member) == owner for member in alert.group.members)
+        if alert.group.parts.keys() == {owner}
     ]
 
 

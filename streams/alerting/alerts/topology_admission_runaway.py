@@ -1,6 +1,5 @@
 """TopologyAdmissionRunaway: a controller makes one pod after the other that Topology Managers reject, wherever."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -28,7 +27,9 @@ def step(
         group = groups.get(key_of(labels), Group())
         if not row.owner_name or now.is_old(row.rejected_at, settings) or member in group.members:
             continue
-        group = group.plus(member if len(group.members) < MAX_MEMBERS else "", row.rejected_at)
+        group = group.plus(
+            member if len(group.members) < MAX_MEMBERS else "", row.rejected_at, part=row.target or "unknown"
+        )
         groups[key_of(labels)] = group
         changes.append(
             Happened(labels, *_words(row, group), until=row.rejected_at, group=group, wanted=settings.rejections)
@@ -39,8 +40,7 @@ def step(
 def _words(row: RejectionRecord, group: Group) -> tuple[str, str]:
     who = owned_by(row.namespace, row.owner_kind, row.owner_name)
     often = f"{group.count} pods within {in_words(group.seconds)}" if group.count > 1 else "1 pod"
-    nodes = Counter(member.partition(" ")[2] for member in group.members if member)
-    most = sorted(nodes.items(), key=lambda each: (-each[1], each[0]))
+    most = sorted(group.parts.items(), key=lambda each: (-each[1], each[0]))
     where = f"node {name(most[0][0])}" if len(most) == 1 else f"{len(most)} nodes"
     rejected = some((f"{name(node)} ({pods})" for node, pods in most), ", ")
     summary = f"Cluster {name(row.cluster)}: {who} made {often} that were rejected on {where}"

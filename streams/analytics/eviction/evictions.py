@@ -17,7 +17,7 @@ from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, Sam
 from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, sample_of, specs_of
 from streams.fold.findings import Eviction
 from streams.fold.reducer import Output, Reducer
-from streams.fold.shelves import Shelves, all_on, on_shelf, put
+from streams.fold.shelves import Shelves, all_on, on_shelf, put, taken
 from streams.rules.events.counting import component_of, message
 from streams.rules.eviction.messages import (
     AdmissionRejection,
@@ -44,7 +44,8 @@ class State(msgspec.Struct, frozen=True):
     kubelet_version: str = ""
     capacities: dict[str, int] = {}
     """By signal, as far as the Node has them."""
-    pods: dict[str, PodSpecs] = {}
+    pods: Shelves[PodSpecs] = {}
+    """Those that may be evicted, by uid."""
     samples: tuple[Sample, ...] = ()
     """The last two."""
     stories: Shelves[Eviction] = {}
@@ -66,7 +67,9 @@ class _Witness(NamedTuple):
 def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadRecord]]:
     match record:
         case SampleRecord():
-            return msgspec.structs.replace(state, samples=(*state.samples[-1:], sample_of(record, state.pods))), ()
+            return msgspec.structs.replace(
+                state, samples=(*state.samples[-1:], sample_of(record, dict(all_on(state.pods))))
+            ), ()
         case PodRecord():
             return _pod(state, record)
         case EventRecord():
@@ -115,12 +118,9 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
             # Whatever its text, the pod has ended and is no longer ranked.
             rows = (error,)
     uid, specs = pod.metadata.uid, None if has_ended(record) else specs_of(pod)
-    if state.pods.get(uid) == specs:
+    if on_shelf(state.pods, uid) == specs:
         return state, rows
-    pods = state.pods.copy()  # of a node's many pods; a comprehension takes ten times as long
-    pods.pop(uid, None)
-    if specs is not None:
-        pods[uid] = specs
+    pods = taken(state.pods, uid) if specs is None else put(state.pods, uid, specs)
     return msgspec.structs.replace(state, pods=pods), rows
 
 
@@ -160,7 +160,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
     if parsed is None:
         raise BadRecord("unknown_text", f"{witness.kind} of an eviction says {witness.text[:200]!r}")
     cause = _cause(parsed)
-    key = f"{witness.uid}/{cause}"
+    key = f"{witness.uid or f'{witness.namespace}/{witness.pod}'}/{cause}"  # exporters of Events drop uids
     story = on_shelf(state.stories, key)
     if story is None:
         row = _new(state, record, witness, parsed, cause)
@@ -228,7 +228,7 @@ def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessag
 
 REDUCER: Final = Reducer(
     name="evictions",
-    version=6,
+    version=7,
     log="node",
     takes=(SampleRecord, PodRecord, EventRecord, SettingsRecord, NodeRecord),
     state=State,

@@ -19,11 +19,17 @@ from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.events.counting import message
 from streams.rules.events.messages import plain, without_rejection
 from streams.rules.pod_ends.when import When, ended_by_status
-from streams.rules.pods.requests import exclusive_cpus
+from streams.rules.pods.requests import exclusive_cpus, hands_cpus_over
 
 REASONS: Final = frozenset({"TopologyAffinityError", "SMTAlignmentError", "UnexpectedAdmissionError", "OutOfcpu"})
 MAX_REMEMBERED: Final = 500
 _MANAGERS: Final = frozenset({"topology_manager", "cpu_manager", "memory_manager"})
+
+
+_TAKEN_OVER: Final = (
+    " Its init container was given CPUs first, and its containers must take them over: of these and other CPUs"
+    " the request did not fit."
+)
 
 
 class _Refused(NamedTuple):
@@ -34,6 +40,7 @@ class _Refused(NamedTuple):
     message: str
     requested_cpus: int
     when: When
+    hands_cpus_over: bool = False
 
 
 def refusal(state: State, record: PodRecord | EventRecord) -> tuple[State, Sequence[NumaAdmissionFailure]]:
@@ -71,7 +78,16 @@ def _of_status(record: PodRecord) -> _Refused | None:
         return None
     text, cpus = without_rejection(status.message), exclusive_cpus(record.object)
     when = ended_by_status(record.object, record.ts, starts_with_it=record.change == "ADDED")
-    return _Refused(metadata.namespace, metadata.name, metadata.uid, status.reason, text, cpus, when)
+    return _Refused(
+        metadata.namespace,
+        metadata.name,
+        metadata.uid,
+        status.reason,
+        text,
+        cpus,
+        when,
+        hands_cpus_over(record.object),
+    )
 
 
 def _of_event(state: State, record: EventRecord) -> _Refused | None:
@@ -103,6 +119,8 @@ def _row(state: State, record: Record, found: _Refused, refusal: Refusal) -> Num
         had = "" if free is None else f", and {some(free, 'CPU was', 'CPUs were')} free"
         largest = "" if fit is None else f", at most {fit} of them on one NUMA node"
         facts = f" The pod requests {some(found.requested_cpus, 'exclusive CPU')}{had}{largest}."
+        if found.hands_cpus_over and fit is not None and fit >= found.requested_cpus:
+            facts += _TAKEN_OVER
     return NumaAdmissionFailure(
         cluster=record.cluster,
         ts=found.when.at,

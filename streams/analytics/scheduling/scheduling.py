@@ -29,6 +29,7 @@ from streams.analytics.scheduling.state import OPEN_LIMIT, OpenFailure, State, W
 from streams.analytics.scheduling.verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
 from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
 from streams.fold.reducer import Output, Reducer
+from streams.fold.shelves import count_on, on_shelf, put
 from streams.rules.events.counting import component_of
 from streams.rules.scheduling.blind_spot import PINNED_ALONE_SINCE
 from streams.rules.scheduling.constraints import other_scheduler
@@ -73,7 +74,7 @@ def reducer(scheduler_version: str = "") -> Reducer[State]:
 
     return Reducer(
         name="scheduling",
-        version=1,
+        version=2,
         log="cluster",
         takes=(
             NodeRecord,
@@ -115,7 +116,7 @@ def _pod(state: State, record: PodRecord, scheduler_version: str) -> tuple[State
         return state, ()
     pinned, daemon = pinned_node(record.object), is_of_daemon_set(record.object)
     key = f"condition/{pod}"
-    before = state.waiting.get(key)
+    before = on_shelf(state.waiting, key)
     now = Waiting(_digest(text), record.ts, pinned if daemon else "")
     if before is not None and before.text == now.text:
         return state, ()
@@ -154,7 +155,7 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     if message is None or message.kind == "deleting":
         return state, ()
     key = f"event/{pod_key(about.namespace, about.name, about.uid)}"
-    before = state.waiting.get(key)
+    before = on_shelf(state.waiting, key)
     now = Waiting(_digest(text), text_time(event) or record.ts)
     if before is not None and (before.text == now.text or before.ts > now.ts):
         return state, ()
@@ -169,11 +170,9 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
 
 
 def _open(state: State, key: str, failure: OpenFailure) -> State:
-    if len(state.open) >= OPEN_LIMIT:
+    if count_on(state.open) >= OPEN_LIMIT:
         return state
-    failures = state.open.copy()
-    failures[f"{key}/{failure.row.ts.isoformat()}"] = failure
-    return replace(state, open=failures)
+    return replace(state, open=put(state.open, f"{key}/{failure.row.ts.isoformat()}", failure))
 
 
 def _row(cluster: str, ts: datetime, message: SchedulingMessage) -> SchedulingFailure:

@@ -1,5 +1,6 @@
 """The state of the analytic `scheduling`."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -8,6 +9,7 @@ import msgspec
 from ingest.model.objects.pod import Toleration
 from streams.analytics.scheduling.cluster_nodes import ClusterNodes
 from streams.fold.findings import SchedulingFailure
+from streams.fold.shelves import Shelves, all_on, count_on, put, taken
 
 WAITING_LIMIT: Final = 50_000
 """Texts of pods that are remembered; beyond, the oldest are forgotten, and reported again if they come again."""
@@ -41,9 +43,9 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     began: datetime | None = None
     """The first record of the log."""
     nodes: ClusterNodes = ClusterNodes()
-    waiting: dict[str, Waiting] = {}
+    waiting: Shelves[Waiting] = {}
     """By witness and pod."""
-    open: dict[str, OpenFailure] = {}
+    open: Shelves[OpenFailure] = {}
     """By witness, pod and time."""
     placed: dict[str, datetime] = {}
     """The last minute in which a node got a pod that could have gone elsewhere."""
@@ -53,31 +55,24 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def remember(state: State, key: str, last: Waiting) -> State:
     """With the last text of a witness about a pod."""
-    waiting = state.waiting.copy()  # of tens of thousands; {**waiting} takes ten times as long after a deletion
-    waiting[key] = last
-    return msgspec.structs.replace(state, waiting=waiting)
+    return msgspec.structs.replace(state, waiting=put(state.waiting, key, last))
 
 
 def forget_pod(state: State, pod: str) -> State:
     """Without what was remembered of a pod that no longer needs a node."""
-    condition, event = f"condition/{pod}", f"event/{pod}"
-    if condition not in state.waiting and event not in state.waiting:
-        return state
-    waiting = state.waiting.copy()
-    for key in (condition, event):
-        waiting.pop(key, None)
-    return msgspec.structs.replace(state, waiting=waiting)
+    waiting = taken(taken(state.waiting, f"condition/{pod}"), f"event/{pod}")
+    return state if waiting is state.waiting else msgspec.structs.replace(state, waiting=waiting)
 
 
 def forget_old(state: State, watermark: datetime, over: datetime, back: timedelta) -> State:
     """Without failures from before `over`, and within the limits."""
     waiting = state.waiting
-    if len(waiting) > WAITING_LIMIT:
-        newest = sorted(waiting.items(), key=lambda item: (item[1].ts, item[0]))[-WAITING_LIMIT:]
-        waiting = dict(newest)
+    if (beyond := count_on(waiting) - WAITING_LIMIT) > 0:
+        for key, _ in sorted(all_on(waiting), key=lambda item: (item[1].ts, item[0]))[:beyond]:
+            waiting = taken(waiting, key)
     return msgspec.structs.replace(
         state,
-        open={key: failure for key, failure in state.open.items() if failure.row.ts >= over},
+        open={name: left for name, shelf in state.open.items() if (left := _still_open(shelf, over))},
         placed={
             node: minute
             for node, minute in state.placed.items()
@@ -85,3 +80,7 @@ def forget_old(state: State, watermark: datetime, over: datetime, back: timedelt
         },
         waiting=waiting,
     )
+
+
+def _still_open(shelf: Mapping[str, OpenFailure], over: datetime) -> dict[str, OpenFailure]:
+    return {key: failure for key, failure in shelf.items() if failure.row.ts >= over}

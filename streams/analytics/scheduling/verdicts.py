@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from streams.analytics.scheduling.cluster_nodes import ClusterNodes, existing_for, existing_within, forget_gone
 from streams.analytics.scheduling.state import OpenFailure, State, forget_old
 from streams.fold.findings import Row, SchedulerBlindSpot, SchedulingFailure
+from streams.fold.shelves import all_on, on_shelf
 from streams.rules.scheduling import blind_spot
 from streams.rules.scheduling.blind_spot import Cluster, Counted, Finding, Placement
 
@@ -29,24 +30,26 @@ def conclude(state: State, watermark: datetime, scheduler_version: str) -> tuple
     over = min(minute_of(watermark), watermark - SETTLED)
     state = replace(state, nodes=forget_gone(state.nodes, watermark - RETRIED - 2 * YOUNG))
     cluster = cluster_of(state.nodes, scheduler_version)
-    witnessed = {key.rpartition("/")[0] for key in state.open} | state.waiting.keys()
+    failures = list(all_on(state.open))
     rows: list[Row] = []
-    for _, failure in sorted(state.open.items()):
-        if failure.row.ts < over:
+    if due := [failure for _, failure in failures if failure.row.ts < over]:
+        witnessed = {key.rpartition("/")[0] for key, _ in failures}
+        for failure in due:
             rows += _judge(state, failure, cluster, witnessed)
     state, starved = _starved(forget_old(state, watermark, over, RETRIED), minute_of(watermark), cluster)
     return state, [*rows, *starved]
 
 
 def _judge(state: State, failure: OpenFailure, cluster: Cluster, witnessed: AbstractSet[str]) -> Iterator[Row]:
-    """`witnessed` are the pods with a witness: an event adds nothing to the condition of its pod
+    """`witnessed` are the pods of open failures, by witness: an event adds nothing to the condition of its pod
     (rules: blind-spots).
     """
     row = failure.row
     known = existing_for(state.nodes, row.ts, YOUNG)
     if known != row.nodes_known:
         yield row._replace(nodes_known=known)
-    if row.text_source == "event" and f"condition/{pod_key(row.namespace, row.pod, row.uid)}" in witnessed:
+    condition = f"condition/{pod_key(row.namespace, row.pod, row.uid)}"
+    if row.text_source == "event" and (condition in witnessed or on_shelf(state.waiting, condition) is not None):
         return
     yield from evaluated(state, failure, cluster)
     yield from _counted(state, failure, cluster)
@@ -96,7 +99,7 @@ def _starved(state: State, now: datetime, cluster: Cluster) -> tuple[State, list
         if node.open_since is not None and max(node.open_since, node.since) <= begun and not node.taints
     )
     got = {name for name in takers if name in state.placed and state.placed[name] >= begun}
-    pending = Counter(waiting.daemon_node for waiting in state.waiting.values())
+    pending = Counter(waiting.daemon_node for _, waiting in all_on(state.waiting))
     judged: dict[str, tuple[datetime, str]] = {}
     rows: list[Row] = []
     for name in takers:

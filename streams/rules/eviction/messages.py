@@ -5,6 +5,7 @@ memory and ephemeral-storage, else inodes or processes.
 """
 
 import re
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from streams.rules.events.messages import plain, without_rejection
@@ -95,6 +96,7 @@ _LIMITS: Final[tuple[tuple[LimitKind, re.Pattern[str]], ...]] = (
 )
 
 
+@lru_cache(maxsize=16)  # each analytic asks about the same text
 def parse_evicted(message: str) -> Eviction | None:
     """Parse a message of reason Evicted: of an event, a pod's status, or its condition DisruptionTarget."""
     text = plain(message)

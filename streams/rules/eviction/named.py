@@ -60,9 +60,11 @@ def signal_by_node(
     capacities: Mapping[str, int],
 ) -> str:
     """By the capacities of the Node. With known settings a disk that is not the node's can only be the images'."""
+    if threshold is None or not capacities:
+        return ""
     thresholds = effective_thresholds(config, kubelet_version)
     known = named_signal(resource, threshold, thresholds.by_signal, capacities)
-    if known or thresholds.assumed or threshold is None or resource != "ephemeral-storage":
+    if known or thresholds.assumed or resource != "ephemeral-storage":
         return known
     is_guarded = {NODEFS_AVAILABLE, IMAGEFS_AVAILABLE} <= thresholds.by_signal.keys()
     return IMAGEFS_AVAILABLE if is_guarded and NODEFS_AVAILABLE in capacities else ""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ingest.messages.prefixes import REJECTED
+from ingest.messages.prefixes import REJECTED, without_rejection
 from ingest.model.objects.base import Condition
 from ingest.model.objects.pod import ContainerState, ContainerStatus, ContainerTerminated, Pod
 from streams.rules.events.messages import plain
@@ -191,7 +191,7 @@ def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
     if reason == "Preempting":
         return End("kubelet_preemption", KUBELET, reason, message, when)
     if reason in _ADMISSION or _OUT_OF.fullmatch(reason) or message.startswith(REJECTED[0]):
-        return End("admission", KUBELET, reason, message, when)
+        return End("admission", KUBELET, reason, without_rejection(message), when)
     return None
 
 

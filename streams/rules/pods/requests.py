@@ -105,6 +105,13 @@ def exclusive_cpus(pod: Pod) -> int:
     return nano_to_base_units(pinned.get("cpu", 0))
 
 
+def hands_cpus_over(pod: Pod) -> bool:
+    """Whether an init container gets exclusive CPUs that later containers take over (rules: exclusive-cpus)."""
+    reported = _reported(pod)
+    starting = (each for each in pod.spec.init_containers or () if not is_sidecar(each))
+    return exclusive_cpus(pod) > 0 and any(_whole_cpus(each, reported).get("cpu") for each in starting)
+
+
 def is_critical(pod: Pod) -> bool:
     """Whether pressure never evicts a pod: static, mirror, or of a system priority (rules: eviction-loop)."""
     annotations = pod.metadata.annotations

@@ -1,7 +1,7 @@
 CREATE TABLE IF NOT EXISTS evictions
 (
     cluster LowCardinality(String) COMMENT 'Name of the cluster',
-    ts DateTime64(6, 'UTC') COMMENT 'When the first witness saw it' CODEC(Delta, ZSTD(1)),
+    ts DateTime64(6, 'UTC') COMMENT 'When it was, by the best witness' CODEC(Delta, ZSTD(1)),
     node LowCardinality(String) COMMENT 'Name of the node',
     namespace LowCardinality(String) COMMENT 'Namespace',
     pod String COMMENT 'Name of the pod',
@@ -19,15 +19,16 @@ CREATE TABLE IF NOT EXISTS evictions
     pods_usage_ratio Nullable(Float64) COMMENT 'What all pods used together at that sample, of all that was used: near 0 means that no pod explains the pressure',
     evidence LowCardinality(String) COMMENT 'event, status or both',
     message String COMMENT 'Message of the witness',
-    updated_at DateTime64(6, 'UTC') COMMENT 'When the last witness was seen; the version of this row' CODEC(Delta, ZSTD(1)),
+    updated_at DateTime64(6, 'UTC') COMMENT 'When the last witness was seen' CODEC(Delta, ZSTD(1)),
     found_late UInt8 COMMENT '1 where the first witness was seen minutes after the eviction: nobody watched then',
     time_known UInt8 DEFAULT 1 COMMENT '1 where a witness has the time; with 0, ts is one of the bounds',
     earliest Nullable(DateTime64(6, 'UTC')) COMMENT 'Not before then, where no witness has the time',
     latest Nullable(DateTime64(6, 'UTC')) COMMENT 'Not after then, where no witness has the time',
+    version UInt64 MATERIALIZED toUnixTimestamp64Micro(updated_at) + time_known * 4611686018427387904 COMMENT 'Of rows of one eviction that with a known time counts, then the last',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
-ENGINE = ReplacingMergeTree(updated_at)
+ENGINE = ReplacingMergeTree(version)
 PARTITION BY toYYYYMM(ts)
-ORDER BY (cluster, node, uid, cause, ts)
+ORDER BY (cluster, node, uid, cause, namespace, pod)
 SETTINGS non_replicated_deduplication_window = 10000
 COMMENT 'Pods that the kubelet evicted or rejected, from all witnesses'

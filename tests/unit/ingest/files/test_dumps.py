@@ -196,7 +196,7 @@ def test_bad_object_of_a_watch_is_told_and_the_others_are_kept(tmp_path: Path) -
     [
         ("{", "holds no object that can be read; 1: "),
         ('{"a": 1', "holds no object that can be read"),
-        ('{"a": 1}', "holds nothing that Leadsman reads, only unknown (1)"),
+        ('{"a": 1}', "holds nothing that Leadsman reads, only JSON without a kind (1)"),
         (json.dumps({"apiVersion": "apps/v1", "kind": "Deployment"}), "only Deployment (1)"),
         ('{"kind": "List", "items": 5}', "of items"),
         ("apiVersion: v1\nkind: [", "holds no object that can be read"),

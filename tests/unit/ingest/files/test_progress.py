@@ -41,6 +41,31 @@ def test_line_is_sane_at_the_beginning_and_for_a_file_that_grows(read: int, tota
     assert "200%" not in line
 
 
+def test_line_says_what_goes_on_when_all_is_read() -> None:
+    assert progress_line(40 * MIB, 40 * MIB, 12_000, 5.0) == "read 40.0 MiB, 12000 observations; analysing"
+    assert progress_line(0, 0, 0, 12.0) == "reading"
+
+
+def test_the_end_of_long_reading_is_told_at_once() -> None:
+    stream, clock = io.StringIO(), Clock()
+    with progress_bar(stream=stream, now=clock) as progress:
+        for second in (10, 12, 13):
+            clock.seconds = float(second)
+            progress(min(second, 12) * MIB, 12 * MIB, second)
+    assert stream.getvalue().splitlines() == [
+        "read 10.0 of 12.0 MiB (83%), 10 observations, 1.0 MiB/s, 2 s left",
+        "read 12.0 MiB, 12 observations; analysing",
+    ]
+
+
+def test_the_bar_says_what_goes_on_when_all_is_read() -> None:
+    stream = Terminal()
+    with progress_bar(stream=stream) as progress:
+        progress(MIB, MIB, 5)
+    assert "analysing" in stream.getvalue()
+    assert "100%" not in stream.getvalue()
+
+
 def test_without_a_terminal_there_is_a_line_now_and_then() -> None:
     stream, clock = io.StringIO(), Clock()
     with progress_bar(stream=stream, now=clock) as progress:

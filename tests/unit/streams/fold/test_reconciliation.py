@@ -101,7 +101,7 @@ class World:
         states: dict[str, Any] = self.logs[LogKey("lab", node)].states
         last = states["nodes"].last if "nodes" in states else None
         bindings = {uid for uid, _ in all_on(states["pod_bindings"].pods)} if "pod_bindings" in states else set()
-        fit = set(states["node_fit"].pods) if "node_fit" in states else set()
+        fit = {uid for uid, _ in all_on(states["node_fit"].pods)} if "node_fit" in states else set()
         return last is not None and not last.deleted, bindings, fit
 
     def _listed(self, resource: str) -> list[msgspec.Raw]:

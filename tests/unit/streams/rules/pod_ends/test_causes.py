@@ -90,6 +90,24 @@ def test_reason_and_message_of_a_failed_pod(reason: str, message: str, cause: st
     assert cause_of({"phase": "Running", "reason": reason, "message": message}) is None
 
 
+@pytest.mark.parametrize(
+    ("status", "event"),
+    [
+        ("Pod was rejected: Predicate NodeAffinity failed", "Predicate NodeAffinity failed"),
+        ("Pod Predicate NodeAffinity failed", "Predicate NodeAffinity failed"),
+        ("Pod was rejected as the node is shutting down.", "Pod was rejected as the node is shutting down."),
+        (
+            "Pod was rejected: Pod was rejected as the node is shutting down.",
+            "Pod was rejected as the node is shutting down.",
+        ),
+    ],
+)
+def test_a_rejection_has_the_message_of_its_event_whichever_came_first(status: str, event: str) -> None:
+    """The kubelet puts "Pod was rejected: " (before 1.26: "Pod ") before it in the status alone."""
+    ends = [kubelet_end("NodeAffinity", text, When(AT)) for text in (status, event)]
+    assert [end and end.message for end in ends] == [event, event]
+
+
 def test_the_node_of_a_lost_pod_reports_no_phase_any_more() -> None:
     assert cause_of({"phase": "Running", "reason": "NodeLost"}) == "node_lost"
 
@@ -147,7 +165,7 @@ def test_any_text_is_a_known_cause_or_none(reason: str, message: str, phase: str
     assert cause_of({"phase": phase, "reason": reason, "message": message}) in known
     assert cause_of({"phase": phase, **disrupted(reason, message)}, deleting=True) in known
     end = kubelet_end(reason, message, When(AT))
-    assert end is None or (end.cause in CAUSES and end.actor == KUBELET and end.message == message)
+    assert end is None or (end.cause in CAUSES and end.actor == KUBELET and message.endswith(end.message))
     assert (restarted_by_probe(message) or "") in message
 
 
