@@ -231,7 +231,11 @@ def _broken_document(
     whole = [] if error_type == "cut_off" else list(_complete_values(text, 0))
     if whole and text[whole[0][0]] == "{":
         for begin, end in whole:
-            yield from document_parts(place, text[begin:end].encode())
+            value = text[begin:end].encode()
+            if (fields := _fields(value)) is not None:
+                yield from _object_parts(place, value, fields)
+            else:  # what only Python takes for JSON, as half of a surrogate pair
+                yield Bad(place or "1", value, error_type, reason)
         if left := text[whole[-1][1] :].strip():
             yield Bad(place or "1", left.encode(), error_type, reason)
         return

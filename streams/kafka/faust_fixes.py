@@ -118,7 +118,7 @@ class Consumer(driver.Consumer):
         earliest, ends = await self.earliest_offsets(*sources), await self.highwaters(*sources)
         transport = cast("Transport", self.transport)
         starts = {
-            tp: transport.start_of(tp.topic, tp.partition, offset, earliest.get(tp) or 0, ends.get(tp) or 0)
+            tp: transport.start_of(tp.topic, tp.partition, offset, earliest.get(tp) or 0, ends.get(tp, offset))
             for tp, offset in sources.items()
         }
         moved = {tp: offset for tp, offset in starts.items() if sources[tp] and offset != sources[tp]}

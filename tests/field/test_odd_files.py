@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from ingest.files.documents import Bad, Found, json_parts
 from ingest.files.lines import SourceError
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Unreadable
@@ -214,3 +215,9 @@ def test_settings_in_a_file_are_those_of_the_only_node(tmp_path: Path) -> None:
     )
     (tmp_path / "node.json").write_text(json.dumps(next(each for each in ITEMS if each["kind"] == "Node")))
     assert read(tmp_path) == (Counter(nodes=1, configz=1), [], "", Counter())
+
+
+def test_half_of_a_surrogate_pair_costs_its_object_alone() -> None:
+    """Python takes it for JSON and msgspec does not: reading it again and again never ended."""
+    given = b'{"kind": "Pod", "chec\\ud800m": 1} {"kind": "Node"}'
+    assert [type(part) for part in json_parts(given)] == [Bad, Found]

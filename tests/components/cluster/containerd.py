@@ -60,10 +60,9 @@ def containerd_programs() -> Path:
 class Containerd:
     """A containerd in `folder` (a short path: its sockets' names may not exceed 107 bytes)."""
 
-    def __init__(self, folder: Path, bridge: str) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.socket = folder / SOCKET
-        self._bridge = bridge
         programs = containerd_programs()
         self._bin = programs / "usr" / "bin"
         config = folder / "containerd.toml"
@@ -113,22 +112,21 @@ class Containerd:
         self.process.stop()
 
     def _write_network(self) -> None:
+        """Pods have addresses, and no interface: one that comes or goes ends every request of a browser beside it."""
         ranges = {"type": "host-local", "subnet": SUBNET, "dataDir": str(self.folder / "addresses")}
-        bridge = {"type": "bridge", "bridge": self._bridge, "isGateway": False, "ipMasq": False, "ipam": ranges}
-        network = {"cniVersion": "0.4.0", "name": self._bridge, "plugins": [bridge]}
+        network = {"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "host-local", "ipam": ranges}]}
         (self.folder / "cni").mkdir()
-        (self.folder / "cni" / "10-bridge.conflist").write_text(json.dumps(network))
+        (self.folder / "cni" / "10-pods.conflist").write_text(json.dumps(network))
 
 
-def clear(folder: Path, bridge: str) -> None:
-    """End what a containerd of `folder` left when it was killed: its shims, its network, its mounts."""
+def clear(folder: Path) -> None:
+    """End what a containerd of `folder` left when it was killed: its shims and its mounts."""
     for pid in _shims(folder):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     eventually("the shims of containerd end", lambda: not _shims(folder))
     for address in folder.glob("state/io.containerd.runtime.v2.task/k8s.io/*/address"):
         Path(address.read_text().removeprefix("unix://")).unlink(missing_ok=True)
-    subprocess.run([tool("ip"), "link", "delete", bridge], capture_output=True, check=False)
     _unmount_below(folder)
 
 

@@ -88,7 +88,7 @@ class RealNode(ClusterNode):
         self.folder = new_folder()
         self._cgroup = self.folder.name
         self._config = {**CONFIG, **(config or {}), **self._own()}
-        self.containerd = Containerd(self.folder, bridge=bridge(self.folder))
+        self.containerd = Containerd(self.folder)
         self.kubelet = Process("kubelet", self._command(), self.folder / "kubelet.log")
 
     def start(self) -> "RealNode":
@@ -185,7 +185,7 @@ def new_folder() -> Path:
 def clear(folder: Path) -> None:
     """Remove what a node of `folder` left: processes, network, mounts, cgroups, settings, and the folder."""
     cgroups.end_processes(folder.name)
-    containerd.clear(folder, bridge(folder))
+    containerd.clear(folder)
     cgroups.remove(folder.name)
     if (settings := folder / KERNEL_SETTINGS).exists():
         for name, value in json.loads(settings.read_text()).items():
@@ -198,8 +198,3 @@ def clear_abandoned() -> None:
     for owner in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{OWNER}"):
         if not Path("/proc", owner.read_text()).exists():
             clear(owner.parent)
-
-
-def bridge(folder: Path) -> str:
-    """A name for the pods' bridge that no other node has, short enough for Linux."""
-    return f"lm-{folder.name.removeprefix(PREFIX)}"

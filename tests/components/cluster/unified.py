@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from components.cluster import cgroups
 from components.cluster.containerd import Containerd
-from components.cluster.kubelet import CONFIG, bridge, clear, new_folder
+from components.cluster.kubelet import CONFIG, clear, new_folder
 from components.cluster.kubernetes import kubernetes_programs
 from components.processes import HOST, Process, free_port
 from waiting import PATIENCE_SECONDS
@@ -63,7 +63,7 @@ class UnifiedKubelet:
     def __init__(self) -> None:
         self._folder = folder = new_folder()
         self._port = free_port()
-        self._containerd = Containerd(folder, bridge(folder))
+        self._containerd = Containerd(folder)
         config = {name: value for name, value in CONFIG.items() if name != "reservedSystemCPUs"} | _NO_PODS
         config |= {
             "port": self._port,

@@ -170,12 +170,16 @@ def check_story(db: Database, node: RealNode, threshold_bytes: int) -> None:
 
 
 def check_forecasts(db: Database, node: RealNode) -> None:
-    """Forecasts were made before the threshold was met. What other processes take makes some of them wrong."""
+    """Forecasts were made before the threshold was met, one of them right by a factor of two. What other processes
+    take and give, as much as the pod does, makes some of them wrong.
+    """
     names = {"node": node.name, "cluster": CLUSTER}
     of_node = "cluster = {cluster:String} AND node = {node:String}"
     (forecasts,) = dicts(
         db,
-        f"SELECT count() AS made, min(abs(error_seconds)) AS error_seconds FROM forecast_accuracy "
+        "SELECT count() AS made, "
+        "min(greatest(predicted_seconds / actual_seconds, actual_seconds / predicted_seconds)) AS factor "
+        "FROM forecast_accuracy "
         f"WHERE {of_node} AND signal = 'memory.available' AND threshold = 'hard' AND outcome = 'met'",
         **names,
     )
@@ -186,4 +190,4 @@ def check_forecasts(db: Database, node: RealNode) -> None:
         **names,
     )
     assert forecasts["made"] > 0, seen
-    assert forecasts["error_seconds"] < 30, seen
+    assert forecasts["factor"] < 2, seen

@@ -70,6 +70,9 @@ async def test_a_stream_is_read_from_where_the_states_and_the_topic_allow(
     async def earliest_offsets(_: object, *partitions: TP) -> dict[TP, int]:
         return dict.fromkeys(partitions, earliest)
 
+    async def highwaters(_: object, *partitions: TP) -> dict[TP, int]:
+        return dict.fromkeys(partitions, 200)
+
     async def seek_wait(_: object, partitions: dict[TP, int]) -> None:
         sought.update(partitions)
 
@@ -77,6 +80,7 @@ async def test_a_stream_is_read_from_where_the_states_and_the_topic_allow(
     for name, function in (
         ("seek_to_committed", committed),
         ("earliest_offsets", earliest_offsets),
+        ("highwaters", highwaters),
         ("seek_wait", seek_wait),
     ):
         monkeypatch.setattr(upstream, name, function)
