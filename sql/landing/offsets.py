@@ -9,7 +9,8 @@ from aiokafka import TopicPartition
 
 from sql.database.errors import QueryFailed
 from sql.database.open import Database
-from streams.kafka.landing.resume import UNKNOWN_MS, Landed
+from sql.landing.arrow import SCHEMAS
+from streams.kafka.landing.resume import UNKNOWN, Landed
 
 TABLE: Final = "landed_offsets"
 TAKEOVER: Final = 1_000_000
@@ -18,16 +19,32 @@ and this table, and goes on when others have taken over, does not replace what t
 """
 TRUSTED_SECONDS: Final = 600
 """What was stored so long before a part that is lost was not in it: ClickHouse keeps for 8 minutes what it merged."""
+TABLES: Final = [name for table in SCHEMAS for name in (table, f"{table}_5m")]
+"""What is landed, and what is summed up of it."""
 _ROWS: Final = f"""
-SELECT topic, partition, written, end, timestamp_ms, toUnixTimestamp(stored_at), lost_at
+SELECT topic, partition, written, end, timestamp_ms, toUnixTimestamp(stored_at), lost_parts
 FROM {TABLE} FINAL WHERE kafka = {{kafka:String}} ORDER BY written
 """
+_DETACHED: Final = "system.detached_parts"
 _LOST: Final = """
-SELECT DISTINCT toUnixTimestamp(modification_time) FROM system.detached_parts
-WHERE database = currentDatabase() AND ifNull(reason, '') IN ('', 'broken', 'broken-on-start', 'unexpected')
+SELECT DISTINCT concat(table, ' ', name, ' ', toString(written_at)), toUnixTimestamp(modification_time) AS written_at
+FROM {detached}
+WHERE database = {{database:String}} AND ifNull(reason, '') IN ('', 'broken', 'broken-on-start', 'unexpected')
+    AND table IN
+    (
+        SELECT name FROM system.tables
+        WHERE database = {{database:String}} AND name IN {{tables:Array(String)}} AND engine NOT LIKE 'Replicated%'
+    )
 """
-"""What ClickHouse could not read, as after a power loss, or somebody has set aside."""
+"""What ClickHouse could not read, as after a power loss, or somebody has set aside. A replica fetches such a part."""
 log = structlog.get_logger(__name__)
+
+
+def lost_parts(cluster: str) -> str:
+    """The query for the lost parts of the tables of a database, and when each was written; of one server without a
+    cluster.
+    """
+    return _LOST.format(detached=f"clusterAllReplicas('{cluster}', {_DETACHED})" if cluster else _DETACHED)
 
 
 class _Row(NamedTuple):
@@ -35,7 +52,7 @@ class _Row(NamedTuple):
     end: int
     timestamp_ms: int
     stored_at: int
-    lost_at: int
+    lost_parts: Sequence[str]
 
 
 class LandedOffsets:
@@ -45,30 +62,35 @@ class LandedOffsets:
         self._database = database
         self.kafka = kafka
         self._written = 0
-        self._lost_at = 0
-        self._known: dict[TopicPartition, int] = {}
+        self._lost: Sequence[str] = ()
+        self._known: dict[TopicPartition, Sequence[str]] = {}
         """Of each partition that was begun, or has rows: which lost parts do not concern it."""
+        self._refusal = ""
 
     def load(self) -> dict[TopicPartition, Landed]:
         """Where parts are lost that a partition does not know of, as it was well before they were written."""
         rows: dict[TopicPartition, list[_Row]] = {}
         for topic, partition, *row in self._database.query(_ROWS, {"kafka": self.kafka}).rows:
             rows.setdefault(TopicPartition(topic, partition), []).append(_Row(*row))
-        lost = self._lost()
-        self._lost_at = max(lost, default=0)
+        lost = self._lost_parts()
+        self._lost = sorted(lost)
         self._written = TAKEOVER + max([self._written, *(row.written for of_one in rows.values() for row in of_one)])
-        self._known = {tp: of_one[-1].lost_at for tp, of_one in rows.items()}
-        return {tp: _trusted(of_one, lost) for tp, of_one in rows.items()}
+        trusted = {tp: _trusted(of_one, lost) for tp, of_one in rows.items()}
+        self._known = {
+            tp: self._lost if trusted[tp] is of_one[-1] else of_one[-1].lost_parts for tp, of_one in rows.items()
+        }
+        return {tp: Landed(row.end, row.timestamp_ms) if row else UNKNOWN for tp, row in trusted.items()}
 
     def begin(self, landed: Mapping[TopicPartition, Landed]) -> None:
         """What is saved next of these follows this, whatever parts are lost by now."""
-        self._known |= dict.fromkeys(landed, self._lost_at)
+        self._known |= dict.fromkeys(landed, self._lost)
         self.save(landed)
 
     def save(self, landed: Mapping[TopicPartition, Landed]) -> None:
         """After the rows: what is lost of them with it is then known."""
         self._written += 1
         partitions, progress = zip(*landed.items(), strict=True)
+        known = [self._known.get(each, self._lost) for each in partitions]
         columns = {
             "kafka": pa.array([self.kafka] * len(landed), pa.string()),
             "topic": pa.array([each.topic for each in partitions], pa.string()),
@@ -76,26 +98,29 @@ class LandedOffsets:
             "written": pa.array([self._written] * len(landed), pa.uint64()),
             "end": pa.array([each.end for each in progress], pa.int64()),
             "timestamp_ms": pa.array([each.timestamp_ms for each in progress], pa.int64()),
-            "lost_at": pa.array([self._known.get(each, 0) for each in partitions], pa.uint32()),
+            "lost_parts": pa.array(known, pa.list_(pa.string())),
         }
         self._database.insert(TABLE, pa.table(columns))
 
-    def _lost(self) -> Sequence[int]:
-        """When the parts were written that are lost; none where that is not shown to this user."""
+    def _lost_parts(self) -> Mapping[str, int]:
+        """When each part was written that is lost, on any shard; none where that is not shown to this user."""
+        db = self._database
         try:
-            return [at for (at,) in self._database.query(_LOST).rows]
+            found = dict(db.query(lost_parts(db.cluster), {"database": db.holder, "tables": TABLES}).rows)
         except QueryFailed as error:
             if not error.forbidden:
                 raise
-            log.warning("lost parts are not noticed", reason=str(error), mend="GRANT SELECT ON system.detached_parts")
-            return []
+            if self._refusal != str(error):
+                self._refusal = str(error)
+                log.warning("lost parts are not noticed", reason=self._refusal, mend=f"GRANT SELECT ON {_DETACHED}")
+            return {}
+        self._refusal = ""
+        return found
 
 
-def _trusted(rows: Sequence[_Row], lost: Sequence[int]) -> Landed:
-    """What is stored for certain, by what a partition's rows say in their order."""
-    last = rows[-1]
-    unknown = [at for at in lost if at > last.lost_at]
+def _trusted(rows: Sequence[_Row], lost: Mapping[str, int]) -> _Row | None:
+    """The last of a partition's rows, in their order, that says for certain what is stored; None where none does."""
+    unknown = [at for part, at in lost.items() if part not in rows[-1].lost_parts]
     if not unknown:
-        return Landed(last.end, last.timestamp_ms)
-    before = [row for row in rows if row.stored_at < min(unknown) - TRUSTED_SECONDS]
-    return Landed(before[-1].end, before[-1].timestamp_ms) if before else Landed(0, UNKNOWN_MS)
+        return rows[-1]
+    return next((row for row in reversed(rows) if row.stored_at < min(unknown) - TRUSTED_SECONDS), None)

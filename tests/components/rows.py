@@ -54,6 +54,13 @@ def store_samples(db: Database, *records: SummaryRecord) -> None:
     db.insert("pod_samples", pod_samples(batch.keys, batch.texts, batch.numbers))
 
 
+def lose_newest(db: Database, table: str) -> None:
+    """Sets the newest part of a table aside, as ClickHouse does with one that it cannot read."""
+    newest = "SELECT name FROM system.parts WHERE database = currentDatabase() AND table = {t:String} AND active"
+    ((name,),) = db.query(f"{newest} ORDER BY min_block_number DESC LIMIT 1", {"t": table}).rows
+    db.command(f"ALTER TABLE {table} DETACH PART '{name}'")
+
+
 def dicts(db: Database, sql: str, **parameters: Any) -> list[dict[str, Any]]:
     """The rows of a query, each by column name."""
     found = db.query(sql, parameters)

@@ -17,6 +17,7 @@ from clickhouse_connect import get_client
 from sql.database.client import EMBEDDED_SETTINGS, SETTINGS
 from sql.database.dsn import Server
 from sql.database.sharded import sharding_key, spread
+from sql.landing.offsets import TABLES, lost_parts
 from sql.questions.queries import saved_queries, values
 from sql.schema.migrate import load_migrations
 from sql.schema.views import load_views
@@ -52,6 +53,8 @@ class Outcome(NamedTuple):
     """Of questions whose answers differ: that of one server, of two shards and of the copy."""
     inserted: Sequence[int]
     """Samples there are, then those in `one` after they were inserted twice with one token; and so of the roll-up."""
+    lost: Sequence[str]
+    """Tables of which `one` has lost parts, after INSERTED lost all."""
 
 
 def opened(folder: Path) -> Any:
@@ -108,6 +111,13 @@ def differing(client: Any) -> Iterator[tuple[str, list[str]]]:
             yield question.name, [answer[:2000] for answer in answers]
 
 
+def lost(client: Any) -> list[str]:
+    client.command(f"ALTER TABLE {ONE.holder}.{INSERTED} DETACH PARTITION ALL")
+    parameters = {"database": ONE.holder, "tables": TABLES}
+    parts = client.query(lost_parts(ONE.cluster), parameters=parameters).result_rows
+    return sorted({part.split()[0] for part, _ in parts})
+
+
 def outcome(client: Any) -> Outcome:
     made(client, ONE)
     made(client, TWO)
@@ -119,7 +129,7 @@ def outcome(client: Any) -> Outcome:
         for name in (ONE.database, TWO.database, PLAIN)
     )
     shares, inserted = list(shared(client)), list(copied(client))
-    return Outcome(sorted((plain ^ one) | (plain ^ two)), shares, dict(differing(client)), inserted)
+    return Outcome(sorted((plain ^ one) | (plain ^ two)), shares, dict(differing(client)), inserted, lost(client))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 from common.stopping import grace
 from common.tasks import Tasks
 from common.telemetry import STAGE_SECONDS, Figure, Values, registered
+from common.text import plain
 from common.tls import check_files
 from ingest.kafka import aiokafka_fixes
 from ingest.model.topics import MAX_MESSAGE_BYTES
@@ -27,7 +28,7 @@ from streams.kafka.gaps import Gaps
 from streams.kafka.landing.arrivals import Arrivals
 from streams.kafka.landing.portion import DEFAULT_LIMITS, Begun, Buffers, Limits, Portion
 from streams.kafka.landing.ranges import read_logs, read_ranges
-from streams.kafka.landing.resume import UNKNOWN_MS, Landed, Resume, resume
+from streams.kafka.landing.resume import UNKNOWN, UNKNOWN_MS, Landed, Resume, resume
 from streams.kafka.landing.store import FIRST_BACKOFF_SECONDS, Abandoned, Store, Storing, new_backoff
 from streams.kafka.message import of_record
 from streams.kafka.retention import RetentionWatch
@@ -100,6 +101,8 @@ class Landing:
         self._kafka = ""
         """Id of the cluster."""
         self._checked_at = time.monotonic()
+        self._ignorance = ""
+        """Why nothing is received of partitions, or they cannot be checked."""
         self._busy = asyncio.Lock()
         self._storing = Storing(store)
         self._gaps = gaps or Gaps()
@@ -174,6 +177,8 @@ class Landing:
         for topic in self._topics if self._joined else ():
             if not self._consumer.partitions_for_topic(topic):
                 yield f"topic {topic} does not exist any more, or its brokers are away: restart to make it anew"
+        if self._ignorance:
+            yield self._ignorance
         yield from self._gaps.why_not()
         yield from self._retention.why_not()
         if self._storing.refusal:
@@ -200,12 +205,12 @@ class Landing:
 
         Until aiokafka knows the next assignment, it goes on to give what it fetched for the last one.
         """
-        generation, unknown = self._generation, set(self._unknown)
+        generation, unknown, is_ours = self._generation, set(self._unknown), self._is_ours()
         self._checked_at = time.monotonic()
         try:
             partitions = unknown | self._known
             found = await aiokafka_fixes.committed(self._admin, self._group, partitions)
-            landed = await self._storing.landed(self._kafka, stop, self._is_ours())
+            landed = await self._storing.landed(self._kafka, stop, is_ours)
             logs = await read_logs(self._options, partitions, landed | self._received)
             resumes = {
                 tp: resume(tp, found[tp].offset, landed.get(tp), logs[tp], self._received.get(tp))
@@ -214,13 +219,17 @@ class Landing:
             unknown |= {tp for tp in self._known if resumes[tp].gaps}
             begun = {tp: each for tp in unknown if (each := Begun.of(tp, found[tp])) and each.follows(landed)}
             begun = {tp: each for tp, each in begun.items() if not resumes[tp].gaps}
-            finished = {each for each in dict.fromkeys(begun.values()) if await self._finish(each, begun, stop)}
+            finished = {
+                each for each in dict.fromkeys(begun.values()) if await self._finish(each, begun, stop, is_ours)
+            }
         except (CommitFailedError, IllegalStateError):
             raise
         except (KafkaError, TimeoutError) as error:
+            self._ignorance = f"Kafka does not report what was begun: {plain(repr(error))}"
             log.warning("Kafka does not report what was begun", error=repr(error))
             await asyncio.sleep(FIRST_BACKOFF_SECONDS)
             return
+        self._ignorance = ""
         if generation != self._generation:
             return
         begins: dict[TopicPartition, Landed] = {}
@@ -230,9 +239,9 @@ class Landing:
                 continue
             is_finished = begun.get(tp) in finished
             at = self._begin(tp, resumes[tp], logs[tp].earliest, begun[tp].stored[tp].offset if is_finished else 0)
-            if resumes[tp].gaps or (tp not in landed and not is_finished):
+            if resumes[tp].gaps or (landed.get(tp, UNKNOWN).end != at and not is_finished):
                 begins[tp] = Landed(at, UNKNOWN_MS)
-        await self._storing.begin(begins, stop, self._is_ours())
+        await self._storing.begin(begins, stop, is_ours)
         if again := {tp: OffsetAndMetadata(at.end, "") for tp, at in begins.items() if resumes[tp].gaps}:
             await self._commit(again)
         if generation != self._generation:
@@ -254,7 +263,9 @@ class Landing:
         self._consumer.seek(tp, at)
         return at
 
-    async def _finish(self, begun: Begun, by: Mapping[TopicPartition, Begun], stop: asyncio.Event) -> bool:
+    async def _finish(
+        self, begun: Begun, by: Mapping[TopicPartition, Begun], stop: asyncio.Event, is_ours: Callable[[], bool]
+    ) -> bool:
         """Store what was begun, whoever has its other partitions now, and commit ours; False where it cannot be."""
         ours = [tp for tp, each in by.items() if each == begun]
         ends = await self._consumer.end_offsets(list(begun.stored))
@@ -262,7 +273,6 @@ class Landing:
             log.warning("what was begun ends past the topic's end: the topic was recreated", partitions=str(ours))
             return False
         log.info("a portion was begun and is stored first", partitions=str(ours))
-        is_ours = self._is_ours()
         messages = await read_ranges(self._options, begun, lambda: is_ours() and not stop.is_set())
         if messages:
             portion = begun.portion(messages)

@@ -10,11 +10,15 @@ UNKNOWN_MS: Final = -1
 
 
 class Landed(NamedTuple):
-    """What a store has of a partition: every message before `end`."""
+    """What a store has of a partition: every message before `end`, as far as it is not UNKNOWN."""
 
     end: int
     timestamp_ms: int
     """Kafka's time of the message before `end`, UNKNOWN_MS where the topic had lost it."""
+
+
+UNKNOWN: Final = Landed(-1, UNKNOWN_MS)
+"""It may have lost any of it."""
 
 
 class Log(NamedTuple):
@@ -49,6 +53,8 @@ def resume(
     topic, number = partition
     if landed is None:
         return Resume(committed)
+    if landed == UNKNOWN:
+        landed = Landed(log.earliest, UNKNOWN_MS)
     last = received or landed
     if log.is_other_than(last):
         return Resume(log.earliest, (Gap("replaced", topic, number, min(log.end, last.end - 1), last.end),))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from components.shards import Outcome
+from components.shards import INSERTED, Outcome
 from paths import CAPTURES, IMPORTS
 
 SECONDS = 600
@@ -28,6 +28,7 @@ def test_what_is_spread_over_shards_is_and_answers_as_on_one_server(tmp_path: Pa
     samples, in_one, rolled_up, rolled_up_in_one = outcome.inserted
     assert samples == in_one > 0, "inserted twice under one token"
     assert rolled_up == rolled_up_in_one > 0
+    assert outcome.lost == [INSERTED]
 
 
 def _run(module: str, *arguments: str, status: int = 0) -> str:

@@ -18,7 +18,7 @@ from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
 
 from components.command import dsn
 from components.kafka import Kafka
-from components.rows import T0, row
+from components.rows import T0, lose_newest, row
 from ingest.files.envelope import decode_line
 from ingest.kafka.admin import TopicsUnusable, ensure_topics, lag
 from ingest.kafka.publish import Publisher
@@ -224,12 +224,6 @@ async def test_what_all_newest_parts_had_is_stored_again(kafka: Kafka, folder: P
     before.rename(folder)
     await on.land()
     assert on.gaps.counts == {(on.topics.findings.name, "unstored"): EACH}
-
-
-def lose_newest(database: Database, table: str) -> None:
-    newest = "SELECT name FROM system.parts WHERE database = currentDatabase() AND table = {t:String} AND active"
-    ((name,),) = database.query(f"{newest} ORDER BY min_block_number DESC LIMIT 1", {"t": table}).rows
-    database.command(f"ALTER TABLE {table} DETACH PART '{name}'")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS landed_offsets
     written UInt64 COMMENT 'Grows with each write; the version of this row',
     end Int64 COMMENT 'Offset before which every message is stored here',
     timestamp_ms Int64 COMMENT 'Time that Kafka has of the last of them, in milliseconds since 1970, or -1',
-    lost_at UInt32 COMMENT 'When the newest part was written that ClickHouse had lost by then, in seconds since 1970; 0 where there is none'
+    lost_parts Array(String) COMMENT 'Parts that ClickHouse had lost by then, of which this partition knows: all that it had in them is stored'
 )
 ENGINE = ReplacingMergeTree(written)
 ORDER BY (kafka, topic, partition, intDiv(toUnixTimestamp(stored_at), 600) % 144)

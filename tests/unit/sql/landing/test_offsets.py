@@ -8,11 +8,11 @@ import pytest
 from aiokafka import TopicPartition
 
 from components.command import dsn
-from components.rows import row, store
+from components.rows import lose_newest, row, store
 from sql.database.open import Database, connect
 from sql.landing.offsets import TRUSTED_SECONDS, LandedOffsets
-from streams.fold.findings import NodeEvent
-from streams.kafka.landing.resume import UNKNOWN_MS, Landed
+from streams.fold.findings import NodeEvent, PodEnd
+from streams.kafka.landing.resume import UNKNOWN, Landed
 
 FIRST, SECOND = TopicPartition("x.findings", 0), TopicPartition("x.findings", 1)
 
@@ -28,15 +28,9 @@ def at(first: int, second: int) -> Mapping[TopicPartition, Landed]:
     return {FIRST: Landed(first, first * 10), SECOND: Landed(second, second * 10)}
 
 
-def lose_the_newest_part(database: Database, table: str) -> None:
-    newest = "SELECT name FROM system.parts WHERE database = currentDatabase() AND table = {t:String} AND active"
-    ((name,),) = database.query(f"{newest} ORDER BY min_block_number DESC LIMIT 1", {"t": table}).rows
-    database.command(f"ALTER TABLE {table} DETACH PART '{name}'")
-
-
 def age(database: Database, seconds: int) -> None:
     """Let all that is there be older."""
-    columns = "kafka, topic, partition, written, end, timestamp_ms, lost_at"
+    columns = "kafka, topic, partition, written, end, timestamp_ms, lost_parts"
     rows = f"SELECT {columns}, stored_at - {seconds} FROM landed_offsets"
     database.command(f"INSERT INTO landed_offsets ({columns}, stored_at) {rows}")
 
@@ -76,7 +70,7 @@ def test_after_a_part_of_any_table_is_lost_nothing_is_trusted_that_is_not_older(
     for number in (1, 2):
         store(database, row(NodeEvent, name=str(number)))
         offsets.save(at(10 * number, 10 * number))
-    lose_the_newest_part(database, "node_events")
+    lose_newest(database, "node_events")
     assert offsets.load() == at(5, 7)
     offsets.save({FIRST: Landed(30, 300)})  # by who did not hear of it
     assert offsets.load() == at(5, 7)
@@ -85,19 +79,18 @@ def test_after_a_part_of_any_table_is_lost_nothing_is_trusted_that_is_not_older(
     assert LandedOffsets(database, "k").load() == {FIRST: Landed(8, 80), SECOND: Landed(7, 70)}
 
 
-def test_where_nothing_is_older_than_a_lost_part_nothing_is_stored(database: Database) -> None:
+def test_where_nothing_is_older_than_a_lost_part_it_is_not_known_what_is_stored(database: Database) -> None:
     offsets = LandedOffsets(database, "k")
     offsets.load()
     offsets.save(at(5, 7))
     store(database, row(NodeEvent, name="1"))
-    lose_the_newest_part(database, "node_events")
-    nothing = Landed(0, UNKNOWN_MS)
-    assert offsets.load() == {FIRST: nothing, SECOND: nothing}
+    lose_newest(database, "node_events")
+    assert offsets.load() == {FIRST: UNKNOWN, SECOND: UNKNOWN}
 
 
 def test_a_part_that_was_lost_before_is_no_news(database: Database) -> None:
     store(database, row(NodeEvent, name="1"))
-    lose_the_newest_part(database, "node_events")
+    lose_newest(database, "node_events")
     offsets = LandedOffsets(database, "k")
     offsets.load()
     offsets.begin(at(5, 7))
@@ -112,3 +105,36 @@ def test_a_day_of_progress_is_kept_in_a_bounded_number_of_rows(database: Databas
         age(database, days * 86_400)
     ((rows,),) = database.query("SELECT count() FROM landed_offsets FINAL").rows
     assert rows <= 4  # the ten minutes may end in between
+
+
+def test_a_part_that_is_lost_later_and_was_written_earlier_is_noticed(database: Database) -> None:
+    store(database, row(NodeEvent, name="1"))
+    store(database, row(PodEnd, pod="p"))
+    lose_newest(database, "pod_ends")
+    offsets = LandedOffsets(database, "k")
+    offsets.load()
+    offsets.begin(at(5, 7))
+    lose_newest(database, "node_events")
+    assert offsets.load() == {FIRST: UNKNOWN, SECOND: UNKNOWN}
+
+
+def test_what_a_quiet_partition_stores_after_a_loss_is_stored(database: Database) -> None:
+    """Its last row is well before the loss, so it has lost nothing, and need not be begun again."""
+    offsets = LandedOffsets(database, "k")
+    offsets.begin(at(5, 7))
+    age(database, TRUSTED_SECONDS + 600)
+    database.command("ALTER TABLE landed_offsets DELETE WHERE stored_at > now() - 600 SETTINGS mutations_sync = 2")
+    store(database, row(NodeEvent, name="1"))
+    lose_newest(database, "node_events")
+    assert offsets.load() == at(5, 7)
+    offsets.save(at(50, 70))
+    assert offsets.load() == at(50, 70)
+
+
+def test_parts_of_tables_that_are_not_landed_are_nothing_to_it(database: Database) -> None:
+    database.command("CREATE TABLE neighbours (n UInt8) ENGINE = MergeTree ORDER BY n")
+    database.command("INSERT INTO neighbours VALUES (1)")
+    offsets = LandedOffsets(database, "k")
+    offsets.begin(at(5, 7))
+    lose_newest(database, "neighbours")
+    assert offsets.load() == at(5, 7)

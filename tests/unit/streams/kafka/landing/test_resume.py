@@ -3,7 +3,7 @@
 from aiokafka import TopicPartition
 
 from streams.kafka.landing.portion import Begun, Buffers, Limits, Portion, Range
-from streams.kafka.landing.resume import Landed, Log, Resume, resume
+from streams.kafka.landing.resume import UNKNOWN, Landed, Log, Resume, resume
 from streams.kafka.message import Message
 from streams.kafka.takeover import Gap
 
@@ -51,6 +51,13 @@ def test_a_log_that_was_cut_back_is_stored_from_its_beginning() -> None:
 def test_what_cannot_be_compared_is_not_taken_for_another_log() -> None:
     assert resume(PARTITION, 100, Landed(100, 7), Log(100, 150, None)) == Resume(100)
     assert resume(PARTITION, 100, Landed(100, -1), Log(0, 150, 8)) == Resume(100)
+
+
+def test_where_any_of_it_may_be_lost_all_that_the_topic_has_is_stored_again_and_nothing_else_is_missing() -> None:
+    """What retention deleted since was stored long ago, as far as anybody knows."""
+    again = Resume(250, (gap("unstored", 250, 300),))
+    assert resume(PARTITION, 300, UNKNOWN, Log(250, 300)) == again
+    assert resume(PARTITION, 300, UNKNOWN, Log(300, 300)) == Resume(300)
 
 
 def message(offset: int) -> Message:
