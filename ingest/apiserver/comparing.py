@@ -10,6 +10,7 @@ from typing import Final
 from common.clock import Clock
 
 SOON_SECONDS: Final = 10.0
+ANSWER_SECONDS: Final = 15.0
 PAUSE_SECONDS: Final = 300.0
 """Between two comparisons, unless versions go back: a server that comes and goes is not listed each time."""
 EVERY_SECONDS: Final = 4 * 3600.0
@@ -18,7 +19,7 @@ JITTER: Final = 0.5
 
 
 def went_back(version: str, before: str) -> bool:
-    """Whether a version is older than the one before it; never where one of them is no number."""
+    """True where a version is older than the one before it; never where one of them is no number."""
     return version.isdecimal() and before.isdecimal() and int(version) < int(before)
 
 
@@ -38,8 +39,8 @@ class Comparing:
 
     @property
     def due_in_seconds(self) -> float:
-        """No less than a second."""
-        return max(1.0, self._due_at_seconds - self._clock.monotonic())
+        """No less than a server needs that was away to begin a watch."""
+        return max(ANSWER_SECONDS, self._due_at_seconds - self._clock.monotonic())
 
     def resumed(self) -> None:
         """The stream goes on at a version that was kept; all that was published since is soon seen again."""

@@ -159,13 +159,13 @@ class Watch:
                 async with aclosing(self._list(self._progress.list_at(), self._listed_anew)) as steps:
                     async for seen in steps:
                         yield seen
-            async with aclosing(self._watch()) as steps:
-                async for seen in steps:
-                    yield seen
             if self._comparing.is_due:
                 async with aclosing(self._compare()) as steps:
                     async for seen in steps:
                         yield seen
+            async with aclosing(self._watch()) as steps:
+                async for seen in steps:
+                    yield seen
 
     async def _take_inventory(self) -> None:
         """Learn what was there at the version where the stream goes on; all of it was emitted before the restart."""
@@ -184,18 +184,27 @@ class Watch:
         self._progress.inventory_is_due = False
 
     async def _compare(self) -> AsyncGenerator[Seen, None]:
-        """Yield what the whole list at the stream's version has otherwise than the stream showed."""
+        """Yield what the whole list at the stream's version has otherwise than the stream showed; at a later version
+        where the server does not have that any more, as of a resource that nothing happens to.
+        """
         self._comparing.begun()
         if self._comparing.anew:
             self._changes.forget()
         try:
-            async with aclosing(self._list(ListAt(self._progress.version, "Exact"), self._compared)) as steps:
+            async with aclosing(self._compared_at("Exact")) as steps:
                 async for seen in steps:
                     yield seen
         except ApiError as error:
             if not self._progress.cannot_resume(error):
                 raise
-            self._progress.lost(str(error))
+            async with aclosing(self._compared_at("NotOlderThan")) as steps:
+                async for seen in steps:
+                    yield seen
+
+    async def _compared_at(self, match: str) -> AsyncGenerator[Seen, None]:
+        async with aclosing(self._list(ListAt(self._progress.version, match), self._compared)) as steps:
+            async for seen in steps:
+                yield seen
 
     async def _list(self, at: ListAt, end: _End) -> AsyncGenerator[Seen, None]:
         """Yield what changed since the last list, and what it no longer has."""
@@ -238,7 +247,7 @@ class Watch:
         self._comparing.listed()
         yield self._changes.reached(version)
 
-    def _compared(self, _: str, changes: int, __: datetime) -> Iterator[Seen]:
+    def _compared(self, version: str, changes: int, began: datetime) -> Iterator[Seen]:
         """End a comparison: emit a gap where the watch did not show what the list has."""
         if changes and not self._comparing.anew:
             self._changes.count("gap")
@@ -248,6 +257,8 @@ class Watch:
                 None,
             )
         self._changes.count("list")
+        if version != self._progress.version:
+            self._progress.listed(version, self._clock.monotonic(), began)
         self._comparing.done()
         yield self._changes.reached(self._progress.version)
 

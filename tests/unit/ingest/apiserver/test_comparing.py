@@ -10,7 +10,7 @@ import pytest
 
 from fakes.apiserver import FakeApiServer, bookmark, event, listing, pod, refusal, watching
 from fakes.clock import FakeClock
-from ingest.apiserver.comparing import EVERY_SECONDS, SOON_SECONDS, Comparing, went_back
+from ingest.apiserver.comparing import ANSWER_SECONDS, EVERY_SECONDS, SOON_SECONDS, Comparing, went_back
 from unit.ingest.apiserver.test_watch import PODS_PATH, Stage, _errors, _stage, _told
 
 BASE, LOST, LATE = pod("base", "3"), pod("lost", "6"), pod("late", "7")
@@ -146,6 +146,47 @@ async def test_a_comparison_that_is_refused_ends_in_a_new_list_and_one_that_fail
             lambda taken: ("ADDED", "new") in _told(taken), contact=_passing(stage, EVERY_SECONDS)
         )
     assert _told(steps)[2:] == [("ADDED", "between"), ("DELETED", "lost"), ("ADDED", "new")]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("version", ["", "9"], ids=["begun here", "resumed"])
+async def test_a_comparison_at_a_version_that_is_compacted_is_no_gap_where_nothing_differs(version: str) -> None:
+    """Nothing happened to the resource for so long; the watch missed nothing."""
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("9", [BASE]),
+            watching(bookmark("12")),
+            refusal(410, "Expired", "too old resource version"),
+            listing("20", [BASE]),
+            watching(event("ADDED", pod("new", "21"))),
+        ]
+        steps = await stage.until(
+            lambda taken: ("ADDED", "new") in _told(taken), version=version, contact=_passing(stage, EVERY_SECONDS)
+        )
+        assert [query.get("resourceVersionMatch") for query in _lists(stage.server)][1:] == ["Exact", "NotOlderThan"]
+    assert _told(steps) == [("ADDED", "base"), ("ADDED", "new")]
+    assert _errors(steps) == []
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_was_away_is_given_time_to_begin_a_watch() -> None:
+    """The comparison that is due then comes first, and never shortens the wait for an answer."""
+    clock = FakeClock(0.5)
+    comparing = Comparing(clock.clock)
+    comparing.soon()
+    clock.seconds += SOON_SECONDS
+    assert comparing.due_in_seconds == ANSWER_SECONDS
+    async with _stage() as stage:
+        away = refusal(503, "ServiceUnavailable", "etcd")
+        stage.server.script[PODS_PATH] = [
+            listing("9", [BASE]),
+            *[away] * 3,  # until 5.6 s have passed
+            listing("9", [BASE]),
+            watching(event("ADDED", pod("new", "13"))),
+        ]
+        await stage.until(lambda taken: ("ADDED", "new") in _told(taken))
+        kinds = ["watch" if "watch" in query else "list" for query in stage.server.asked(PODS_PATH)]
+    assert kinds == ["list", "watch", "watch", "watch", "list", "watch"]
 
 
 @pytest.mark.parametrize("chance", [0.0, 0.5, 1.0])
