@@ -12,6 +12,7 @@ from common.durations import in_words
 
 TOLERATED: Final = timedelta(seconds=5)
 """An HTTP date has whole seconds, and an answer takes its time."""
+MEND: Final = "timedatectl status, and chronyc tracking, on both machines"
 LOG_SECONDS: Final = 600.0
 """Between two lines about it."""
 SECONDS: Final = Gauge(
@@ -37,5 +38,5 @@ class Skew:
                 "the clocks differ: times and silences are wrong by that",
                 server=self._server,
                 this_machine=f"{in_words(abs(ahead).total_seconds())} {'ahead' if ahead > timedelta() else 'behind'}",
-                mend="timedatectl status, and chronyc tracking, on both machines",
+                mend=MEND,
             )

@@ -73,7 +73,7 @@ class Changes:
         return Key.of(found.metadata), [self._step(thing, "list") for thing in news]
 
     def vanished(self, present: Iterable[Key | None], version: str) -> list[Seen]:
-        """What a complete list at `version` no longer has."""
+        """Yield the deletion of all that a complete list at `version` no longer has."""
         return [self._step(thing, "list") for thing in self._inventory.vanished(filter(None, present), version)]
 
     def watched(self, event: WatchEvent, version: str) -> list[Seen]:
@@ -105,7 +105,7 @@ class Changes:
         return Seen(self._resource.name, version, None)
 
     def inventory(self) -> Iterator[Seen]:
-        """What each log is to learn from the list that is complete now."""
+        """Yield the inventories that the logs learn from the list that is complete now."""
         for part in parts(self._resource, self._inventory.by_log()):
             observation = Observation(
                 ts=self._clock.now(),

@@ -1,4 +1,4 @@
-"""What stands between the objects of a file: what kubectl prints beside them, a terminal, logs of containers."""
+"""Takes away what stands between the objects of a file: what kubectl and a terminal print, logs of containers."""
 
 import re
 from typing import Final
@@ -9,10 +9,10 @@ _LOGS: Final = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 """What `kubectl cluster-info dump` prints between its lists."""
-_WARNINGS: Final = re.compile(
-    rb"^(?:Warning: |[IWE]\d{4} \d\d:\d\d:\d\d|```|[^\n{}\"]{0,80}[$#>] +\w)[^\n]*$", re.MULTILINE
-)
-"""What kubectl and client-go print beside objects, and what a terminal or a ticket has around them."""
+TYPED: Final = rb"```|[^\n{}\"]{0,80}[$#>] +\w"
+"""How a line begins that a ticket or a terminal has around objects: a fence, or a prompt and a command."""
+_WARNINGS: Final = re.compile(rb"^(?:Warning: |[IWE]\d{4} \d\d:\d\d:\d\d|" + TYPED + rb")[^\n]*$", re.MULTILINE)
+"""What kubectl and client-go print beside objects is left out with them."""
 _ERRORS: Final = re.compile(
     rb"^(?:Error from server|error: |The connection to the server|Unable to connect to the server)[^\n]*$",
     re.MULTILINE,

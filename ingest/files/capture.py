@@ -119,11 +119,12 @@ def _no_capture(path: Path, held: list[Unreadable]) -> SourceError:
         return SourceError(f"{plain(named(path))}: this is a tar archive that holds nothing known")
     if first.raw.startswith(b"PK\x03\x04"):
         return SourceError(f"{plain(named(path))}: this is a zip archive that holds nothing known")
-    if path.is_file() and (known := unread(path, head_of(path))).is_evidence:
+    known = unread(path, head_of(path) if path.is_file() else first.raw)
+    if known.is_evidence:
         return SourceError(f"{plain(named(path))}: {plain(known.what)}")
     what = "a capture is JSON Lines"
     if not first.raw.lstrip().startswith((b"{", b"[")):
-        what = f"nor an object, it is {'binary' if bytes(1) in first.raw else 'text'}; {SAVE}"
+        what = f"nor an object: {known.what}; {SAVE}"
     return SourceError(
         f"{plain(named(path))}: nothing in it is an observation, {what}; line {first.position.place}: {first.reason}"
     )

@@ -30,7 +30,7 @@ _KUBELETS_METRICS: Final = b"kubelet_"
 
 
 class Snapshot(NamedTuple):
-    """What a dump itself does not contain."""
+    """Gives what a dump itself does not contain."""
 
     cluster: str
     node: str
@@ -184,7 +184,7 @@ def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:
 
 
 def _unwrapped(part: Part) -> Iterable[Part]:
-    """What an object without a kind holds, where it is nothing itself."""
+    """Return the objects within an object without a kind, where it is nothing itself."""
     if isinstance(part, Bad) or part.kind or "object" in part.fields or recognize(part) is not None:
         return (part,)
     return list(within(part)) or (part,)

@@ -1,4 +1,4 @@
-"""What a sequence of observations holds, summed up without replaying it."""
+"""Sums up what a sequence of observations holds, without replaying it."""
 
 import heapq
 from collections import Counter
@@ -67,7 +67,7 @@ class Largest(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """What was found. Times are aware UTC."""
+    """Sums up what was found. Times are aware UTC."""
 
     observations: int
     counts: Mapping[tuple[str, str, str], int]
@@ -176,7 +176,7 @@ class _Summary:
         )
 
     def _records(self, entry: Observed) -> list[Record]:
-        """What a replay would take; what it would bury is counted."""
+        """Return what a replay would take, and count what it would bury."""
         try:
             return normalize(entry.observation)
         except BadRecord as error:

@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
 from common.text import plain
+from ingest.files.around import TYPED
 from ingest.files.lines import DamagedError, SourceError, SourceFile
 from ingest.files.names import named
 from ingest.files.unread import is_log_of_container, unread
@@ -38,7 +39,7 @@ _JSON: Final = re.compile(rb"\s*(?:\{|\[\s*[\{\]])")
 _JSON_LATER: Final = re.compile(rb"^(?:\{\s*\"|\[\s*\{)", re.MULTILINE)
 """Behind lines that kubectl prints first: warnings, and errors of what it could not get."""
 _NOTED: Final = re.compile(
-    rb"(?:(?:Warning|Error|error|[WEI]\d{4} |Flag |I0|W0|E0|Unable|#|```|[^\n{}\"]{0,80}[$#>] +\w)[^\n]*\n"
+    rb"(?:(?:Warning|Error|error|[WEI]\d{4} |Flag |I0|W0|E0|Unable|#|" + TYPED + rb")[^\n]*\n"
     rb"|[^\n{}]{0,200}\n(?=```)|\s*\n)+"
 )
 _YAML: Final = re.compile(

@@ -1,4 +1,4 @@
-"""What a file is that Leadsman does not read, in words, and what to save instead."""
+"""Names what a file is that Leadsman does not read, in words, and what to save instead."""
 
 import re
 from pathlib import PurePath
@@ -51,7 +51,7 @@ class Unread(NamedTuple):
 
 
 def unread(path: PurePath, head: bytes) -> Unread:
-    """What a file is that holds neither objects nor observations, by its first bytes."""
+    """Name a file that holds neither objects nor observations, by its first bytes."""
     text = head.lstrip()
     if not text:
         return Unread("the file is empty", is_evidence=False)
@@ -65,7 +65,7 @@ def unread(path: PurePath, head: bytes) -> Unread:
 
 
 def of_kind(kind: str, api_version: str) -> str:
-    """What an object is that was saved in place of another; empty where it is merely of another kind."""
+    """Name an object that was saved in place of another; empty where it is merely of another kind."""
     if kind in {"Event", "EventList"} and api_version.startswith("audit.k8s.io/"):
         return "the API server's audit log, whose Events are requests"
     return _OF_KINDS.get(kind, "")

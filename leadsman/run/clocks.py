@@ -7,13 +7,12 @@ from typing import Final
 
 from common.durations import in_words
 from common.errors import FilesUnusable
-from common.skew import TOLERATED
+from common.skew import MEND, TOLERATED
 from common.text import plain
 from ingest.kafka.admin import TopicsUnusable, dated_after
 from leadsman.run.diagnosis import Diagnosis
 from leadsman.run.settings import Settings
 
-CLOCKS: Final = "timedatectl status, and chronyc tracking, on both machines"
 COMMITS: Final = "__consumer_offsets"
 """Where the broker that coordinates a group writes its commits."""
 
@@ -24,7 +23,7 @@ def compared(what: str, there: datetime, here: datetime) -> Diagnosis:
         return Diagnosis(what, "ok", "as this machine's")
     direction = "ahead of" if skew > timedelta() else "behind"
     detail = f"{in_words(abs(skew).total_seconds())} {direction} this machine's: times and silences are wrong by that"
-    return Diagnosis(what, "wrong", detail, CLOCKS)
+    return Diagnosis(what, "wrong", detail, MEND)
 
 
 async def kafka_clocks(settings: Settings, here: datetime) -> AsyncIterator[Diagnosis]:
@@ -47,7 +46,7 @@ async def kafka_clocks(settings: Settings, here: datetime) -> AsyncIterator[Diag
             "clock of a broker",
             "wrong",
             f"at least {ahead} ahead of this machine's: a message of {plain(topic)} is dated so",
-            CLOCKS,
+            MEND,
         )
     else:
         yield Diagnosis(

@@ -12,6 +12,5 @@ DRAINERS: Final = {
 
 
 def drainer(taints: Iterable[str]) -> str:
-    """By taints as `key`, `key:effect` or `key=value:effect`; empty where nobody drains the node."""
-    keys = (taint.partition(":")[0].partition("=")[0] for taint in taints)
-    return next((DRAINERS[key] for key in keys if key in DRAINERS), "")
+    """By taints as `key`, or `key=value:effect`; empty where nobody drains the node."""
+    return next((DRAINERS[key] for taint in taints if (key := taint.partition("=")[0]) in DRAINERS), "")

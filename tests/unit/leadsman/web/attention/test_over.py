@@ -74,7 +74,7 @@ PAIRS = (
     Pair("not Ready", [_node(1, ready=False)], [_node(50)]),
     Pair("Ready unknown", [_node(1, ready=None)], [_node(50)]),
     Pair("cordoned", [_node(1, unschedulable=True)], [_node(50)]),
-    Pair("karpenter", [_node(1, taints=["karpenter.sh/disrupted:NoSchedule"])], [_node(50)]),
+    Pair("karpenter", [_node(1, taints=["karpenter.sh/disrupted=:NoSchedule"])], [_node(50)]),
     Pair(
         "MemoryPressure",
         [row(PressureChange, node="n", condition="MemoryPressure", status=True)],
