@@ -3,7 +3,6 @@
 import inspect
 import sys
 from importlib import import_module
-from pathlib import Path
 from typing import get_args
 
 import msgspec
