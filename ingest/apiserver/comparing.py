@@ -30,7 +30,7 @@ class Comparing:
         self.anew = False
         """All objects are emitted then: what was published before this process began is not known."""
         self._resumes = False
-        """The version where the stream goes on is older than what was published; a watch leads on from there first."""
+        """The stream goes on at a version before what was published last; a watch leads on from there first."""
         self._clock = clock
         self._due_at_seconds = math.inf
         self._not_before_seconds = -math.inf
