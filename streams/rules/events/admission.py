@@ -6,6 +6,7 @@ nothing here raises.
 """
 
 import re
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from common.amounts import count, size
@@ -138,6 +139,7 @@ _BY_REASON: Final[dict[str, tuple[RefusedBy, str]]] = {
 }
 
 
+@lru_cache(maxsize=1024)
 def parse_refusal(reason: str, message: str) -> Refusal:
     """Who refused the pod and over what, by the reason and text of a pod's status or of an Event."""
     text = without_rejection(plain(message)).strip()

@@ -6,6 +6,7 @@ from typing import Final
 
 from ingest.model.objects.base import ResourceList, Resources
 from ingest.model.objects.pod import Pod
+from streams.rules.pods.alike import alike
 from streams.rules.pods.containers import all_containers, declared_limits, declared_requests
 from streams.rules.values.quantity import nano_units
 
@@ -17,6 +18,7 @@ _CLASSES: Final = frozenset({GUARANTEED, BURSTABLE, BEST_EFFORT})
 _COMPARED: Final = ("cpu", "memory")
 
 
+@alike
 def qos_class(pod: Pod) -> str:
     """Return `Guaranteed`, `Burstable` or `BestEffort`: from the status, else derived from the spec.
 
