@@ -34,7 +34,7 @@ from streams.fold.findings import Alert, NodeRow, SourceError
 from streams.fold.reducer import Concluded, Reducer, Withdrawal
 
 VERSION: Final = 4
-"""Of the shape of a log's state: raise it when an alert changes the shape of what it remembers."""
+"""Of the shape of `State`; what each alert remembers has a version of its own."""
 _MOMENT: Final = timedelta(microseconds=1)
 WITHDRAWN_AFTER: Final = timedelta(hours=24)
 """Of event time since an alert was resolved: a consumer that was away for a night still learns of it. Those of a node
@@ -44,17 +44,26 @@ _NODE_DELETED: Final = "Resolved because the node was deleted."
 _NODE_GONE: Final = "Resolved because the node has not existed for hours."
 _Log: TypeAlias = Literal["node", "cluster"]
 
-LogState: Final = cast(
-    type[State],
-    msgspec.defstruct(
-        "LogState",
-        [(alert.name, alert.state | None, None) for alert in ALERTS if alert.state is not Nothing],
-        bases=(State,),
-        frozen=True,
-        omit_defaults=True,
-    ),
-)
-"""The active alerts of a log, and what each condition remembers, by the alert's name."""
+
+def log_state(alerts: Sequence[AnyAlert]) -> type[State]:
+    """The active alerts of a log, and what each condition remembers, by the alert's name. Of another version that is
+    passed over.
+    """
+    remembering = [alert for alert in alerts if alert.state is not Nothing]
+    return cast(
+        type[State],
+        msgspec.defstruct(
+            "LogState",
+            [(alert.name, alert.state | None, None) for alert in remembering],
+            bases=(State,),
+            rename={alert.name: f"{alert.name}.{alert.version}" for alert in remembering if alert.version > 1},
+            frozen=True,
+            omit_defaults=True,
+        ),
+    )
+
+
+LogState: Final = log_state(ALERTS)
 
 
 class _Enabled(NamedTuple):

@@ -15,7 +15,7 @@ from components.alert_log import AlertLog, at, changed, image_gc, signal, skew
 from components.rows import row
 from ingest.model.records import ForgetRecord, HeardRecord
 from streams.alerting.definition import Nothing
-from streams.alerting.engine import WITHDRAWN_AFTER, LogState, alert_reducers
+from streams.alerting.engine import WITHDRAWN_AFTER, LogState, alert_reducers, log_state
 from streams.alerting.holding import State, fingerprint
 from streams.alerting.registry import ALERTS
 from streams.fold.findings import Alert, Eviction, NodeRow, Row, SourceError
@@ -332,3 +332,29 @@ def test_an_alert_that_fails_on_a_row_is_told_and_the_others_are_raised(monkeypa
     (failed,) = [each for each in outputs if isinstance(each, BadRecord)]
     assert failed.error_type == "reducer_failed"
     assert str(failed).startswith("EvictionThresholdNear failed at test_engine.py:")
+
+
+class _Remembered(msgspec.Struct, frozen=True):
+    """What an alert would remember in a later version."""
+
+    since: list[float] = []
+
+
+@pytest.mark.parametrize("name", [alert.name for alert in ALERTS if alert.state is not Nothing])
+def test_a_later_version_of_an_alert_begins_anew_and_keeps_the_others_and_all_that_is_active(name: str) -> None:
+    """The state is one that the present version wrote."""
+    log = AlertLog()
+    log(0, THRESHOLD_MET, eviction(0, "a"))
+    log(10)
+    remembered = {alert.name: alert.state() for alert in ALERTS if alert.state is not Nothing}
+    written = msgspec.msgpack.encode(msgspec.structs.replace(log.state, **remembered))
+    later = [replace(alert, state=_Remembered, version=2) if alert.name == name else alert for alert in ALERTS]
+    read = msgspec.msgpack.decode(written, type=log_state(later))
+    assert getattr(read, name) is None
+    assert {each: getattr(read, each) for each in remembered if each != name} == {
+        each: state for each, state in remembered.items() if each != name
+    }
+    assert read.active == log.state.active
+    assert read.active.keys() >= {"PodsEvicted", "EvictionThresholdNear"}
+    again = msgspec.msgpack.encode(msgspec.structs.replace(read, **{name: _Remembered([1.0])}))
+    assert getattr(msgspec.msgpack.decode(again, type=log_state(later)), name) == _Remembered([1.0])
