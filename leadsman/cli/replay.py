@@ -52,13 +52,6 @@ def speed(text: str) -> float | None:
     default="max",
     help="Into Kafka: N times real time.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(1, 64),
-    default=1,
-    metavar="N",
-    help="With more than one, so many processes share the nodes; the result is the same. For three cores and more.",
-)
 @options.config
 @options.kafka
 def command(
@@ -73,7 +66,6 @@ def command(
     quiet: bool,
     into: str,
     speed: float | None,
-    workers: int,
     config: Path | None,
     kafka: str | None,
 ) -> None:
@@ -128,7 +120,7 @@ def command(
             items = begun(read)
             database = stack.enter_context(connect(db))
             migrate(database)
-            report, refused = replay(database, items, settings, workers=workers)
+            report, refused = replay(database, items, settings)
         if not quiet and (report.read or refused is None):
             _print_report(report, skipped)
             print_story(database, sorted(report.clusters), out, called_as(db))

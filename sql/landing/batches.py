@@ -64,12 +64,9 @@ class Lander:
         self._merges("START")
 
     def write(self, batch: Batch) -> None:
-        self.write_columns(tables(batch))
-
-    def write_columns(self, columns: Iterable[tuple[str, pa.Table]]) -> None:
-        """What was a batch; it is iterated over on the lander's thread."""
+        """Hand over a batch; its columns are made on the lander's thread."""
         self._raise()
-        self._waiting.put(columns)
+        self._waiting.put(tables(batch))
 
     def drain(self) -> None:
         self._waiting.put(_ALL)

@@ -58,5 +58,4 @@ REDUCER: Final = Reducer(
     takes=(NodeRecord, LogBeganRecord, HeardRecord, InventoryRecord),
     state=State,
     step=step,
-    informs_nodes=True,
 )

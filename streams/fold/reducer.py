@@ -59,10 +59,6 @@ class Reducer(Generic[State]):
     expire: Callable[[State, datetime], tuple[State | None, Sequence[Output]]] = lambda state, _: (state, ())
     over: tuple[type[Row], ...] = ()
     """Row types that it takes, as `Concluded`, of those reducers of its log that are over none."""
-    informs_nodes: bool = False
-    """It is of the cluster's log and emits records onto logs of nodes. What it emits onto a node's depends on nothing
-    that other nodes' logs emit, so that those who share the nodes can each fold it.
-    """
 
 
 AnyReducer: TypeAlias = Reducer[Any]

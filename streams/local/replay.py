@@ -1,7 +1,7 @@
 """The runtime without Kafka: observations in, batches out, in one process."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -16,7 +16,7 @@ from streams.fold.batch import Batch, Sink
 from streams.fold.checkpoints import Checkpoints, Entry, Seen
 from streams.fold.findings import Row
 from streams.fold.fold import Rejected
-from streams.fold.reducer import Output, Reducer, Withdrawal
+from streams.fold.reducer import Reducer, Withdrawal
 from streams.local.logs import Logs
 
 BATCH_ROWS: Final = 4_000
@@ -161,14 +161,11 @@ class Replay:
     def _resume(self, cluster: str, end: datetime) -> None:
         """Go on with the states that the database holds, which are those of `end`."""
         self._until[cluster] = end
-        self._have(cluster, self._checkpoints.load(cluster, "state"))
-
-    def _have(self, cluster: str, states: Mapping[str, bytes]) -> None:
-        self._logs.resume(cluster, states)
+        self._logs.resume(cluster, self._checkpoints.load(cluster, "state"))
 
     def _fold_record(self, record: Record, item: Decoded) -> None:
         rows: list[Row] = []
-        for output in self._step(record):
+        for output in self._logs.step(record):
             if isinstance(output, Record):
                 self._fold_record(output, item)
             elif isinstance(output, Rejected):
@@ -178,9 +175,6 @@ class Replay:
             elif not isinstance(output, Withdrawal):
                 rows.append(output)
         self._batch.add(rows)
-
-    def _step(self, record: Record) -> Sequence[Output | Rejected]:
-        return self._logs.step(record)
 
     def _bury(
         self, cluster: str, ts: datetime | None, item: Decoded, error: BadRecord, raw: bytes, *, counted: bool = True
@@ -218,9 +212,6 @@ class Replay:
         entries = [*entries, *self._seen.entries()]
         for cluster in sorted(self._until.keys() - self._apart.keys()):
             entries.append(Entry(cluster, "until", "", self._until[cluster].isoformat().encode()))
-        entries += self._states()
+        entries += self._logs.changed(self._apart)
         if entries:
             self._checkpoints.save(entries)
-
-    def _states(self) -> Iterable[Entry]:
-        return self._logs.changed(self._apart)

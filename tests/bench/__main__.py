@@ -11,7 +11,7 @@ from typing import Final
 
 from . import faust_path
 from .generate import write_capture
-from .measure import CLICKHOUSE_THREADS, WORKERS, Measured, apart
+from .measure import CLICKHOUSE_THREADS, Measured, apart
 
 MIB: Final = 1 << 20
 PAIRS: Final = 6
@@ -58,9 +58,6 @@ def _bench(folder: Path, nodes: int, pods: int, samples: int) -> None:
     _print_speed(replays["long"], decode, *extracts)
     _print_rounds(longs, decodes)
     _print_stages(replays["long"])
-    _print_shared(
-        {1: replays["long"], **{each: _measure(f"shared_{each}", long, folder) for each in WORKERS}}, decode
-    )
     _print_memory(replays, engine)
     long.unlink()
     numa = folder / "numa.jsonl"
@@ -126,19 +123,6 @@ def _print_stages(replay: Measured) -> None:
     print(f"\n{'CPU time of the replay':54}{'seconds':>8}{'µs a summary':>14}")
     for name, seconds in (*replay.stages.items(), ("all", replay.cpu_seconds)):
         print(f"  {name:52}{seconds:8.2f}{_micros(seconds, replay):14.0f}")
-
-
-def _print_shared(by_workers: dict[int, Measured], decode: Measured) -> None:
-    """Speed on this machine, and CPU time by process: with cores enough, the busiest is what bounds it."""
-    bare = _micros(decode.cpu_seconds, decode)
-    print(f"\n{'--workers: speed, and CPU time of a summary, to (a)':54}{'speed':>8}{'all':>8}  each process")
-    for workers, each in by_workers.items():
-        reads, owns, columns, inserts, *folds = (_micros(cpu, each) / bare for cpu in each.stages.values())
-        shown = ", ".join(f"a worker {cpu:.1f}" for cpu in folds)
-        print(
-            f"  {workers:<52}{_rate(each) / _rate(decode):8.2f}{_micros(each.cpu_seconds, each) / bare:8.1f}"
-            f"  reads {reads:.1f}, its own {owns + columns:.1f} and inserts {inserts:.1f}{shown and ', '}{shown}"
-        )
 
 
 def _print_memory(replays: dict[str, Measured], engine: Measured) -> None:

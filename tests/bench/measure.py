@@ -11,14 +11,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
 
-from components.proc import children, cpu_seconds, peak_bytes
+from components.proc import children, peak_bytes
 from ingest.files.ahead import read_ahead
 from ingest.model.objects.event import Event
 from ingest.model.objects.node import Node
@@ -27,9 +26,6 @@ from ingest.model.observation import Observation
 from ingest.model.records import SampleRecord
 from ingest.model.summary import Summary
 from ingest.normalize.decoded import Decoded
-from leadsman.run.reducers import Rules
-from leadsman.run.replay_workers import Workers
-from leadsman.run.settings import Settings
 from sql.database.open import Database, connect
 from sql.landing.arrow import SCHEMAS
 from sql.landing.batches import Lander
@@ -41,7 +37,6 @@ from streams.analytics.registry import REDUCERS
 from streams.analytics.scheduling import scheduling
 from streams.fold.reducer import Reducer
 from streams.local.replay import Replay
-from streams.local.shared import SharedReplay
 
 from .extract import extract
 
@@ -49,7 +44,6 @@ SUMMARY: Final = "stats/summary"
 TYPES: Final[dict[str, Any]] = {SUMMARY: Summary, "pods": Pod, "nodes": Node, "events": Event}
 CLICKHOUSE_THREADS: Final = 2
 READ_BYTES: Final = 8 * 1024 * 1024
-WORKERS: Final = (2, 3, 4)
 """That share a replay."""
 LOOK_EVERY: Final = 1000
 """Summaries between two looks at the memory of the process that reads."""
@@ -130,34 +124,22 @@ def without_numa(capture: Path, folder: Path) -> Measured:
     return _replay(capture, folder, [each for each in REDUCERS if each.name not in left_out])
 
 
-def shared(capture: Path, folder: Path, *, workers: int) -> Measured:
-    """What `leadsman replay --workers` does."""
-    return _replay(capture, folder, REDUCERS, workers)
-
-
-def _replay(capture: Path, folder: Path, reducers: Sequence[Reducer[Any]], workers: int = 1) -> Measured:
+def _replay(capture: Path, folder: Path, reducers: Sequence[Reducer[Any]]) -> Measured:
     with ExitStack() as stack:
         database = stack.enter_context(connect(f"chdb://{folder}"))
         migrate(database)
         timed = _Timed(database._client, database._target, database._translated)
         items = _Items(read_ahead([capture]))
         begin, cpu, main = time.perf_counter(), time.process_time(), time.thread_time()
-        with Lander(timed) as lander, ExitStack() as processes:
-            checkpoints = DatabaseCheckpoints(database)
-            if workers == 1:
-                replay = Replay(reducers, lander, checkpoints)
-            else:
-                shares = processes.enter_context(Workers(workers, lander, Rules.of(Settings())))
-                replay = SharedReplay(reducers, lander, checkpoints, shares)
-            report = replay.run(items)
+        with Lander(timed) as lander:
+            report = Replay(reducers, lander, DatabaseCheckpoints(database)).run(items)
             landing = time.clock_gettime(time.pthread_getcpuclockid(lander._thread.ident or 0))
-            folding = [cpu_seconds(pid) for pid in children(os.getpid())]
             reading = resource.getrusage(resource.RUSAGE_CHILDREN)
         wall, cpu, main = time.perf_counter() - begin, time.process_time() - cpu, time.thread_time() - main
         reading_seconds = reading.ru_utime + reading.ru_stime
         return Measured(
             wall_seconds=wall,
-            cpu_seconds=cpu + reading_seconds + sum(folding),
+            cpu_seconds=cpu + reading_seconds,
             peak_bytes=peak_bytes(os.getpid()) + items.reader_bytes,
             summaries=items.summaries,
             listing_seconds=items.first_at - begin,
@@ -166,7 +148,6 @@ def _replay(capture: Path, folder: Path, reducers: Sequence[Reducer[Any]], worke
                 "take what it read, fold, checkpoint": main,
                 "rows to columns": landing - timed.cpu_seconds,
                 "insert": cpu - main - (landing - timed.cpu_seconds),
-                **({"the busiest worker": max(folding)} if folding else {}),
             },
             rows=sum(report.rows.values()),
         )
@@ -271,7 +252,7 @@ def apart(kind: str, capture: Path, folder: Path) -> Measured:
 KINDS: Final[Mapping[str, Callable[[Path, Path], Measured]]] = {
     each.__name__: each
     for each in (replay, without_numa, kept_inserts, same_inserts, decode, each_field, one_tuple, engine)
-} | {f"shared_{workers}": partial(shared, workers=workers) for workers in WORKERS}
+}
 
 if __name__ == "__main__":
     kind, capture_path, database_folder = sys.argv[1:]

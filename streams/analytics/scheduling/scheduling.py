@@ -88,7 +88,6 @@ def reducer(scheduler_version: str = "") -> Reducer[State]:
         state=State,
         step=step,
         expire=expire,
-        informs_nodes=True,
     )
 
 

@@ -73,16 +73,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=[1, 2], ids=["one process", "two workers"])
-def replayed(
-    folder: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> tuple[Path, Done]:
+@pytest.fixture(scope="module")
+def replayed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     """All of them, and a wrong file among them, in one replay: the database, and how the command ended."""
     db = tmp_path_factory.mktemp("replayed") / "db"
     (folder / "wrong").mkdir(exist_ok=True)
     picture = folder / "wrong" / "logo.png"
     picture.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20)
-    return db, leadsman("replay", *sorted(folder.glob("*.jsonl*")), picture, "--workers", request.param, db=db)
+    return db, leadsman("replay", *sorted(folder.glob("*.jsonl*")), picture, db=db)
 
 
 @pytest.fixture(scope="module")

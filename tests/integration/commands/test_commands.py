@@ -270,11 +270,10 @@ def whole_digest(long_capture: Path, tmp_path_factory: pytest.TempPathFactory) -
     return digest
 
 
-@pytest.mark.parametrize("workers", [1, 2])
 def test_a_replay_that_was_killed_is_finished_by_the_next_as_if_it_had_not_been(
-    long_capture: Path, whole_digest: str, tmp_path: Path, workers: int
+    long_capture: Path, whole_digest: str, tmp_path: Path
 ) -> None:
-    with start("replay", long_capture, "--quiet", "--workers", workers, db=tmp_path / "killed") as killed:
+    with start("replay", long_capture, "--quiet", db=tmp_path / "killed") as killed:
         try:
             wait_for_rows(tmp_path / "killed", killed)
         finally:
@@ -285,9 +284,8 @@ def test_a_replay_that_was_killed_is_finished_by_the_next_as_if_it_had_not_been(
     assert succeeds("digest", db=tmp_path / "killed") == whole_digest
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_ctrl_c_ends_a_replay_in_one_line(long_capture: Path, tmp_path: Path, workers: int) -> None:
-    with start("replay", long_capture, "--workers", workers, db=tmp_path / "db") as stopped:
+def test_ctrl_c_ends_a_replay_in_one_line(long_capture: Path, tmp_path: Path) -> None:
+    with start("replay", long_capture, db=tmp_path / "db") as stopped:
         try:
             wait_for_rows(tmp_path / "db", stopped)
             stopped.send_signal(signal.SIGINT)

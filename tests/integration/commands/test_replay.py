@@ -188,18 +188,11 @@ def test_in_pieces_all_at_once_into_another_database_it_is_the_same(
     assert replay(tmp_path / "db", pieces).digest == whole.digest
 
 
-def test_by_two_processes_into_another_database_it_is_the_same(whole: Replayed, tmp_path: Path) -> None:
-    output = succeeds("replay", "--workers", 2, NODE_PRESSURE, db=tmp_path / "db")
-    assert output == whole.output.replace(str(whole.database), str(tmp_path / "db"))
-    assert succeeds("digest", db=tmp_path / "db") == whole.digest
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_alerts_fire_by_the_rules_of_the_settings(tmp_path: Path, workers: int) -> None:
+def test_alerts_fire_by_the_rules_of_the_settings(tmp_path: Path) -> None:
     """As a worker fires them: the recording has pods that were rejected, and these rules do not ask about them."""
     (tmp_path / "rules.yaml").write_text("alerts:\n  PodsRejected:\n    enabled: false\n")
     (tmp_path / "settings.yaml").write_text(f"alerts:\n  rules: {tmp_path / 'rules.yaml'}\n")
-    options = ("--quiet", "--workers", workers, f"--config={tmp_path / 'settings.yaml'}")
+    options = ("--quiet", f"--config={tmp_path / 'settings.yaml'}")
     succeeds("replay", *options, NODE_PRESSURE, db=tmp_path / "db")
     fired = {name for (name,) in rows("SELECT alertname FROM alerts", tmp_path / "db")}
     assert "PodsEvicted" in fired
