@@ -2,8 +2,9 @@
 
 There is no server binary to be had here. clickhouse-connect's HTTP client runs unchanged against this, several
 processes share one database, and faults can be injected: `PUT /fault` with one of FAULTS as its body, for the next
-statement that changes something, or of REFUSALS, for all until an empty body. Run as `python -m components.clickhouse
-FOLDER PASSWORD [PORT CERTIFICATE KEY]`, with TLS where it has a certificate; prints its port when ready.
+statement that changes something (with `?table=`: that inserts into it), or of REFUSALS, for all until an empty body.
+Run as `python -m components.clickhouse FOLDER PASSWORD [PORT CERTIFICATE KEY]`, with TLS where it has a certificate;
+prints its port when ready.
 """
 
 import json
@@ -128,6 +129,10 @@ def _split(query: bytes, body: bytes) -> tuple[bytes, bytes | None]:
     return (line, data) if newline and _INSERT.match(line) and _FORMAT.search(line) else (body, None)
 
 
+def _concerns(statement: bytes, table: bytes) -> bool:
+    return not table or (bool(_INSERT.match(statement)) and bool(re.search(rb"\b" + table + rb"\b", statement[:200])))
+
+
 def _several(statement: bytes) -> bool:
     ends = [token for token in _TOKENS.finditer(statement) if token.group() == b";"]
     return bool(ends) and bool(statement[ends[0].end() :].strip())
@@ -166,6 +171,8 @@ class Handler(BaseHTTPRequestHandler):
     engine: Engine
     password: str
     fault = ""
+    table = b""
+    """Empty where any statement meets the fault that changes something."""
 
     def do_GET(self) -> None:
         if self.path == "/ping":
@@ -174,6 +181,7 @@ class Handler(BaseHTTPRequestHandler):
             self.do_POST()
 
     def do_PUT(self) -> None:
+        Handler.table = dict(parse_qsl(urlsplit(self.path).query)).get("table", "").encode()
         Handler.fault = self._body().decode()
         self._send(Answer(HTTPStatus.OK, {}, b""))
 
@@ -200,7 +208,8 @@ class Handler(BaseHTTPRequestHandler):
                 self._send(answer)
 
     def _take_fault(self, query: Mapping[str, str], body: bytes) -> str:
-        if not Handler.fault or not _CHANGES.match(query.get("query", "").encode() or body):
+        statement = query.get("query", "").encode() or body
+        if not Handler.fault or not _CHANGES.match(statement) or not _concerns(statement, Handler.table):
             return ""
         fault = Handler.fault
         if fault not in REFUSALS:
@@ -295,17 +304,20 @@ class ClickHouseHttp:
         user = f"default:{self._password}@" if self._password else ""
         return f"http://{user}127.0.0.1:{self.port}/{database}"
 
-    def inject(self, fault: str) -> None:
-        """The next statement that changes something meets this fault; all until `heal`, where it is of REFUSALS."""
+    def inject(self, fault: str, table: str = "") -> None:
+        """The next statement that changes something, or inserts into a table, meets this fault; all until `heal`, where
+        it is of REFUSALS.
+        """
         assert fault in FAULTS or fault in REFUSALS
-        self._put(fault)
+        self._put(fault, table)
 
     def heal(self) -> None:
         """No statement meets a fault from now on."""
         self._put("")
 
-    def _put(self, fault: str) -> None:
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/fault", fault.encode(), method="PUT")
+    def _put(self, fault: str, table: str = "") -> None:
+        address = f"http://127.0.0.1:{self.port}/fault?table={table}"
+        request = urllib.request.Request(address, fault.encode(), method="PUT")
         urllib.request.urlopen(request, timeout=PATIENCE_SECONDS).close()  # noqa: S310 - loopback
 
 

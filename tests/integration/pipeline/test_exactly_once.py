@@ -252,7 +252,7 @@ def test_an_answer_of_clickhouse_that_is_lost_doubles_nothing(
     pipeline.part("work", "0").start()
     pipeline.replay(examples(CAPTURES[:1]))
     pipeline.settle()
-    http.inject(fault)
+    http.inject(fault, "node_samples")
     pipeline.replay(examples(CAPTURES[1:]))
     pipeline.settle()
     assert "not stored yet" in lander.last_lines()

@@ -77,11 +77,11 @@ def test_parts_are_ready_count_what_they_do_and_tell_when_the_database_is_away(
         assert work.figure("leadsman_folded_timestamp_seconds") > time.time() - 600
         assert work.figure("leadsman_stage_seconds_count") > 0
         assert land.figure("leadsman_stage_seconds_count") > 0
-        http.inject("error")
+        http.inject("error", "landed_offsets")
         succeeds("replay", CAPTURE, "--into=kafka", f"--config={feed}", "--quiet")
 
         def refused_again() -> bool:
-            http.inject("error")
+            http.inject("error", "landed_offsets")
             return "the database takes no inserts now" in land.reasons()
 
         eventually("land says so", refused_again)
