@@ -18,9 +18,11 @@ PINNED: Final = "pinned"
 GROWER: Final = "grower"
 CANARY: Final = "canary-7b1f0c55"
 """It stands where secrets stand, and is to be found nowhere."""
-TAKEN_MIB: Final = 6_000
-MICROSECONDS_PER_MIB: Final = 20_000
-"""50 MiB a second, for two minutes: enough samples for forecasts, and more than the tests beside it take and give."""
+TAKEN_MIB: Final = 9_000
+MICROSECONDS_PER_MIB: Final = 10_000
+"""100 MiB a second, for a minute and a half: enough samples for forecasts, and far more than others take and give."""
+BEYOND_MIB: Final = 4_000
+"""More than others give back while it grows."""
 EVERY_SECONDS: Final = 2
 _PODS: Final = "/api/v1/namespaces/default/pods"
 _EVENTS: Final = "/api/v1/namespaces/default/events"
@@ -84,7 +86,7 @@ def start_growing(node: RealNode) -> int:
     """A pod without limit that takes ever more memory; gives the threshold in bytes at which it is evicted."""
     threshold = node.evict_after(TAKEN_MIB)
     memory = {"memory": "16Mi"}
-    node.run_pod(GROWER, "grow", str(MICROSECONDS_PER_MIB), str(2 * TAKEN_MIB), requests=memory, limits={})
+    node.run_pod(GROWER, "grow", str(MICROSECONDS_PER_MIB), str(TAKEN_MIB + BEYOND_MIB), requests=memory, limits={})
     return threshold
 
 
@@ -170,15 +172,14 @@ def check_story(db: Database, node: RealNode, threshold_bytes: int) -> None:
 
 
 def check_forecasts(db: Database, node: RealNode) -> None:
-    """Forecasts were made before the threshold was met, one of them right by a factor of two. What other processes
-    take and give, as much as the pod does, makes some of them wrong.
+    """Forecasts were made before the threshold was met, one of them right to half a minute. What other processes take
+    and give makes some of them wrong.
     """
     names = {"node": node.name, "cluster": CLUSTER}
     of_node = "cluster = {cluster:String} AND node = {node:String}"
     (forecasts,) = dicts(
         db,
-        "SELECT count() AS made, "
-        "min(greatest(predicted_seconds / actual_seconds, actual_seconds / predicted_seconds)) AS factor "
+        "SELECT count() AS made, min(abs(error_seconds)) AS error_seconds "
         "FROM forecast_accuracy "
         f"WHERE {of_node} AND signal = 'memory.available' AND threshold = 'hard' AND outcome = 'met'",
         **names,
@@ -190,4 +191,4 @@ def check_forecasts(db: Database, node: RealNode) -> None:
         **names,
     )
     assert forecasts["made"] > 0, seen
-    assert forecasts["factor"] < 2, seen
+    assert forecasts["error_seconds"] < 30, seen
