@@ -21,6 +21,7 @@ class Kind(StrEnum):
     """Where a text stands, as far as rules differ."""
 
     PROSE = "prose"
+    CELL = "cell"
     HEADING = "heading"
     DOCSTRING = "docstring"
 
@@ -57,8 +58,8 @@ RULES: Final = (
     _rule("some-hundred", r"(?i)\bsome (?:hundred|thousand|dozen)\b", "'a few hundred'"),
     _rule("is-to-be", r"(?i)\b(?:is|are) to (?:be|have|come)\b", "'must', 'should'"),
     _rule("free-were", r"(?i)\b(?:free|left|asked) were \d", "'13 free'"),
-    _rule("declarative-what", r"^(?:What|Whose|Who|Which) [^?]*\.$", "start with the subject", Kind.PROSE),
-    _rule("sentence-start", r"^(?:Of|Those|Whether|Where|Nothing is)\b [^?]*$", "start with the subject", Kind.PROSE),
+    _rule("declarative-what", r"^(?:What|Whose|Who|Which) [^?]*\.$", "start with the subject", Kind.PROSE, Kind.CELL),
+    _rule("sentence-start", r"^(?:Of|Those|Whether|Where|Nothing is)\b [^?]*$", "start with the subject", Kind.PROSE, Kind.CELL),
     _rule(
         "docstring-start",
         r"^(?:Of|As|What|Where|Whether|Those|By|Whose|Who|Which|How|Or|But|So|Not)\b",
@@ -83,7 +84,7 @@ def _checks() -> tuple[Check, ...]:
 
 def sentences(text: str) -> list[str]:
     """Split a paragraph, but not behind an abbreviation or inside parentheses."""
-    return re.split(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[\"'(A-Z`*0-9])", text.strip())
+    return re.split(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[\"'(A-Z*0-9§])", text.strip())
 
 
 def words(sentence: str) -> int:
@@ -95,7 +96,8 @@ def words(sentence: str) -> int:
 def judge(text: str, kind: Kind) -> Iterator[Finding]:
     """Every rule that a text breaks; § stands for code in it."""
     for position, sentence in enumerate(sentences(text)):
-        if (count := words(sentence)) > LONGEST:
+        parts = sentence.split("; ") if kind is Kind.CELL else [sentence]
+        if (count := max(map(words, parts))) > LONGEST:
             yield Finding("long", f"{count} words: {sentence[:70]}...", "one idea a sentence")
         for rule in RULES:
             if kind in rule.kinds and not (kind is Kind.DOCSTRING and position and rule.name == "docstring-start"):

@@ -17,6 +17,9 @@ _OFF: Final = re.compile(r"<!-- prose (off: \S.*|on) -->")
 """Between these a text is not judged; the reason stands behind "off"."""
 
 
+_KINDS: Final = {"heading_open": Kind.HEADING, "th_open": Kind.CELL, "td_open": Kind.CELL}
+
+
 class Text(NamedTuple):
     """A paragraph, cell, heading or docstring, with its place and room."""
 
@@ -44,10 +47,8 @@ def document(source: str, name: str) -> Iterator[Text]:
         line = token.map[0] + 1 if token.map else line
         if switch := _OFF.match(token.content.strip()):
             judged = switch[1] == "on"
-        if token.type == "heading_open":
-            kind = Kind.HEADING
-        elif token.type == "heading_close":
-            kind = Kind.PROSE
+        if token.type.endswith("_open"):
+            kind = _KINDS.get(token.type, Kind.PROSE)
         elif judged and token.type == "inline":
             yield Text(name, f"{name}:{line}", kind, _plain(token))
         elif judged and token.type == "fence" and token.info == "text" and name == "docs/commands.md":
