@@ -12,7 +12,7 @@ from proselint.tools import LintFile
 
 LONGEST: Final = 30
 """Words that a sentence may have."""
-_STOCK: Final = ("archaism", "cliches", "hedging", "lexical_illusions", "malapropisms", "misc.waxed", "nonwords", "redundancy")
+_STOCK: Final = ("archaism", "cliches", "hedging", "malapropisms", "misc.waxed", "nonwords", "redundancy")
 """The checks of proselint that are on: the others judge typography, spelling and essays."""
 _NOT_FOR_US: Final = frozenset({"redundancy.garner"})
 
@@ -49,7 +49,7 @@ RULES: Final = (
     _rule("but-for", r"(?i)\bbut for\b", "'except'"),
     _rule("for-want-of", r"(?i)\bfor (?:want|lack) of\b", "'for lack of' reads as a riddle: name the shortage"),
     _rule("all-else", r"(?i)\ball else\b", "'everything else'"),
-    _rule("tells", r"(?i)\b(?:tells?|told)\b(?! them apart)", "report, show, name"),
+    _rule("tells", r"(?i)\b(?:tells?|told)\b(?! (?:them |two |it )?apart)", "report, show, name"),
     _rule("lies", r"(?i)\b(?:lies|lie) (?:in|on|at|before|outside|beyond|above|below|where)\b", "'is'"),
     _rule("suffices", r"(?i)\bsuffic(?:e|es|ed)\b", "'is enough'"),
     _rule("belongs-into", r"(?i)\bbelongs? into\b", "'belongs in', 'put ... in'"),
