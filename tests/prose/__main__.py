@@ -1,4 +1,4 @@
-"""`make prose`: judge every text that people read. A room may have as many findings as `open.json` allows, and no more.
+"""Judge every text that people read. A room must have exactly as many findings as `open.json` allows.
 
 `python -m prose ROOM...` lists the findings of rooms; `python -m prose --write` lowers the numbers to what is left.
 """
@@ -22,7 +22,9 @@ def main(arguments: list[str]) -> int:
     for text in texts():
         for finding in judge(text.text, text.kind):
             counts[text.room] += 1
-            lines.setdefault(text.room, []).append(f"{text.place}: [{finding.rule}] {finding.excerpt!r}: {finding.instead}")
+            lines.setdefault(text.room, []).append(
+                f"{text.place}: [{finding.rule}] {finding.excerpt!r}: {finding.instead}"
+            )
     allowed: dict[str, int] = json.loads(OPEN.read_text("utf-8"))
     if arguments == ["--write"]:
         left = {room: min(counts[room], most) for room, most in allowed.items() if counts[room]}
@@ -31,7 +33,10 @@ def main(arguments: list[str]) -> int:
     wrong = {room for room in {*counts, *allowed} if counts[room] != allowed.get(room, 0)}
     for room in sorted(arguments or wrong):
         print(*lines.get(room, ()), sep="\n")
-        print(f"{room}: {counts[room]} found, {allowed.get(room, 0)} allowed" + _lower(counts[room], allowed.get(room, 0)))
+        print(
+            f"{room}: {counts[room]} found, {allowed.get(room, 0)} allowed"
+            + _lower(counts[room], allowed.get(room, 0))
+        )
     return 1 if wrong else 0
 
 

@@ -49,17 +49,27 @@ RULES: Final = (
     _rule("but-for", r"(?i)\bbut for\b", "'except'"),
     _rule("for-want-of", r"(?i)\bfor (?:want|lack) of\b", "'for lack of' reads as a riddle: name the shortage"),
     _rule("all-else", r"(?i)\ball else\b", "'everything else'"),
-    _rule("tells", r"(?i)\b(?:tells?|told)\b(?! (?:them |two |it )?apart)", "report, show, name"),
+    _rule("tells", r"(?i)\b(?:tells?|told)\b(?!(?: \w+){0,2} apart\b)", "report, show, name"),
     _rule("lies", r"(?i)\b(?:lies|lie) (?:in|on|at|before|outside|beyond|above|below|where)\b", "'is'"),
     _rule("suffices", r"(?i)\bsuffic(?:e|es|ed)\b", "'is enough'"),
     _rule("belongs-into", r"(?i)\bbelongs? into\b", "'belongs in', 'put ... in'"),
     _rule("by-now", r"(?i)\bby now\b", "'now'"),
-    _rule("as-x-has-it", r"(?i)(?<!far )\bas (?!far )(?:\w+ ){1,3}ha(?:s|ve) (?:it|them)\b", "'which ... have', or name the example"),
+    _rule(
+        "as-x-has-it",
+        r"(?i)(?<!far )\bas (?!far )(?:\w+ ){1,3}ha(?:s|ve) (?:it|them)\b",
+        "'which ... have', or name the example",
+    ),
     _rule("some-hundred", r"(?i)\bsome (?:hundred|thousand|dozen)\b", "'a few hundred'"),
     _rule("is-to-be", r"(?i)\b(?:is|are) to (?:be|have|come)\b", "'must', 'should'"),
     _rule("free-were", r"(?i)\b(?:free|left|asked) were \d", "'13 free'"),
     _rule("declarative-what", r"^(?:What|Whose|Who|Which) [^?]*\.$", "start with the subject", Kind.PROSE, Kind.CELL),
-    _rule("sentence-start", r"^(?:Of|Those|Whether|Where|Nothing is so)\b [^?]*$", "start with the subject", Kind.PROSE, Kind.CELL),
+    _rule(
+        "sentence-start",
+        r"^(?:Of|Those|Whether|Where|Nothing is so)\b [^?]*$",
+        "start with the subject",
+        Kind.PROSE,
+        Kind.CELL,
+    ),
     _rule(
         "docstring-start",
         r"^(?:Of|As|What|Where|Whether|Those|By|Whose|Who|Which|How|Or|But|So|Not)\b",
@@ -101,7 +111,10 @@ def judge(text: str, kind: Kind) -> Iterator[Finding]:
             yield Finding("long", f"{count} words: {sentence[:70]}...", "one idea a sentence")
         for rule in RULES:
             if kind in rule.kinds and not (kind is Kind.DOCSTRING and position and rule.name == "docstring-start"):
-                yield from (Finding(rule.name, _around(sentence, found), rule.instead) for found in rule.pattern.finditer(sentence))
+                yield from (
+                    Finding(rule.name, _around(sentence, found), rule.instead)
+                    for found in rule.pattern.finditer(sentence)
+                )
     file = LintFile("text", text)
     for check in _checks():
         for result in check.check_with_flags(file.content):

@@ -62,7 +62,7 @@ def _plain(token: Token) -> str:
 
 def _help(text: str, name: str, line: int) -> Iterator[Text]:
     """The prose of a command's help: its paragraphs, and the column behind the options."""
-    above = text.split("\nOptions:")[0].split("\nCommands:")[0]
+    above = re.split(r"\n(?:Options|Commands):", text, maxsplit=1)[0]
     for paragraph in re.split(r"\n\s*\n", above)[1:]:
         if not paragraph.lstrip().startswith(("leadsman ", "kubectl ", "docker ")):
             yield Text(name, f"{name}:{line}", Kind.PROSE, " ".join(paragraph.split()))
