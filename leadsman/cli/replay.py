@@ -57,7 +57,7 @@ def speed(text: str) -> float | None:
     type=click.IntRange(1, 64),
     default=1,
     metavar="N",
-    help="With more than one, so many processes share the nodes; the result is the same. For three cores and more.",
+    help="Number of processes that share the nodes; the result is the same. Useful with three cores and more.",
 )
 @options.config
 @options.kafka
@@ -79,7 +79,7 @@ def command(
 ) -> None:
     """Analyse captures, kubectl dumps, must-gathers and support bundles, and print what happened.
 
-    What the database holds already is skipped, so a capture can be replayed again, or in pieces in their order.
+    Input that the database already has is skipped, so a capture can be replayed again, or in pieces in their order.
     Into Kafka, the same input is folded once, however often it is replayed.
     """
     import asyncio

@@ -42,7 +42,7 @@ def _rule(name: str, pattern: str, instead: str, *kinds: Kind) -> Rule:
 RULES: Final = (
     _rule("whoever", r"(?i)\b(?:whoever|whomever|whatever|whichever|wherever)\b", "name who or what it is"),
     _rule("what-of", r"(?i)\bwhat of\b(?! it\?)", "name the thing"),
-    _rule("is-none", r"(?i)\b(?:is|are|was|were|be) none\b", "'is not a ...'"),
+    _rule("is-none", r"(?i)(?<!there )\b(?:is|are|was|were|be) none\b", "'is not a ...'"),
     _rule("is-no", r"(?i)\b(?<!there )(?:is|are|was|were|be|being) no\b(?! longer| more)", "'is not a ...'"),
     _rule("that-is-no", r"(?i)\bthat (?:is|are) no\b(?! longer| more)", "'is not a ...'"),
     _rule("anew", r"(?i)\banew\b", "'again', 'recreate'"),
@@ -94,7 +94,7 @@ def _checks() -> tuple[Check, ...]:
 
 def sentences(text: str) -> list[str]:
     """Split a paragraph, but not behind an abbreviation or inside parentheses."""
-    return re.split(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[\"'(A-Z*0-9§])", text.strip())
+    return re.split(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!\.\.\.)\s+", text.strip())
 
 
 def words(sentence: str) -> int:

@@ -65,10 +65,10 @@ def _help(text: str, name: str, line: int) -> Iterator[Text]:
     above = re.split(r"\n(?:Options|Commands):", text, maxsplit=1)[0]
     for paragraph in re.split(r"\n\s*\n", above)[1:]:
         if not paragraph.lstrip().startswith(("leadsman ", "kubectl ", "docker ")):
-            yield Text(name, f"{name}:{line}", Kind.PROSE, " ".join(paragraph.split()))
+            yield Text(name, f"{name}:{line}", Kind.CELL, " ".join(paragraph.split()))
     cells = re.findall(r"^  (?:-|\S+  ).*?(?:  |\n {10,})(\S.*(?:\n {10,}\S.*)*)", text[len(above) :], re.MULTILINE)
     for cell in cells:
-        yield Text(name, f"{name}:{line}", Kind.PROSE, " ".join(cell.split()))
+        yield Text(name, f"{name}:{line}", Kind.CELL, " ".join(cell.split()))
 
 
 def docstrings(source: str, path: Path) -> Iterator[Text]:
