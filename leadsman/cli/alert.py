@@ -21,9 +21,7 @@ from leadsman.cli.exits import EXIT_USAGE, fail
 )
 @options.config
 @options.kafka
-@click.option(
-    "--db", metavar="DSN", help="Apply the silences of this database; by default the one in the settings."
-)
+@click.option("--db", metavar="DSN", help="Apply the silences of this database. By default: the settings'.")
 def command(to: tuple[str, ...], config: Path | None, kafka: str | None, db: str | None) -> None:
     """Deliver the alerts that work raises to receivers, until SIGTERM.
 

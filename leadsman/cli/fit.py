@@ -90,8 +90,8 @@ def command(
     """Show which nodes and NUMA nodes can take such a pod now, in which placement, and why the others cannot.
 
     A pod by --cpu tolerates no taint and selects no node. A pod by --filename is judged by everything in its
-    manifest: node selector and affinity, tolerations, host ports, affinity to other pods, topology spread, and claims
-    of volumes and devices. Its init containers are admitted in their order. The result of a claim made from a template
+    manifest: node selector and affinity, tolerations, host ports, affinity to other pods, topology spread, and
+    claims of volumes and devices. Its init containers are admitted in their order. The result of a claim made from a template
     is unknown. A Guaranteed pod with whole CPUs also fits nodes whose kubelet pins none, unless --exclusive is given.
     Exit status 1 if the pod, or one of --count, does not fit; an unknown result does not count as fitting.
 

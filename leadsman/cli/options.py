@@ -204,7 +204,11 @@ page = _all(
         "--host", default="127.0.0.1", metavar="ADDRESS", help="Addresses other than loopback need a token."
     ),
     click.option(
-        "--port", type=click.IntRange(0, 65535), metavar="N", default=PORT, help="Port of the page; 0 picks a free one."
+        "--port",
+        type=click.IntRange(0, 65535),
+        metavar="N",
+        default=PORT,
+        help="Port of the page; 0 picks a free one.",
     ),
     click.option(
         "--token-file",

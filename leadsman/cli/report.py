@@ -18,7 +18,7 @@ from leadsman.cli import completion, options
     default="",
     show_default=False,
     metavar="TIME",
-    help="Start of the range, for example 2026-11-21T04:10 in your zone; 1h is an hour before --until.  [default: 1d]",
+    help="Start of the range, such as 2026-11-21T04:10 in your zone; 1h is an hour before --until.  [default: 1d]",
 )
 @click.option(
     "--until",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # a process that folds has no settings
 
 
 class Rules(NamedTuple):
-    """What of the settings decides what is concluded."""
+    """The settings that affect findings."""
 
     alerts: str | None
     """The file."""
@@ -23,7 +23,7 @@ class Rules(NamedTuple):
 
     @classmethod
     def of(cls, settings: "Settings") -> "Rules":
-        """As they are set."""
+        """Read them from the settings."""
         rules = settings.alerts.rules
         return cls(None if rules is None else str(rules), settings.work.late_joiner_gap_seconds)
 

@@ -26,7 +26,7 @@ PIPE_BYTES: Final = 1024 * 1024
 
 
 class _Asked(msgspec.Struct, array_like=True):
-    """What a process is to be."""
+    """Description of a process to start."""
 
     number: int
     shares: int
@@ -36,7 +36,7 @@ class _Asked(msgspec.Struct, array_like=True):
 class _Result(msgspec.Struct, array_like=True):
     outcome: Outcome
     columns: list[tuple[str, bytes]]
-    """By table, as Arrow streams."""
+    """Columns by table, as Arrow streams."""
 
 
 class WorkerEnded(SourceUnusable):
@@ -47,7 +47,7 @@ class _Worker(NamedTuple):
     process: subprocess.Popen[bytes]
     results: SimpleQueue[bytes | None]
     reads: Thread
-    """Whatever it writes, so that it never waits for a process that waits for it."""
+    """Thread that reads all output, so that the two processes never wait for each other."""
 
 
 class Workers:

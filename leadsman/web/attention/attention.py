@@ -109,7 +109,7 @@ def _silence(view: Overview) -> Iterator[Item]:
     if evidence.stale:
         before = f"Nothing was seen {'towards the end of' if evidence.seen else 'in'} the range"
         title = "Nothing is known of now" if view.scope.now else before
-        text = f"{freshness(evidence)}. All else here is how it was then."
+        text = f"{freshness(evidence)}. Everything below is as of that time."
         step = Step("Check that Leadsman runs and what it may read: leadsman validate")
         yield Item(
             Severity.UNKNOWN,
