@@ -229,9 +229,10 @@ async def committed(
 
 
 def way(consumer: AIOKafkaConsumer, partition: TopicPartition) -> object | None:
-    """What a consumer reads a partition through, None where there is none now. It is another one where the partition
-    has another leader or the leader was connected to anew: its log may be another then, and aiokafka goes on at its
-    offset in what may have been cut back and have grown again (KIP-320).
+    """Return an object that identifies the connection through which a consumer reads a partition; None without one.
+
+    It changes if the partition has another leader or the leader was connected to again. The log may be another then,
+    and aiokafka continues at its offset in a log that may have been cut back and have grown again (KIP-320).
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/fetcher.py
     """

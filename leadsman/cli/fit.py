@@ -91,9 +91,9 @@ def command(
 
     A pod by --cpu tolerates no taint and selects no node. A pod by --filename is judged by everything in its
     manifest: node selector and affinity, tolerations, host ports, affinity to other pods, topology spread, and
-    claims of volumes and devices. Its init containers are admitted in their order. The result of a claim made from a template
-    is unknown. A Guaranteed pod with whole CPUs also fits nodes whose kubelet pins none, unless --exclusive is given.
-    Exit status 1 if the pod, or one of --count, does not fit; an unknown result does not count as fitting.
+    claims of volumes and devices. Its init containers are admitted in their order. The result of a claim made from a
+    template is unknown. A Guaranteed pod with whole CPUs also fits nodes whose kubelet pins none, unless --exclusive
+    is given. Exit status 1 if the pod, or one of --count, does not fit; an unknown result does not count as fitting.
 
     With --questions, each line of JSON is a question with the keys id, cpu, memory, containers, exclusive, count,
     devices and node. Only cpu is required. Each answer is a line of JSON with the same id, in the same order. A line
